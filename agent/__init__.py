@@ -1,0 +1,1 @@
+"""Drive one diagnosis: command line, plan-act graph, planners, transcript, report."""

@@ -1,0 +1,1 @@
+"""Planners: who chooses the next legal call."""

@@ -1,0 +1,1 @@
+"""Turn a finished transcript into HTML, Markdown and pictures; reads only."""

@@ -1,0 +1,1 @@
+"""Workloads whose cause of variability is known."""

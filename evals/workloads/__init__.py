@@ -1,0 +1,1 @@
+"""Programs with one injected cause each; every one prints its own in-process time."""

@@ -1,0 +1,1 @@
+"""What is known: factors, mitigations, paper notes, and the index over them."""

@@ -1,0 +1,1 @@
+"""Built-in probes: direct reads of kernel interfaces."""

@@ -1,0 +1,1 @@
+"""Deterministic tools that a planner can call, one a file."""

@@ -1,0 +1,1 @@
+"""Spawn runs, decide when enough have been seen, interleave conditions."""

@@ -1,0 +1,58 @@
+"""What is started: the command of the user and the conditions under which it runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Scheduler:
+    """A scheduling policy of the kernel (`os.SCHED_*`) and its priority."""
+
+    policy: int
+    priority: int = 0
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One way to start the program; every field left at its default changes nothing."""
+
+    argv: tuple[str, ...]
+    """Absolute or PATH-resolved program first; no shell unless the user named one."""
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    directory: Path | None = None
+    affinity: frozenset[int] | None = None
+    scheduler: Scheduler | None = None
+    autogroup_nice: int | None = None
+    nice: int | None = None
+    timer_slack_ns: int | None = None
+    fixed_layout: bool = False
+    thp_disable: bool = False
+    io_class: int | None = None
+    """ioprio class: 1 realtime, 2 best effort, 3 idle."""
+    prewarm: tuple[Path, ...] = ()
+    """Files read into the page cache before the clock starts."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run gave."""
+
+    wall_ns: int
+    """Monotonic time from just before posix_spawn until the program has ended."""
+    exit_code: int
+    """0 to 255, or minus the signal that ended it."""
+    counters: Mapping[str, float]
+    """Values of the probes and of rusage, by column."""
+    output: bytes = b""
+    """Standard output, when it was captured."""
+    error: bytes = b""
+    """The last part of standard error."""
+    timed_out: bool = False
+    stopped_for_terminal: bool = False
+    """It stopped (SIGTTIN, SIGTTOU) waiting for a terminal, and was ended."""
+    survivors: int = 0
+    """Processes it left behind; they were ended."""

@@ -1,0 +1,1 @@
+"""Apply, verify and revert mitigations; the journal that survives a crash."""

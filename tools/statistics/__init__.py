@@ -1,0 +1,1 @@
+"""Pure functions of arrays: spread, shape, classes, association, comparison."""
