@@ -25,12 +25,17 @@ class Reference(Known):
     """Empty where the source has no stable address; then the title names it fully."""
 
 
-class Factor(Known):
-    """Something in the system that goes with slow runs."""
+class Entry(Known):
+    """One file, named after its key."""
 
     key: Key
     name: str
     """As a person says it: `CPU migrations`."""
+
+
+class Factor(Entry):
+    """Something in the system that goes with slow runs."""
+
     description: str
     """How it makes a run slow, in a few sentences."""
     signals: tuple[str, ...] = ()
@@ -149,11 +154,9 @@ class Verify(Known):
     """The policy named in /proc/PID/numa_maps, such as `bind` or `interleave`."""
 
 
-class Mitigation(Known):
+class Mitigation(Entry):
     """One thing to try, with how it is applied, proved and put back."""
 
-    key: Key
-    name: str
     description: str
     """How it works, in a few sentences."""
     scope: Scope

@@ -23,6 +23,9 @@ class Column(BaseModel):
     scope: Literal["run", "machine"]
     """run: counts this run alone; machine: whole machine, over the time of the run."""
     lower_is_better: bool = True
+    most_us: Annotated[float, Field(gt=0)] | None = None
+    """One unit of it delays a run by at most so many microseconds, generously; None where it can be any time.
+    A handful of interrupts cannot explain milliseconds, however well they go with slow runs."""
     source: str = ""
     """The kernel file or call that it is read from, and the key within it."""
 

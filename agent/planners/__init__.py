@@ -1,1 +1,11 @@
 """Planners: who chooses the next legal call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .base import Planner
+from .rules import Rules
+
+PLANNERS: dict[str, Callable[[], Planner]] = {"rules": Rules}
+"""By the name that --planner takes."""

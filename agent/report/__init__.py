@@ -1,1 +1,1 @@
-"""Turn a finished transcript into HTML, Markdown and pictures; reads only."""
+"""From a finished run to tables, pictures and words: reads only."""

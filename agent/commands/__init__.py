@@ -1,0 +1,31 @@
+"""The subcommands, in the order of `vgo-agent --help`; the module of one is imported when it is chosen."""
+
+from __future__ import annotations
+
+
+class Command:
+    """A subcommand: `module` has `configure(parser)` and `run(arguments) -> int`."""
+
+    # A plain class: dataclasses or typing alone would take longer to import than the rest of `vgo-agent --help`.
+    def __init__(self, name: str, words: str, module: str = "") -> None:
+        """Name the module as a string, since the rooms above this one may bring commands too."""
+        self.name = name
+        self.words = words
+        self.module = module or f"{__name__}.{name}"
+
+
+COMMANDS = {
+    command.name: command
+    for command in (
+        Command("diagnose", "find why some runs of a command are slow, and prove what makes them stop"),
+        Command("demo", "diagnose a built-in program whose cause is known", "vgo_agent.evals.demo"),
+        Command("resume", "go on with a diagnosis that was cut off"),
+        Command("runs", "list the runs so far"),
+        Command("verify", "check that a run folder is as it was written"),
+        Command("replay", "compute a run again from its recorded measurements, and compare"),
+        Command("restore", "put back what a killed vgo-agent left changed on this machine"),
+        Command("config", "show every setting and where it comes from"),
+        Command("check", "check all knowledge, layers, prompts and tools"),
+        Command("completion", "print the completion script for a shell"),
+    )
+}

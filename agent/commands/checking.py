@@ -1,0 +1,30 @@
+"""What verify and replay share: the folder that is meant, and what is said of it."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from ..terminal import answer
+
+if TYPE_CHECKING:
+    from ..run_folder import RunFolder
+    from ..verify import Report
+
+
+def folder_of(arguments: argparse.Namespace) -> RunFolder:
+    """Find the run that is named; light, so that a wrong name is told at once."""
+    from ..settings import effective
+    from .meant import run_meant
+
+    settings, _ = effective(vars(arguments))
+    return run_meant(arguments.run, settings.out)
+
+
+def tell(report: Report, same: str, arguments: argparse.Namespace) -> int:
+    """Answer with a report; exit 1 when it names a difference."""
+    counts = f"{report.events} events, {report.artefacts} artefacts, {report.outputs} outputs; tip {report.tip}"
+    words = f"{same}: {counts}" if report.ok else f"Not the same: {report.difference}"
+    answer(asdict(report), words, arguments.json)
+    return 0 if report.ok else 1

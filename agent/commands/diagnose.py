@@ -1,0 +1,63 @@
+"""diagnose: the main job on a command of the user."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from .ending import give
+from .options import add_manners, add_settings
+
+if TYPE_CHECKING:
+    from ..session import Request
+    from ..settings import Settings
+
+EPILOG = """\
+examples:
+  vgo-agent diagnose ./bench.sh
+  vgo-agent diagnose --metric 'time: ([0-9.]+) ms' --unit ms -- python bench.py --size 10
+  vgo-agent diagnose --shell 'sort big.txt | uniq -c'
+
+Options stand before COMMAND; everything after it belongs to the program, which gets no input and no terminal.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.usage = f"{parser.prog} [OPTIONS] [--] COMMAND [ARGS...]"
+    parser.epilog = EPILOG
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="the program and its arguments")
+    program = parser.add_argument_group("the program")
+    program.add_argument("--shell", action="store_true", help="COMMAND is one line for /bin/sh")
+    program.add_argument(
+        "--metric", metavar="REGEX", help="judge by a number that the program prints: the first group, its last match"
+    )
+    program.add_argument("--unit", help="unit of that number, for the report")
+    program.add_argument("--higher-is-better", action="store_true", help="a larger number is a better one")
+    program.add_argument(
+        "--input", metavar="FILE", action="append", default=[], help="a file the program reads; repeatable"
+    )
+    add_settings(parser)
+    add_manners(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Diagnose."""
+    from ..session import Request
+    from ..settings import effective
+    from .subject import short_name, subject_of
+
+    settings, _ = effective(vars(arguments))
+    subject = subject_of(arguments, settings)
+    name = short_name(subject.command, subject.shell)
+    return carry_out(Request(subject, settings.limits(), settings.out, name, settings.planner), settings, arguments)
+
+
+def carry_out(request: Request, settings: Settings, arguments: argparse.Namespace) -> int:
+    """Diagnose, telling what goes on, and answer."""
+    from ..progress import watching
+    from ..session import diagnose
+
+    with watching(settings.quiet, arguments, request.subject.unit) as interface:
+        ending = diagnose(request, interface)
+    return give(ending, arguments.json)

@@ -1,0 +1,13 @@
+"""Which run folder a user means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..run_folder import RunFolder
+
+
+def run_meant(words: str, out: Path) -> RunFolder:
+    """Take a path as it stands, else as a name among the runs."""
+    path = Path(words)
+    return RunFolder.find(out / words if not path.exists() and (out / words).exists() else path)

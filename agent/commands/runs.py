@@ -1,0 +1,51 @@
+"""runs: a table of the runs so far."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from ..terminal import answer, table
+from .options import add_manners, add_out
+
+if TYPE_CHECKING:
+    from ..history import Listed
+
+EPILOG = """\
+example:
+  vgo-agent runs --out vgo-runs
+
+The newest comes first. SD RATIO is the spread with the mitigation, as a share of the spread without.
+"""
+HEADER = ("WHEN", "VERDICT", "FACTOR", "SD RATIO", "COMMAND", "FOLDER")
+LONGEST_COMMAND = 40
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.epilog = EPILOG
+    add_out(parser)
+    add_manners(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """List."""
+    from ..history import history
+    from ..settings import effective
+
+    settings, _ = effective(vars(arguments))
+    runs = history(settings.out)
+    words = (
+        table(HEADER, [_row(one) for one in runs])
+        if runs
+        else f"There are no runs in {settings.out} yet; `vgo-agent demo` makes one."
+    )
+    answer({"out": str(settings.out), "runs": [one._asdict() for one in runs]}, words, arguments.json)
+    return 0
+
+
+def _row(one: Listed) -> tuple[str, ...]:
+    when = one.when[:16].replace("T", " ")
+    ratio = "" if one.sd_ratio is None else f"{one.sd_ratio:.2g}"
+    command = one.command if len(one.command) <= LONGEST_COMMAND else f"{one.command[: LONGEST_COMMAND - 3]}..."
+    return when, one.verdict, one.factor or "", ratio, command, one.folder

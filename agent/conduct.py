@@ -1,0 +1,185 @@
+"""Conduct a diagnosis: survey, graph, report, end record."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+
+from ..knowledge.errors import VgoError
+from ..knowledge.loader import Knowledge
+from ..knowledge.loader import load as load_knowledge
+from ..tools.conclude import ConcludeResult
+from ..tools.execution.bench import Bench
+from ..tools.execution.spawn import Spawner
+from ..tools.machine import Machine
+from ..tools.registry import TOOLS
+from ..tools.survey import survey
+from .finished import FinishedRun
+from .graph import Loop
+from .interface import Interface
+from .live import ChildFile, Live, clear_partial
+from .planners import PLANNERS
+from .record import bodies, record_of
+from .report.render import outputs
+from .report.summary import summary, text
+from .run_folder import RunFolder, write
+from .session import Asked, Ending, base_launch, process_age_s
+from .transcript import RunEnd, RunStart, Transcript, canonical
+
+
+@dataclass
+class Conducted:
+    """The parts of one diagnosis in this process."""
+
+    folder: RunFolder
+    asked: Asked
+    spawner: Spawner
+    knowledge: Knowledge
+    transcript: Transcript
+
+
+def conduct(folder: RunFolder, asked: Asked, spawner: Spawner, interface: Interface) -> Ending:
+    """Begin, or go on with, the diagnosis in a folder; end its transcript however it ends."""
+    path = folder.transcript
+    transcript = Transcript.open(path) if path.exists() else Transcript.create(path)
+    part = Conducted(folder, asked, spawner, load_knowledge(), transcript)
+    ends = bodies(transcript.events, RunEnd)
+    if ends:
+        return _ending(part)
+    try:
+        _loop(part, interface)
+    except KeyboardInterrupt:
+        _close(part, "interrupted", "Ctrl-C")
+        raise
+    except VgoError as error:
+        _close(part, "failed", str(error))
+        raise
+    return _finish(part)
+
+
+def _loop(part: Conducted, interface: Interface) -> None:
+    """Drive the graph until the verdict."""
+    start = _start(part)
+    machine = machine_of(start, part.folder)
+    child = ChildFile(part.folder.child)
+    bench = Bench(
+        subject=start.subject,
+        spawner=part.spawner,
+        folder=part.folder.partial,
+        launch=base_launch(start.subject),
+        listener=interface.progressed,
+        on_started=child,
+    )
+    live = Live(part.folder, start.subject, start.limits, machine, part.knowledge, bench, interface)
+    try:
+        planner = PLANNERS[start.planner]()
+        Loop(start, planner, part.transcript, live, part.folder).run(part.folder.checkpoint, interface.approve)
+    finally:
+        bench.close()
+        child.close()
+
+
+def _start(part: Conducted) -> RunStart:
+    """The start event on disk, or a new one from a survey of this machine."""
+    begun = bodies(part.transcript.events, RunStart)
+    if begun:
+        return begun[0]
+    conditions = [mitigation.applies for mitigation in part.knowledge.mitigations.values()]
+    machine = survey(part.asked.subject, conditions)
+    return RunStart(
+        subject=part.asked.subject,
+        limits=part.asked.limits,
+        planner=part.asked.planner,
+        machine=part.folder.put(canonical(machine.model_dump(mode="json"))),
+        knowledge=part.knowledge.digest,
+        schemas=schemas_digest(),
+    )
+
+
+def machine_of(start: RunStart, folder: RunFolder) -> Machine:
+    """Read the survey that a run began with."""
+    return Machine.model_validate_json(folder.get(start.machine))
+
+
+def schemas_digest() -> str:
+    """Digest of what a planner may say: every tool's argument schema."""
+    schemas = {name: tool.arguments.model_json_schema() for name, tool in TOOLS.items()}
+    return hashlib.sha256(canonical(schemas)).hexdigest()
+
+
+def finished_run(folder: RunFolder, transcript: Transcript, knowledge: Knowledge) -> FinishedRun:
+    """Gather what readers need."""
+    events = [event for event in transcript.events if not isinstance(event.body, RunEnd)]
+    start = bodies(events, RunStart)[0]
+    seconds, program_s = _times(folder)
+    return FinishedRun(
+        events=events,
+        record=record_of(events, folder),
+        subject=start.subject,
+        limits=start.limits,
+        machine=machine_of(start, folder),
+        knowledge=knowledge,
+        planner=start.planner,
+        tip=events[-1].hash,
+        seconds=seconds,
+        agent_seconds=seconds - program_s,
+        run_dir=str(folder.path.resolve()),
+    )
+
+
+def _finish(part: Conducted) -> Ending:
+    """Write the report and the end record."""
+    _note_end(part)
+    run = finished_run(part.folder, part.transcript, part.knowledge)
+    for name, content in outputs(run).items():
+        write(part.folder.path / name, content)
+    _note_end(part)
+    clear_partial(part.folder)
+    _append_end(part, "finished", "")
+    return _ending(part)
+
+
+def _close(part: Conducted, status: str, reason: str) -> None:
+    """End the transcript of a diagnosis that did not reach a verdict; `resume` takes the end off again."""
+    if not part.transcript.events:
+        return
+    _note_end(part)
+    _append_end(part, status, reason)
+
+
+def _append_end(part: Conducted, status: str, reason: str) -> None:
+    names = ("request.json", "runs.csv", "runs.md", "report.md", "report.html", "timing.jsonl")
+    files = {name: part.folder.path / name for name in names}
+    digests = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items() if path.exists()}
+    transcript = part.transcript
+    transcript.append(
+        RunEnd.model_validate(
+            {
+                "status": status,
+                "reason": reason,
+                "count": len(transcript.events),
+                "tip": transcript.tip,
+                "outputs": digests,
+            }
+        )
+    )
+
+
+def _note_end(part: Conducted) -> None:
+    part.folder.note_time("ended", age_s=process_age_s(), program_s=part.spawner.spent_ns / 1e9, process=os.getpid())
+
+
+def _times(folder: RunFolder) -> tuple[float, float]:
+    """Wall time and program time, summed over the processes that worked on a run; a killed one left only its start."""
+    last = {entry["process"]: entry for entry in folder.times() if entry["what"] == "ended"}
+    return (
+        sum(entry["age_s"] for entry in last.values()),
+        sum(entry["program_s"] for entry in last.values()),
+    )
+
+
+def _ending(part: Conducted) -> Ending:
+    run = finished_run(part.folder, part.transcript, part.knowledge)
+    verdict = run.record.latest("conclude").read(ConcludeResult).verdict
+    return Ending(summary(run), text(run), 1 if verdict == "insufficient data" else 0)

@@ -1,0 +1,34 @@
+"""What a diagnosis tells whoever watches, and asks them: one-shot command, tests, later the terminal app."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from ..tools.execution.bench import Progress
+from .transcript import Decision, ToolEnd
+
+
+class Interface(Protocol):
+    """Called between runs only, never while the user's program runs."""
+
+    def trying(self, command: str) -> None:
+        """The first run is about to begin; no folder exists yet."""
+
+    def loading(self, command: str, folder: str) -> None:
+        """The run folder exists; trial runs go on while libraries load."""
+
+    def restored(self, what: str) -> None:
+        """A setting that a dead process had left was put back."""
+
+    def decided(self, decision: Decision) -> None:
+        """The planner has chosen a call."""
+
+    def progressed(self, progress: Progress) -> None:
+        """One more run has ended; called for every run, so it must return at once most times."""
+
+    def ended(self, decision: Decision, end: ToolEnd) -> None:
+        """A call has ended."""
+
+    def approve(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer `{"granted": bool, "by": "user"|"policy", "reason": str}` for a change beyond process scope."""

@@ -1,0 +1,131 @@
+"""What may be done next: tools whose preconditions hold, with the values their arguments may take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..tools.apply_mitigation import ApplyResult
+from ..tools.base import ToolError
+from ..tools.case import Record
+from ..tools.compare import CompareResult
+from ..tools.look_up import Candidate, LookUpResult
+from ..tools.measure import MeasureResult
+from ..tools.rank_factors import RankResult
+from ..tools.subject import Limits
+
+LEAST_PAIRS = 10
+"""A batch for which the budget leaves fewer pairs is not offered."""
+
+
+@dataclass(frozen=True)
+class Legal:
+    """Tool name to the closed choices of its arguments; arguments not named are free within their schema."""
+
+    tools: Mapping[str, Mapping[str, tuple[Any, ...]]] = field(default_factory=dict)
+    batches: frozenset[tuple[str, int]] = frozenset()
+    """(mitigation, batch) that may be applied."""
+
+    def check(self, tool: str, arguments: Mapping[str, Any]) -> None:
+        """Raise ToolError when a call is not legal now."""
+        if tool not in self.tools:
+            raise ToolError(f"{tool} is not legal now; legal are {', '.join(self.tools)}.")
+        for name, values in self.tools[tool].items():
+            if arguments.get(name) not in values:
+                raise ToolError(f"{tool} takes for {name} one of {', '.join(map(str, values))}.")
+        pair = (arguments.get("mitigation"), arguments.get("batch", 1))
+        if tool == "apply_mitigation" and pair not in self.batches:
+            raise ToolError(
+                f"Batch {pair[1]} of {pair[0]} is not legal now: batch 2 confirms a batch 1 that looked steadier."
+            )
+
+
+def legal(record: Record, limits: Limits) -> Legal:
+    """Work out what may be done next from the finished calls."""
+    tools: dict[str, Mapping[str, tuple[Any, ...]]] = {"conclude": {}}
+    tools |= {tool: {} for tool in _steps(record, limits)}
+    if factors := _not_looked_up(record):
+        tools["look_up"] = {"factor": factors}
+    batches = _batches(record, limits)
+    if batches:
+        tools["apply_mitigation"] = {"mitigation": tuple(dict.fromkeys(key for key, _ in batches))}
+    if calls := uncompared(record):
+        tools["compare"] = {"call": calls}
+    return Legal(tools, frozenset(batches))
+
+
+def _steps(record: Record, limits: Limits) -> list[str]:
+    """The steps of the paper that come once each, in their order."""
+    called = {call.tool for call in record.calls if call.result is not None}
+    if "measure" not in called:
+        return ["measure"]
+    if "profile" not in called:
+        return ["profile"] if _worth_profiling(record, limits) else []
+    if "label" not in called:
+        return ["label"]
+    return [tool for tool in ("fit_tree", "rank_factors") if tool not in called]
+
+
+def _not_looked_up(record: Record) -> tuple[str, ...]:
+    asked = {str(call.arguments.get("factor")) for call in record.calls if call.tool == "look_up"}
+    return tuple(factor for factor in visible_factors(record) if factor not in asked)
+
+
+def visible_factors(record: Record) -> tuple[str, ...]:
+    """Factors that survive the ranking, most important first."""
+    ranked = record.succeeded("rank_factors")
+    if not ranked:
+        return ()
+    return tuple(dict.fromkeys(factor.factor for factor in ranked[-1].read(RankResult).factors if factor.visible))
+
+
+def open_candidates(record: Record, limits: Limits) -> list[Candidate]:
+    """Mitigations that can be tried here and have not been, in the order of the look-ups."""
+    if limits.allow == "none":
+        return []
+    tried = {str(call.arguments.get("mitigation")) for call in record.calls if call.tool == "apply_mitigation"}
+    measured = {call.arguments.get("mitigation") for call in record.succeeded("apply_mitigation")}
+    if len(measured) >= limits.max_mitigations:
+        return []
+    looked = [candidate for call in record.succeeded("look_up") for candidate in call.read(LookUpResult).candidates]
+    ready = {c.mitigation: c for c in looked if c.automatic and not c.unmet and c.mitigation not in tried}
+    return list(ready.values())
+
+
+def uncompared(record: Record) -> tuple[str, ...]:
+    """Batches with pairs that no comparison has looked at."""
+    done = {str(call.arguments.get("call")) for call in record.calls if call.tool == "compare"}
+    calls = record.succeeded("apply_mitigation")
+    return tuple(call.call_id for call in calls if call.read(ApplyResult).in_force and call.call_id not in done)
+
+
+def affordable_pairs(record: Record, limits: Limits) -> int:
+    """Pairs that the rest of the budget pays for, at the baseline's mean run time."""
+    measured = record.succeeded("measure")
+    if not measured:
+        return 0
+    baseline = measured[-1].read(MeasureResult)
+    runs = baseline.runs + baseline.failed + baseline.warm_up
+    left = limits.budget_s - record.spent_s
+    return max(0, int(left / (2 * baseline.spent_s / runs))) if baseline.spent_s else 0
+
+
+def _worth_profiling(record: Record, limits: Limits) -> bool:
+    baseline = record.latest("measure").read(MeasureResult)
+    return not baseline.unusable and not baseline.steady and record.spent_s < limits.budget_s
+
+
+def _batches(record: Record, limits: Limits) -> list[tuple[str, int]]:
+    """First batches of what was not tried, and the second batch of what looked steadier."""
+    if affordable_pairs(record, limits) < LEAST_PAIRS:
+        return []
+    compared = [call.read(CompareResult) for call in record.succeeded("compare")]
+    second = {
+        str(call.arguments.get("mitigation"))
+        for call in record.calls
+        if call.tool == "apply_mitigation" and call.arguments.get("batch") == 2
+    }
+    promising = [r.mitigation for r in compared if r.batch == 1 and r.comparison.verdict == "steadier"]
+    confirm = [(key, 2) for key in promising if key not in second]
+    return confirm + [(candidate.mitigation, 1) for candidate in open_candidates(record, limits)]

@@ -1,0 +1,119 @@
+"""Act for real: run tools on this machine and keep what they give."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..knowledge.loader import Knowledge
+from ..tools.base import Outcome, ToolError
+from ..tools.case import Case, Record
+from ..tools.execution.bench import Bench
+from ..tools.machine import Machine
+from ..tools.registry import TOOLS
+from ..tools.subject import Limits, Subject
+from .interface import Interface
+from .legal import legal
+from .report.tables import runs_csv
+from .run_folder import RunFolder, write
+from .transcript import Decision, ToolEnd
+
+
+@dataclass
+class Live:
+    """Runs the calls of one diagnosis."""
+
+    folder: RunFolder
+    subject: Subject
+    limits: Limits
+    machine: Machine
+    knowledge: Knowledge
+    bench: Bench
+    interface: Interface
+
+    def act(self, decision: Decision, record: Record) -> ToolEnd:
+        """Run one call; an error that the planner can mend becomes its end."""
+        self.interface.decided(decision)
+        end = self._end(decision, record)
+        self.interface.ended(decision, end)
+        return end
+
+    def _end(self, decision: Decision, record: Record) -> ToolEnd:
+        try:
+            outcome = call_tool(decision, self._case(decision, record))
+        except ToolError as error:
+            return ToolEnd(call_id=decision.call_id, error=str(error))
+        return ended(decision, outcome, {name: self.folder.put(data) for name, data in outcome.artefacts.items()})
+
+    def scope(self, decision: Decision) -> str:
+        """Scope of the mitigation that a decision would apply."""
+        return mitigation_scope(decision, self.knowledge)
+
+    def question(self, decision: Decision) -> dict[str, Any]:
+        """Show what would be written where, how it is put back, and the risk."""
+        mitigation = self.knowledge.mitigations[decision.arguments["mitigation"]]
+        writes = mitigation.apply.write if mitigation.apply else ()
+        return {
+            "mitigation": mitigation.name,
+            "scope": mitigation.scope,
+            "writes": [f"{write.path} = {write.value}" for write in writes],
+            "hurts": mitigation.hurts,
+        }
+
+    def observed(self, end: ToolEnd, record: Record) -> None:
+        """Rewrite runs.csv after a call that measured, and drop the rows kept for a crash."""
+        if "runs.csv" in end.artefacts:
+            write(self.folder.path / "runs.csv", runs_csv(record))
+        (self.folder.partial / f"{end.call_id}.jsonl").unlink(missing_ok=True)
+
+    def _case(self, decision: Decision, record: Record) -> Case:
+        return Case(decision.call_id, self.subject, self.limits, self.machine, self.knowledge, record, self.bench)
+
+
+def call_tool(decision: Decision, case: Case) -> Outcome:
+    """Validate a decision and run its tool; raise ToolError for what the planner can mend."""
+    legal(case.record, case.limits).check(decision.tool, decision.arguments)
+    tool = TOOLS[decision.tool]
+    try:
+        arguments = tool.arguments.model_validate(decision.arguments)
+    except ValueError as error:
+        raise ToolError(f"{decision.tool}: {error}") from error
+    return tool.run(arguments, case)
+
+
+def ended(decision: Decision, outcome: Outcome, artefacts: dict[str, str]) -> ToolEnd:
+    """Make the end event of a call."""
+    return ToolEnd(call_id=decision.call_id, result=outcome.result.model_dump(mode="json"), artefacts=artefacts)
+
+
+def mitigation_scope(decision: Decision, knowledge: Knowledge) -> str:
+    """Scope of the mitigation that a decision names; empty when it applies none."""
+    if decision.tool != "apply_mitigation":
+        return ""
+    mitigation = knowledge.mitigations.get(str(decision.arguments.get("mitigation")))
+    return mitigation.scope if mitigation else ""
+
+
+class ChildFile:
+    """Keeps the process id of the run that is going on, at the cost of one small write into the page cache."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file."""
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+
+    def __call__(self, pid: int) -> None:
+        """Note a run that has just started."""
+        os.pwrite(self._descriptor, b"%-12d" % pid, 0)
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._descriptor)
+
+
+def clear_partial(folder: RunFolder) -> None:
+    """Remove what only an unfinished run needs."""
+    shutil.rmtree(folder.partial, ignore_errors=True)
+    folder.child.unlink(missing_ok=True)

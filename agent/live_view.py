@@ -1,0 +1,118 @@
+"""The live view on a terminal: ended steps, and below them the current one with its runs and their histogram.
+
+It is drawn only when the diagnosis calls, so that nothing of ours runs while the user's program does.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from .progress import Figures, Lines, bins, described, ended_words, figures, named
+from .terminal import amount, printable
+
+if TYPE_CHECKING:
+    from ..tools.execution.bench import Progress
+    from .transcript import Decision, ToolEnd
+
+DRAW_EVERY_S = 0.25
+MOST_BINS = 48
+BARS = " ▁▂▃▄▅▆▇█"
+ASCII_BARS = " .:-=+*#@"
+
+
+class LiveView(Lines):
+    """Lines that stay, above a few that change."""
+
+    def __init__(self, unit: str, fancy: bool, verbose: bool = False, console: Console | None = None) -> None:
+        """Start to draw on standard error; `fancy` where bars and ticks can be written."""
+        super().__init__(unit, verbose=verbose)
+        self._bars = BARS if fancy else ASCII_BARS
+        self._tick, self._cross = ("✓", "✗") if fancy else ("ok", "no")
+        self._overflow: Literal["ellipsis", "crop"] = "ellipsis" if fancy else "crop"
+        self._console = console or Console(stderr=True, highlight=False)
+        self._live = Live(
+            console=self._console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
+        )
+        self._drawn_s = 0.0
+        self._title = "loading, with trial runs"
+
+    def say(self, text: str) -> None:
+        """Put a line above what changes."""
+        self._console.print(Text(printable(text)))
+
+    def loading(self, command: str, folder: str) -> None:
+        """Begin to draw."""
+        super().loading(command, folder)
+        self._live.start()
+        self._draw([])
+
+    def decided(self, decision: Decision) -> None:
+        """Show the step that begins."""
+        self._title = f"{named(decision)}: {decision.why}"
+        self._draw([])
+
+    def progressed(self, progress: Progress) -> None:
+        """Redraw, a few times a second at most."""
+        if time.monotonic() - self._drawn_s >= DRAW_EVERY_S:
+            self._draw(self._lines(progress))
+
+    def ended(self, decision: Decision, end: ToolEnd) -> None:
+        """Put the step among those that have ended."""
+        failed = end.result is None
+        mark = Text(self._cross if failed else self._tick, style="red" if failed else "green")
+        words = f" {decision.tool}: {ended_words(end)}"
+        self._title = "choosing the next step"
+        self._draw([])
+        self._console.print(mark + Text(printable(words)))
+        if self.verbose:
+            self.say(f"  {decision.why}; chosen by {decision.origin} among {', '.join(decision.legal)}")
+
+    def approve(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        """Ask with the changing lines taken away."""
+        self._live.stop()
+        try:
+            return super().approve(question)
+        finally:
+            self._live.start()
+
+    def close(self) -> None:
+        """Take the changing lines away."""
+        self._live.stop()
+
+    def _draw(self, lines: Sequence[str]) -> None:
+        self._drawn_s = time.monotonic()
+        shown = Text(no_wrap=True, overflow=self._overflow)
+        shown.append(printable(self._title), style="bold")
+        for line in lines:
+            shown.append(f"\n  {printable(line)}")
+        self._live.update(shown, refresh=True)
+
+    def _lines(self, progress: Progress) -> list[str]:
+        split = [figure for figure in figures(progress) if figure.outcomes]
+        every = [value for figure in split for value in figure.outcomes]
+        total = f" of {progress.planned}" if progress.planned else ""
+        lines = [f"run {len(progress.rows)}{total}"]
+        if not every:
+            return lines
+        low, high = min(every), max(every)
+        width = min(MOST_BINS, self._console.width - 6)
+        for figure in split:
+            name = f"{figure.condition}: " if len(split) > 1 else ""
+            lines += [f"{name}{described(figure, self.unit)}", self._histogram(figure, low, high, width)]
+        return [*lines, self._axis(low, high, width)]
+
+    def _histogram(self, figure: Figures, low: float, high: float, width: int) -> str:
+        counts = bins(figure.outcomes, low, high, max(width, 1))
+        steps = len(self._bars) - 1
+        # Rounded up, so that a single slow run is seen.
+        return "".join(self._bars[-(-count * steps // max(counts))] for count in counts)
+
+    def _axis(self, low: float, high: float, width: int) -> str:
+        left, right = amount(low, self.unit), amount(high, self.unit)
+        return left + right.rjust(width - len(left)) if width > len(left) + len(right) else left

@@ -1,0 +1,42 @@
+"""What a planner is: it sees the record and what is legal, and chooses the next call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ...tools.case import Record
+from ...tools.subject import Limits
+from ..legal import Legal
+
+
+@dataclass(frozen=True)
+class View:
+    """All that a planner decides on; no wall-clock time is in it, so that the same record gives the same choice."""
+
+    record: Record
+    limits: Limits
+    legal: Legal
+    decisions: int
+    """Decisions taken before this one."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The next call, and why."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    why: str
+
+
+class Planner(Protocol):
+    """Chooses; it keeps no state of its own, so that a resumed run goes on as if nothing had happened."""
+
+    @property
+    def name(self) -> str:
+        """As it stands in decisions."""
+
+    def choose(self, view: View) -> Choice:
+        """Choose the next call."""

@@ -1,0 +1,146 @@
+"""The built-in policy: the loop of the paper as a list of rules, read from the top; the first that applies decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ...tools.compare import CompareResult
+from ...tools.look_up import Candidate, LookUpResult
+from ...tools.measure import MeasureResult
+from ..legal import affordable_pairs, open_candidates
+from .base import Choice, View
+
+PROFILE_RUNS = 100
+"""Runs with layers at least: weak causes need them (measured power in docs/, statistics note)."""
+MEASURE_SHARE = 0.2
+PROFILE_SHARE = 0.25
+"""Shares of the budget; the rest re-measures mitigations, which is where proof comes from."""
+LEAST_PAIRS = 40
+"""Fewer give no interval for p95."""
+MOST_PAIRS = 200
+PER_FACTOR = 4
+"""Mitigations of one factor before the next factor has its turn."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Deterministic; needs no model."""
+
+    name: str = "rules"
+
+    def choose(self, view: View) -> Choice:
+        """Take the first rule that has an answer."""
+        for rule in RULES:
+            if choice := rule(view):
+                return choice
+        return Choice("conclude", {}, "nothing else is left to do")
+
+
+def _measure(view: View) -> Choice | None:
+    if "measure" not in view.legal.tools:
+        return None
+    limits = view.limits
+    arguments = {"max_runs": limits.max_runs, "max_seconds": limits.budget_s * MEASURE_SHARE}
+    return Choice("measure", arguments, "the baseline comes first")
+
+
+def _profile(view: View) -> Choice | None:
+    if "profile" not in view.legal.tools:
+        return None
+    limits = view.limits
+    baseline = view.record.latest("measure").read(MeasureResult)
+    arguments = {
+        "layers": list(limits.layers),
+        "runs": min(limits.max_runs, max(PROFILE_RUNS, baseline.runs)),
+        "max_seconds": limits.budget_s * PROFILE_SHARE,
+    }
+    return Choice("profile", arguments, "the baseline varies: look at what the system did in each run")
+
+
+def _label(view: View) -> Choice | None:
+    return _plain(view, "label", "fix the cut before any counter is looked at")
+
+
+def _fit_tree(view: View) -> Choice | None:
+    return _plain(view, "fit_tree", "a shallow tree shows which counters separate slow from fast")
+
+
+def _rank_factors(view: View) -> Choice | None:
+    return _plain(view, "rank_factors", "test whether any factor goes with slow runs by more than luck")
+
+
+def _compare(view: View) -> Choice | None:
+    if "compare" not in view.legal.tools:
+        return None
+    return Choice("compare", {"call": view.legal.tools["compare"]["call"][0]}, "judge the pairs just measured")
+
+
+def _stop_at_target(view: View) -> Choice | None:
+    if any(result.batch == 2 and result.reaches_target for result in _comparisons(view)):
+        return Choice("conclude", {}, "the target is reached and confirmed")
+    return None
+
+
+def _confirm(view: View) -> Choice | None:
+    second = sorted(key for key, batch in view.legal.batches if batch == 2)
+    return _apply(view, second[0], 2, "it looked steadier: confirm in an independent batch") if second else None
+
+
+def _try_next(view: View) -> Choice | None:
+    ready = [c for c in _in_turn(view) if (c.mitigation, 1) in view.legal.batches]
+    return _apply(view, ready[0].mitigation, 1, f"next for this factor: {ready[0].when}") if ready else None
+
+
+def _in_turn(view: View) -> list[Candidate]:
+    """Open candidates: the first few of each factor in the order of the look-ups, then the rest."""
+    places: dict[str, tuple[int, int, int]] = {}
+    for factor, call in enumerate(view.record.succeeded("look_up")):
+        listed = [c for c in call.read(LookUpResult).candidates if c.automatic and not c.unmet]
+        for place, candidate in enumerate(listed):
+            places.setdefault(candidate.mitigation, (place // PER_FACTOR, factor, place))
+    return sorted(open_candidates(view.record, view.limits), key=lambda c: places[c.mitigation])
+
+
+def _next_factor(view: View) -> Choice | None:
+    """Leave a factor whose first mitigations did not help, while another one waits."""
+    looked = view.record.succeeded("look_up")
+    tried = {call.arguments.get("mitigation") for call in view.record.calls if call.tool == "apply_mitigation"}
+    offered = {c.mitigation for c in looked[-1].read(LookUpResult).candidates} if looked else set()
+    return _look_up(view) if len(offered & tried) >= PER_FACTOR else None
+
+
+def _look_up(view: View) -> Choice | None:
+    if "look_up" not in view.legal.tools:
+        return None
+    factor = view.legal.tools["look_up"]["factor"][0]
+    return Choice("look_up", {"factor": factor}, f"what is known about {factor}, and what may help")
+
+
+RULES: tuple[Callable[[View], Choice | None], ...] = (
+    _measure,
+    _profile,
+    _label,
+    _fit_tree,
+    _rank_factors,
+    _compare,
+    _stop_at_target,
+    _confirm,
+    _next_factor,
+    _try_next,
+    _look_up,
+)
+
+
+def _plain(view: View, tool: str, why: str) -> Choice | None:
+    return Choice(tool, {}, why) if tool in view.legal.tools else None
+
+
+def _apply(view: View, mitigation: str, batch: int, why: str) -> Choice:
+    needed = view.record.latest("measure").read(MeasureResult).pairs_needed
+    pairs = min(max(needed, LEAST_PAIRS), MOST_PAIRS, view.limits.max_runs, affordable_pairs(view.record, view.limits))
+    return Choice("apply_mitigation", {"mitigation": mitigation, "batch": batch, "pairs": pairs}, why)
+
+
+def _comparisons(view: View) -> list[CompareResult]:
+    return [call.read(CompareResult) for call in view.record.succeeded("compare")]

@@ -1,0 +1,189 @@
+"""What is told while a diagnosis goes on: plain lines here, a live view where there is a terminal for it."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..knowledge.errors import VgoError
+from .terminal import amount, printable, speaks_unicode
+
+if TYPE_CHECKING:
+    from ..tools.execution.bench import Progress
+    from .transcript import Decision, ToolEnd
+
+LINE_EVERY_S = 5.0
+
+
+class Figures(NamedTuple):
+    """One condition so far."""
+
+    condition: str
+    outcomes: list[float]
+    failed: int
+
+    @property
+    def median(self) -> float:
+        """The middle outcome."""
+        ordered = sorted(self.outcomes)
+        half = len(ordered) // 2
+        return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+    @property
+    def cv(self) -> float | None:
+        """SD over mean; None where it is undefined."""
+        runs = len(self.outcomes)
+        mean = math.fsum(self.outcomes) / runs
+        if runs < 2 or mean == 0:
+            return None
+        return math.sqrt(math.fsum((value - mean) ** 2 for value in self.outcomes) / (runs - 1)) / abs(mean)
+
+
+def figures(progress: Progress) -> list[Figures]:
+    """Split the rows of a call by condition, in the order in which conditions appear."""
+    rows: dict[str, list[Mapping[str, Any]]] = {}
+    for row in progress.rows:
+        rows.setdefault(str(row["condition"]), []).append(row)
+    split = ((name, [row["outcome"] for row in own if row["ok"] == 1], len(own)) for name, own in rows.items())
+    return [Figures(name, outcomes, total - len(outcomes)) for name, outcomes, total in split]
+
+
+def described(figure: Figures, unit: str) -> str:
+    """Give the figures of one condition in words."""
+    words = [f"{len(figure.outcomes)} runs"]
+    if figure.outcomes:
+        words.append(f"median {amount(figure.median, unit)}")
+        if (cv := figure.cv) is not None:
+            words.append(f"CV {100 * cv:.2g} %")
+    if figure.failed:
+        words.append(f"{figure.failed} failed")
+    return ", ".join(words)
+
+
+def named(decision: Decision) -> str:
+    """Name a call as a person would: the tool, and what it is about."""
+    about = decision.arguments.get("mitigation") or decision.arguments.get("factor")
+    batch = ", batch 2" if decision.arguments.get("batch") == 2 else ""
+    return f"{decision.tool} {about}{batch}" if about else decision.tool
+
+
+class Lines:
+    """One line a decision and an end, and now and then one for the runs; also what a live view builds on."""
+
+    def __init__(self, unit: str, quiet: bool = False, verbose: bool = False) -> None:
+        """Take the unit of outcomes, and how much to tell."""
+        self.unit = unit
+        self.quiet = quiet
+        self.verbose = verbose
+        self.folder: Path | None = None
+        self._told_s = time.monotonic()
+
+    def say(self, text: str) -> None:
+        """Tell one line, unless quiet."""
+        if not self.quiet:
+            print(printable(text), file=sys.stderr, flush=True)
+
+    def trying(self, command: str) -> None:
+        """Say what is run: should it hang, this line stands there."""
+        self.say(f"trial run: {command}")
+
+    def loading(self, command: str, folder: str) -> None:
+        """Say what is diagnosed and where it is kept."""
+        self.folder = Path(folder)
+        self.say(f"{command}: kept in {folder}")
+
+    def restored(self, what: str) -> None:
+        """Say what a dead process had left."""
+        self.say(f"put back, left by a vgo-agent that was killed: {what}")
+
+    def decided(self, decision: Decision) -> None:
+        """Say what comes next, and why."""
+        self._told_s = time.monotonic()
+        self.say(f"{named(decision)}: {decision.why}")
+        if self.verbose:
+            self.say(f"  chosen by {decision.origin} among {', '.join(decision.legal)}; {decision.arguments}")
+
+    def progressed(self, progress: Progress) -> None:
+        """Say where the runs are, at most every few seconds."""
+        if time.monotonic() - self._told_s < LINE_EVERY_S:
+            return
+        self._told_s = time.monotonic()
+        split = figures(progress)
+        total = f" of {progress.planned}" if progress.planned else ""
+        for figure in split:
+            name = f"{figure.condition}: " if len(split) > 1 else ""
+            self.say(f"  run {len(progress.rows)}{total}: {name}{described(figure, self.unit)}")
+
+    def ended(self, decision: Decision, end: ToolEnd) -> None:
+        """Say what a call gave."""
+        self.say(f"  {ended_words(end)}")
+
+    def approve(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        """Ask whoever sits at the terminal; where nobody does, the answer is no."""
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            reason = "it changes the system, and --allow system was not given"
+            return {"granted": False, "by": "policy", "reason": reason}
+        for line in asked(question):
+            print(printable(line), file=sys.stderr)
+        print("Apply it? [y/N] ", end="", file=sys.stderr, flush=True)
+        said = sys.stdin.readline().strip().lower()
+        return {"granted": said in ("y", "yes"), "by": "user", "reason": f"answered {printable(said)[:20]!r}"}
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+
+
+def ended_words(end: ToolEnd) -> str:
+    """Give the result of a call in one sentence."""
+    return end.error if end.result is None else str(end.result.get("summary", ""))
+
+
+def asked(question: Mapping[str, Any]) -> list[str]:
+    """Put the question of an approval in words."""
+    writes = [f"  writes {write}" for write in question.get("writes", ())]
+    risk = [f"  risk: {question['hurts']}"] if question.get("hurts") else []
+    title = f"{question['mitigation']} changes more than the program (scope {question['scope']}):"
+    return [title, *writes, *risk, "  It is put back after its runs."]
+
+
+def has_live_view(quiet: bool, as_json: bool) -> bool:
+    """Tell whether standard error is a terminal that can redraw, and whether that is wanted."""
+    return sys.stderr.isatty() and not quiet and not as_json and os.environ.get("TERM", "dumb") != "dumb"
+
+
+@contextmanager
+def watching(quiet: bool, arguments: argparse.Namespace, unit: str) -> Iterator[Lines]:
+    """Choose how to tell; when the diagnosis is cut short, say how to go on with it."""
+    quiet = quiet and not arguments.verbose  # the flag goes before the settings file
+    lines: Lines
+    if has_live_view(quiet, arguments.json):
+        from .live_view import LiveView  # rich costs 80 ms
+
+        lines = LiveView(unit, speaks_unicode(sys.stderr), verbose=arguments.verbose)
+    else:
+        lines = Lines(unit, quiet=quiet, verbose=arguments.verbose)
+    try:
+        yield lines
+    except (KeyboardInterrupt, SystemExit, VgoError):
+        lines.close()
+        if lines.folder:
+            lines.say(f"It can go on: vgo-agent resume {lines.folder}")
+        raise
+    finally:
+        lines.close()
+
+
+def bins(outcomes: Sequence[float], low: float, high: float, count: int) -> list[int]:
+    """Count outcomes in equal steps from low to high."""
+    counts = [0] * count
+    for value in outcomes:
+        place = int((value - low) / (high - low) * count) if high > low else 0
+        counts[min(max(place, 0), count - 1)] += 1
+    return counts

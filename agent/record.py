@@ -1,0 +1,34 @@
+"""Read the events as the calls that tools look back at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from ..tools.case import Finished, Record, Store
+from .transcript import Approval, Decision, Event, EventBody, ToolEnd
+
+B = TypeVar("B", bound=EventBody)
+
+
+def bodies(events: Sequence[Event], kind: type[B]) -> list[B]:
+    """All bodies of one kind, in order."""
+    return [event.body for event in events if isinstance(event.body, kind)]
+
+
+def record_of(events: Sequence[Event], store: Store) -> Record:
+    """The finished calls; one that was denied counts as ended in an error."""
+    decisions = {decision.call_id: decision for decision in bodies(events, Decision)}
+    calls = []
+    for event in events:
+        match event.body:
+            case ToolEnd() as end:
+                calls.append(_finished(decisions[end.call_id], end))
+            case Approval(granted=False) as denial:
+                refusal = ToolEnd(call_id=denial.call_id, error=f"not approved: {denial.reason}")
+                calls.append(_finished(decisions[denial.call_id], refusal))
+    return Record(tuple(calls), store)
+
+
+def _finished(decision: Decision, end: ToolEnd) -> Finished:
+    return Finished(end.call_id, decision.tool, decision.arguments, end.result, end.artefacts, end.error)

@@ -1,0 +1,226 @@
+"""The pictures of a report, each a function of arrays; every one holds for 2 runs, equal runs and wild outliers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+
+from .canvas import BASELINE, FAINT, INK, MITIGATED, canvas
+from .numbers import Scale, scale
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+MOST_MARKERS = 2000
+"""Above it markers become a bitmap: as vectors they would make the page heavy."""
+MOST_STEPS = 400
+"""Points of a drawn cumulative curve."""
+FAR = 6.0
+"""A value so many times as far from the p95 as the p95 is from the median is left outside the picture."""
+MOST_BEYOND = 0.05
+"""Unless more than this share of the runs lies there."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """The part of a range that is drawn."""
+
+    low: float
+    high: float
+    beyond: int
+    """Values left outside."""
+
+    @property
+    def note(self) -> str:
+        """Say what is not seen."""
+        runs = "run" if self.beyond == 1 else "runs"
+        return f"{self.beyond} {runs} beyond this axis" if self.beyond else ""
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """What the axis of the outcome is called, and its unit."""
+
+    name: str
+    unit: str
+
+    def scale(self, values: Floats) -> Scale:
+        """Choose the unit to draw in."""
+        return scale(self.unit, float(np.median(values)) if values.size else 0.0)
+
+    def label(self, unit: str) -> str:
+        """Name the axis."""
+        name = self.name if len(self.name) <= 40 else self.name[:39] + "…"
+        return f"{name} [{unit}]" if unit else name
+
+
+def window(values: Floats) -> Window:
+    """Leave rare values outside that would press all others into a line."""
+    low, high = float(values.min()), float(values.max())
+    if low == high:
+        pad = abs(low) * 0.01 or 1.0
+        return Window(low - pad, high + pad, 0)
+    p5, p50, p95 = np.quantile(values, (0.05, 0.5, 0.95))
+    reach = FAR * max(p95 - p50, p50 - p5)
+    inside = values[(values >= p5 - reach) & (values <= p95 + reach)]
+    if reach > 0 and values.size - inside.size <= MOST_BEYOND * values.size:
+        low, high = float(inside.min()), float(inside.max())
+    pad = 0.03 * (high - low) or abs(low) * 0.01 or 1.0
+    return Window(low - pad, high + pad, int(((values < low - pad) | (values > high + pad)).sum()))
+
+
+def distribution(outcome: Floats, slow: Flags | None, cut: float | None, modes: Sequence[float], axis: Outcomes) -> str:
+    """Histogram of the baseline: slow and fast, the cut between them, the modes."""
+    unit = axis.scale(outcome)
+    values = outcome * unit.factor
+    view = window(values)
+    edges = _edges(values, view)
+    with canvas("distribution", f"Histogram of {values.size} baseline runs.", 2.1) as page:
+        axes = page.axes(0.08, 0.9, 0.22, 0.64)
+        flags = np.zeros(values.size, dtype=bool) if slow is None else slow
+        fast, both = np.histogram(values[~flags], edges)[0], np.histogram(values, edges)[0]
+        fill = MITIGATED if slow is not None else FAINT
+        axes.stairs(fast, edges, fill=True, color=fill, alpha=0.55, label="fast" if slow is not None else None)
+        if slow is not None:
+            axes.stairs(both, edges, baseline=fast, fill=True, color=BASELINE, alpha=0.8, label="slow")
+        if slow is not None and cut is not None:
+            axes.axvline(cut * unit.factor, color=INK, linewidth=1, linestyle="--", label="cut")
+        if len(modes) > 1:
+            places = [mode * unit.factor for mode in modes]
+            axes.plot(places, [1.03 * both.max()] * len(places), "v", color=INK, markersize=4, label="modes")
+        axes.set(xlim=(view.low, view.high), ylim=(0, 1.12 * both.max()), ylabel="runs")
+        _label(axes, axis.label(unit.unit), view)
+        if slow is not None or len(modes) > 1:
+            _legend(axes, 4)
+    return page.svg
+
+
+def overlay(baseline: Floats, mitigated: Floats, axis: Outcomes, title: str) -> str:
+    """Baseline and mitigated over each other: histogram, and share of runs up to each outcome."""
+    everything = np.concatenate((baseline, mitigated))
+    unit = axis.scale(everything)
+    view = window(everything * unit.factor)
+    arms = (
+        ("baseline", baseline * unit.factor, BASELINE, "-"),
+        ("mitigated", mitigated * unit.factor, MITIGATED, "--"),
+    )
+    edges = _edges(everything * unit.factor, view)
+    words = f"Distributions of {baseline.size} baseline and {mitigated.size} mitigated runs. {title}"
+    with canvas("overlay", words, 2.7) as page:
+        left, right = page.axes(0.07, 0.42), page.axes(0.56, 0.42)
+        for name, values, colour, dashes in arms:
+            counts = np.histogram(values, edges)[0]
+            left.stairs(counts, edges, fill=True, color=colour, alpha=0.18)
+            left.stairs(counts, edges, color=colour, linewidth=1.4, linestyle=dashes, label=name)
+            x, share = _cumulative(values)
+            right.plot(x, share, color=colour, linewidth=1.4, linestyle=dashes, drawstyle="steps-post", label=name)
+        left.set(xlim=(view.low, view.high), ylabel="runs", title=title)
+        left.set_ylim(bottom=0)
+        right.set(xlim=(view.low, view.high), ylim=(0, 1.02), title="share of runs up to")
+        for axes in (left, right):
+            _label(axes, axis.label(unit.unit), view)
+        right.legend(loc="lower right")
+    return page.svg
+
+
+def run_order(outcome: Floats, warm_up: int, pairs: tuple[Floats, Floats] | None, axis: Outcomes) -> str:
+    """Outcome by order: the baseline with its warm-up, and the pairs of a batch, each pair joined."""
+    unit = axis.scale(outcome)
+    values = outcome * unit.factor
+    with canvas("run-order", f"Outcome of {values.size} baseline runs in the order they were made.", 2.5) as page:
+        left = page.axes(0.08, 0.41 if pairs else 0.9)
+        view = window(values)
+        _points(
+            left, np.arange(values.size, dtype=np.float64), values, view, MITIGATED if pairs is None else BASELINE, "o"
+        )
+        if warm_up:
+            left.axvspan(-0.5, warm_up - 0.5, color=FAINT, alpha=0.3, linewidth=0)
+            left.text(warm_up, view.high, "warm-up", va="top", fontsize=7)
+        left.set(ylim=(view.low, view.high), xlabel="baseline run", title=view.note)
+        left.set_ylabel(axis.label(unit.unit))
+        if pairs:
+            _pairs(page.axes(0.57, 0.41), pairs[0] * unit.factor, pairs[1] * unit.factor)
+    return page.svg
+
+
+def scatter(x: Floats, outcome: Floats, slow: Flags, column: Outcomes, axis: Outcomes, title: str) -> str:
+    """Outcome against the column of the factor, with a straight line through it."""
+    across, up = scale(column.unit, float(np.quantile(np.abs(x), 0.9))), axis.scale(outcome)
+    u, v = x * across.factor, outcome * up.factor
+    wide, high = window(u), window(v)
+    with canvas("scatter", f"Outcome against {column.name} over {u.size} runs. {title}", 2.7) as page:
+        axes = page.axes(0.08, 0.9)
+        seen = np.clip(u, wide.low, wide.high)
+        _points(axes, seen[~slow], v[~slow], high, MITIGATED, "o", "fast")
+        _points(axes, seen[slow], v[slow], high, BASELINE, "^", "slow")
+        if np.ptp(u) > 0 and np.ptp(v) > 0:
+            slope, start = np.polyfit(u, v, 1)
+            ends = np.array([max(u.min(), wide.low), min(u.max(), wide.high)])
+            axes.plot(ends, start + slope * ends, color=INK, linewidth=0.9, linestyle=":")
+        axes.set(
+            xlim=(wide.low, wide.high), ylim=(high.low, high.high), title="; ".join(filter(None, (title, high.note)))
+        )
+        axes.set_ylabel(axis.label(up.unit))
+        _label(axes, column.label(across.unit), Window(0, 0, wide.beyond))
+        _legend(axes, 2)
+    return page.svg
+
+
+def _pairs(axes: Axes, baseline: Floats, mitigated: Floats) -> None:
+    view = window(np.concatenate((baseline, mitigated)))
+    place = np.arange(baseline.size, dtype=np.float64)
+    # One line with gaps instead of one line a pair: a tenth of the size.
+    joined = np.column_stack((baseline, mitigated, np.full(baseline.size, np.nan))).ravel()
+    axes.plot(np.repeat(place, 3), joined, color=FAINT, linewidth=0.5, alpha=0.6, rasterized=place.size > MOST_MARKERS)
+    _points(axes, place, baseline, view, BASELINE, "o", "baseline")
+    _points(axes, place, mitigated, view, MITIGATED, "x", "mitigated")
+    axes.set(ylim=(view.low, view.high), xlabel="pair", title=view.note)
+    _legend(axes, 2)
+
+
+def _points(axes: Axes, x: Floats, y: Floats, view: Window, colour: str, marker: str, label: str | None = None) -> None:
+    """Draw markers; what lies beyond the window sits on its edge."""
+    axes.plot(
+        x,
+        np.clip(y, view.low, view.high),
+        linestyle="none",
+        marker=marker,
+        markersize=3,
+        markeredgewidth=0.8,
+        markeredgecolor=colour,
+        markerfacecolor="none" if marker == "o" else colour,
+        label=label,
+        clip_on=False,
+        rasterized=x.size > MOST_MARKERS,
+    )
+
+
+def _edges(values: Floats, view: Window) -> Floats:
+    """Bins by Freedman and Diaconis, at least 8 and at most 48 of them."""
+    spread = float(np.subtract(*np.quantile(values, (0.75, 0.25))))
+    width = 2 * spread / values.size ** (1 / 3)
+    # Two humps far apart make the rule's bins too wide, so there is a floor that grows with the runs.
+    least = int(np.clip(2 * np.sqrt(values.size), 8, 28))
+    count = int(np.clip((view.high - view.low) / width, least, 48)) if width > 0 else 28
+    return np.linspace(view.low, view.high, count + 1)
+
+
+def _cumulative(values: Floats) -> tuple[Floats, Floats]:
+    """Share of runs up to each value, thinned where there are very many."""
+    ascending = np.sort(values)
+    place = np.unique(np.linspace(0, ascending.size - 1, min(ascending.size, MOST_STEPS)).astype(int))
+    return np.r_[ascending[0], ascending[place]], np.r_[0.0, (place + 1) / ascending.size]
+
+
+def _label(axes: Axes, name: str, view: Window) -> None:
+    axes.set_xlabel(f"{name}   ({view.note})" if view.note else name)
+
+
+def _legend(axes: Axes, entries: int) -> None:
+    """Put it above the picture, where no data can lie under it."""
+    axes.legend(
+        loc="lower right", bbox_to_anchor=(1.02, 0.99), ncols=entries, handletextpad=0.3, columnspacing=1, borderpad=0.2
+    )

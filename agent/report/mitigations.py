@@ -1,0 +1,141 @@
+"""Every mitigation that was tried, every one that was not and why, and what to try where no counter speaks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from ...knowledge.schema import Factor
+from ...tools.look_up import Candidate
+from ...tools.mitigation.launching import command_line
+from ...tools.mitigation.preconditions import unmet
+from .evidence import Batch, Evidence
+from .numbers import p_value, quantity, ratio
+from .story import BatchStory, CheckRow, Suspect, Try, Untried, Winner
+
+LEVELS = {1: "the knob reads back", 2: "the process shows it", 3: "the factor moved"}
+MOST_SUSPECTS = 6
+MOST_TRIES = 4
+
+
+def winner(evidence: Evidence) -> Winner | None:
+    """Tell of the mitigation that the verdict names."""
+    key, command = evidence.conclusion.mitigation, evidence.conclusion.command
+    if key is None or command is None:
+        return None
+    candidate, known = evidence.candidates.get(key), evidence.run.knowledge.mitigations.get(key)
+    source = candidate or known
+    return Winner(
+        key=key,
+        name=source.name if source else key,
+        description=source.description if source else "",
+        command=command,
+        hurts=source.hurts if source else "",
+        keep=source.steps if source else (),
+    )
+
+
+def name_of(key: str, evidence: Evidence) -> str:
+    """Name of a mitigation for people."""
+    known = evidence.candidates.get(key) or evidence.run.knowledge.mitigations.get(key)
+    return known.name if known else key
+
+
+def tried(evidence: Evidence) -> tuple[BatchStory, ...]:
+    """Every batch, in order."""
+    return tuple(_batch(batch, evidence) for batch in evidence.batches)
+
+
+def untried(evidence: Evidence) -> tuple[Untried, ...]:
+    """Every mitigation of the factors looked up that no batch ran, with the reason."""
+    done = {batch.applied.mitigation for batch in evidence.batches}
+    refused = {refusal.mitigation: refusal.error for refusal in evidence.refusals}
+    return tuple(
+        Untried(
+            key=key,
+            name=candidate.name,
+            scope=candidate.scope,
+            reason=refused.get(key) or _reason(candidate, evidence),
+            description=candidate.description,
+            when=candidate.when,
+            hurts=candidate.hurts,
+            steps=candidate.steps,
+            command=candidate.command,
+            writes=candidate.writes,
+        )
+        for key, candidate in evidence.candidates.items()
+        if key not in done
+    )
+
+
+def suspects(evidence: Evidence) -> tuple[Suspect, ...]:
+    """Factors that none of the counters read here could show, with commands that can be tried by hand."""
+    if evidence.conclusion.verdict != "no visible factor" or evidence.profile is None:
+        return ()
+    read = {column.name for column in evidence.profile.columns}
+    hidden = [factor for factor in evidence.run.knowledge.factors.values() if not read & set(factor.signals)]
+    hidden.sort(key=lambda factor: (bool(factor.signals), -factor.actionable))
+    seen: set[str] = set()
+    found = (Suspect(factor.name, factor.description, _tries(factor, evidence, seen)) for factor in hidden)
+    return tuple(islice((suspect for suspect in found if suspect.tries), MOST_SUSPECTS))
+
+
+def _batch(batch: Batch, evidence: Evidence) -> BatchStory:
+    applied, compared = batch.applied, batch.compared
+    sd = compared.comparison.ratio("sd") if compared else None
+    mean = compared.comparison.ratio("mean") if compared else None
+    return BatchStory(
+        key=applied.mitigation,
+        name=name_of(applied.mitigation, evidence),
+        batch=applied.batch,
+        pairs=applied.pairs,
+        failed=applied.failed,
+        in_force=applied.in_force,
+        checks=tuple(_checks(batch)),
+        told=applied.told,
+        outcome=_outcome(batch, evidence),
+        sd=ratio(sd.value, sd.low, sd.high) if sd else "",
+        mean=ratio(mean.value, mean.low, mean.high) if mean else "",
+        p=p_value(compared.comparison.p_value) if compared else "",
+        command=applied.command,
+    )
+
+
+def _checks(batch: Batch) -> Iterator[CheckRow]:
+    for check in batch.applied.checks:
+        yield CheckRow(LEVELS[check.level], check.what, check.expected, check.seen, check.passed)
+    for moved in batch.compared.moved if batch.compared else ():
+        seen = f"{quantity(moved.baseline, moved.unit)} → {quantity(moved.mitigated, moved.unit)} (means)"
+        yield CheckRow(LEVELS[3], moved.column, "falls", seen, moved.fell)
+
+
+def _outcome(batch: Batch, evidence: Evidence) -> str:
+    if not batch.applied.in_force:
+        return "not proved in force, so nothing was measured"
+    if batch.compared is None:
+        return "not compared"
+    confirmed = ", confirmed" if batch is evidence.confirming else ""
+    return batch.compared.comparison.verdict + confirmed
+
+
+def _reason(candidate: Candidate, evidence: Evidence) -> str:
+    if candidate.unmet:
+        return "; ".join(candidate.unmet)
+    if not candidate.automatic:
+        return "the tool cannot do it; a person can"
+    if evidence.run.limits.allow == "none":
+        return "--allow none forbids it"
+    if evidence.conclusion.verdict == "mitigated":
+        return "another mitigation reached the target before its turn"
+    return "the budget or --max-mitigations ended before its turn"
+
+
+def _tries(factor: Factor, evidence: Evidence, seen: set[str]) -> tuple[Try, ...]:
+    """Those that no suspect before has named; `seen` grows by them."""
+    run = evidence.run
+    busy = evidence.profiled.busy_cpus if evidence.profiled else None
+    known = (run.knowledge.mitigations[key] for key in factor.mitigations)
+    fresh = [m for m in known if m.apply and m.key not in seen]
+    ready = [m for m in fresh if not unmet(m.applies, run.machine, run.subject, busy)][:MOST_TRIES]
+    seen |= {m.key for m in ready}
+    return tuple(Try(m.name, m.when, command_line(m, run.subject, run.machine)) for m in ready)

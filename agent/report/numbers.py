@@ -1,0 +1,72 @@
+"""How numbers are written for people: four digits, units scaled, ratios with their intervals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+ABSENT = "–"
+_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_BYTES = {"GiB": 2.0**30, "MiB": 2.0**20, "KiB": 2.0**10, "bytes": 1.0}
+_FAMILIES = ({"kB": 2.0**10, **_BYTES}, _SECONDS)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A unit in which values of one size read well."""
+
+    factor: float
+    """Multiply by it."""
+    unit: str
+
+    def show(self, value: float | None) -> str:
+        """Write a value with its unit."""
+        return ABSENT if value is None else f"{number(value * self.factor)} {self.unit}".rstrip()
+
+
+def scale(unit: str, largest: float) -> Scale:
+    """Choose the unit in which a value of this size stands between 1 and 1000, or the nearest there is."""
+    for family in _FAMILIES:
+        if unit in family and math.isfinite(largest) and largest != 0:
+            size = abs(largest) * family[unit]
+            steps = sorted((step for name, step in family.items() if name != "kB"), reverse=True)
+            fitting = next((step for step in steps if size >= step), steps[-1])
+            name = next(name for name, step in family.items() if step == fitting and name != "kB")
+            return Scale(family[unit] / fitting, name)
+    return Scale(1.0, "" if unit == "count" else unit)
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """Write that many significant digits, without an exponent where people can do without; large numbers stay whole."""
+    if value is None or not math.isfinite(value):
+        return ABSENT
+    short = f"{value:.{digits}g}"
+    if 1e12 > abs(value) >= 10**digits or ("e+" in short and abs(value) < 1e12):
+        return f"{value:,.0f}"
+    return f"{float(short):,g}" if abs(value) >= 1000 else short
+
+
+def quantity(value: float | None, unit: str) -> str:
+    """Write one value in its best unit."""
+    return ABSENT if value is None else scale(unit, value).show(value)
+
+
+def ratio(value: float | None, low: float | None = None, high: float | None = None) -> str:
+    """Write a ratio, with its interval where there is one."""
+    if value is None:
+        return "undefined"
+    if low is None or high is None:
+        return number(value, 3)
+    return f"{number(value, 3)} [{number(low, 3)}, {number(high, 3)}]"
+
+
+def percent(share: float | None, digits: int = 3) -> str:
+    """Write a share as a percentage."""
+    return ABSENT if share is None else f"{number(100 * share, digits)} %"
+
+
+def p_value(p: float | None) -> str:
+    """Write a p-value; below a thousandth its digits say nothing."""
+    if p is None:
+        return ABSENT
+    return "p < 0.001" if p < 0.001 else f"p = {number(p, 2)}"

@@ -1,0 +1,72 @@
+"""Which pictures a run has, and the arrays they are drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ...tools.candidates import ORDER
+from .evidence import Evidence, unit
+from .figures import Outcomes, distribution, overlay, run_order, scatter
+from .numbers import number, ratio
+from .tree_figure import tree
+
+
+def pictures(evidence: Evidence) -> Mapping[str, str]:
+    """Draw what there is data for: SVG by name, empty where a step is missing."""
+    return {
+        "distribution": _distribution(evidence),
+        "overlay": _overlay(evidence),
+        "order": _order(evidence),
+        "scatter": _scatter(evidence),
+        "tree": tree(evidence.tree.tree) if evidence.tree and len(evidence.tree.tree.nodes) > 1 else "",
+    }
+
+
+def _axis(evidence: Evidence) -> Outcomes:
+    return Outcomes(evidence.run.subject.outcome, evidence.run.subject.unit)
+
+
+def _distribution(evidence: Evidence) -> str:
+    """The labelled runs; before labelling, the baseline without its warm-up."""
+    if evidence.labelled and evidence.profile:
+        classes, shape = evidence.labelled.classes, evidence.labelled.shape
+        modes = [mode.position for mode in shape.modes]
+        slow = np.array(classes.slow, dtype=bool)
+        return distribution(evidence.profile.outcome(), slow, classes.cut, modes, _axis(evidence))
+    if evidence.baseline is None or evidence.measured is None:
+        return ""
+    values = evidence.baseline.outcome()[evidence.measured.warm_up :]
+    modes = [mode.position for mode in evidence.measured.shape.modes]
+    return distribution(values, None, None, modes, _axis(evidence)) if values.size else ""
+
+
+def _overlay(evidence: Evidence) -> str:
+    batch = evidence.telling
+    if batch is None or batch.compared is None:
+        return ""
+    baseline, mitigated = evidence.table(batch.call).paired(batch.applied.mitigation)
+    sd = batch.compared.comparison.ratio("sd")
+    title = f"SD ratio {ratio(sd.value, sd.low, sd.high)}"
+    return overlay(baseline, mitigated, _axis(evidence), title) if baseline.size else ""
+
+
+def _order(evidence: Evidence) -> str:
+    if evidence.baseline is None or evidence.measured is None:
+        return ""
+    batch, outcome = evidence.telling, evidence.baseline.outcome()
+    pairs = evidence.table(batch.call).paired(batch.applied.mitigation) if batch else None
+    return run_order(outcome, evidence.measured.warm_up, pairs, _axis(evidence)) if outcome.size else ""
+
+
+def _scatter(evidence: Evidence) -> str:
+    factor = evidence.factor
+    if factor is None or evidence.profile is None or evidence.labelled is None:
+        return ""
+    name = "order" if factor.column == ORDER else factor.column
+    slow = np.array(evidence.labelled.classes.slow, dtype=bool)
+    title = f"R² {number(factor.r2, 2)}" if factor.r2 is not None else ""
+    column = Outcomes(factor.column, unit(factor.column, evidence.columns))
+    profile = evidence.profile
+    return scatter(profile.column(name), profile.outcome(), slow, column, _axis(evidence), title)

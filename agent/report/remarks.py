@@ -1,0 +1,111 @@
+"""What a reader should be warned of, and what the shape of the baseline says, one sentence each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...tools.measure import MeasureResult
+from ...tools.statistics.shape import Shape
+from .evidence import Evidence
+from .numbers import number, percent, quantity, ratio
+
+SHIFTED = 1.05
+"""A median with layers above this share of the one without is worth a word."""
+SLOWER = 1.02
+"""A mean ratio whose lower bound lies above it is worth a word."""
+BUSY = 0.5
+"""Load for each CPU above which other work can disturb the runs."""
+LINKED = 0.3
+"""Correlation of neighbouring runs above which their number says less than it seems."""
+
+
+def warnings(evidence: Evidence) -> tuple[str, ...]:
+    """Advise on what may weaken the result, each with what to do about it."""
+    return tuple(remark for source in (_of_runs, _of_profile, _of_machine, _of_effect) for remark in source(evidence))
+
+
+def findings(measured: MeasureResult, unit: str) -> tuple[str, ...]:
+    """Say what the order and the form of the baseline show."""
+    return (*_of_order(measured, measured.shape), *_of_form(measured.shape, unit))
+
+
+def _of_runs(evidence: Evidence) -> Iterator[str]:
+    measured, limits = evidence.measured, evidence.run.limits
+    if measured is None:
+        return
+    failed = measured.failed + sum(batch.applied.failed for batch in evidence.batches)
+    failed += evidence.profiled.failed if evidence.profiled else 0
+    if failed:
+        yield f"{_runs(failed)} failed and count nowhere: check that what makes them fail is not what makes runs slow."
+    if measured.survivors:
+        yield (
+            f"The runs left {number(measured.survivors)} processes behind, which were ended: "
+            "let the program wait for its children, or their work falls into later runs."
+        )
+    if measured.stopped_by == "run cap" and not measured.unusable:
+        yield f"Measuring stopped at {limits.max_runs} runs before the spread was known: raise --max-runs."
+    if measured.stopped_by == "time cap" and not measured.unusable:
+        yield "Measuring stopped for time before the spread was known: raise --budget."
+    if measured.shape.drift:
+        yield "The level of the baseline drifts with time: let the machine settle and measure again."
+
+
+def _of_profile(evidence: Evidence) -> Iterator[str]:
+    profiled = evidence.profiled
+    if profiled and profiled.cost_ratio is not None and profiled.cost_ratio > SHIFTED:
+        yield (
+            f"With counters on, fast runs (p5) take {ratio(profiled.cost_ratio)} times as long as without: "
+            "reading them disturbs so short a program; give it a longer input."
+        )
+
+
+def _of_machine(evidence: Evidence) -> Iterator[str]:
+    machine = evidence.run.machine
+    if machine.load_1min > BUSY * len(machine.cpus):
+        yield (
+            f"The machine was busy at the start (load {number(machine.load_1min, 3)} on {len(machine.cpus)} CPUs): "
+            "part of the spread may be other people's work; repeat on a quiet machine."
+        )
+
+
+def _of_effect(evidence: Evidence) -> Iterator[str]:
+    yield from dict.fromkeys(told for batch in evidence.batches for told in batch.applied.told)
+    mean = evidence.conclusion.mean_ratio
+    if mean and mean.low is not None and mean.low > SLOWER and evidence.run.subject.lower_is_better:
+        yield f"It is steadier at a price: the mean is {ratio(mean.value, mean.low, mean.high)} times the baseline's."
+    if mean and mean.high is not None and mean.high < 1 / SLOWER and not evidence.run.subject.lower_is_better:
+        yield f"It is steadier at a price: the mean falls to {ratio(mean.value, mean.low, mean.high)} of the baseline."
+    batch = evidence.confirming
+    fallen = batch.compared.moved if batch and batch.compared else ()
+    if fallen and not any(moved.fell for moved in fallen):
+        names = ", ".join(moved.column for moved in fallen)
+        yield f"It helps, but the factor did not fall with it ({names}): it may work in another way than thought."
+
+
+def _of_order(measured: MeasureResult, shape: Shape) -> Iterator[str]:
+    if measured.warm_up:
+        yield f"The first {_runs(measured.warm_up)} differ from all later ones (warm-up) and are left out."
+    if shape.drift:
+        yield "The level moves steadily with the order of the runs (drift)."
+    if shape.lag1 is not None and shape.lag1 > LINKED:
+        rho = number(shape.lag1, 2)
+        yield f"Neighbouring runs resemble each other (rank correlation {rho}): slowness comes in spells."
+
+
+def _of_form(shape: Shape, unit: str) -> Iterator[str]:
+    if len(shape.modes) > 1:
+        modes = (f"{quantity(mode.position, unit)} ({percent(mode.weight, 2)} of the runs)" for mode in shape.modes)
+        yield f"There are {len(shape.modes)} modes: {', '.join(modes)}."
+    tails = [name for name, heavy in (("right", shape.right_tail), ("left", shape.left_tail)) if heavy]
+    if tails:
+        yield f"The {' and the '.join(tails)} tail is heavier than a normal law's."
+    if shape.all_equal:
+        yield "All runs gave the same outcome."
+    elif shape.clock_too_coarse:
+        yield f"The clock of the outcome is too coarse: it steps by {quantity(shape.resolution, unit)}."
+    elif shape.resolution is not None:
+        yield f"The outcome has a grain: it steps by {quantity(shape.resolution, unit)}."
+
+
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{number(count)} runs"

@@ -1,0 +1,223 @@
+"""What a report says, in the order it says it: words and numbers ready to print, no layout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A name with what is said of it."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class ColumnRow:
+    """One column of the run table."""
+
+    name: str
+    unit: str
+    role: str
+    layer: str
+    description: str
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A source; `url` is empty where it has no stable address."""
+
+    title: str
+    url: str
+
+
+@dataclass(frozen=True)
+class Winner:
+    """The mitigation that the verdict names."""
+
+    key: str
+    name: str
+    description: str
+    command: str
+    """As the verdict recorded it; it reproduces the condition that was measured."""
+    hurts: str
+    keep: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One statistic of both arms."""
+
+    statistic: str
+    baseline: str
+    mitigated: str
+    ratio: str
+    interval: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """Baseline and mitigated side by side."""
+
+    mitigation: str
+    confirmed: bool
+    """These are the numbers of the verdict; otherwise those of the best that was tried."""
+    batch: int
+    pairs: int
+    rows: tuple[Row, ...]
+    p_spread: str
+    p_adjusted: str
+    p_location: str
+    modes: str
+    verdict: str
+
+
+@dataclass(frozen=True)
+class FactorStory:
+    """The factor that goes with the slow runs."""
+
+    key: str
+    name: str
+    description: str
+    column: str
+    meaning: str
+    facts: tuple[Fact, ...]
+    members: tuple[Fact, ...]
+    confused_with: tuple[str, ...]
+    references: tuple[Reference, ...]
+
+
+@dataclass(frozen=True)
+class RankedRow:
+    """A cluster of the ranking in one line."""
+
+    column: str
+    factor: str
+    members: int
+    auc: str
+    importance: str
+    stability: str
+    p: str
+    visible: bool
+
+
+@dataclass(frozen=True)
+class TreeStory:
+    """The tree in text, and how far to believe it."""
+
+    text: str
+    in_sample: str
+    cross_validated: str
+    columns: int
+    depth_zero: bool
+    """It asks nothing."""
+
+
+@dataclass(frozen=True)
+class CheckRow:
+    """One proof that a mitigation is in force."""
+
+    level: str
+    what: str
+    expected: str
+    seen: str
+    passed: bool
+
+
+@dataclass(frozen=True)
+class BatchStory:
+    """One mitigation, one batch."""
+
+    key: str
+    name: str
+    batch: int
+    pairs: int
+    failed: int
+    in_force: bool
+    checks: tuple[CheckRow, ...]
+    told: tuple[str, ...]
+    """What happened to settings meanwhile."""
+    outcome: str
+    sd: str
+    mean: str
+    p: str
+    command: str
+
+
+@dataclass(frozen=True)
+class Untried:
+    """A mitigation that was not applied, and why."""
+
+    key: str
+    name: str
+    scope: str
+    reason: str
+    description: str
+    when: str
+    hurts: str
+    steps: tuple[str, ...]
+    command: str
+    writes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Try:
+    """A command to try by hand."""
+
+    name: str
+    when: str
+    command: str
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A factor that no counter of this run could have shown."""
+
+    name: str
+    description: str
+    tries: tuple[Try, ...]
+
+
+@dataclass(frozen=True)
+class CallRow:
+    """One step of the diagnosis."""
+
+    call: str
+    tool: str
+    why: str
+    result: str
+
+
+@dataclass(frozen=True)
+class Story:
+    """All of it; an empty part is left out of the report."""
+
+    command: str
+    """As the user typed it."""
+    outcome: str
+    verdict: str
+    sentence: str
+    next_steps: tuple[str, ...]
+    warnings: tuple[str, ...]
+    baseline: tuple[Fact, ...]
+    winner: Winner | None
+    table: Table | None
+    factor: FactorStory | None
+    ranking: tuple[RankedRow, ...]
+    set_aside: tuple[Fact, ...]
+    """Reason, and the columns it holds for."""
+    set_aside_columns: int
+    classes: str
+    tree: TreeStory | None
+    batches: tuple[BatchStory, ...]
+    untried: tuple[Untried, ...]
+    suspects: tuple[Suspect, ...]
+    shape: tuple[str, ...]
+    absent: tuple[Fact, ...]
+    how: tuple[Fact, ...]
+    machine: tuple[Fact, ...]
+    calls: tuple[CallRow, ...]
+    tip: str
+    verify: str
+    """Commands that check the run."""

@@ -1,0 +1,82 @@
+"""The answer in one object for programs, and in a few lines for a terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+from ...prompts.render import render
+from ...tools.statistics.bootstrap import Ratio
+from ..finished import FinishedRun
+from .evidence import Evidence, gather
+from .mitigations import suspects, untried
+from .remarks import warnings
+from .tell import verdict_words
+
+WIDTH = 96
+COMMAND_INDENT = "  "
+MOST_STEPS = 3
+MOST_WARNINGS = 3
+
+
+def summary(run: FinishedRun) -> dict[str, Any]:
+    """Give the object that `--json` prints; None where something does not apply."""
+    evidence = gather(run)
+    conclusion = evidence.conclusion
+    return {
+        "verdict": conclusion.verdict,
+        "reason": conclusion.reason,
+        "factor": conclusion.factor,
+        "column": conclusion.column,
+        "mitigation": conclusion.mitigation,
+        "command": conclusion.command,
+        "mean_ratio": conclusion.mean_ratio.value if conclusion.mean_ratio else None,
+        "sd_ratio": _interval(conclusion.sd_ratio),
+        "cv_ratio": _interval(conclusion.cv_ratio),
+        "p_value": conclusion.p_value,
+        "baseline": _baseline(evidence),
+        "runs": evidence.recorded_runs,
+        "seconds": run.seconds,
+        "agent_seconds": run.agent_seconds,
+        "run_dir": run.run_dir,
+        "warnings": list(warnings(evidence)),
+        "tip": run.tip,
+    }
+
+
+def text(run: FinishedRun) -> str:
+    """Give the words that end a diagnosis on a terminal."""
+    evidence = gather(run)
+    sentence, steps = verdict_words(evidence, untried(evidence), suspects(evidence))
+    words = render(
+        "summary.txt.j2",
+        verdict=evidence.conclusion.verdict,
+        sentence=sentence,
+        command=evidence.conclusion.command or "",
+        steps=steps[:MOST_STEPS],
+        warnings=warnings(evidence)[:MOST_WARNINGS],
+        run_dir=run.run_dir,
+    )
+    return "\n".join(_wrapped(words))
+
+
+def _wrapped(words: str) -> Iterator[str]:
+    """Fold prose; a line that begins with blanks is a command, to be copied whole."""
+    for line in words.strip().split("\n"):
+        if line.startswith(COMMAND_INDENT):
+            yield line
+            continue
+        yield from textwrap.wrap(line, WIDTH, subsequent_indent=" " * 6 * line.startswith(("Next:", "Note:"))) or [""]
+
+
+def _interval(ratio: Ratio | None) -> dict[str, float | None] | None:
+    return {"value": ratio.value, "low": ratio.low, "high": ratio.high} if ratio else None
+
+
+def _baseline(evidence: Evidence) -> dict[str, Any] | None:
+    if evidence.measured is None:
+        return None
+    outcome = evidence.measured.outcome
+    numbers = {name: getattr(outcome, name) for name in ("n", "median", "mean", "sd", "cv", "p95", "p99")}
+    return {**numbers, "unit": evidence.run.subject.unit}

@@ -1,0 +1,99 @@
+"""The runs of a diagnosis in one table, and the page that says what the table means."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+
+from ...layers.loader import load_layers
+from ...prompts.render import render
+from ...tools.case import Finished, Record
+from ...tools.profile import ProfileResult
+from ...tools.row import FIXED
+from ..finished import FinishedRun
+from .story import ColumnRow, Fact
+
+RUNS = "runs.csv"
+LEADING = ("call", "tool", "batch")
+_MEANINGS = {
+    "call": ("Step of the diagnosis in which the run was made.", ""),
+    "tool": ("What that step did.", ""),
+    "batch": ("Batch of pairs: 1 screens, 2 confirms; empty outside batches.", ""),
+    "order": ("Place of the run within its step, from 0.", "count"),
+    "condition": ("baseline, or the mitigation that was in force.", ""),
+    "pair": ("Pair within the batch; -1 outside pairs.", "count"),
+    "ok": ("0 where the run failed and does not count.", ""),
+    "exit_code": ("Exit status; negative: the signal that ended it.", ""),
+    "survivors": ("Processes that the run left behind, which were ended.", "count"),
+    "outcome": ("What the run is judged by.", "{unit}"),
+    "wall_s": ("From spawn to the end of the process.", "s"),
+}
+
+
+def runs_csv(record: Record) -> bytes:
+    """Join the tables of all measuring calls, one row a run; called after each of them, so no data frame is built."""
+    tables = [(call, *_split(record.store.get(call.artefacts[RUNS]))) for call in _measuring(record)]
+    metrics = sorted({name for _, header, _ in tables for name in header} - set(FIXED))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*LEADING, *FIXED, *metrics])
+    for call, header, rows in tables:
+        place = {name: index for index, name in enumerate(header)}
+        source = [place.get(name) for name in (*FIXED, *metrics)]
+        start = [call.call_id, call.tool, str(call.arguments.get("batch", ""))]
+        for row in rows:
+            writer.writerow([*start, *("" if index is None else row[index] for index in source)])
+    return text.getvalue().encode()
+
+
+def absent(run: FinishedRun) -> tuple[Fact, ...]:
+    """What this machine does not show, with the reason; what shares a reason stands together."""
+    profiles = run.record.succeeded("profile")
+    columns = profiles[-1].read(ProfileResult).absent if profiles else {}
+    grouped: dict[str, list[str]] = {}
+    for name, reason in {**run.machine.absent, **columns}.items():
+        grouped.setdefault(reason, []).append(name)
+    return tuple(Fact(", ".join(names), reason) for reason, names in grouped.items())
+
+
+def runs_md(run: FinishedRun) -> bytes:
+    """Describe system under test, options and every column, for a person and for a program."""
+    facts = {
+        "subject": run.subject.model_dump(mode="json"),
+        "limits": run.limits.model_dump(mode="json"),
+        "machine": run.machine.model_dump(mode="json"),
+        "planner": run.planner,
+    }
+    return render(
+        "runs.md.j2",
+        facts=json.dumps(facts, indent=2, sort_keys=True, ensure_ascii=False),
+        columns=list(_columns(run)),
+        absent=absent(run),
+        lower_is_better=run.subject.lower_is_better,
+    ).encode()
+
+
+def _measuring(record: Record) -> list[Finished]:
+    return [call for call in record.calls if RUNS in call.artefacts]
+
+
+def _split(table: bytes) -> tuple[list[str], list[list[str]]]:
+    header, *rows = csv.reader(io.StringIO(table.decode()))
+    return header, rows
+
+
+def _columns(run: FinishedRun) -> Iterator[ColumnRow]:
+    unit = run.subject.unit
+    for name in (*LEADING, *FIXED):
+        words, its_unit = _MEANINGS[name]
+        role = "outcome" if name == "outcome" else "setting"
+        yield ColumnRow(name, its_unit.format(unit=unit), role, "", words)
+    headers = (_split(run.record.store.get(call.artefacts[RUNS]))[0] for call in _measuring(run.record))
+    read = {name for header in headers for name in header}
+    for layer in load_layers().values():
+        for column in sorted(layer.columns, key=lambda column: column.name):
+            if column.name in read:
+                words = f"{column.description} ({column.source})" if column.source else column.description
+                yield ColumnRow(column.name, column.unit, column.role, layer.key, words)

@@ -1,0 +1,225 @@
+"""From the evidence to the story: the verdict in words first, then what it rests on."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+from ...prompts.render import render
+from ...tools.statistics.bootstrap import Ratio
+from ..record import bodies
+from ..transcript import Decision
+from .evidence import Batch, Evidence
+from .factors import classes, factor_name, factor_story, ranking, set_aside, tree_story
+from .mitigations import name_of, suspects, tried, untried, winner
+from .numbers import number, p_value, percent, quantity, ratio, scale
+from .remarks import findings, warnings
+from .story import CallRow, Fact, Row, Story, Suspect, Table, Untried
+from .tables import absent
+
+NAMES = {
+    "mean": "mean",
+    "median": "median",
+    "sd": "SD",
+    "cv": "CV",
+    "mad": "MAD",
+    "iqr": "IQR",
+    "p95": "p95",
+    "p99": "p99",
+    "range": "range",
+}
+
+
+def tell(evidence: Evidence) -> Story:
+    """Put everything in words."""
+    run, measured = evidence.run, evidence.measured
+    left, hidden = untried(evidence), suspects(evidence)
+    sentence, next_steps = verdict_words(evidence, left, hidden)
+    return Story(
+        command=shlex.join(run.subject.command),
+        outcome=run.subject.outcome,
+        verdict=evidence.conclusion.verdict,
+        sentence=sentence,
+        next_steps=next_steps,
+        warnings=warnings(evidence),
+        baseline=tuple(_baseline(evidence)),
+        winner=winner(evidence),
+        table=_table(evidence),
+        factor=factor_story(evidence),
+        ranking=ranking(evidence),
+        set_aside=set_aside(evidence),
+        set_aside_columns=len(evidence.ranking.set_aside) if evidence.ranking else 0,
+        classes=classes(evidence),
+        tree=tree_story(evidence),
+        batches=tried(evidence),
+        untried=left,
+        suspects=hidden,
+        shape=findings(measured, run.subject.unit) if measured else (),
+        absent=absent(evidence.run),
+        how=tuple(_how(evidence)),
+        machine=tuple(_machine(evidence)),
+        calls=_calls(evidence),
+        tip=run.tip,
+        verify="\n".join(f"vgo-agent {what} {shlex.quote(run.run_dir)}" for what in ("verify", "replay")),
+    )
+
+
+def verdict_words(
+    evidence: Evidence, left: tuple[Untried, ...], hidden: tuple[Suspect, ...]
+) -> tuple[str, tuple[str, ...]]:
+    """Fill the template of the verdict: its first line is the sentence, the others are next steps."""
+    name = evidence.conclusion.verdict.replace(",", "").replace(" ", "_")
+    words = {**_verdict_facts(evidence), **_next_facts(evidence, left, hidden)}
+    sentence, *steps = render(f"verdict/{name}.txt.j2", **words).strip().splitlines()
+    return sentence.strip(), tuple(step.removeprefix("- ").strip() for step in steps if step.strip())
+
+
+def _verdict_facts(evidence: Evidence) -> dict[str, Any]:
+    conclusion, measured, factor = evidence.conclusion, evidence.measured, evidence.factor
+    unit = evidence.run.subject.unit
+    outcome = measured.outcome if measured else None
+    key = conclusion.mitigation or ""
+    batch = evidence.confirming
+    return {
+        "reason": conclusion.reason,
+        "what_was_tried": conclusion.reason.partition("; ")[2] or conclusion.reason,
+        "mitigation": key,
+        "mitigation_name": name_of(key, evidence) if key else "",
+        "sd": _ratio(conclusion.sd_ratio),
+        "mean": _ratio(conclusion.mean_ratio),
+        "cv": _ratio(conclusion.cv_ratio),
+        "level": "95 %",
+        "p": p_value(conclusion.p_value),
+        "pairs": number(batch.compared.comparison.n) if batch and batch.compared else "0",
+        "column": factor.column if factor else "",
+        "factor_name": factor_name(evidence),
+        "auc": number(factor.auc, 3) if factor else "",
+        "p_factor": p_value(factor.p_value) if factor else "",
+        "members": [name for name in factor.members if name != factor.column] if factor else [],
+        "clusters": number(evidence.ranking.clusters) if evidence.ranking else "0",
+        "p_search": p_value(evidence.ranking.p_value) if evidence.ranking else "",
+        "profile_runs": number(evidence.profiled.runs) if evidence.profiled else "0",
+        "runs": number(outcome.n) if outcome else "0",
+        "baseline_mean": quantity(outcome.mean, unit) if outcome else "",
+        "baseline_sd": quantity(outcome.sd, unit) if outcome and outcome.sd is not None else "",
+        "baseline_cv": percent(outcome.cv) if outcome else "",
+        "steady_cv": percent(evidence.run.limits.steady_cv),
+    }
+
+
+def _next_facts(evidence: Evidence, left: tuple[Untried, ...], hidden: tuple[Suspect, ...]) -> dict[str, Any]:
+    allow = evidence.run.limits.allow
+    candidates = evidence.candidates
+    ready = [u for u in left if candidates[u.key].automatic and not candidates[u.key].unmet]
+    best = evidence.telling
+    return {
+        "blocked_system": [u.key for u in ready if u.scope != "process" and allow != "system"],
+        "blocked_none": [u.key for u in ready if u.scope == "process" and allow == "none"],
+        "manual": [u.key for u in left if not candidates[u.key].automatic],
+        "suspects": bool(hidden),
+        "absent": len(absent(evidence.run)),
+        "pairs_needed": evidence.measured.pairs_needed if evidence.measured else 0,
+        "best": best.applied.mitigation if best else "",
+    }
+
+
+def _ratio(found: Ratio | None) -> str:
+    return ratio(found.value, found.low, found.high) if found else "undefined"
+
+
+def _baseline(evidence: Evidence) -> Iterator[Fact]:
+    if evidence.measured is None:
+        return
+    outcome, interval = evidence.measured.outcome, evidence.measured.sd_interval
+    show = scale(evidence.run.subject.unit, outcome.median).show
+    yield Fact("mean", show(outcome.mean))
+    yield Fact("median", show(outcome.median))
+    known = ""
+    if interval:
+        known = f" (95 %: {show(interval.low)} to {show(interval.high)})"
+    yield Fact("SD", show(outcome.sd) + known)
+    for name, value in (("MAD", outcome.mad), ("IQR", outcome.iqr), ("p95", outcome.p95), ("p99", outcome.p99)):
+        yield Fact(name, show(value))
+    yield Fact("CV", percent(outcome.cv))
+    yield Fact("range", f"{show(outcome.minimum)} to {show(outcome.maximum)}")
+    yield Fact("runs", number(outcome.n))
+
+
+def _table(evidence: Evidence) -> Table | None:
+    batch = evidence.telling
+    if batch is None or batch.compared is None:
+        return None
+    comparison, confirmed = batch.compared.comparison, batch is evidence.confirming
+    return Table(
+        mitigation=batch.applied.mitigation,
+        confirmed=confirmed,
+        batch=batch.applied.batch,
+        pairs=comparison.n,
+        rows=tuple(_row(found, batch, evidence.run.subject.unit) for found in comparison.ratios),
+        p_spread=p_value(comparison.p_value),
+        p_adjusted=p_value(evidence.conclusion.p_value) if confirmed else "",
+        p_location=p_value(comparison.p_location),
+        modes=f"{comparison.modes_baseline} → {comparison.modes_mitigated}",
+        verdict=comparison.verdict,
+    )
+
+
+def _row(found: Ratio, batch: Batch, unit: str) -> Row:
+    mean = batch.compared.comparison.ratio("mean").baseline if batch.compared else None
+    show = percent if found.statistic == "cv" else scale(unit, mean or 0.0).show
+    interval = "" if found.low is None or found.high is None else f"{number(found.low, 3)} to {number(found.high, 3)}"
+    return Row(NAMES[found.statistic], show(found.baseline), show(found.mitigated), ratio(found.value), interval)
+
+
+def _how(evidence: Evidence) -> Iterator[Fact]:
+    run, measured, profiled = evidence.run, evidence.measured, evidence.profiled
+    limits = run.limits
+    yield Fact("Outcome", f"{run.subject.outcome}, {'lower' if run.subject.lower_is_better else 'higher'} is better")
+    yield Fact("Runs of the program", number(evidence.recorded_runs))
+    if measured:
+        yield Fact("Baseline", f"{number(measured.runs)} runs count; stopped by: {measured.stopped_by}")
+        yield Fact("Pairs planned", f"{number(measured.pairs_needed)} a batch, for 80 % power at the target")
+    if profiled:
+        layers = ", ".join(profiled.layers)
+        yield Fact("Profile", f"{number(profiled.runs)} runs with {number(profiled.columns)} columns ({layers})")
+    yield Fact(
+        "Target", f"upper bound of the SD ratio below {number(limits.target_ratio)}, alpha {number(limits.alpha)}"
+    )
+    spent = f"{number(run.record.spent_s, 3)} s of at most {number(limits.budget_s)} s"
+    yield Fact("Time of the program", f"{spent}; at most {number(limits.max_runs)} runs a condition")
+    share = percent(run.agent_seconds / run.seconds, 2) if run.seconds > 0 else "0 %"
+    agent = f"{number(run.agent_seconds, 3)} s ({share}) were not the program"
+    yield Fact("Time in all", f"{number(run.seconds, 3)} s, of which {agent}")
+    yield Fact("Planner", f"{run.planner}, seed {limits.seed}, --allow {limits.allow}")
+
+
+def _machine(evidence: Evidence) -> Iterator[Fact]:
+    machine = evidence.run.machine
+    yield Fact("CPU", f"{machine.cpu} ({machine.architecture}), {len(machine.cpus)} usable")
+    yield Fact("Memory", f"{quantity(machine.memory_bytes, 'bytes')}, {machine.numa_nodes} node(s)")
+    yield Fact("Kernel", f"{machine.kernel}, {machine.distribution}")
+    for name, value in (
+        ("Virtual machine", machine.virtual),
+        ("Governor", machine.governor),
+        ("Transparent huge pages", machine.thp),
+        ("glibc", machine.glibc),
+        ("Python", machine.python),
+    ):
+        if value:
+            yield Fact(name, value)
+    yield Fact("Root", "yes" if machine.root else "no")
+    yield Fact("Load at the start", number(machine.load_1min, 3))
+
+
+def _calls(evidence: Evidence) -> tuple[CallRow, ...]:
+    why = {decision.call_id: decision.why for decision in bodies(evidence.run.events, Decision)}
+    return tuple(
+        CallRow(
+            call=call.call_id,
+            tool=call.tool,
+            why=why.get(call.call_id, ""),
+            result=str(call.result["summary"]) if call.result is not None else call.error,
+        )
+        for call in evidence.run.record.calls
+    )

@@ -1,0 +1,109 @@
+"""The folder of one run: transcript, artefacts by hash, timing, tables, report."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ..knowledge.errors import VgoError
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Paths and the few ways to write them."""
+
+    path: Path
+
+    @classmethod
+    def create(cls, parent: Path, name: str) -> RunFolder:
+        """Make a new folder, named by time and program."""
+        stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+        base = f"{stamp}-{name}"
+        try:
+            parent.mkdir(parents=True, exist_ok=True)
+            for number in range(1000):
+                path = parent / (f"{base}-{number}" if number else base)
+                try:
+                    path.mkdir()
+                except FileExistsError:
+                    continue
+                (path / "artefacts").mkdir()
+                return cls(path)
+        except OSError as error:
+            raise VgoError(f"Cannot write in {parent} ({error.strerror}); name another folder with --out.") from error
+        raise VgoError(f"{parent} has a thousand runs of this second; name another folder with --out.")
+
+    @classmethod
+    def find(cls, path: Path) -> RunFolder:
+        """Open the folder of a run, named by itself or by a file in it."""
+        folder = path if path.is_dir() else path.parent
+        if not (folder / "request.json").exists():
+            raise VgoError(f"{path} is not the folder of a run (no request.json); `vgo-agent runs` lists them.")
+        return cls(folder)
+
+    @property
+    def transcript(self) -> Path:
+        """The events."""
+        return self.path / "transcript.jsonl"
+
+    @property
+    def checkpoint(self) -> Path:
+        """The graph's own state, for resuming."""
+        return self.path / "checkpoint.sqlite"
+
+    @property
+    def partial(self) -> Path:
+        """Rows of calls that are still going on."""
+        return self.path / "partial"
+
+    @property
+    def child(self) -> Path:
+        """The process id of the run that is going on, so that a resume can end an orphan."""
+        return self.path / "child.pid"
+
+    def put(self, content: bytes) -> str:
+        """Store an artefact; return its SHA-256."""
+        digest = hashlib.sha256(content).hexdigest()
+        target = self.path / "artefacts" / digest
+        if not target.exists():
+            write(target, content)
+        return digest
+
+    def get(self, sha256: str) -> bytes:
+        """Return an artefact, checked."""
+        path = self.path / "artefacts" / sha256
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise VgoError(f"{path} is missing or unreadable ({error.strerror}); the run folder is broken.") from error
+        if hashlib.sha256(content).hexdigest() != sha256:
+            raise VgoError(f"{path} does not have the content that its name says; it was changed after it was written.")
+        return content
+
+    def note_time(self, what: str, **more: Any) -> None:
+        """Append to the wall-clock record, which no hash of an event covers."""
+        entry = {"what": what, "at": datetime.now(UTC).isoformat(), "monotonic": time.monotonic(), **more}
+        with (self.path / "timing.jsonl").open("a") as file:
+            file.write(json.dumps(entry) + "\n")
+
+    def times(self) -> list[dict[str, Any]]:
+        """The wall-clock record."""
+        path = self.path / "timing.jsonl"
+        return [json.loads(text) for text in path.read_text().splitlines()] if path.exists() else []
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    temporary = path.with_name(path.name + ".tmp")
+    try:
+        temporary.write_bytes(content)
+        os.replace(temporary, path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise VgoError(f"Cannot write {path} ({error.strerror}); free space there or use another --out.") from error

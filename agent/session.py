@@ -1,0 +1,179 @@
+"""Begin or go on with a diagnosis; light to import, so that the program runs while heavy libraries load."""
+
+from __future__ import annotations
+
+import fcntl
+import importlib
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..knowledge.errors import VgoError
+from ..tools.execution.bench import judge
+from ..tools.execution.launch import Launch
+from ..tools.execution.spawn import Spawner
+from ..tools.mitigation.restore import restore
+from ..tools.subject import Frozen, Limits, Subject
+from .run_folder import RunFolder, write
+
+if TYPE_CHECKING:
+    from .interface import Interface
+
+CONDUCT = f"{__package__}.conduct"
+
+
+class Asked(Frozen):
+    """What the user asked for: written first, so that a diagnosis killed at any moment can go on."""
+
+    subject: Subject
+    limits: Limits
+    planner: str = "rules"
+
+
+@dataclass(frozen=True)
+class Request:
+    """A diagnosis to begin."""
+
+    subject: Subject
+    limits: Limits
+    out: Path
+    """Parent of run folders."""
+    name: str
+    """Short name of the program, for the folder."""
+    planner: str = "rules"
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a diagnosis ended."""
+
+    summary: dict[str, Any]
+    text: str
+    exit_code: int
+    """0: a verdict; 1: the data say nothing, and the text says why."""
+
+
+def diagnose(request: Request, interface: Interface) -> Ending:
+    """Run the program for trial while libraries load, then conduct the diagnosis."""
+    tell_restored(interface)
+    asked = Asked(subject=request.subject, limits=request.limits, planner=request.planner)
+    with Spawner() as spawner:
+        loading = Loading(CONDUCT)
+        interface.trying(" ".join(request.subject.command))
+        launch = base_launch(request.subject)
+        _try_once(spawner, launch, request.subject)
+        folder = RunFolder.create(request.out, request.name)
+        with held(folder):
+            write(folder.path / "request.json", asked.model_dump_json(indent=2).encode() + b"\n")
+            folder.note_time("begun", age_s=process_age_s())
+            interface.loading(" ".join(request.subject.command), str(folder.path))
+            while not loading.done:
+                _try_once(spawner, launch, request.subject)
+            return conduct()(folder, asked, spawner, interface)
+
+
+def resume(folder: RunFolder, interface: Interface) -> Ending:
+    """Go on where a killed or interrupted diagnosis stopped."""
+    tell_restored(interface)
+    asked = read_request(folder)
+    with Spawner() as spawner, held(folder):
+        end_orphan(folder, asked.subject)
+        folder.note_time("resumed", age_s=process_age_s())
+        interface.loading(" ".join(asked.subject.command), str(folder.path))
+        return conduct()(folder, asked, spawner, interface)
+
+
+def read_request(folder: RunFolder) -> Asked:
+    """Read what was asked for."""
+    path = folder.path / "request.json"
+    try:
+        return Asked.model_validate_json(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise VgoError(f"{path} is missing or broken; begin again with `vgo-agent diagnose`.") from error
+
+
+def base_launch(subject: Subject) -> Launch:
+    """How the program is started when nothing is changed."""
+    return Launch(argv=subject.argv, directory=Path(subject.directory))
+
+
+def conduct() -> Callable[..., Ending]:
+    """The part that needs heavy libraries."""
+    function: Callable[..., Ending] = importlib.import_module(CONDUCT).conduct
+    return function
+
+
+@dataclass
+class Loading:
+    """Imports a module in a thread; the program's trial runs hide the time that takes."""
+
+    module: str
+    _thread: threading.Thread = field(init=False)
+    _failed: list[BaseException] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Start at once."""
+        self._thread = threading.Thread(target=self._load, daemon=True)
+        self._thread.start()
+
+    def _load(self) -> None:
+        try:
+            importlib.import_module(self.module)
+        except BaseException as error:  # noqa: BLE001 - it is raised again in the thread that waits
+            self._failed.append(error)
+
+    @property
+    def done(self) -> bool:
+        """Whether it has ended; raise what went wrong."""
+        if self._failed:
+            raise self._failed[0]
+        return not self._thread.is_alive()
+
+
+def _try_once(spawner: Spawner, launch: Launch, subject: Subject) -> None:
+    """Run once outside the data: a broken command is told at once, and caches get warm."""
+    run = spawner.run(launch, timeout_s=subject.timeout_s, capture=subject.metric is not None)
+    _, failure = judge(run, subject)
+    if failure and subject.on_failure == "stop":
+        raise VgoError(f"A trial run failed: the program {failure}; run it by hand first.")
+
+
+@contextmanager
+def held(folder: RunFolder) -> Iterator[None]:
+    """Keep a second process off the folder."""
+    with (folder.path / ".lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise VgoError(f"{folder.path} is in use by another vgo-agent; wait until it has ended.") from error
+        yield
+
+
+def tell_restored(interface: Interface) -> None:
+    """Put back what a dead process left, before anything is measured."""
+    for line in restore():
+        interface.restored(line)
+
+
+def end_orphan(folder: RunFolder, subject: Subject) -> None:
+    """End the run that a killed process left going: it would disturb the runs to come."""
+    try:
+        pid = int(folder.child.read_text())
+        command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[:-1]
+        leads_group = os.getpgid(pid) == pid
+    except (OSError, ValueError):
+        return
+    if leads_group and command[-1:] == [os.fsencode(subject.argv[-1])]:
+        os.killpg(pid, 9)
+
+
+def process_age_s() -> float:
+    """Seconds since this process began, interpreter start-up included."""
+    import time
+
+    ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")

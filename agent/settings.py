@@ -1,0 +1,115 @@
+"""Settings: flags before environment variables before the settings file before defaults."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+from platformdirs import user_config_path
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError
+
+from ..knowledge.errors import VgoError
+from ..tools.subject import Limits
+
+Origin = Literal["default", "file", "environment", "flag"]
+PREFIX = "VGO_AGENT_"
+
+
+class Settings(Limits):
+    """The limits of a diagnosis and what surrounds them; `budget_s` is written `budget`, as its flag is."""
+
+    model_config = ConfigDict(alias_generator=lambda name: name.removesuffix("_s"), allow_inf_nan=False)
+
+    timeout_s: Annotated[float, Field(gt=0)] | None = None
+    on_failure: Literal["stop", "drop"] = "stop"
+    planner: Literal["rules"] = "rules"
+    out: Annotated[Path, AfterValidator(Path.expanduser)] = Path("vgo-runs")
+    """The parent of run folders."""
+    quiet: bool = False
+
+    def limits(self) -> Limits:
+        """Those that are recorded with a run."""
+        return Limits.model_validate({name: getattr(self, name) for name in Limits.model_fields})
+
+
+KEYS = tuple(field.alias or name for name, field in Settings.model_fields.items())
+"""As the file names them."""
+_LISTS = ("layers",)
+
+
+class Given(NamedTuple):
+    """A value and who gave it."""
+
+    value: Any
+    origin: Origin
+    place: str
+    """As an error names it."""
+
+
+def effective(flags: Mapping[str, Any]) -> tuple[Settings, dict[str, Origin]]:
+    """Return the settings in force and where each comes from; of `flags`, those that are settings count."""
+    given = dict(_from_file(config_file()))
+    given |= _from_environment(os.environ)
+    given |= {key: Given(flags[key], "flag", _flag(key)) for key in KEYS if key in flags}
+    try:
+        settings = Settings.model_validate({key: source.value for key, source in given.items()})
+    except ValidationError as error:
+        raise _refusal(given, error) from error
+    return settings, {key: given[key].origin if key in given else "default" for key in KEYS}
+
+
+def config_file() -> Path:
+    """Where the settings file is looked for."""
+    return user_config_path("vgo-agent") / "config.toml"
+
+
+def _from_file(path: Path) -> Iterator[tuple[str, Given]]:
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise VgoError(f"{path} cannot be read ({error.strerror}); mend it or take it away.") from error
+    except ValueError as error:
+        raise VgoError(f"{path} is not TOML ({error}); correct it there.") from error
+    for key, value in values.items():
+        if key not in KEYS:
+            meant = _meant(key)
+            hint = f"did you mean {meant}?" if meant else f"known are {', '.join(KEYS)}."
+            raise VgoError(f"{path} has the unknown key {key}; {hint}")
+        yield key, Given(value, "file", f"{key} in {path}")
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Given]:
+    """Read one variable a setting; one that looks like a misspelt setting is refused, since it would do nothing."""
+    given = {}
+    for name, value in environment.items():
+        key = name.removeprefix(PREFIX).lower()
+        if not name.startswith(PREFIX) or not value:
+            continue
+        if key in KEYS:
+            given[key] = Given(value.split(",") if key in _LISTS else value, "environment", name)
+        elif meant := _meant(key):
+            raise VgoError(f"{name} is no setting; did you mean {PREFIX}{meant.upper()}?")
+    return given
+
+
+def _meant(key: str) -> str:
+    """Find the setting that a misspelt one is close to; empty when none is."""
+    return next(iter(difflib.get_close_matches(key, KEYS, n=1, cutoff=0.75)), "")
+
+
+def _flag(key: str) -> str:
+    return "--layer" if key == "layers" else f"--{key.replace('_', '-')}"
+
+
+def _refusal(given: Mapping[str, Given], error: ValidationError) -> VgoError:
+    """Name the first wrong value and whoever gave it."""
+    first = error.errors()[0]
+    source = given[str(first["loc"][0])]
+    should = first["msg"].replace("Input should", "it should", 1).replace("a valid tuple", "a list")
+    return VgoError(f"{source.place} is {source.value!r}, but {should}; correct it there.")

@@ -1,0 +1,76 @@
+"""Words for people: what is safe to print, how wide, how a number is written."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+
+from ..knowledge.errors import VgoError
+
+TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TextIO
+
+
+def printable(text: str) -> str:
+    """Keep text that others wrote from steering the terminal; one line."""
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
+def columns() -> int:
+    """Width of the terminal; 80 where there is none."""
+    named = os.environ.get("COLUMNS", "")
+    if named.isdigit() and int(named) > 0:
+        return int(named)
+    for stream in (1, 2):
+        try:
+            return os.get_terminal_size(stream).columns or 80
+        except OSError:
+            continue
+    return 80
+
+
+def speaks_unicode(stream: TextIO) -> bool:
+    """Tell whether bars and ticks can be written."""
+    return (stream.encoding or "").lower().replace("-", "") == "utf8"
+
+
+def amount(value: float, unit: str) -> str:
+    """Write an outcome with its unit; seconds in the unit that suits their size."""
+    if unit != "s":
+        return f"{value:.4g} {unit}".rstrip()
+    size, name = next((scale for scale in TIME_UNITS if abs(value) >= scale[0]), TIME_UNITS[-1] if value else (1, "s"))
+    return f"{value / size:.4g} {name}"
+
+
+def answer(values: Mapping[str, Any], text: str, as_json: bool) -> None:
+    """Print the answer of a command on standard output: one JSON object, or words."""
+    if as_json:
+        import json
+
+        text = json.dumps(values, indent=2)
+    else:
+        encoding = sys.stdout.encoding or "utf-8"
+        lines = (printable(line) for line in text.rstrip("\n").split("\n"))
+        text = "\n".join(lines).encode(encoding, "replace").decode(encoding)
+    raw(text)
+
+
+def raw(text: str) -> None:
+    """Print on standard output as it is."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise VgoError(f"Cannot write the answer ({error.strerror}); send standard output elsewhere.") from error
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Lay out rows in columns, two spaces apart; the last column is not padded."""
+    cells = [[printable(cell) for cell in row] for row in (header, *rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    padded = ([cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in cells)
+    return "\n".join("  ".join(row).rstrip() for row in padded)

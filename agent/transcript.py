@@ -1,0 +1,231 @@
+"""The transcript: hash-chained canonical events; reading it back equals having been there.
+
+One event a line, as canonical JSON (sorted keys, no blanks, no NaN). `hash` is the SHA-256 of the line without it;
+`previous` is the hash of the line before. No wall-clock time, process id or path of this machine is in it: those go to
+`timing.jsonl`. A chain cannot show that its tail was cut off, so the last event names the count and the tip.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from ..knowledge.errors import VgoError
+from ..tools.subject import Limits, Subject
+
+GENESIS = "0" * 64
+FORMAT = 1
+
+
+class Body(BaseModel):
+    """What happened; frozen."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class RunStart(Body):
+    """What is diagnosed, with what."""
+
+    kind: Literal["run_start"] = "run_start"
+    format: int = FORMAT
+    subject: Subject
+    limits: Limits
+    planner: str
+    machine: str
+    """Artefact: facts about the system under test."""
+    knowledge: str
+    """Digest of the knowledge base."""
+    schemas: str
+    """Digest of the tools' argument schemas."""
+
+
+class Decision(Body):
+    """What the planner chose among what was legal."""
+
+    kind: Literal["decision"] = "decision"
+    call_id: str
+    tool: str
+    arguments: dict[str, Any]
+    why: str
+    origin: str
+    """The planner that chose."""
+    legal: tuple[str, ...]
+    """Tools that were legal at that moment."""
+
+
+class Approval(Body):
+    """Whether a mitigation may be applied, and who said so."""
+
+    kind: Literal["approval"] = "approval"
+    call_id: str
+    granted: bool
+    by: Literal["policy", "user"]
+    scope: str
+    reason: str = ""
+
+
+class ToolStart(Body):
+    """Written before a call does anything: a call with a start and no result was cut off."""
+
+    kind: Literal["tool_start"] = "tool_start"
+    call_id: str
+
+
+class ToolEnd(Body):
+    """What a call gave: a result, or the error that the planner can mend."""
+
+    kind: Literal["tool_end"] = "tool_end"
+    call_id: str
+    result: dict[str, Any] | None = None
+    error: str = ""
+    artefacts: dict[str, str] = {}
+    """Name to SHA-256."""
+
+
+class VerdictGiven(Body):
+    """The answer, and the events it rests on."""
+
+    kind: Literal["verdict"] = "verdict"
+    verdict: str
+    evidence: tuple[int, ...]
+    """Sequence numbers."""
+
+
+class RunEnd(Body):
+    """Closes the transcript."""
+
+    kind: Literal["run_end"] = "run_end"
+    status: Literal["finished", "interrupted", "failed"]
+    reason: str = ""
+    count: int
+    """Events before this one."""
+    tip: str
+    """Hash of the event before this one."""
+    outputs: dict[str, str] = {}
+    """Files of the run folder made from the events, by SHA-256."""
+
+
+EventBody = RunStart | Decision | Approval | ToolStart | ToolEnd | VerdictGiven | RunEnd
+_BODY: TypeAdapter[EventBody] = TypeAdapter(Annotated[EventBody, Field(discriminator="kind")])
+
+
+class Event(BaseModel):
+    """A body in its place in the chain."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    seq: int
+    previous: str
+    body: Annotated[EventBody, Field(discriminator="kind")]
+    hash: str
+
+
+def canonical(value: Any) -> bytes:
+    """Render JSON in the one way that is hashed."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False).encode()
+
+
+def chained(body: EventBody, seq: int, previous: str) -> Event:
+    """Put a body at the end of a chain."""
+    link = {"seq": seq, "previous": previous, "body": body.model_dump(mode="json")}
+    return Event(seq=seq, previous=previous, body=body, hash=hashlib.sha256(canonical(link)).hexdigest())
+
+
+def line(event: Event) -> bytes:
+    """Render one event as its line."""
+    return canonical(event.model_dump(mode="json")) + b"\n"
+
+
+def parse(data: bytes, source: str) -> Iterator[Event]:
+    """Read lines, checking each link; raise VgoError at the first line that does not fit."""
+    previous = GENESIS
+    for seq, text in enumerate(data.splitlines()):
+        where = f"{source}, line {seq + 1}"
+        try:
+            event = Event.model_validate_json(text)
+        except ValidationError as error:
+            raise VgoError(f"{where} is not an event ({error.errors()[0]['msg']}); it was changed or cut.") from error
+        if line(event) != text + b"\n":
+            raise VgoError(f"{where} is not in canonical form; it was changed after it was written.")
+        if (event.seq, event.previous) != (seq, previous) or chained(event.body, seq, previous).hash != event.hash:
+            raise VgoError(f"{where} breaks the hash chain; it or a line before it was changed.")
+        previous = event.hash
+        yield event
+
+
+class Transcript:
+    """The events of one run, on disk as soon as they exist."""
+
+    def __init__(self, path: Path | None, events: Iterable[Event] = ()) -> None:
+        """Hold events that are already on disk; use `create`, `open` or `in_memory`."""
+        self.path = path
+        self.events: list[Event] = list(events)
+
+    @classmethod
+    def create(cls, path: Path) -> Transcript:
+        """Begin an empty one."""
+        path.touch(exist_ok=False)
+        return cls(path)
+
+    @classmethod
+    def in_memory(cls) -> Transcript:
+        """Begin one that is kept nowhere, for a replay."""
+        return cls(None)
+
+    @classmethod
+    def open(cls, path: Path) -> Transcript:
+        """Read one to go on with: a torn last line, and the end record of an interrupted run, are taken off."""
+        whole = path.read_bytes().rpartition(b"\n")[0]
+        data = whole + b"\n" if whole else b""
+        events = list(parse(data, str(path)))
+        if events and isinstance(end := events[-1].body, RunEnd) and end.status != "finished":
+            events.pop()
+        kept = b"".join(line(event) for event in events)
+        if kept != path.read_bytes():
+            replacement = path.with_suffix(".tmp")
+            replacement.write_bytes(kept)
+            os.replace(replacement, path)
+        return cls(path, events)
+
+    @property
+    def tip(self) -> str:
+        """Hash of the last event."""
+        return self.events[-1].hash if self.events else GENESIS
+
+    def append(self, body: EventBody) -> Event:
+        """Add an event; it is on disk when this returns."""
+        event = chained(body, len(self.events), self.tip)
+        if self.path is not None:
+            _keep(self.path, line(event))
+        self.events.append(event)
+        return event
+
+
+def _keep(path: Path, text: bytes) -> None:
+    """Append to a file, through to the disk."""
+    try:
+        with path.open("ab") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise VgoError(
+            f"Cannot write {path} ({error.strerror}); free space there, then go on with `vgo-agent resume`."
+        ) from error
+
+
+def read(path: Path) -> list[Event]:
+    """Read a transcript, checking the chain."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise VgoError(f"{path} cannot be read ({error.strerror}); give the folder of a run.") from error
+    if data and not data.endswith(b"\n"):
+        raise VgoError(f"{path} ends in the middle of a line; the run was cut off: `vgo-agent resume {path.parent}`.")
+    return list(parse(data, str(path)))

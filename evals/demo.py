@@ -1,0 +1,113 @@
+"""demo: diagnose a workload whose cause is known."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..agent.commands.diagnose import carry_out
+from ..agent.commands.options import add_manners, add_settings
+from ..agent.terminal import answer, table
+from ..knowledge.errors import VgoError
+
+if TYPE_CHECKING:
+    from ..agent.settings import Settings
+    from ..tools.subject import Subject
+    from .workloads.registry import Workload
+
+EPILOG = """\
+examples:
+  vgo-agent demo
+  vgo-agent demo page-faults --budget 60
+  vgo-agent demo --list
+
+Without a name it takes the first workload of the list that shows its cause on this machine.
+"""
+BUDGET_S = 90.0
+"""Unless another is asked for: the whole loop is shown in less than two minutes."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.epilog = EPILOG
+    parser.add_argument("name", nargs="?", metavar="NAME", help="the workload")
+    parser.add_argument("--list", action="store_true", help="list the workloads and leave")
+    add_settings(parser)
+    add_manners(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """List, or diagnose."""
+    if arguments.list:
+        return _list(arguments.json)
+    from ..agent.session import Request
+    from ..agent.settings import effective
+
+    settings, origins = effective(vars(arguments))
+    limits = settings.limits()
+    if origins["budget"] == "default":
+        limits = limits.model_copy(update={"budget_s": BUDGET_S})
+    workload = chosen(arguments.name)
+    subject = _subject(workload, settings)
+    if not settings.quiet:
+        print(f"{workload.name}: {workload.description}; {_truth(workload)}", file=sys.stderr)
+    return carry_out(Request(subject, limits, settings.out, workload.name, settings.planner), settings, arguments)
+
+
+def chosen(name: str | None) -> Workload:
+    """Find the workload of that name, or one whose cause shows here."""
+    from .workloads.registry import WORKLOADS, find, missing
+
+    if name is not None:
+        return find(name)
+    return next((workload for workload in WORKLOADS if missing(workload) is None), WORKLOADS[0])
+
+
+def _truth(workload: Workload) -> str:
+    verdicts = " or ".join(f"`{verdict}`" for verdict in workload.verdicts)
+    cures = f", by {' or '.join(workload.cures)}" if "mitigated" in workload.verdicts else ""
+    return f"right is {verdicts}{cures}"
+
+
+def _subject(workload: Workload, settings: Settings) -> Subject:
+    from ..tools.subject import Subject
+    from .workloads.registry import prepare
+
+    command = prepare(workload, _input_folder() if workload.reads_input else Path.cwd())
+    return Subject(
+        command=command,
+        argv=command,
+        directory=os.getcwd(),
+        metric=workload.metric,
+        unit="ms",
+        timeout_s=settings.timeout_s,
+        on_failure=settings.on_failure,
+        inputs=command[-1:] if workload.reads_input else (),
+    )
+
+
+def _input_folder() -> Path:
+    """A folder that outlives the run, since a resumed one reads the same file."""
+    from platformdirs import user_cache_path
+
+    folder = user_cache_path("vgo-agent") / "workloads"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise VgoError(
+            f"{folder} cannot be made ({error.strerror}); set XDG_CACHE_HOME to a folder of yours."
+        ) from error
+    return folder
+
+
+def _list(as_json: bool) -> int:
+    from .workloads.registry import WORKLOADS, missing
+
+    lacks = {workload.name: missing(workload) for workload in WORKLOADS}
+    rows = [(w.name, w.description, lacks[w.name] or "") for w in WORKLOADS]
+    listed = [{"name": w.name, "description": w.description, "missing": lacks[w.name]} for w in WORKLOADS]
+    answer({"workloads": listed}, table(("NAME", "WHAT IT DOES", "MISSING HERE"), rows), as_json)
+    return 0

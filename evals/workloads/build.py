@@ -1,0 +1,60 @@
+"""Compile the C of a workload once, into the user's cache."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+from ...knowledge.errors import VgoError
+
+FLAGS = ("-O2",)
+
+
+def compiler() -> str | None:
+    """Return the C compiler of this machine: $CC, or the first of cc, gcc, clang on PATH."""
+    names = (os.environ.get("CC") or "cc", "gcc", "clang")
+    return next((path for name in names if (path := shutil.which(name))), None)
+
+
+def build(source: Path) -> Path:
+    """Return the program built from one C file; it is built again when the source, compiler or machine changed."""
+    cc = compiler()
+    if cc is None:
+        raise VgoError(
+            f"No C compiler was found to build {source.name}; install one (such as gcc) or set CC to its path."
+        )
+    identity = "\0".join((source.read_text(), cc, *FLAGS, platform.machine()))
+    folder = user_cache_path("vgo-agent") / "workloads"
+    program = folder / f"{source.stem}-{hashlib.sha256(identity.encode()).hexdigest()[:16]}"
+    if not program.exists():
+        _make(folder)
+        _compile(cc, source, program)
+    return program
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise VgoError(
+            f"{folder} cannot be made ({error.strerror}); set XDG_CACHE_HOME to a folder of yours."
+        ) from error
+
+
+def _compile(cc: str, source: Path, program: Path) -> None:
+    # Under another name first: a program that is there is always whole, also with two builds at once.
+    unfinished = program.with_suffix(f".{os.getpid()}")
+    done = subprocess.run([cc, *FLAGS, "-o", unfinished, source], capture_output=True, text=True)
+    if done.returncode:
+        unfinished.unlink(missing_ok=True)
+        first = done.stderr.strip().partition("\n")[0]
+        raise VgoError(
+            f"{cc} could not build {source.name} ({first}); install a working C compiler or set CC to its path."
+        )
+    unfinished.replace(program)

@@ -1,0 +1,32 @@
+"""Search a set of words, in the order in which the set gives them, until the one wanted comes.
+
+The order follows the hash seed that the interpreter draws at its start, so the search is a lottery that no
+counter of the system shows; PYTHONHASHSEED fixes the ticket (maybe a bad one).
+"""
+
+import sys
+import time
+
+WORDS = 1000
+MODULUS = (1 << 127) - 1
+
+
+def search(words: set[str], wanted: str) -> int:
+    """Examine words until `wanted`; return how many were looked at."""
+    for looked_at, word in enumerate(words, 1):
+        pow(3, MODULUS - 2, MODULUS)  # an examination costs something
+        if word == wanted:
+            return looked_at
+    return len(words)
+
+
+def main(arguments: list[str]) -> None:
+    """Run once and print the time of the search."""
+    words = {f"word{number}" for number in range(WORDS)}
+    started = time.perf_counter_ns()
+    search(words, "word7")
+    print(f"time_ms {(time.perf_counter_ns() - started) / 1e6:.4f}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,114 @@
+"""What must hold between factors and mitigations that are each valid by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from .schema import Apply, Factor, Mitigation, Spawn, Verify
+
+PROOF = {
+    "affinity": "affinity",
+    "policy": "policy",
+    "autogroup_nice": "autogroup",
+    "nice": "nice",
+    "timer_slack_ns": "timer_slack",
+    "fixed_layout": "personality",
+    "thp_disable": "thp_disabled",
+    "io_class": "io_class",
+}
+"""For each field of Spawn, the field of Verify that shows it in the process."""
+
+
+def problems(factors: Mapping[str, Factor], mitigations: Mapping[str, Mitigation]) -> list[str]:
+    """List what is inconsistent, one sentence with its cure each."""
+    found: list[str] = []
+    for factor in factors.values():
+        found += (f"factors/{factor.key}.yaml: {text}" for text in _of_factor(factor, factors, mitigations))
+    for mitigation in mitigations.values():
+        found += (f"mitigations/{mitigation.key}.yaml: {text}" for text in _of_mitigation(mitigation))
+    named = {key for factor in factors.values() for key in factor.mitigations}
+    found += (
+        f"mitigations/{key}.yaml: no factor names it. Add it to the mitigations of a factor."
+        for key in mitigations
+        if key not in named
+    )
+    return found + list(_ties(factors))
+
+
+def _of_factor(factor: Factor, factors: Mapping[str, Factor], mitigations: Mapping[str, Mitigation]) -> Iterator[str]:
+    yield from _unknown("mitigation", factor.mitigations, mitigations, "mitigations")
+    yield from _unknown("factor", factor.confused_with, factors, "factors")
+    for name in ("signals", "aliases", "confused_with", "mitigations"):
+        for value in _repeated(getattr(factor, name)):
+            yield f"{name} lists {value} twice. Keep the first."
+    if factor.key in factor.confused_with:
+        yield "confused_with names the factor itself. Remove it."
+    if not factor.mitigations:
+        yield "no mitigation is named. Name at least one, even if it is advice only."
+
+
+def _of_mitigation(mitigation: Mitigation) -> Iterator[str]:
+    if mitigation.apply is None:
+        if not mitigation.steps:
+            yield "neither apply nor steps is given. Say what a person has to do."
+        if mitigation.verify != Verify():
+            yield "verify without apply shows nothing. Remove it."
+        return
+    if mitigation.apply == Apply():
+        yield "apply is empty. Remove it, or say what it does."
+    for missing in _unproved(mitigation.apply, mitigation.verify):
+        yield f"apply changes {missing} and verify does not look at it. Add it to verify."
+    for name in sorted(set(mitigation.verify.environment) - set(mitigation.apply.environment)):
+        yield f"verify.environment names {name}, which apply does not set. Remove it or set it."
+    yield from _scope(mitigation, mitigation.apply)
+
+
+def _unproved(apply: Apply, verify: Verify) -> list[str]:
+    plain, spawn = Spawn(), apply.spawn
+    changed = [field for field in PROOF if getattr(spawn, field) != getattr(plain, field)]
+    claims = {f"spawn.{field}": bool(getattr(verify, PROOF[field])) for field in changed}
+    claims |= {f"environment.{name}": name in verify.environment for name in apply.environment}
+    claims |= {
+        "preload": verify.mapped == apply.preload,
+        "wrap": not apply.wrap or bool(verify.memory_policy),
+        "clear_environment": not apply.clear_environment or verify.environment_cleared,
+        "prewarm_inputs": not apply.prewarm_inputs or verify.resident_inputs,
+        "tmpfs_directory": not apply.tmpfs_directory or verify.tmpfs,
+    }
+    return [claim for claim, shown in claims.items() if not shown]
+
+
+def _scope(mitigation: Mitigation, apply: Apply) -> Iterator[str]:
+    """Whoever is asked for consent must see what is touched: files of the kernel are never process scope."""
+    for write in apply.write:
+        for path in (write.path, *write.siblings):
+            if not path.startswith(("/proc/sys/", "/sys/")) or ".." in path.split("/"):
+                yield f"apply.write names {path}. Only files below /proc/sys and /sys can be written and put back."
+    writes = bool(apply.write)
+    if writes and (mitigation.scope == "process" or not mitigation.applies.root):
+        yield "apply.write needs scope system and applies.root. Set both."
+    if not writes and mitigation.scope != "process":
+        yield f"the scope is {mitigation.scope}, but apply touches the process only. Set scope: process."
+
+
+def _unknown(kind: str, names: Iterable[str], known: Mapping[str, object], folder: str) -> Iterator[str]:
+    for name in names:
+        if name not in known:
+            yield f"the {kind} {name} is unknown. Add {folder}/{name}.yaml or correct the name."
+
+
+def _repeated(values: tuple[str, ...]) -> list[str]:
+    return sorted({value for value in values if values.count(value) > 1})
+
+
+def _ties(factors: Mapping[str, Factor]) -> Iterator[str]:
+    """Find columns whose factor would be decided by the alphabet."""
+    first: dict[tuple[str, int, int], str] = {}
+    for factor in factors.values():
+        for position, column in enumerate(factor.signals):
+            other = first.setdefault((column, factor.actionable, position), factor.key)
+            if other != factor.key:
+                yield (
+                    f"factors/{factor.key}.yaml: {column} would name {other} as well. "
+                    f"Give the two another actionable or another order of signals."
+                )

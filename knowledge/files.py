@@ -1,0 +1,76 @@
+"""Read one knowledge file into its model; what is wrong in it is said with file, line and cure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import yaml
+from pydantic import ValidationError
+
+from .errors import VgoError
+from .schema import Entry
+
+M = TypeVar("M", bound=Entry)
+
+
+def read_entry(path: Path, model: type[M]) -> M:
+    """Parse, validate, and compare the key with the file name; raise VgoError naming the line."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise VgoError(f"{path}: cannot be read as UTF-8 text ({error}). Restore the file.") from error
+    try:
+        entry = model.model_validate(yaml.load(text, Loader=yaml.CSafeLoader))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else 1
+        raise VgoError(f"{path}, line {line}: not YAML ({error.problem}). Correct that line.") from error
+    except yaml.YAMLError as error:
+        raise VgoError(f"{path}: not YAML ({error}). Remove the character that it names.") from error
+    except ValidationError as error:
+        raise VgoError(_explain(path, text, error, model)) from error
+    if entry.key != path.stem:
+        raise VgoError(f"{path}, line {_line(text, ['key'])}: its key is {entry.key}. Give file and key the same name.")
+    return entry
+
+
+def duplicate_keys(path: Path) -> list[str]:
+    """Name top-level keys that stand twice: YAML would silently keep the last."""
+    root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+    if not isinstance(root, yaml.MappingNode):
+        return []
+    keys = [key.value for key, _ in root.value]
+    return sorted({key for key in keys if keys.count(key) > 1})
+
+
+def _explain(path: Path, text: str, error: ValidationError, model: type[Entry]) -> str:
+    # A misspelt key is both unknown and missing: only the first names the line to mend.
+    first = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
+    place, what = first["loc"], first["msg"]
+    where = ".".join(str(part) for part in place) or "the file"
+    cure = "Correct that value."
+    if first["type"] == "extra_forbidden":
+        what, cure = "is not a known key", f"Known at the top are: {', '.join(model.model_fields)}."
+    elif first["type"] == "missing":
+        what, cure = "is missing", "Add it."
+    return f"{path}, line {_line(text, place)}: {where}: {what}. {cure}"
+
+
+def _line(text: str, place: Sequence[int | str]) -> int:
+    """Follow a validation error's path down the YAML nodes as far as it goes; lines count from 1."""
+    node = yaml.compose(text, Loader=yaml.CSafeLoader)
+    line = 1
+    for part in place:
+        if isinstance(node, yaml.MappingNode):
+            found = [(key, value) for key, value in node.value if key.value == part]
+            if not found:
+                break
+            line, node = found[0][0].start_mark.line + 1, found[0][1]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            node = node.value[part]
+            line = node.start_mark.line + 1
+        else:
+            break
+    return line

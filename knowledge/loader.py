@@ -1,0 +1,90 @@
+"""All factors and mitigations, loaded once, and what is wrong with them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from .consistency import problems
+from .errors import VgoError
+from .files import duplicate_keys, read_entry
+from .schema import Factor, Mitigation
+
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """What is known, by key, in the order of the keys."""
+
+    factors: Mapping[str, Factor]
+    mitigations: Mapping[str, Mitigation]
+    digest: str
+    """SHA-256 over names and bytes of all factor, mitigation and note files."""
+
+    def factors_of(self, column: str) -> tuple[Factor, ...]:
+        """Give the factors that list the column, the most actionable first, then where it is listed earliest."""
+        listing = [factor for factor in self.factors.values() if column in factor.signals]
+        return tuple(sorted(listing, key=lambda f: (-f.actionable, f.signals.index(column), f.key)))
+
+    def factor_of(self, column: str) -> Factor | None:
+        """Give the factor that a column is named after."""
+        return next(iter(self.factors_of(column)), None)
+
+
+def load(folder: Path = HERE) -> Knowledge:
+    """Read every file; the first broken one raises VgoError."""
+    return Knowledge(
+        factors=MappingProxyType({path.stem: read_entry(path, Factor) for path in _files(folder, "factors")}),
+        mitigations=MappingProxyType(
+            {path.stem: read_entry(path, Mitigation) for path in _files(folder, "mitigations")}
+        ),
+        digest=digest(folder),
+    )
+
+
+def check(folder: Path = HERE) -> list[str]:
+    """List every problem, one sentence each; empty means sound."""
+    found: list[str] = []
+    for kind, model in (("factors", Factor), ("mitigations", Mitigation)):
+        for path in _files(folder, kind):
+            try:
+                read_entry(path, model)
+            except VgoError as error:
+                found.append(str(error))
+                continue
+            found += [f"{path}: the key {key} stands twice. Keep one." for key in duplicate_keys(path)]
+    found += [f"{path}: has no heading. Begin it with `# title`." for path in notes(folder) if not _headed(path)]
+    if found:  # references between entries mean little while entries are missing
+        return found
+    known = load(folder)
+    return problems(known.factors, known.mitigations)
+
+
+def digest(folder: Path = HERE) -> str:
+    """Hash what the index is made from: it changes when any byte or file name does."""
+    total = hashlib.sha256()
+    for path in [*_files(folder, "factors"), *_files(folder, "mitigations"), *notes(folder)]:
+        for part in (path.relative_to(folder).as_posix().encode(), path.read_bytes()):
+            total.update(len(part).to_bytes(8, "big"))  # lengths keep neighbouring parts apart
+            total.update(part)
+    return total.hexdigest()
+
+
+def notes(folder: Path = HERE) -> list[Path]:
+    """List the notes on papers."""
+    return sorted((folder / "papers").glob("*.md"))
+
+
+def _files(folder: Path, kind: str) -> list[Path]:
+    found = sorted((folder / kind).glob("*.yaml"))
+    if not found:
+        raise VgoError(f"{folder / kind}: no YAML file is there. Install vgo-agent again.")
+    return found
+
+
+def _headed(path: Path) -> bool:
+    return path.read_text(encoding="utf-8").startswith("# ")

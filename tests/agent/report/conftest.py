@@ -1,0 +1,309 @@
+"""Finished runs with every verdict: synthetic run tables, and the real tools on top of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vgo_agent.agent.finished import FinishedRun
+from vgo_agent.knowledge.loader import Knowledge, load
+from vgo_agent.tools.apply_mitigation import ApplyResult
+from vgo_agent.tools.base import Result
+from vgo_agent.tools.case import Case, Finished, Record
+from vgo_agent.tools.machine import Machine
+from vgo_agent.tools.measure import MeasureResult
+from vgo_agent.tools.mitigation.checks import Check
+from vgo_agent.tools.mitigation.launching import command_line
+from vgo_agent.tools.profile import ProfileResult
+from vgo_agent.tools.registry import TOOLS
+from vgo_agent.tools.run_table import write_runs
+from vgo_agent.tools.statistics.shape import describe
+from vgo_agent.tools.statistics.spread import log_sd_interval, summarise
+from vgo_agent.tools.subject import Limits, Subject
+
+KNOWLEDGE: Knowledge = load()
+SUBJECT = Subject(command=("./bench.sh", "--size", "12"), argv=("/w/bench.sh", "--size", "12"), directory="/w")
+MACHINE = Machine(
+    cpu="Test CPU",
+    architecture="x86_64",
+    kernel="6.1.0",
+    distribution="Debian 12",
+    glibc="2.36",
+    cpus=(0, 1),
+    memory_bytes=8 * 2**30,
+    executables=("taskset", "chrt"),
+    absent={"rapl": "The kernel shows no energy counter (RAPL, /sys/class/powercap)."},
+    program_dynamic=True,
+)
+LIMITS = Limits()
+TIP = "ab" * 32
+
+
+@dataclass
+class Diagnosis:
+    """Calls one after the other: pure tools really run, measuring ones are given their rows."""
+
+    subject: Subject = SUBJECT
+    limits: Limits = LIMITS
+    machine: Machine = MACHINE
+    calls: list[Finished] = field(default_factory=list)
+    files: dict[str, bytes] = field(default_factory=dict)
+
+    def get(self, sha256: str) -> bytes:
+        return self.files[sha256]
+
+    @property
+    def record(self) -> Record:
+        return Record(tuple(self.calls), self)
+
+    def call(self, tool: str, **arguments: Any) -> str:
+        case = Case(self._next, self.subject, self.limits, self.machine, KNOWLEDGE, self.record)
+        given = TOOLS[tool].arguments.model_validate(arguments)
+        return self._add(tool, arguments, TOOLS[tool].run(given, case).result)
+
+    def refused(self, tool: str, error: str, **arguments: Any) -> None:
+        self.calls.append(Finished(self._next, tool, arguments, None, {}, error))
+
+    def measure(self, outcomes: np.ndarray, unusable: str = "", failed: int = 0) -> None:
+        shape = describe(outcomes)
+        steady = outcomes[shape.warm_up :]
+        summary = summarise(steady)
+        result = MeasureResult(
+            runs=summary.n,
+            failed=failed,
+            survivors=0,
+            warm_up=shape.warm_up,
+            stopped_by="spread known",
+            spent_s=float(outcomes.sum()),
+            outcome=summary,
+            sd_interval=log_sd_interval(steady),
+            shape=shape,
+            unusable=unusable,
+            steady=not unusable and (summary.cv or 0.0) <= self.limits.steady_cv,
+            pairs_needed=40,
+            summary=f"{summary.n} runs",
+        )
+        self._add("measure", {"max_runs": 500, "max_seconds": 100}, result, rows(outcomes))
+
+    def profile(self, outcomes: np.ndarray, columns: Mapping[str, np.ndarray]) -> None:
+        result = ProfileResult(
+            layers=("process",),
+            runs=outcomes.size,
+            failed=0,
+            spent_s=float(outcomes.sum()),
+            outcome=summarise(outcomes),
+            columns=len(columns),
+            absent={"perf.cycles": "no hardware counters", "perf.instructions": "no hardware counters"},
+            cost_ratio=1.01,
+            busy_cpus=1.0,
+            summary="profiled",
+        )
+        self._add("profile", {"layers": ["process"], "runs": 100}, result, rows(outcomes, columns))
+
+    def apply(
+        self,
+        mitigation: str,
+        batch: int,
+        arms: tuple[np.ndarray, np.ndarray],
+        moved: Mapping[str, tuple[float, float]] | None = None,
+        seen: str = "0",
+    ) -> str:
+        in_force = seen == "0"
+        check = Check(level=2, what="Cpus_allowed_list", expected="0", seen=seen, passed=in_force)
+        pairs = [row for arm, name in zip(arms, ("baseline", mitigation), strict=True) for row in rows(arm)]
+        counters = moved or {}
+        for order, row in enumerate(pairs):
+            late = order >= arms[0].size
+            row |= {"condition": mitigation if late else "baseline", "pair": row["order"], "order": order}
+            row |= {name: values[late] for name, values in counters.items()}
+        result = ApplyResult(
+            mitigation=mitigation,
+            batch=batch,
+            pairs=arms[0].size if in_force else 0,
+            failed=0,
+            spent_s=float(sum(arm.sum() for arm in arms)),
+            checks=(check,),
+            in_force=in_force,
+            told=(),
+            command=command_line(KNOWLEDGE.mitigations[mitigation], self.subject, self.machine),
+            summary=f"{mitigation}: proved in force" if in_force else f"{mitigation}: not proved in force",
+        )
+        arguments = {"mitigation": mitigation, "batch": batch, "pairs": arms[0].size}
+        return self._add("apply_mitigation", arguments, result, pairs if in_force else [])
+
+    def finish(self) -> FinishedRun:
+        self.call("conclude")
+        return FinishedRun(
+            events=(),
+            record=self.record,
+            subject=self.subject,
+            limits=self.limits,
+            machine=self.machine,
+            knowledge=KNOWLEDGE,
+            planner="rules",
+            tip=TIP,
+            seconds=63.0,
+            agent_seconds=2.5,
+            run_dir="vgo-runs/20260101-000000-bench",
+        )
+
+    @property
+    def _next(self) -> str:
+        return f"c{len(self.calls) + 1:03d}"
+
+    def _add(self, tool: str, arguments: Mapping[str, Any], result: Result, table: Any = None) -> str:
+        call_id, artefacts = self._next, {}
+        if table is not None:
+            content = write_runs(table)
+            artefacts["runs.csv"] = hashlib.sha256(content).hexdigest()
+            self.files[artefacts["runs.csv"]] = content
+        self.calls.append(Finished(call_id, tool, arguments, result.model_dump(mode="json"), artefacts))
+        return call_id
+
+
+def rows(outcomes: np.ndarray, columns: Mapping[str, np.ndarray] | None = None) -> list[dict[str, Any]]:
+    return [
+        {
+            "order": order,
+            "condition": "baseline",
+            "pair": -1,
+            "ok": 1,
+            "exit_code": 0,
+            "survivors": 0,
+            "outcome": float(outcome),
+            "wall_s": float(outcome),
+            **{name: float(values[order]) for name, values in (columns or {}).items()},
+        }
+        for order, outcome in enumerate(outcomes)
+    ]
+
+
+def varying(seed: int, runs: int = 120) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Runs that are slow when they migrate, with counters that say so, follow from it, or say nothing."""
+    rng = np.random.default_rng(seed)
+    slow = rng.random(runs) < 0.3
+    outcome = np.where(slow, 0.31, 0.2) + rng.normal(0, 0.006, runs)
+    migrations = np.where(slow, rng.integers(20, 40, runs), rng.integers(0, 6, runs)).astype(float)
+    return outcome, {
+        "migrations": migrations,
+        "perf.migrations": migrations + rng.integers(0, 2, runs),
+        "minor_faults": rng.integers(200, 260, runs).astype(float),
+        "involuntary_switches": rng.integers(0, 9, runs).astype(float),
+        "on_cpu_ms": 1000 * outcome,
+        "major_faults": np.zeros(runs),
+    }
+
+
+def noise(seed: int, runs: int = 120) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Runs that vary, with counters that have nothing to do with it."""
+    outcome, columns = varying(seed, runs)
+    other = np.random.default_rng(seed + 1)
+    return outcome, {name: other.permutation(values) for name, values in columns.items() if name != "on_cpu_ms"}
+
+
+def _diagnosed(subject: Subject, limits: Limits, made: Callable[..., Any] = varying) -> Diagnosis:
+    diagnosis = Diagnosis(subject, limits)
+    diagnosis.measure(made(1)[0])
+    diagnosis.profile(*made(2))
+    for tool in ("label", "fit_tree", "rank_factors"):
+        diagnosis.call(tool)
+    return diagnosis
+
+
+def _batch(diagnosis: Diagnosis, mitigation: str, batch: int, scale: float, seed: int) -> None:
+    baseline = varying(seed, 60)[0]
+    mitigated = np.random.default_rng(seed).normal(0.205, 0.006, 60) if scale < 1 else varying(seed + 50, 60)[0]
+    moved = {"migrations": (12.0, 0.0 if scale < 1 else 12.5)}
+    diagnosis.call("compare", call=diagnosis.apply(mitigation, batch, (baseline, mitigated), moved))
+
+
+def mitigated(subject: Subject = SUBJECT, limits: Limits = LIMITS) -> FinishedRun:
+    diagnosis = _diagnosed(subject, limits)
+    diagnosis.call("look_up", factor="cpu_migrations")
+    diagnosis.apply("sched_fifo", 1, (np.ones(2), np.ones(2)), seen="1")
+    _batch(diagnosis, "own_autogroup", 1, 1.0, 5)
+    _batch(diagnosis, "pin_to_cpu", 1, 0.2, 6)
+    _batch(diagnosis, "pin_to_cpu", 2, 0.2, 7)
+    return diagnosis.finish()
+
+
+def unmitigated(subject: Subject = SUBJECT, limits: Limits = LIMITS) -> FinishedRun:
+    diagnosis = _diagnosed(subject, limits)
+    diagnosis.call("look_up", factor="cpu_migrations")
+    _batch(diagnosis, "pin_to_cpu", 1, 1.0, 5)
+    diagnosis.refused(
+        "apply_mitigation", "not approved: no terminal to ask on", mitigation="numa_balancing_off", batch=1
+    )
+    return diagnosis.finish()
+
+
+def invisible(subject: Subject = SUBJECT, limits: Limits = LIMITS) -> FinishedRun:
+    return _diagnosed(subject, limits, noise).finish()
+
+
+def steady(subject: Subject = SUBJECT, limits: Limits = LIMITS) -> FinishedRun:
+    diagnosis = Diagnosis(subject, limits)
+    diagnosis.measure(np.random.default_rng(3).normal(0.2, 0.0008, 60))
+    return diagnosis.finish()
+
+
+def insufficient(subject: Subject = SUBJECT, limits: Limits = LIMITS) -> FinishedRun:
+    diagnosis = Diagnosis(subject, limits)
+    diagnosis.measure(np.full(30, 5.0), unusable="All 30 runs gave 5; print more digits, or choose another --metric.")
+    return diagnosis.finish()
+
+
+def undecided(subject: Subject = SUBJECT, limits: Limits = LIMITS) -> FinishedRun:
+    diagnosis = _diagnosed(subject, limits)
+    diagnosis.call("look_up", factor="cpu_migrations")
+    _batch(diagnosis, "pin_to_cpu", 1, 0.2, 6)
+    return diagnosis.finish()
+
+
+def only_measured(subject: Subject = SUBJECT, limits: Limits = LIMITS) -> FinishedRun:
+    diagnosis = Diagnosis(subject, limits)
+    diagnosis.measure(varying(1)[0])
+    return diagnosis.finish()
+
+
+def looked_up_only(subject: Subject = SUBJECT, limits: Limits = LIMITS) -> FinishedRun:
+    diagnosis = _diagnosed(subject, limits)
+    diagnosis.call("look_up", factor="cpu_migrations")
+    return diagnosis.finish()
+
+
+MAKERS: dict[str, Callable[..., FinishedRun]] = {
+    "mitigated": mitigated,
+    "cause found, no mitigation helped": unmitigated,
+    "no visible factor": invisible,
+    "nothing to reduce": steady,
+    "insufficient data": insufficient,
+    "inconclusive": undecided,
+}
+
+
+OTHERS = {"only measured": only_measured, "looked up only": looked_up_only}
+
+
+@pytest.fixture(scope="session")
+def make() -> Callable[..., FinishedRun]:
+    """Make a run of a kind, with a subject or limits of one's own."""
+    return lambda kind, subject=SUBJECT, limits=LIMITS: (MAKERS | OTHERS)[kind](subject, limits)
+
+
+@pytest.fixture(scope="session")
+def finished() -> Callable[[str], FinishedRun]:
+    """A run with the verdict asked for."""
+    return cache(lambda verdict: MAKERS[verdict]())
+
+
+@pytest.fixture(params=list(MAKERS))
+def any_run(request: pytest.FixtureRequest, finished: Callable[[str], FinishedRun]) -> FinishedRun:
+    """One run of each verdict."""
+    return finished(request.param)

@@ -1,0 +1,248 @@
+"""The report: what it says for every verdict, that it needs nothing from outside, that it is always the same."""
+
+from __future__ import annotations
+
+import html.parser
+import re
+from collections.abc import Callable
+
+import pytest
+
+from vgo_agent.agent.finished import FinishedRun
+from vgo_agent.agent.report.render import outputs
+from vgo_agent.knowledge.errors import VgoError
+from vgo_agent.tools.case import Record
+from vgo_agent.tools.subject import Limits, Subject
+
+Finished = Callable[[str], FinishedRun]
+HOSTILE = '<script>alert("x")</script>```|`'
+SENTENCES = {
+    "mitigated": r"pin_to_cpu \(Pin to one CPU\) brings the SD to 0\.\d+ \[0\.\d+, 0\.\d+\] times the baseline and the "
+    r"mean to 0\.\d+ \[0\.\d+, 0\.\d+\] times",
+    "cause found, no mitigation helped": r"The slow runs go with CPU migrations \(migrations: .*1 tried, none helped",
+    "no visible factor": r"No counter explains the slow runs: over 120 runs none of \d groups",
+    "nothing to reduce": r"nothing to reduce: over 60 runs the CV is 0\.4\d* %, at or below the limit of 1 %",
+    "insufficient data": r"The data cannot answer: All 30 runs gave 5",
+    "inconclusive": r"This is not decided: pin_to_cpu looked steadier and was not confirmed",
+}
+
+
+def test_the_verdict_comes_first_in_one_sentence_with_its_numbers(any_run: FinishedRun) -> None:
+    files = _outputs(any_run)
+    verdict = any_run.record.calls[-1].result["verdict"]  # type: ignore[index]
+    page = _Page(files["report.html"])
+    assert page.headings[0] == verdict.capitalize()
+    assert re.search(SENTENCES[verdict], page.text)
+    assert re.search(SENTENCES[verdict], files["report.md"].decode().replace("\\", ""))
+
+
+def test_mean_and_sd_stand_side_by_side(any_run: FinishedRun) -> None:
+    page = _Page(_outputs(any_run)["report.html"]).text
+    assert page.count("SD") and page.count("mean")
+
+
+def test_no_prose_shows_what_only_a_program_would_say(any_run: FinishedRun) -> None:
+    files = _outputs(any_run)
+    for text in (_Page(files["report.html"]).text, files["report.md"].decode()):
+        assert not re.search(r"\b(nan|None(?! of)|inf|NaN|Undefined)\b", text)
+
+
+def test_the_same_run_gives_the_same_bytes(any_run: FinishedRun) -> None:
+    assert outputs(any_run) == _outputs(any_run)
+
+
+def test_the_page_loads_nothing_and_runs_nothing(any_run: FinishedRun) -> None:
+    page = _Page(_outputs(any_run)["report.html"])
+    assert not {"script", "link", "iframe", "object", "embed", "base"} & page.tags
+    assert not page.resources
+    assert "@import" not in page.style and "url(" not in page.style
+
+
+def test_the_page_is_well_formed_and_its_pictures_have_words(any_run: FinishedRun) -> None:
+    page = _Page(_outputs(any_run)["report.html"])
+    assert page.open == []
+    assert page.pictures == page.described
+    assert page.pictures or any_run.record.calls[-1].result["verdict"] == "insufficient data"  # type: ignore[index]
+    assert len(page.ids) == len(set(page.ids))
+
+
+def test_the_winner_can_be_copied_and_kept(finished: Finished) -> None:
+    files = _outputs(finished("mitigated"))
+    page = _Page(files["report.html"])
+    assert "taskset -c 0 ./bench.sh --size 12" in page.commands
+    assert "CPUAffinity=" in page.text
+    assert "```sh\ntaskset -c 0 ./bench.sh --size 12\n```" in files["report.md"].decode()
+
+
+def test_the_sections_of_a_whole_diagnosis_come_in_their_order(finished: Finished) -> None:
+    assert _Page(_outputs(finished("mitigated"))["report.html"]).headings == [
+        "Mitigated",
+        "The command line that reproduces it",
+        "What to do next",
+        "Baseline and mitigated",
+        "The baseline",
+        "The factor: CPU migrations",
+        "How slow and fast were told apart",
+        "Mitigations tried",
+        "Not tried",
+        "Order and shape of the runs",
+        "Not available on this machine",
+        "How it was measured",
+    ]
+
+
+def test_sections_without_data_vanish(finished: Finished) -> None:
+    headings = _Page(_outputs(finished("nothing to reduce"))["report.html"]).headings
+    assert "The baseline" in headings
+    assert not {"Mitigations tried", "Not tried", "Suspects without a counter", "Baseline and mitigated"} & {*headings}
+
+
+def test_every_statistic_is_compared(finished: Finished) -> None:
+    page = _Page(_outputs(finished("mitigated"))["report.html"]).text
+    for name in ("mean", "median", "SD", "CV", "MAD", "IQR", "p95", "p99", "range"):
+        assert re.search(rf"\b{name}\b", page)
+    assert "Modes: 2 → 1" in page
+
+
+def test_every_mitigation_is_told_of_tried_or_not(finished: Finished) -> None:
+    run = finished("mitigated")
+    page = _Page(_outputs(run)["report.html"]).text
+    looked = run.record.latest("look_up").result
+    assert looked
+    for candidate in looked["candidates"]:
+        assert candidate["name"] in page
+    assert "not proved in force, so nothing was measured" in page
+    assert "steadier, confirmed" in page
+    assert "no difference shown" in page
+    assert "the tool cannot do it; a person can" in page
+    assert re.search(r"the factor moved\s+migrations\s+falls\s+12 → 0 \(means\)\s+✓ yes", page)
+
+
+def test_what_was_denied_is_named_with_the_reason(finished: Finished) -> None:
+    page = _Page(_outputs(finished("cause found, no mitigation helped"))["report.html"]).text
+    assert "not approved: no terminal to ask on" in page
+
+
+def test_without_a_visible_factor_suspects_are_given_commands(finished: Finished) -> None:
+    page = _Page(_outputs(finished("no visible factor"))["report.html"])
+    assert "Memory layout" in page.text
+    assert "setarch -R ./bench.sh --size 12" in page.commands
+    assert len(page.commands) == len(set(page.commands))
+
+
+def test_the_tree_is_shown_as_what_explains_and_does_not_decide(finished: Finished) -> None:
+    page = _Page(_outputs(finished("mitigated"))["report.html"]).text
+    assert "The tree explains; it does not decide." in page
+    assert "columns set aside before ranking" in page
+    assert "the same in every run" in page
+
+
+def test_a_reader_learns_how_to_verify_and_what_the_run_cost(any_run: FinishedRun) -> None:
+    page = _Page(_outputs(any_run)["report.html"])
+    assert f"vgo-agent verify {any_run.run_dir}\nvgo-agent replay {any_run.run_dir}" in page.commands
+    assert any_run.tip in page.text
+    assert "63 s, of which 2.5 s (4 %) were not the program" in page.text
+
+
+def test_text_from_outside_is_never_markup(make: Callable[..., FinishedRun]) -> None:
+    subject = Subject(
+        command=("./bench.sh", HOSTILE), argv=("/w/bench.sh", HOSTILE), directory="/w", metric=HOSTILE, unit="<b>"
+    )
+    files = outputs(make("mitigated", subject))
+    page = _Page(files["report.html"])
+    assert "script" not in page.tags and "b" not in page.tags
+    assert HOSTILE in page.text
+    for name in ("report.md", "runs.md"):
+        assert "<script" not in _outside_code(files[name].decode())
+
+
+def test_a_budget_that_ended_early_leaves_a_report(make: Callable[..., FinishedRun]) -> None:
+    page = _Page(outputs(make("only measured"))["report.html"])
+    assert "budget ended before any factor was looked at" in page.text
+    assert "The factor" not in " ".join(page.headings)
+
+
+def test_limits_that_forbid_trying_are_named_with_the_flag(make: Callable[..., FinishedRun]) -> None:
+    page = _Page(outputs(make("looked up only", limits=Limits(allow="none")))["report.html"]).text
+    assert "--allow none forbids it" in page
+    assert "repeat with --allow process" in page
+
+
+def test_a_run_without_a_verdict_is_refused_with_the_cure(finished: Finished) -> None:
+    run = finished("mitigated")
+    cut = FinishedRun(**{**vars(run), "record": Record(run.record.calls[:-1], run.record.store)})
+    with pytest.raises(VgoError, match="vgo-agent resume"):
+        outputs(cut)
+
+
+_MADE: dict[int, dict[str, bytes]] = {}
+
+
+def _outputs(run: FinishedRun) -> dict[str, bytes]:
+    """Render the session's runs once."""
+    if id(run) not in _MADE:
+        _MADE[id(run)] = outputs(run)
+    return _MADE[id(run)]
+
+
+def _outside_code(text: str) -> str:
+    """Take fences and code spans out, and what a backslash makes plain."""
+    text = re.sub(r"^(`{3,})[^\n]*\n.*?\n\1$", "", text, flags=re.S | re.M)
+    return re.sub(r"\\.", "", re.sub(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", "", text))
+
+
+class _Page(html.parser.HTMLParser):
+    """What a reader and a browser make of a page."""
+
+    VOID = frozenset({"meta", "br", "hr", "img", "input", "link", "base"})
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.resources: list[str] = []
+        self.headings: list[str] = []
+        self.commands: list[str] = []
+        self.text, self.style = "", ""
+        self.pictures = self.described = 0
+        self.feed(data.decode())
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        given = dict(attrs)
+        self.ids += [value for name, value in attrs if name == "id" and value]
+        self.pictures += tag == "svg"
+        self.described += tag == "svg" and bool(given.get("aria-label"))
+        links = [given.get(name) for name in ("src", "srcset", "data", "poster")]
+        if tag in ("use", "image"):
+            links.append(given.get("href"))
+        self.resources += [link for link in links if link and not link.startswith(("#", "data:"))]
+        self.resources += [name for name, _ in attrs if name.startswith("on")]
+        if tag not in self.VOID:
+            self.open.append(tag)
+        if tag in ("h1", "h2"):
+            self.headings.append("")
+        if tag in ("td", "th", "dt", "dd"):
+            self.text += " "
+        if tag == "pre":
+            self.commands.append("")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in self.VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" in self.open:
+            self.style += data
+            return
+        self.text += data
+        if self.open and self.open[-1] in ("h1", "h2"):
+            self.headings[-1] += data
+        if "pre" in self.open:
+            self.commands[-1] += data

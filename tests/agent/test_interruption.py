@@ -1,0 +1,127 @@
+"""Killed, interrupted and resumed: nothing finished is lost or repeated, and nothing stays changed."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from vgo_agent.agent.record import bodies
+from vgo_agent.agent.transcript import RunEnd, ToolEnd, ToolStart, Transcript, read
+
+COMMAND = Path(sys.executable).with_name("vgo-agent")
+PROGRAM = """
+import os, time
+block = b"x" * ((32 << 20) if os.urandom(1)[0] < 90 else (1 << 20))
+time.sleep(0.002)
+"""
+OPTIONS = ("--max-runs", "40", "--budget", "40", "--quiet")
+
+
+def begin(folder: Path) -> subprocess.Popen[str]:
+    program = folder / "program.py"
+    program.write_text(f"#!{sys.executable} -IS{PROGRAM}")
+    program.chmod(0o755)
+    return subprocess.Popen(
+        [COMMAND, "diagnose", *OPTIONS, str(program)],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def run_folder(folder: Path) -> Path:
+    """Wait until the diagnosis has a folder."""
+    for _ in range(6000):
+        found = [path for path in folder.glob("vgo-runs/*") if (path / "request.json").exists()]
+        if found:
+            return found[0]
+        time.sleep(0.01)
+    raise AssertionError("no run folder appeared")
+
+
+def wait_for_events(run: Path, count: int) -> None:
+    """Wait until so many events are on disk; by progress, not by time, since machines differ in speed."""
+    path = run / "transcript.jsonl"
+    for _ in range(12000):
+        if path.exists() and path.read_bytes().count(b"\n") >= count:
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"{count} events did not appear")
+
+
+@pytest.mark.parametrize("events", [0, 3, 9, 15])
+def test_a_killed_diagnosis_goes_on_to_its_end(tmp_path, vgo, events):
+    process = begin(tmp_path)
+    run = run_folder(tmp_path)
+    wait_for_events(run, events) if events else None
+    time.sleep(random.Random(events).uniform(0, 0.3))
+    process.kill()
+    process.communicate()
+    before = Transcript.open(run / "transcript.jsonl").events if (run / "transcript.jsonl").exists() else []
+    finished_before = [event.body for event in before]
+    done = vgo("resume", str(run), "--json")
+    assert done.returncode == 0, done.stderr
+    after = read(run / "transcript.jsonl")
+    assert [event.body for event in after][: len(before)] == finished_before
+    starts = [start.call_id for start in bodies(after, ToolStart)]
+    assert len(starts) == len(set(starts)) == len(bodies(after, ToolEnd))
+    for command in ("verify", "replay"):
+        checked = vgo(command, str(run))
+        assert checked.returncode == 0, checked.stderr + checked.stdout
+
+
+def test_rows_measured_before_a_kill_are_kept(tmp_path, vgo):
+    process = begin(tmp_path)
+    run = run_folder(tmp_path)
+    partial = run / "partial" / "c001.jsonl"
+    while not partial.exists() or partial.read_bytes().count(b"\n") < 5:
+        time.sleep(0.005)
+    process.kill()
+    process.communicate()
+    kept = [json.loads(line)["wall_s"] for line in partial.read_bytes().rpartition(b"\n")[0].splitlines()]
+    assert vgo("resume", str(run)).returncode == 0
+    with (run / "runs.csv").open() as file:
+        header, *rows = [line.split(",") for line in file.read().splitlines()]
+    place = header.index("wall_s")
+    assert [float(row[place]) for row in rows[: len(kept)]] == kept
+
+
+def test_ctrl_c_ends_the_program_closes_the_transcript_and_can_be_resumed(tmp_path, vgo):
+    process = begin(tmp_path)
+    run = run_folder(tmp_path)
+    wait_for_events(run, 3)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in said
+    assert not [p for p in Path("/proc").glob("[0-9]*/cmdline") if str(tmp_path / "program.py").encode() in readable(p)]
+    end = read(run / "transcript.jsonl")[-1].body
+    assert isinstance(end, RunEnd) and end.status == "interrupted"
+    assert vgo("verify", str(run)).returncode == 0
+    assert vgo("resume", str(run)).returncode == 0
+    assert vgo("verify", str(run)).returncode == 0
+
+
+def readable(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def test_two_agents_on_one_folder_are_one_too_many(tmp_path, vgo):
+    process = begin(tmp_path)
+    run = run_folder(tmp_path)
+    done = vgo("resume", str(run))
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert done.returncode == 1
+    assert "in use by another" in done.stderr

@@ -1,0 +1,83 @@
+"""The transcript: what is appended is read back, and any change of a byte is told."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vgo_agent.agent.transcript import Decision, EventBody, RunEnd, ToolEnd, ToolStart, Transcript, parse, read
+from vgo_agent.knowledge.errors import VgoError
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+BODIES = st.one_of(
+    st.builds(ToolStart, call_id=st.text(max_size=9)),
+    st.builds(ToolEnd, call_id=st.text(max_size=9), result=st.dictionaries(st.text(max_size=5), JSON, max_size=3)),
+    st.builds(
+        Decision,
+        call_id=st.text(max_size=9),
+        tool=st.text(max_size=9),
+        arguments=st.dictionaries(st.text(max_size=5), JSON, max_size=3),
+        why=st.text(max_size=20),
+        origin=st.just("rules"),
+        legal=st.just(("conclude",)),
+    ),
+)
+
+
+def transcript_of(folder: Path, bodies: list[EventBody]) -> tuple[Path, Transcript]:
+    path = folder / "transcript.jsonl"
+    path.unlink(missing_ok=True)
+    transcript = Transcript.create(path)
+    for body in bodies:
+        transcript.append(body)
+    return path, transcript
+
+
+@given(bodies=st.lists(BODIES, max_size=5))
+@settings(max_examples=60, deadline=None)
+def test_reading_back_gives_the_events_that_were_appended(tmp_path_factory, bodies):
+    path, transcript = transcript_of(tmp_path_factory.mktemp("t"), bodies)
+    assert read(path) == transcript.events
+
+
+@given(bodies=st.lists(BODIES, min_size=1, max_size=4), data=st.data())
+@settings(max_examples=120, deadline=None)
+def test_any_changed_byte_is_told(tmp_path_factory, bodies, data):
+    path, _ = transcript_of(tmp_path_factory.mktemp("t"), bodies)
+    content = bytearray(path.read_bytes())
+    place = data.draw(st.integers(0, len(content) - 1))
+    content[place] = data.draw(st.integers(0, 255).filter(lambda byte: byte != content[place]))
+    path.write_bytes(bytes(content))
+    with pytest.raises(VgoError):
+        read(path)
+
+
+def test_a_cut_tail_is_still_a_chain_which_is_why_the_end_record_counts(tmp_path):
+    path, _ = transcript_of(tmp_path, [ToolStart(call_id=str(n)) for n in range(4)])
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert len(list(parse(b"".join(lines[:2]), "x"))) == 2
+
+
+def test_opening_takes_off_a_torn_line_and_the_end_of_an_interrupted_run(tmp_path):
+    path, transcript = transcript_of(tmp_path, [ToolStart(call_id="c001")])
+    kept = path.read_bytes()
+    transcript.append(RunEnd(status="interrupted", count=1, tip=transcript.tip))
+    with path.open("ab") as file:
+        file.write(b'{"body":{"call_id"')
+    assert Transcript.open(path).events == transcript.events[:1]
+    assert path.read_bytes() == kept
+
+
+def test_a_finished_run_keeps_its_end(tmp_path):
+    path, transcript = transcript_of(tmp_path, [ToolStart(call_id="c001")])
+    transcript.append(RunEnd(status="finished", count=1, tip=transcript.tip))
+    assert Transcript.open(path).events == transcript.events

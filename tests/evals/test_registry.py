@@ -1,0 +1,95 @@
+"""The list of workloads: names, truths, and one sentence for what cannot run."""
+
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+import vgo_agent.evals
+import vgo_agent.knowledge
+from vgo_agent.evals.workloads.registry import INPUT_BYTES, WORKLOADS, Workload, find, missing, prepare
+from vgo_agent.knowledge.errors import VgoError
+from vgo_agent.tools.conclude import Verdict
+
+KNOWLEDGE = Path(vgo_agent.knowledge.__path__[0])
+README = Path(vgo_agent.evals.__path__[0]) / "README.md"
+
+
+def named(workload: Workload) -> str:
+    return workload.name
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=named)
+def test_a_workload_is_found_with_hyphens_and_with_underscores(workload: Workload) -> None:
+    assert find(workload.name) is find(workload.name.replace("-", "_")) is workload
+
+
+def test_an_unknown_name_is_answered_with_all_names() -> None:
+    with pytest.raises(VgoError) as error:
+        find("cpu-hop")
+    assert str(error.value) == (
+        "There is no workload 'cpu-hop'; choose one of cpu-hops, page-faults, malloc-churn, cold-cache, "
+        "contention, layout, hash-seed, steady."
+    )
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=named)
+def test_the_truth_is_written_in_words_that_are_known(workload: Workload) -> None:
+    factors = {path.stem for path in KNOWLEDGE.glob("factors/*.yaml")}
+    mitigations = {path.stem for path in KNOWLEDGE.glob("mitigations/*.yaml")}
+    assert set(workload.cause) <= factors
+    assert {*workload.cures, *workload.not_cures} <= mitigations
+    assert set(workload.verdicts) <= set(get_args(Verdict))
+    assert not set(workload.cures) & set(workload.not_cures)
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=named)
+def test_the_readme_tells_the_same_truth(workload: Workload) -> None:
+    [row] = [line for line in README.read_text().splitlines() if line.startswith(f"| `{workload.name}` |")]
+    assert workload.verdicts[0] in row
+    if workload.name != "steady":
+        assert all(key in row for key in (*workload.cause, *workload.cures, *workload.not_cures))
+
+
+def test_a_missing_compiler_is_named_with_the_cure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    assert "no C compiler was found; install one" in (missing(find("layout")) or "")
+    with pytest.raises(VgoError, match=r"^The workload layout cannot run here: .*[^.]\.$"):
+        prepare(find("layout"), tmp_path)
+
+
+def test_a_broken_compiler_is_named_with_the_cure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "false")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(VgoError, match=r"could not build layout\.c.* set CC to its path\.$"):
+        prepare(find("layout"), tmp_path)
+    assert list((tmp_path / "vgo-agent" / "workloads").iterdir()) == []
+
+
+def test_a_program_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if reason := missing(find("layout")):
+        pytest.skip(reason)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    [first] = prepare(find("layout"), tmp_path)
+    made = Path(first).stat().st_mtime_ns
+    [second] = prepare(find("layout"), tmp_path)
+    assert (second, Path(second).stat().st_mtime_ns) == (first, made)
+    assert Path(first).is_relative_to(tmp_path)
+
+
+def test_the_input_of_cold_cache_is_written_once_and_named_last(disk: Path) -> None:
+    argv = prepare(find("cold-cache"), disk)
+    content = Path(argv[-1]).read_bytes()
+    assert Path(argv[-1]).parent == disk.resolve()
+    assert len(content) == INPUT_BYTES
+    assert prepare(find("cold-cache"), disk) == argv
+    assert Path(argv[-1]).read_bytes() == content
+
+
+def test_a_folder_in_memory_is_refused_for_a_file_that_must_be_cold() -> None:
+    memory = Path("/dev/shm")
+    if not memory.is_dir():
+        pytest.skip("this machine has no /dev/shm")
+    with pytest.raises(VgoError, match=r"^/dev/shm is a tmpfs, which is never cold; give a folder on a disk\.$"):
+        prepare(find("cold-cache"), memory)

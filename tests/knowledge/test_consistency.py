@@ -1,0 +1,153 @@
+"""Each planted problem is found, with the file and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from vgo_agent.knowledge.loader import check
+
+
+class Plant(NamedTuple):
+    """Replace `old` by `new` in a file; `check` must say `said`."""
+
+    file: str
+    old: str
+    new: str
+    said: str
+
+
+PLANTS = {
+    "not YAML": Plant("factors/io_wait.yaml", "aliases:\n", "aliases: [\n", "io_wait.yaml, line"),
+    "a character that YAML forbids": Plant("factors/io_wait.yaml", "name: ", "name: \x07", "not YAML"),
+    "an unknown key": Plant("factors/io_wait.yaml", "actionable:", "actionabel:", "not a known key"),
+    "a missing key": Plant("factors/io_wait.yaml", "actionable: 6\n", "", "actionable: is missing. Add it"),
+    "a wrong type": Plant("factors/io_wait.yaml", "actionable: 6", "actionable: much", "line 16: actionable"),
+    "an unknown field deep inside": Plant(
+        "mitigations/pin_to_cpu.yaml", "affinity: one_cpu", "afinity: one_cpu", "apply.spawn.afinity"
+    ),
+    "a choice that does not exist": Plant(
+        "mitigations/sched_fifo.yaml", "policy: fifo", "policy: lifo", "apply.spawn.policy"
+    ),
+    "a key unlike the file name": Plant(
+        "factors/io_wait.yaml", "key: io_wait", "key: iowait", "line 1: its key is iowait"
+    ),
+    "a key that stands twice": Plant(
+        "factors/io_wait.yaml", "actionable: 6", "actionable: 6\nactionable: 7", "actionable stands twice"
+    ),
+    "an unknown mitigation": Plant(
+        "factors/hash_seed.yaml", "[python_hash_seed]", "[python_hash_seed, pray]", "the mitigation pray is unknown"
+    ),
+    "an unknown factor": Plant(
+        "factors/hash_seed.yaml", "confused_with: [", "confused_with: [ghosts, ", "the factor ghosts is unknown"
+    ),
+    "a factor confused with itself": Plant(
+        "factors/hash_seed.yaml", "confused_with: [", "confused_with: [hash_seed, ", "names the factor itself"
+    ),
+    "a signal listed twice": Plant(
+        "factors/cpu_steal.yaml", "[cpu.steal]", "[cpu.steal, cpu.steal]", "signals lists cpu.steal twice"
+    ),
+    "a mitigation listed twice": Plant(
+        "factors/hash_seed.yaml",
+        "[python_hash_seed]",
+        "[python_hash_seed, python_hash_seed]",
+        "mitigations lists python_hash_seed twice",
+    ),
+    "a factor without mitigation": Plant(
+        "factors/run_order.yaml", "[prewarm_inputs, warm_up_first, fix_frequency]", "[]", "no mitigation is named"
+    ),
+    "two factors that tie for a column": Plant(
+        "factors/cpu_throttling.yaml", "actionable: 7", "actionable: 9", "run_delay_ms would name"
+    ),
+    "an application without proof": Plant(
+        "mitigations/pin_to_cpu.yaml", "verify: {affinity: true}\n", "", "apply changes spawn.affinity"
+    ),
+    "an environment without proof": Plant(
+        "mitigations/omp_bind.yaml",
+        "verify: {environment: [OMP_PROC_BIND, OMP_PLACES]}",
+        "verify: {environment: [OMP_PLACES]}",
+        "environment.OMP_PROC_BIND",
+    ),
+    "a proof of what is not set": Plant(
+        "mitigations/ld_bind_now.yaml",
+        "environment: [LD_BIND_NOW]",
+        "environment: [LD_BIND_NOW, LD_LATER]",
+        "names LD_LATER, which apply does not set",
+    ),
+    "a preload without proof": Plant(
+        "mitigations/jemalloc.yaml",
+        "verify: {mapped: libjemalloc.so.2}",
+        "verify: {mapped: libother.so}",
+        "apply changes preload",
+    ),
+    "a launcher without proof": Plant(
+        "mitigations/numactl_bind.yaml", "verify: {memory_policy: bind}\n", "", "apply changes wrap"
+    ),
+    "a warm-up without proof": Plant(
+        "mitigations/prewarm_inputs.yaml", "verify: {resident_inputs: true}\n", "", "apply changes prewarm_inputs"
+    ),
+    "an empty application": Plant(
+        "mitigations/prewarm_inputs.yaml", "apply: {prewarm_inputs: true}\n", "apply: {}\n", "apply is empty"
+    ),
+    "a proof without application": Plant(
+        "mitigations/prewarm_inputs.yaml", "apply: {prewarm_inputs: true}\n", "", "verify without apply shows nothing"
+    ),
+    "a write of process scope": Plant(
+        "mitigations/thp_always.yaml", "scope: system", "scope: process", "apply.write needs scope system"
+    ),
+    "a write without root": Plant(
+        "mitigations/thp_always.yaml", "root: true", "root: false", "apply.write needs scope system"
+    ),
+    "a write outside the kernel's settings": Plant(
+        "mitigations/thp_always.yaml", "path: /sys/", "path: /etc/", "Only files below /proc/sys and /sys"
+    ),
+    "a write that climbs out": Plant(
+        "mitigations/thp_always.yaml", "path: /sys/", "path: /sys/../etc/", "Only files below /proc/sys and /sys"
+    ),
+    "a system scope that only touches the process": Plant(
+        "mitigations/timer_slack.yaml", "scope: process", "scope: system", "Set scope: process"
+    ),
+    "a note without a heading": Plant("papers/vgo-icpe26.md", "# Var", "Var", "has no heading"),
+}
+
+
+@pytest.mark.parametrize("plant", PLANTS.values(), ids=PLANTS)
+def test_a_planted_problem_is_found(plant: Plant, copied: Path) -> None:
+    path = copied / plant.file
+    text = path.read_text()
+    assert plant.old in text, "the plant no longer fits the file"
+    path.write_text(text.replace(plant.old, plant.new, 1))
+    found = check(copied)
+    assert any(plant.said in problem and path.stem in problem for problem in found), found
+
+
+def test_advice_without_steps_is_found(copied: Path) -> None:
+    path = copied / "mitigations" / "larger_cache.yaml"
+    path.write_text(
+        "\n".join(line for line in path.read_text().splitlines() if not line.startswith(("steps:", '  - "')))
+    )
+    assert any("neither apply nor steps" in problem for problem in check(copied))
+
+
+def test_a_mitigation_that_no_factor_names_is_found(copied: Path) -> None:
+    path = copied / "factors" / "memory_layout.yaml"
+    path.write_text(path.read_text().replace("[fixed_layout, ", "["))
+    assert check(copied) == [
+        "mitigations/fixed_layout.yaml: no factor names it. Add it to the mitigations of a factor."
+    ]
+
+
+def test_a_file_that_is_gone_is_missed_by_those_who_name_it(copied: Path) -> None:
+    (copied / "mitigations" / "python_hash_seed.yaml").unlink()
+    assert any("Add mitigations/python_hash_seed.yaml" in problem for problem in check(copied))
+
+
+def test_every_broken_file_is_reported_not_only_the_first(copied: Path) -> None:
+    for name in ("io_wait", "run_order"):
+        (copied / "factors" / f"{name}.yaml").write_text("- a list\n")
+    found = check(copied)
+    assert len(found) == 2
+    assert "io_wait.yaml, line 1" in found[0]
+    assert "run_order.yaml, line 1" in found[1]

@@ -1,0 +1,161 @@
+"""What is known loads, is found by column, and has a digest that any byte changes."""
+
+from __future__ import annotations
+
+import platform
+import resource
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vgo_agent.knowledge.errors import VgoError
+from vgo_agent.knowledge.loader import HERE, check, digest, load
+from vgo_agent.knowledge.schema import Apply
+
+KNOWN = load()
+COLUMNS = sorted({column for factor in KNOWN.factors.values() for column in factor.signals})
+FILES = sorted(
+    path.relative_to(HERE) for kind in ("factors", "mitigations", "papers") for path in (HERE / kind).iterdir()
+)
+
+
+def test_everything_shipped_is_sound() -> None:
+    assert check() == []
+
+
+def test_every_file_is_an_entry_under_its_own_key() -> None:
+    assert {f"{key}.yaml" for key in KNOWN.factors} == {path.name for path in (HERE / "factors").iterdir()}
+    assert {f"{key}.yaml" for key in KNOWN.mitigations} == {path.name for path in (HERE / "mitigations").iterdir()}
+
+
+def test_there_are_enough_of_each() -> None:
+    assert len(KNOWN.factors) >= 18
+    assert len(KNOWN.mitigations) >= 34
+    assert len(list((HERE / "papers").glob("*.md"))) == 5
+
+
+@pytest.mark.parametrize(
+    ("column", "factor"),
+    [
+        ("migrations", "cpu_migrations"),
+        ("irq.RES", "cpu_migrations"),
+        ("involuntary_switches", "context_switches"),
+        ("run_delay_ms", "run_queue_wait"),
+        ("minor_faults", "page_faults"),
+        ("vm.pgfault", "page_faults"),
+        ("perf.major_faults", "major_faults"),
+        ("read_bytes", "page_cache_misses"),
+        ("psi.io_some_us", "io_wait"),
+        ("blocks_out", "dirty_writeback"),
+        ("cpu.steal", "cpu_steal"),
+        ("softirq.NET_RX", "softirq_network"),
+        ("irq.TLB", "tlb_shootdowns"),
+        ("vm.compact_stall", "compaction"),
+        ("vm.numa_miss", "numa_remote"),
+        ("run_index", "run_order"),
+    ],
+)
+def test_a_column_names_its_most_actionable_factor(column: str, factor: str) -> None:
+    found = KNOWN.factor_of(column)
+    assert found is not None
+    assert found.key == factor
+
+
+def test_a_column_that_nothing_lists_names_no_factor() -> None:
+    assert KNOWN.factor_of("moon.phase") is None
+    assert KNOWN.factors_of("moon.phase") == ()
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_the_factors_of_a_column_fall_in_how_actionable_they_are(column: str) -> None:
+    found = KNOWN.factors_of(column)
+    assert KNOWN.factor_of(column) == found[0]
+    assert {factor.key for factor in found} == {key for key, f in KNOWN.factors.items() if column in f.signals}
+    assert [factor.actionable for factor in found] == sorted((f.actionable for f in found), reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("factor", "first"),
+    [
+        ("cpu_migrations", "pin_to_cpu"),
+        ("run_queue_wait", "sched_fifo"),
+        ("page_faults", "glibc_malloc_thresholds"),
+        ("page_cache_misses", "prewarm_inputs"),
+        ("io_wait", "tmpfs_directory"),
+        ("memory_layout", "fixed_layout"),
+        ("hash_seed", "python_hash_seed"),
+        ("timer_latency", "timer_slack"),
+    ],
+)
+def test_the_first_mitigation_to_try_is_the_most_specific(factor: str, first: str) -> None:
+    assert KNOWN.factors[factor].mitigations[0] == first
+
+
+def test_what_cannot_be_applied_tells_a_person_what_to_do() -> None:
+    advice = [m for m in KNOWN.mitigations.values() if m.apply is None]
+    assert advice
+    assert all(m.steps for m in advice)
+
+
+def test_nothing_of_process_scope_writes_to_the_kernel() -> None:
+    for mitigation in KNOWN.mitigations.values():
+        apply = mitigation.apply or Apply()
+        assert bool(apply.write) == (mitigation.scope == "system" and mitigation.apply is not None), mitigation.key
+
+
+def test_the_first_broken_file_stops_loading_and_names_the_line(copied: Path) -> None:
+    broken = copied / "mitigations" / "jemalloc.yaml"
+    broken.write_text(broken.read_text().replace("scope: process", "scope: galaxy"))
+    line = broken.read_text().splitlines().index("scope: galaxy") + 1
+    with pytest.raises(VgoError, match=rf"jemalloc\.yaml, line {line}: scope"):
+        load(copied)
+
+
+def test_a_folder_without_knowledge_is_refused_with_the_cure(tmp_path: Path) -> None:
+    with pytest.raises(VgoError, match="Install vgo-agent again"):
+        load(tmp_path)
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_the_digest_changes_exactly_when_a_byte_does(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.getbasetemp() / "digest"
+    if not folder.exists():
+        shutil.copytree(HERE, folder, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    path = folder / data.draw(st.sampled_from(FILES))
+    before = path.read_bytes()
+    place = data.draw(st.integers(0, len(before) - 1))
+    after = before[:place] + bytes([data.draw(st.integers(0, 255))]) + before[place + 1 :]
+    path.write_bytes(after)
+    try:
+        assert (digest(folder) == KNOWN.digest) == (after == before)
+    finally:
+        path.write_bytes(before)
+
+
+def test_the_digest_changes_when_a_file_gets_another_name(copied: Path) -> None:
+    assert digest(copied) == KNOWN.digest
+    (copied / "papers" / "vgo-icpe26.md").rename(copied / "papers" / "vgo.md")
+    assert digest(copied) != KNOWN.digest
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the mitigation is for glibc only")
+def test_the_malloc_settings_really_keep_pages() -> None:
+    apply = KNOWN.mitigations["glibc_malloc_thresholds"].apply
+    assert apply is not None
+    assert _faults(apply.environment) < _faults({}) / 2
+
+
+def _faults(environment: dict[str, str]) -> int:
+    """Count the minor faults of a program that takes, fills and frees 40 MB, more than a threshold may be, 25 times."""
+    program = "for _ in range(25): bytearray(b'x') * 40_000_000"
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
+    subprocess.run([sys.executable, "-c", program], env={"PATH": "/usr/bin:/bin", **environment}, check=True)
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt - before

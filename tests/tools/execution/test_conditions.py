@@ -1,0 +1,220 @@
+"""Each condition shows in the program, and nothing of it stays on the harness."""
+
+import mmap
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from vgo_agent.knowledge.errors import VgoError
+from vgo_agent.tools.execution import conditions
+from vgo_agent.tools.execution.conditions import ConditionRefused
+from vgo_agent.tools.execution.launch import Launch, Scheduler
+from vgo_agent.tools.execution.spawn import Spawner
+
+LONG_S = 60.0
+root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may raise a priority")
+LAST_CPU = max(os.sched_getaffinity(0))
+
+
+@pytest.fixture(scope="module")
+def spawner():
+    with Spawner() as opened:
+        yield opened
+
+
+def said(spawner, line, **conditions):
+    run = spawner.run(Launch(("/bin/sh", "-c", line), **conditions), capture=True, timeout_s=LONG_S)
+    assert run.exit_code == 0, run
+    return run.output.decode().strip()
+
+
+def field(spawner, name, **conditions):
+    return said(spawner, f"grep {name}: /proc/self/status", **conditions).split()[1]
+
+
+def python_says(spawner, expression, **conditions):
+    launch = Launch((sys.executable, "-S", "-c", f"import os; print({expression})"), **conditions)
+    return spawner.run(launch, capture=True).output.decode().strip()
+
+
+def test_affinity(spawner):
+    assert field(spawner, "Cpus_allowed_list", affinity=frozenset({LAST_CPU})) == str(LAST_CPU)
+
+
+@root
+@pytest.mark.parametrize("policy", [os.SCHED_FIFO, os.SCHED_RR])
+def test_realtime_policy_and_priority(spawner, policy):
+    asked = "os.sched_getscheduler(0), os.sched_getparam(0).sched_priority"
+    assert python_says(spawner, asked, scheduler=Scheduler(policy, 7)) == f"{policy} 7"
+
+
+@pytest.mark.parametrize("policy", [os.SCHED_BATCH, os.SCHED_IDLE])
+def test_policy_that_posix_spawn_does_not_know(spawner, policy):
+    wait_for_it = f"""
+import os
+while os.sched_getscheduler(0) != {policy}:
+    os.sched_yield()
+"""
+    launch = Launch((sys.executable, "-S", "-c", wait_for_it), scheduler=Scheduler(policy))
+    assert spawner.run(launch, timeout_s=LONG_S).exit_code == 0
+
+
+def test_nice(spawner):
+    said(spawner, "until [ $(nice) = 5 ]; do :; done", nice=5)
+
+
+@pytest.mark.skipif(not Path("/proc/self/autogroup").exists(), reason="this kernel has no CONFIG_SCHED_AUTOGROUP")
+@root
+def test_autogroup(spawner):
+    ours = Path("/proc/self/autogroup").read_text()
+    said(spawner, "until grep -q 'nice -5' /proc/self/autogroup; do :; done", autogroup_nice=-5)
+    assert Path("/proc/self/autogroup").read_text() == ours
+
+
+def test_timer_slack(spawner):
+    assert said(spawner, "cat /proc/self/timerslack_ns", timer_slack_ns=1) == "1"
+
+
+def test_fixed_layout(spawner):
+    layouts = [said(spawner, "grep stack /proc/self/maps", fixed_layout=fixed) for fixed in (True, True, False, False)]
+    assert layouts[0] == layouts[1]
+    assert layouts[2] != layouts[3]
+
+
+def test_thp_disable(spawner):
+    assert field(spawner, "THP_enabled", thp_disable=True) == "0"
+
+
+@pytest.mark.parametrize(("io_class", "name"), [(2, "best-effort: prio 4"), (3, "idle")])
+def test_io_class(spawner, io_class, name):
+    assert said(spawner, "ionice", io_class=io_class) == name
+
+
+@root
+def test_realtime_io_class(spawner):
+    assert said(spawner, "ionice", io_class=1) == "realtime: prio 4"
+
+
+def test_directory(spawner, tmp_path):
+    assert said(spawner, "/bin/pwd", directory=tmp_path) == str(tmp_path)
+
+
+def test_environment_is_exactly_the_one_given(spawner):
+    run = spawner.run(Launch(("/usr/bin/env",), environment={"A": "b c", "Z": "é"}), capture=True)
+    assert run.output == "A=b c\nZ=é\n".encode()
+
+
+def test_input_files_are_in_the_page_cache_before_the_clock_starts(spawner, tmp_path):
+    file = tmp_path / "input"
+    file.write_bytes(os.urandom(4 << 20))
+    evict(file)
+    if resident(file) > 0.5:
+        pytest.skip("this file system keeps no copy on a device, so nothing can be evicted")
+    spawner.run(Launch(("/bin/true",), prewarm=(file,)))
+    assert resident(file) == 1.0
+
+
+def test_a_missing_input_file_is_named(spawner, tmp_path):
+    with pytest.raises(VgoError, match="nothing-here"):
+        spawner.run(Launch(("/bin/true",), prewarm=(tmp_path / "nothing-here",)))
+
+
+def test_a_missing_directory_is_named(spawner, tmp_path):
+    with pytest.raises(VgoError, match="nothing-here cannot be entered"):
+        spawner.run(Launch(("/bin/true",), directory=tmp_path / "nothing-here"))
+
+
+POSSIBLE: dict[str, Any] = {
+    "affinity": frozenset({LAST_CPU}),
+    "directory": Path("/"),
+    "timer_slack_ns": 1,
+    "fixed_layout": True,
+    "thp_disable": True,
+    "io_class": 3,
+    "nice": 3,
+    "scheduler": Scheduler(os.SCHED_BATCH),
+}
+
+
+@given(asked=st.sets(st.sampled_from(sorted(POSSIBLE))), starts=st.booleans())
+@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_is_asked_the_harness_stays_as_it_was(spawner, asked, starts):
+    before = own_state()
+    launch = Launch(("/bin/true" if starts else "/nowhere/true",), **{name: POSSIBLE[name] for name in asked})
+    if starts:
+        assert spawner.run(launch).exit_code == 0
+    else:
+        with pytest.raises(VgoError):
+            spawner.run(launch)
+    assert own_state() == before
+
+
+def test_a_refused_condition_is_named_and_the_others_are_put_back(spawner):
+    before = own_state()
+    launch = Launch(("/bin/true",), affinity=frozenset({5000}), fixed_layout=True, timer_slack_ns=1)
+    with pytest.raises(ConditionRefused, match="CPU affinity") as refused:
+        spawner.run(launch)
+    assert refused.value.condition == "CPU affinity"
+    assert own_state() == before
+
+
+@pytest.mark.parametrize(
+    ("condition", "name"),
+    [
+        ("scheduler=Scheduler(os.SCHED_FIFO, 1)", "scheduling policy"),
+        ("nice=-5", "nice value"),
+        ("io_class=1", "I/O class"),
+    ],
+)
+def test_without_the_right_the_condition_is_refused_by_name_and_nothing_runs_on(condition, name, tmp_path):
+    program = f"""
+import os, sys
+from pathlib import Path
+from vgo_agent.tools.execution.launch import Launch, Scheduler
+from vgo_agent.tools.execution.spawn import ConditionRefused, Spawner
+with Spawner() as spawner:
+    try:
+        spawner.run(Launch(("/bin/sleep", "1000"), {condition}))
+    except ConditionRefused as refused:
+        print(refused)
+print(Path(f"/proc/self/task/{{os.getpid()}}/children").read_text())
+"""
+    # Root keeps its name but loses the right.
+    loser = ["setpriv", "--bounding-set", "-sys_nice,-sys_admin"] if os.geteuid() == 0 else []
+    done = subprocess.run([*loser, sys.executable, "-c", program], capture_output=True, text=True, timeout=LONG_S)
+    assert done.returncode == 0, done.stderr
+    assert name in done.stdout
+    assert "run as root, or leave it out" in done.stdout
+    assert done.stdout.splitlines()[1:] == [""]
+
+
+def own_state():
+    return {
+        "affinity": os.sched_getaffinity(0),
+        "policy": os.sched_getscheduler(0),
+        "nice": os.getpriority(os.PRIO_PROCESS, 0),
+        "slack": conditions.prctl(conditions.PR_GET_TIMERSLACK),
+        "thp": conditions.prctl(conditions.PR_GET_THP_DISABLE),
+        "personality": Path("/proc/self/personality").read_text(),
+        "io": conditions.io_priority(),
+        "directory": os.getcwd(),
+        "files": sorted(os.listdir("/proc/self/fd")),
+    }
+
+
+def evict(file):
+    with file.open("rb") as opened:
+        os.fsync(opened.fileno())
+        os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def resident(file):
+    """Return the share of a file that is in the page cache, as fincore says."""
+    pages = int(subprocess.check_output(["fincore", "--noheadings", "--output", "PAGES", str(file)]))
+    return pages / (file.stat().st_size / mmap.PAGESIZE)

@@ -1,0 +1,341 @@
+"""Settings of the real kernel, switched on and off, and put back whatever happens."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from vgo_agent.knowledge.errors import VgoError
+from vgo_agent.knowledge.loader import load
+from vgo_agent.knowledge.schema import Mitigation, Write
+from vgo_agent.tools.execution.launch import Launch
+from vgo_agent.tools.execution.spawn import Spawner
+from vgo_agent.tools.machine import Machine
+from vgo_agent.tools.mitigation.engine import applied
+from vgo_agent.tools.mitigation.journal import Journal
+from vgo_agent.tools.mitigation.kernel_file import KernelFiles
+from vgo_agent.tools.mitigation.launching import command_line
+from vgo_agent.tools.mitigation.preconditions import unmet
+from vgo_agent.tools.mitigation.restore import restore
+from vgo_agent.tools.subject import Subject
+from vgo_agent.tools.survey import survey
+
+KERNEL = KernelFiles()
+KNOWN = {m.key: m for m in load().mitigations.values() if m.apply is not None and m.apply.write}
+EACH = pytest.mark.parametrize("key", sorted(KNOWN))
+DIRTY = Write(path="/proc/sys/vm/dirty_bytes", value="67108864", siblings=("/proc/sys/vm/dirty_ratio",))
+THP = "/sys/kernel/mm/transparent_hugepage/enabled"
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="kernel settings can be written by root only")
+
+
+def possible(mitigation: Mitigation, subject: Subject) -> Machine:
+    condition = mitigation.applies.model_copy(update={"min_numa_nodes": 1})
+    machine = survey(subject, [condition])
+    reasons = unmet(condition, machine, subject, 1.0)
+    if reasons:
+        pytest.skip(f"{mitigation.key} cannot be tried here: {'; '.join(reasons)}")
+    return machine
+
+
+@as_root
+@EACH
+def test_a_known_setting_is_set_switched_and_put_back(
+    key: str, subject: Subject, launch: Launch, journal_folder: Path
+) -> None:
+    mitigation = KNOWN[key]
+    assert mitigation.apply is not None
+    machine = possible(mitigation, subject)
+    paths = [write.path for write in mitigation.apply.write]
+    before = [KERNEL.read(path) for path in paths]
+    with applied(mitigation, launch, subject, machine) as change:
+        assert [KERNEL.read(path) for path in paths] == before
+        for _ in range(2):
+            assert all(check.passed for check in change.on())
+            assert [KERNEL.read(write.path) for write in mitigation.apply.write] == [
+                write.value for write in mitigation.apply.write
+            ]
+            assert Journal(journal_folder).entries()
+            assert all(check.passed for check in change.off())
+            assert [KERNEL.read(path) for path in paths] == before
+        change.on()
+    assert [KERNEL.read(path) for path in paths] == before
+    assert not Journal(journal_folder).entries()
+    assert change.told == ()
+
+
+@as_root
+@EACH
+def test_the_command_line_of_a_setting_sets_it(key: str, subject: Subject, tmp_path: Path) -> None:
+    mitigation = KNOWN[key]
+    assert mitigation.apply is not None
+    machine = possible(mitigation, subject)
+    line = command_line(mitigation, subject, machine)
+    groups = [{path: KERNEL.read(path) for path in (write.path, *write.siblings)} for write in mitigation.apply.write]
+    try:
+        subprocess.run(["sh", "-c", line], cwd=subject.directory, check=True, timeout=20)
+        for write in mitigation.apply.write:
+            assert KERNEL.read(write.path) == write.value
+    finally:
+        assert not any(KERNEL.put_back(saved) for saved in groups)
+    assert (tmp_path / "pid").exists()
+
+
+@as_root
+def test_huge_pages_are_proved_on_both_levels(
+    subject: Subject, launch: Launch, spawner: Spawner, machine: Machine
+) -> None:
+    if KERNEL.read(THP) == "always":
+        pytest.skip("huge pages are always on here already")
+    mitigation = KNOWN["thp_always"]
+    with applied(mitigation, launch, subject, machine) as change:
+        checks = change.prove(spawner, timeout_s=10)
+        assert KERNEL.read(THP) != "always"
+    assert {check.level for check in checks} == {1, 2}
+    assert all(check.passed for check in checks), checks
+
+
+@as_root
+def test_the_coupled_dirty_knobs_come_back_as_a_group(
+    one: Callable[..., Mitigation], subject: Subject, launch: Launch, machine: Machine
+) -> None:
+    mitigation = one(scope="system", apply={"write": [DIRTY]})
+    before = {path: KERNEL.read(path) for path in ("/proc/sys/vm/dirty_bytes", "/proc/sys/vm/dirty_ratio")}
+    if before["/proc/sys/vm/dirty_ratio"] == "0":
+        pytest.skip("vm.dirty_bytes is in use here, so that there is no trap")
+    with applied(mitigation, launch, subject, machine) as change:
+        change.on()
+        assert KERNEL.read("/proc/sys/vm/dirty_ratio") == "0"
+    assert {path: KERNEL.read(path) for path in before} == before
+
+
+@as_root
+def test_a_value_that_the_kernel_refuses_leaves_all_as_before(
+    one: Callable[..., Mitigation], subject: Subject, launch: Launch, machine: Machine, journal_folder: Path
+) -> None:
+    writes = [{"path": "/proc/sys/vm/swappiness", "value": "11"}, {"path": THP, "value": "sometimes"}]
+    before = KERNEL.read("/proc/sys/vm/swappiness")
+    with (
+        pytest.raises(VgoError, match=r"refuses 'sometimes' for .*--allow process"),
+        applied(one(scope="system", apply={"write": writes}), launch, subject, machine) as change,
+    ):
+        change.on()
+    assert KERNEL.read("/proc/sys/vm/swappiness") == before
+    assert not Journal(journal_folder).entries()
+
+
+HOLDER = """
+import json, sys, time
+from pathlib import Path
+from vgo_agent.knowledge.schema import Mitigation
+from vgo_agent.tools.execution.launch import Launch
+from vgo_agent.tools.machine import Machine
+from vgo_agent.tools.mitigation.engine import applied
+from vgo_agent.tools.subject import Subject
+
+mitigation = Mitigation.model_validate(json.loads(sys.argv[1]))
+subject = Subject(command=("true",), argv=("/bin/true",), directory=sys.argv[2])
+launch = Launch(argv=subject.argv)
+with applied(mitigation, launch, subject, Machine(), root=Path(sys.argv[3])) as change:
+    change.on()
+    print("on", flush=True)
+    time.sleep(60)
+"""
+
+
+def killed_while_it_holds(mitigation: Mitigation, directory: Path, root: Path = Path("/")) -> None:
+    """An agent that has applied the mitigation and is then killed."""
+    words = [sys.executable, "-c", HOLDER, mitigation.model_dump_json(), str(directory), str(root)]
+    holder = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "on\n"
+    assert restore() == [], "its owner lives"
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    holder.stdout.close()
+
+
+@as_root
+def test_what_a_killed_agent_left_is_put_back(
+    one: Callable[..., Mitigation], tmp_path: Path, journal_folder: Path
+) -> None:
+    before = {path: KERNEL.read(path) for path in (THP, "/proc/sys/vm/dirty_bytes", "/proc/sys/vm/dirty_ratio")}
+    other = "always" if before[THP] != "always" else "madvise"
+    (tmp_path / "work").mkdir()
+    mitigation = one(scope="system", apply={"write": [{"path": THP, "value": other}, DIRTY], "tmpfs_directory": True})
+    killed_while_it_holds(mitigation, tmp_path / "work")
+    assert KERNEL.read(THP) == other
+    told = restore()
+    assert any(f"{THP}: {other} -> {before[THP]}" in said for said in told)
+    assert any("working copy" in said for said in told)
+    assert {path: KERNEL.read(path) for path in before} == before
+    assert restore() == []
+    assert not list(journal_folder.glob("*.json"))
+
+
+SWITCHER = (
+    HOLDER.split("with applied")[0]
+    + """
+print("ready", flush=True)
+while True:
+    with applied(mitigation, launch, subject, Machine(), root=Path(sys.argv[3])) as change:
+        for _ in range(3):
+            change.on()
+            change.off()
+"""
+)
+
+
+@as_root
+@pytest.mark.parametrize("milliseconds", [0.2, 1, 2, 3, 5, 8, 13, 21])
+def test_a_kill_at_any_moment_leaves_nothing_after_restore(
+    milliseconds: float, one: Callable[..., Mitigation], tmp_path: Path, journal_folder: Path
+) -> None:
+    before = {path: KERNEL.read(path) for path in (THP, DIRTY.path, *DIRTY.siblings)}
+    other = "always" if before[THP] != "always" else "madvise"
+    mitigation = one(scope="system", apply={"write": [DIRTY, {"path": THP, "value": other}]})
+    words = [sys.executable, "-c", SWITCHER, mitigation.model_dump_json(), str(tmp_path), "/"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as switcher:
+        assert switcher.stdout is not None
+        assert switcher.stdout.readline() == "ready\n"
+        time.sleep(milliseconds / 1000)
+        switcher.kill()
+    restore()
+    assert {path: KERNEL.read(path) for path in before} == before
+    assert not list(journal_folder.glob("*.json"))
+
+
+@pytest.fixture
+def knob(tmp_path: Path) -> Path:
+    """A kernel file of a fake tree."""
+    path = tmp_path / "root/sys/knob"
+    path.parent.mkdir(parents=True)
+    path.write_text("old\n")
+    return path
+
+
+@pytest.fixture
+def sets_knob(one: Callable[..., Mitigation]) -> Mitigation:
+    return one(scope="system", apply={"write": [{"path": "/sys/knob", "value": "wanted"}]})
+
+
+def test_what_someone_else_changed_after_the_kill_is_told_and_left(
+    sets_knob: Mitigation, knob: Path, tmp_path: Path
+) -> None:
+    killed_while_it_holds(sets_knob, tmp_path, tmp_path / "root")
+    assert knob.read_text() == "wanted\n"
+    knob.write_text("theirs\n")
+    (said,) = restore()
+    assert said == "/sys/knob: left at theirs, because someone else changed it; it was old before vgo-agent"
+    assert knob.read_text() == "theirs\n"
+    assert restore() == []
+
+
+def test_an_entry_of_an_earlier_boot_is_forgotten(
+    sets_knob: Mitigation, knob: Path, tmp_path: Path, journal_folder: Path
+) -> None:
+    killed_while_it_holds(sets_knob, tmp_path, tmp_path / "root")
+    (path,) = journal_folder.glob("*.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"boot_id": "another"}))
+    (said,) = restore()
+    assert "ended with the boot" in said
+    assert knob.read_text() == "wanted\n"
+    assert restore() == []
+
+
+def test_the_next_agent_restores_before_it_applies(
+    sets_knob: Mitigation, knob: Path, tmp_path: Path, subject: Subject, launch: Launch, machine: Machine
+) -> None:
+    killed_while_it_holds(sets_knob, tmp_path, tmp_path / "root")
+    with applied(sets_knob, launch, subject, machine, root=tmp_path / "root") as change:
+        assert knob.read_text() == "old\n"
+        assert change.told == ("/sys/knob: wanted -> old",)
+
+
+def test_force_puts_back_the_settings_of_a_living_agent(
+    sets_knob: Mitigation, knob: Path, tmp_path: Path, subject: Subject, launch: Launch, machine: Machine
+) -> None:
+    with applied(sets_knob, launch, subject, machine, root=tmp_path / "root") as change:
+        change.on()
+        assert restore() == []
+        assert restore(force=True) == ["/sys/knob: wanted -> old"]
+        assert knob.read_text() == "old\n"
+
+
+def test_what_someone_else_changed_during_the_batch_ends_it_and_is_left(
+    sets_knob: Mitigation, knob: Path, tmp_path: Path, subject: Subject, launch: Launch, machine: Machine
+) -> None:
+    with (
+        pytest.raises(VgoError, match="Someone else set /sys/knob to theirs"),
+        applied(sets_knob, launch, subject, machine, root=tmp_path / "root") as change,
+    ):
+        change.on()
+        knob.write_text("theirs\n")
+        change.off()
+    assert knob.read_text() == "theirs\n"
+    assert change.told == ("/sys/knob: left at theirs, because someone else changed it; it was old before vgo-agent",)
+
+
+def test_a_change_by_someone_else_while_it_is_off_is_not_overwritten(
+    sets_knob: Mitigation, knob: Path, tmp_path: Path, subject: Subject, launch: Launch, machine: Machine
+) -> None:
+    with (
+        pytest.raises(VgoError, match="Someone else set /sys/knob to theirs"),
+        applied(sets_knob, launch, subject, machine, root=tmp_path / "root") as change,
+    ):
+        change.on()
+        change.off()
+        knob.write_text("theirs\n")
+        change.on()
+    assert knob.read_text() == "theirs\n"
+
+
+def test_a_second_agent_is_refused_in_one_sentence(
+    sets_knob: Mitigation, knob: Path, tmp_path: Path, subject: Subject, launch: Launch, machine: Machine
+) -> None:
+    root = tmp_path / "root"
+    with (
+        applied(sets_knob, launch, subject, machine, root=root),
+        pytest.raises(VgoError, match="Another vgo-agent is changing settings"),
+        applied(sets_knob, launch, subject, machine, root=root),
+    ):
+        pass
+    with applied(sets_knob, launch, subject, machine, root=root) as change:
+        assert all(check.passed for check in change.on())
+    assert knob.read_text() == "old\n"
+
+
+def test_nothing_is_changed_when_the_journal_cannot_be_written(
+    sets_knob: Mitigation,
+    knob: Path,
+    tmp_path: Path,
+    subject: Subject,
+    launch: Launch,
+    machine: Machine,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("VGO_AGENT_JOURNAL", str(tmp_path / "file" / "journal"))
+    with (
+        pytest.raises(VgoError, match="set VGO_AGENT_JOURNAL"),
+        applied(sets_knob, launch, subject, machine, root=tmp_path / "root"),
+    ):
+        pass
+    assert knob.read_text() == "old\n"
+
+
+def test_a_knob_that_this_kernel_lacks_is_named(
+    one: Callable[..., Mitigation], subject: Subject, launch: Launch, machine: Machine, journal_folder: Path
+) -> None:
+    mitigation = one(scope="system", apply={"write": [{"path": "/proc/sys/vm/no_such_knob", "value": "1"}]})
+    with pytest.raises(VgoError, match="/proc/sys/vm/no_such_knob"), applied(mitigation, launch, subject, machine):
+        pass
+    assert not Journal(journal_folder).entries()

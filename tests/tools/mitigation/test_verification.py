@@ -1,0 +1,102 @@
+"""Proofs that fail, and readings of processes that are gone."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from vgo_agent.knowledge.schema import Mitigation, Verify
+from vgo_agent.tools.execution.launch import Launch
+from vgo_agent.tools.execution.spawn import Spawner
+from vgo_agent.tools.mitigation.kernel_file import in_force
+from vgo_agent.tools.mitigation.observation import READERS
+from vgo_agent.tools.mitigation.residency import resident_share
+from vgo_agent.tools.mitigation.verification import ENDED, prove, verify_process
+
+THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+CHILD = """
+import mmap, time
+heap = mmap.mmap(-1, 16 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+heap.madvise(mmap.MADV_HUGEPAGE)
+heap.write(b"1" * (16 << 20))
+time.sleep(0.1)
+""".replace("'", '"')
+# All but the inputs, which are no property of a process.
+EVERY = Verify(
+    affinity=True,
+    policy=True,
+    autogroup=True,
+    nice=True,
+    timer_slack=True,
+    personality=True,
+    thp_disabled=True,
+    io_class=True,
+    environment=("A",),
+    environment_cleared=True,
+    mapped="libnothing.so",
+    anon_huge_pages=True,
+    tmpfs=True,
+    memory_policy="bind",
+)
+
+
+def test_a_library_that_the_loader_does_not_find_is_not_in_force(
+    one: Callable[..., Mitigation], spawner: Spawner
+) -> None:
+    launch = Launch(argv=("/bin/sleep", "0.05"), environment={"LD_PRELOAD": "libnothing.so.9"})
+    (check,) = prove(one(verify={"mapped": "libnothing.so.9"}), launch, spawner)
+    assert not check.passed
+
+
+def test_a_short_program_is_tried_again_until_it_is_seen(one: Callable[..., Mitigation], spawner: Spawner) -> None:
+    launch = Launch(argv=("/bin/true",), environment={"SHORT": "1"})
+    (check,) = prove(one(verify={"environment": ["SHORT"]}), launch, spawner)
+    assert check.passed, check
+
+
+def test_the_work_of_a_child_counts_as_the_program_s(one: Callable[..., Mitigation], spawner: Spawner) -> None:
+    if in_force(THP.read_text()) == "never":
+        pytest.skip("huge pages are off here")
+    launch = Launch(argv=("/bin/sh", "-c", f"{sys.executable} -c '{CHILD}'; true"))
+    (check,) = prove(one(verify={"anon_huge_pages": True}), launch, spawner)
+    assert check.passed, check
+
+
+def test_a_process_that_is_gone_shows_nothing_and_passes_nothing() -> None:
+    # /proc/sys/kernel/pid_max is at most 2**22.
+    checks = verify_process(EVERY, Launch(argv=("/bin/true",)), 2**22 + 1)
+    assert len(checks) == len(READERS) - 1
+    assert {check.seen for check in checks} == {ENDED}
+    assert not any(check.passed for check in checks)
+
+
+def test_every_field_of_verify_has_a_reader() -> None:
+    assert set(READERS) == set(Verify.model_fields)
+
+
+def test_nothing_asked_means_no_run(one: Callable[..., Mitigation], spawner: Spawner) -> None:
+    assert prove(one(), Launch(argv=("/no/such/program",)), spawner) == ()
+
+
+def test_a_fake_process_is_read_as_a_real_one(tmp_path: Path) -> None:
+    folder = tmp_path / "7"
+    folder.mkdir()
+    (folder / "status").write_text("Name:\tx\nCpus_allowed_list:\t0-2\n")
+    (folder / "stat").write_text("7 (a) b) S " + " ".join(str(number) for number in range(4, 53)))
+    (folder / "environ").write_bytes(b"A=1\0B=2=3\0")
+    verify = Verify(affinity=True, nice=True, environment=("A", "B"))
+    launch = Launch(argv=("x",), affinity=frozenset({0, 1, 2}), nice=19, environment={"A": "1", "B": "2=3"})
+    affinity, nice, environment = verify_process(verify, launch, 7, tmp_path)
+    # Field n of the fake stat file holds n.
+    assert (nice.seen, nice.passed) == ("19", True)
+    assert environment.passed
+    assert affinity.seen == "0-2"
+    assert affinity.passed
+
+
+def test_an_empty_file_is_all_there(tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    assert resident_share(tmp_path / "empty") == 1

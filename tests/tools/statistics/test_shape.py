@@ -1,0 +1,164 @@
+"""Modes, tails, warm-up, drift, the grain of the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vgo_agent.tools.statistics.order import block_length, drifts, lag1, warm_up_length
+from vgo_agent.tools.statistics.shape import describe
+from vgo_agent.tools.statistics.values import FloatArray
+
+SIMULATIONS = 100
+Law = Callable[[np.random.Generator], FloatArray]
+steady = settings(max_examples=30, deadline=None, derandomize=True)
+
+
+def share_with_modes(law: Law, seed: int) -> float:
+    rng = np.random.default_rng(seed)
+    return float(np.mean([len(describe(law(rng)).modes) > 1 for _ in range(SIMULATIONS)]))
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        lambda rng: rng.normal(size=60),
+        lambda rng: rng.normal(size=200),
+        lambda rng: rng.lognormal(0, 0.5, 100),
+        lambda rng: -rng.lognormal(0, 1.0, 100),
+        lambda rng: rng.gamma(2, size=100),
+        lambda rng: np.round(3 * rng.normal(size=100)),
+        lambda rng: np.round(1.2 * rng.normal(size=100)),
+    ],
+    ids=["normal 60", "normal 200", "lognormal", "mirrored lognormal", "gamma", "clock of SD / 3", "clock of SD / 1.2"],
+)
+def test_one_hump_is_called_two_at_most_once_in_twenty(law: Law) -> None:
+    assert share_with_modes(law, 10) <= 0.05
+
+
+@pytest.mark.parametrize(("weight", "distance", "least"), [(0.5, 4, 0.75), (0.15, 8, 0.9)])
+def test_two_humps_are_found(weight: float, distance: float, least: float) -> None:
+    assert share_with_modes(lambda rng: rng.normal(size=100) + distance * (rng.random(100) < weight), 11) >= least
+
+
+def test_three_humps_have_three_weights_and_positions() -> None:
+    rng = np.random.default_rng(12)
+    shape = describe(rng.permutation(np.concatenate([rng.normal(place, 0.1, 50) for place in (1, 3, 6)])))
+    assert [mode.position for mode in shape.modes] == pytest.approx([1, 3, 6], abs=0.1)
+    assert [mode.weight for mode in shape.modes] == pytest.approx([1 / 3] * 3)
+    assert shape.valley is not None
+
+
+def test_a_heavy_tail_is_seen_on_its_own_side() -> None:
+    rng = np.random.default_rng(13)
+    right = [describe(rng.lognormal(0, 1, 100)) for _ in range(40)]
+    assert np.mean([shape.right_tail for shape in right]) > 0.9
+    assert not any(shape.left_tail for shape in right)
+    normal = [describe(rng.normal(size=100)) for _ in range(SIMULATIONS)]
+    assert np.mean([shape.right_tail for shape in normal]) <= 0.05
+
+
+@pytest.mark.parametrize("n", [30, 60, 200])
+def test_steady_noise_has_no_warm_up(n: int) -> None:
+    rng = np.random.default_rng(14)
+    laws = (
+        lambda: rng.normal(size=n),
+        lambda: rng.lognormal(0, 0.5, n),
+        lambda: rng.normal(size=n) + 8 * (rng.random(n) < 0.15),
+        lambda: np.round(rng.normal(size=n)),
+    )
+    for law in laws:
+        assert np.mean([warm_up_length(law()) > 0 for _ in range(200)]) <= 0.05
+
+
+def test_a_cold_first_run_is_warm_up() -> None:
+    rng = np.random.default_rng(15)
+    for n in (30, 60):
+        runs = rng.normal(1, 0.02, n)
+        runs[0] = 2.0
+        shape = describe(runs)
+        assert (shape.warm_up, shape.n) == (1, n - 1)
+
+
+def test_a_slow_first_tenth_is_found_to_within_four_runs() -> None:
+    rng = np.random.default_rng(16)
+    lengths = [warm_up_length(np.where(np.arange(100) < 10, 4.0, 0.0) + rng.normal(size=100)) for _ in range(50)]
+    assert np.mean(np.abs(np.array(lengths) - 10) <= 4) > 0.9
+
+
+def test_a_trend_is_drift_and_not_warm_up() -> None:
+    rng = np.random.default_rng(17)
+    trend = np.linspace(0, 4, 100) + rng.normal(size=100)
+    assert drifts(trend) and warm_up_length(trend) == 0
+    assert np.mean([drifts(rng.normal(size=100)) for _ in range(200)]) <= 0.02
+
+
+def test_spells_of_slowness_are_permuted_in_blocks() -> None:
+    rng = np.random.default_rng(18)
+    spells = np.repeat(rng.random(10) < 0.5, 20)
+    assert block_length(spells) > 5
+    assert block_length(np.arange(100) % 2) == 1
+    assert block_length([True] * 20) == 1
+
+
+def test_neighbours_that_alternate_are_anticorrelated() -> None:
+    assert lag1(np.arange(50) % 2) == pytest.approx(-1, abs=0.05)
+    assert lag1([1.0] * 10) is None
+
+
+def test_a_clock_as_coarse_as_the_spread_is_named_and_no_modes_are_read_from_it() -> None:
+    runs = np.round(np.random.default_rng(19).normal(1, 0.003, 100), 2)
+    shape = describe(runs)
+    assert shape.clock_too_coarse and len(shape.modes) == 1
+    assert shape.resolution == pytest.approx(0.01)
+
+
+def test_a_fine_clock_shows_no_step() -> None:
+    shape = describe(np.random.default_rng(20).normal(size=100))
+    assert shape.resolution is None and not shape.clock_too_coarse
+
+
+@pytest.mark.parametrize("values", [[], [1.0], [1.0, 2.0], [3.0] * 40, [np.nan, np.inf, 1.0, 2.0, 3.0]])
+def test_few_equal_or_missing_values_still_have_a_shape(values: list[float]) -> None:
+    shape = describe(values)
+    assert shape.valley is None and not shape.drift
+    assert shape.all_equal == (len({v for v in values if np.isfinite(v)}) < 2)
+
+
+@steady
+@given(st.integers(0, 1000), st.sampled_from([1e-6, 1e-3, 1e3, 1e9]))
+def test_the_unit_of_time_changes_no_finding(seed: int, unit: float) -> None:
+    rng = np.random.default_rng(seed)
+    runs = rng.lognormal(0, 0.3, 80) + 5 * (rng.random(80) < 0.2)
+    one, other = describe(runs), describe(runs * unit)
+    same = ("n", "right_tail", "left_tail", "drift", "warm_up", "lag1", "clock_too_coarse", "all_equal")
+    assert [getattr(one, name) for name in same] == [getattr(other, name) for name in same]
+    assert [mode.weight for mode in one.modes] == [mode.weight for mode in other.modes]
+    assert [mode.position * unit for mode in one.modes] == pytest.approx([mode.position for mode in other.modes])
+
+
+@steady
+@given(st.integers(0, 1000))
+def test_the_mirror_image_has_the_mirrored_shape(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    runs = rng.lognormal(0, 0.5, 80)
+    one, other = describe(runs), describe(-runs)
+    assert (one.right_tail, one.left_tail, one.warm_up) == (other.left_tail, other.right_tail, other.warm_up)
+    assert len(one.modes) == len(other.modes)
+
+
+def test_a_few_wild_runs_do_not_hide_two_modes() -> None:
+    """As recorded: a lottery of two layouts at 14 and 21 ms, and four of 300 runs that something else held up."""
+    rng = np.random.default_rng(3)
+    two = np.concatenate([rng.normal(14, 0.3, 150), rng.normal(21, 0.9, 146), [31.0, 58.0, 66.0, 70.0]])
+    modes = describe(rng.permutation(two)).modes
+    assert [round(mode.position) for mode in modes] == [14, 21]
+
+
+def test_a_level_that_lasts_a_hundred_runs_is_no_warm_up() -> None:
+    rng = np.random.default_rng(4)
+    assert warm_up_length(np.concatenate([rng.normal(12, 0.5, 110), rng.normal(10, 0.5, 390)])) == 0

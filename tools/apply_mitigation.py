@@ -1,0 +1,135 @@
+"""apply_mitigation: apply, prove that it is in force, and re-measure in randomised pairs."""
+
+from __future__ import annotations
+
+import random
+from contextlib import ExitStack
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ..knowledge.errors import VgoError
+from ..knowledge.schema import Mitigation
+from .base import Arguments, Outcome, Result, Tool, ToolError
+from .case import Case
+from .execution.bench import Series
+from .look_up import busy_cpus
+from .mitigation.checks import Check
+from .mitigation.engine import Applied, applied
+from .mitigation.kernel_file import KernelFiles, in_force
+from .mitigation.launching import command_line
+from .mitigation.preconditions import unmet
+from .row import BASELINE
+from .run_table import write_runs
+
+
+class ApplyArguments(Arguments):
+    """Which mitigation, and how many pairs."""
+
+    mitigation: str
+    pairs: Annotated[int, Field(ge=2, le=10_000)]
+    batch: Literal[1, 2] = 1
+    """1 screens; 2 is the independent batch that confirms."""
+
+
+class ApplyResult(Result):
+    """A proof, and pairs of runs."""
+
+    mitigation: str
+    batch: int
+    pairs: int
+    failed: int
+    spent_s: float
+    checks: tuple[Check, ...]
+    in_force: bool
+    """Every check passed; otherwise nothing was measured."""
+    told: tuple[str, ...]
+    """What happened to settings meanwhile that a user should hear."""
+    command: str
+    """The command line that reproduces it by hand."""
+
+
+def run(arguments: ApplyArguments, case: Case) -> Outcome:
+    """Apply, prove, run the pairs, put everything back."""
+    mitigation = _allowed(arguments.mitigation, case)
+    bench = case.measuring
+    with ExitStack() as stack:
+        change, checks = _proved(mitigation, case, stack)
+        in_force = all(check.passed for check in checks)
+        with bench.series(case.call_id, case.limits.layers, planned=2 * arguments.pairs) as series:
+            if in_force:
+                _run_pairs(series, change, arguments, case)
+    result = _result(arguments, case, series, checks, change.told)
+    return Outcome(result, {"runs.csv": write_runs(series.rows)})
+
+
+def _proved(mitigation: Mitigation, case: Case, stack: ExitStack) -> tuple[Applied, tuple[Check, ...]]:
+    """Make the change and gather its proof; a refusal of the system is for the planner to mend by another choice."""
+    bench = case.measuring
+    try:
+        change = stack.enter_context(applied(mitigation, bench.launch, case.subject, case.machine))
+        return change, change.prove(bench.spawner, case.subject.timeout_s)
+    except VgoError as refused:
+        raise ToolError(str(refused)) from refused
+
+
+def _allowed(key: str, case: Case) -> Mitigation:
+    mitigation = case.knowledge.mitigations.get(key)
+    if mitigation is None or mitigation.apply is None:
+        raise ToolError(f"{key} is not a mitigation that the tool can apply.")
+    if reasons := unmet(mitigation.applies, case.machine, case.subject, busy_cpus(case)):
+        raise ToolError(f"{key} does not apply here: {reasons[0]}")
+    files = KernelFiles()
+    writes = mitigation.apply.write
+    if writes and all(files.read(write.path) == in_force(write.value) for write in writes):
+        raise ToolError(f"{key} is in force already: {writes[0].path} is {writes[0].value}.")
+    return mitigation
+
+
+def _run_pairs(series: Series, change: Applied, arguments: ApplyArguments, case: Case) -> None:
+    """Run pairs in random order within each, so that neither drift nor order can look like an effect."""
+    coin = random.Random(f"{case.limits.seed}:{arguments.mitigation}:{arguments.batch}")
+    done = {(row["pair"], row["condition"]) for row in series.rows}
+    for pair in range(arguments.pairs):
+        for condition in coin.sample([BASELINE, arguments.mitigation], 2):
+            if (pair, condition) in done:
+                continue
+            if condition == BASELINE:
+                change.off()
+                series.run(condition, series.bench.launch, pair)
+            else:
+                change.on()
+                series.run(condition, change.launch, pair)
+
+
+def _result(
+    arguments: ApplyArguments, case: Case, series: Series, checks: tuple[Check, ...], told: tuple[str, ...]
+) -> ApplyResult:
+    failing = next((check for check in checks if not check.passed), None)
+    words = (
+        f"{len(series.rows)} runs in {arguments.pairs} pairs, proved in force by {len(checks)} checks."
+        if failing is None
+        else f"not proved in force: {failing.what} is {failing.seen}, expected {failing.expected}."
+    )
+    return ApplyResult(
+        mitigation=arguments.mitigation,
+        batch=arguments.batch,
+        pairs=arguments.pairs if failing is None else 0,
+        failed=sum(row["ok"] == 0 for row in series.rows),
+        spent_s=series.spent_s,
+        checks=checks,
+        in_force=failing is None,
+        told=told,
+        command=command_line(case.knowledge.mitigations[arguments.mitigation], case.subject, case.machine),
+        summary=f"{arguments.mitigation}, batch {arguments.batch}: {words}",
+    )
+
+
+APPLY_MITIGATION = Tool(
+    "apply_mitigation",
+    "Apply a mitigation, prove that it is in force, and re-measure in randomised pairs.",
+    ApplyArguments,
+    ApplyResult,
+    run,
+    measures=True,
+)

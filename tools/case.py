@@ -1,0 +1,100 @@
+"""What a tool may see: the subject, the limits, the machine, what is known, and the calls finished before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from ..knowledge.loader import Knowledge
+from .base import Result, ToolError
+from .machine import Machine
+from .run_table import RunTable, read_runs
+from .subject import Limits, Subject
+
+if TYPE_CHECKING:
+    from .execution.bench import Bench
+
+R = TypeVar("R", bound=Result)
+
+
+class Store(Protocol):
+    """Artefacts by SHA-256."""
+
+    def get(self, sha256: str) -> bytes:
+        """Return the content; its hash is checked."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A call that has ended."""
+
+    call_id: str
+    tool: str
+    arguments: Mapping[str, Any]
+    result: Mapping[str, Any] | None
+    """None: it ended in a ToolError."""
+    artefacts: Mapping[str, str]
+    """Name to SHA-256."""
+    error: str = ""
+
+    def read(self, kind: type[R]) -> R:
+        """Read the result as its type."""
+        return kind.model_validate(self.result)
+
+
+@dataclass(frozen=True)
+class Record:
+    """The finished calls, in order, and their artefacts."""
+
+    calls: tuple[Finished, ...]
+    store: Store
+
+    def succeeded(self, tool: str) -> tuple[Finished, ...]:
+        """Calls of one tool that gave a result."""
+        return tuple(call for call in self.calls if call.tool == tool and call.result is not None)
+
+    def latest(self, tool: str) -> Finished:
+        """Return the last call of a tool that gave a result; raise ToolError when there is none."""
+        calls = self.succeeded(tool)
+        if not calls:
+            raise ToolError(f"{tool} has not been called yet.")
+        return calls[-1]
+
+    def call(self, call_id: str) -> Finished:
+        """Return one call that gave a result; raise ToolError when there is none."""
+        for call in self.calls:
+            if call.call_id == call_id and call.result is not None:
+                return call
+        raise ToolError(f"No finished call {call_id}.")
+
+    def runs(self, call: Finished) -> RunTable:
+        """Read the run table that a measuring call left."""
+        return read_runs(self.store.get(call.artefacts["runs.csv"]), f"the table of {call.call_id}")
+
+    @cached_property
+    def spent_s(self) -> float:
+        """Seconds of the user's program so far, from the recorded runs."""
+        return sum(float(call.result.get("spent_s", 0.0)) for call in self.calls if call.result is not None)
+
+
+@dataclass(frozen=True)
+class Case:
+    """Everything one call may look at."""
+
+    call_id: str
+    subject: Subject
+    limits: Limits
+    machine: Machine
+    knowledge: Knowledge
+    record: Record
+    bench: Bench | None = None
+    """None while replaying: measuring tools are then served from the record."""
+
+    @property
+    def measuring(self) -> Bench:
+        """The bench; only measuring tools ask for it."""
+        if self.bench is None:
+            raise RuntimeError(f"{self.call_id} measures, but there is no bench.")
+        return self.bench

@@ -1,0 +1,87 @@
+"""compare: baseline and mitigated runs of one batch, pair by pair."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .apply_mitigation import ApplyResult
+from .base import Arguments, Outcome, Result, Tool, ToolError
+from .case import Case
+from .row import BASELINE
+from .run_table import RunTable
+from .statistics.comparison import Comparison, compare
+from .subject import Frozen
+
+
+class CompareArguments(Arguments):
+    """Which batch."""
+
+    call: str
+    """Id of the apply_mitigation call."""
+
+
+class Moved(Frozen):
+    """What the mitigation did to a column that it should lower (level 3 of the proof)."""
+
+    column: str
+    unit: str
+    baseline: float
+    """Mean over the baseline runs of the pairs; the mean, because a rare cause leaves the median alone."""
+    mitigated: float
+    fell: bool
+
+
+class CompareResult(Result):
+    """What one batch of pairs shows."""
+
+    mitigation: str
+    batch: int
+    comparison: Comparison
+    moved: tuple[Moved, ...]
+    reaches_target: bool
+    """Steadier, and the upper bound of the SD ratio is below the target."""
+
+
+def run(arguments: CompareArguments, case: Case) -> Outcome:
+    """Compare the complete pairs of one batch."""
+    call = case.record.call(arguments.call)
+    if call.tool != "apply_mitigation":
+        raise ToolError(f"{arguments.call} is a call of {call.tool}; compare takes one of apply_mitigation.")
+    applied = call.read(ApplyResult)
+    table = case.record.runs(call)
+    baseline, mitigated = table.paired(applied.mitigation)
+    if len(baseline) < 2:
+        raise ToolError(f"{arguments.call} has fewer than 2 complete pairs.")
+    comparison = compare(baseline, mitigated, seed=case.limits.seed)
+    sd = comparison.ratio("sd")
+    reaches = comparison.verdict == "steadier" and sd.high is not None and sd.high < case.limits.target_ratio
+    result = CompareResult(
+        mitigation=applied.mitigation,
+        batch=applied.batch,
+        comparison=comparison,
+        moved=_moved(table, applied.mitigation, case),
+        reaches_target=reaches,
+        summary=f"{applied.mitigation}, batch {applied.batch}, {len(baseline)} pairs: {comparison.verdict}; SD ratio "
+        f"{_interval(sd.value, sd.low, sd.high)}, p {comparison.p_value:.2g}.",
+    )
+    return Outcome(result)
+
+
+def _moved(table: RunTable, mitigation: str, case: Case) -> tuple[Moved, ...]:
+    known = {column.name: column for column in table.columns}
+    moved = []
+    for name in case.knowledge.mitigations[mitigation].moves:
+        if name not in known:
+            continue
+        before, after = (float(np.mean(table.column(name, condition))) for condition in (BASELINE, mitigation))
+        moved.append(Moved(column=name, unit=known[name].unit, baseline=before, mitigated=after, fell=after < before))
+    return tuple(moved)
+
+
+def _interval(value: float | None, low: float | None, high: float | None) -> str:
+    if value is None:
+        return "undefined"
+    return f"{value:.3g}" if low is None or high is None else f"{value:.3g} [{low:.3g}, {high:.3g}]"
+
+
+COMPARE = Tool("compare", "Compare the pairs of one batch.", CompareArguments, CompareResult, run)

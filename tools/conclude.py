@@ -1,0 +1,178 @@
+"""conclude: the verdict, computed from the record alone; no planner can choose it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from .apply_mitigation import ApplyResult
+from .base import Arguments, Outcome, Result, Tool
+from .case import Case, Finished, Record
+from .compare import CompareResult
+from .look_up import LookUpResult
+from .measure import MeasureResult
+from .rank_factors import RankedFactor, RankResult
+from .statistics.comparison import Ratio, holm
+
+Verdict = Literal[
+    "mitigated",
+    "cause found, no mitigation helped",
+    "no visible factor",
+    "nothing to reduce",
+    "insufficient data",
+    "inconclusive",
+]
+
+
+class ConcludeArguments(Arguments):
+    """Nothing to choose."""
+
+
+class ConcludeResult(Result):
+    """The verdict and the calls it rests on."""
+
+    verdict: Verdict
+    reason: str
+    factor: str | None = None
+    column: str | None = None
+    mitigation: str | None = None
+    command: str | None = None
+    """The command line that reproduces the mitigation."""
+    confirming: str | None = None
+    """The comparison whose numbers are reported: the second batch, which did not choose the mitigation."""
+    mean_ratio: Ratio | None = None
+    sd_ratio: Ratio | None = None
+    cv_ratio: Ratio | None = None
+    p_value: float | None = None
+    """Of the confirmation, adjusted for every mitigation that was confirmed or tried to be (Holm)."""
+    evidence: tuple[str, ...]
+    """Call ids."""
+
+
+def run(arguments: ConcludeArguments, case: Case) -> Outcome:
+    """Read the record from the strongest statement down to the weakest."""
+    return Outcome(_early(case) or _mitigated(case) or _unmitigated(case))
+
+
+def _early(case: Case) -> ConcludeResult | None:
+    """Verdicts that need no mitigation."""
+    record = case.record
+    measured = record.succeeded("measure")
+    if not measured:
+        return _say("insufficient data", "Nothing was measured.", ())
+    baseline = measured[-1].read(MeasureResult)
+    if baseline.unusable:
+        return _say("insufficient data", baseline.unusable, measured[-1:])
+    if baseline.steady:
+        cv = 100 * abs(baseline.outcome.cv or 0.0)
+        limit = 100 * case.limits.steady_cv
+        return _say("nothing to reduce", f"The CV is {cv:.2g} %, at or below {limit:g} %.", measured[-1:])
+    ranked = record.succeeded("rank_factors")
+    if not ranked:
+        return _say("inconclusive", "The budget ended before any factor was looked at; raise --budget.", measured[-1:])
+    ranking = ranked[-1].read(RankResult)
+    if not ranking.visible:
+        reason = (
+            f"None of {ranking.clusters} groups of counters goes with the slow runs by more than luck "
+            f"(family-wise p {ranking.p_value:.2g}); memory layout, hash seeds and hardware leave no counter here."
+        )
+        return _say("no visible factor", reason, (measured[-1], ranked[-1]))
+    return None
+
+
+def _mitigated(case: Case) -> ConcludeResult | None:
+    """The best mitigation that a second, independent batch confirmed."""
+    second = [(call, call.read(CompareResult)) for call in case.record.succeeded("compare")]
+    second = [(call, result) for call, result in second if result.batch == 2]
+    adjusted = holm([result.comparison.p_value for _, result in second])
+    confirmed = [
+        (call, result, p)
+        for (call, result), p in zip(second, adjusted, strict=True)
+        if result.comparison.verdict == "steadier" and p <= case.limits.alpha
+    ]
+    if not confirmed:
+        return None
+    call, result, p_value = min(confirmed, key=lambda item: item[1].comparison.ratio("sd").high or 0.0)
+    sd = result.comparison.ratio("sd")
+    factor = _factor_of(result.mitigation, case.record)
+    applied = _batches(result.mitigation, case.record)
+    bounds = "" if sd.low is None or sd.high is None else f" [{sd.low:.2g}, {sd.high:.2g}]"
+    return ConcludeResult(
+        verdict="mitigated",
+        reason=f"{result.mitigation} brings the SD to {sd.value or 0:.2g}{bounds} of the baseline, confirmed "
+        "by a second batch of randomised pairs.",
+        factor=factor.factor if factor else None,
+        column=factor.column if factor else None,
+        mitigation=result.mitigation,
+        command=applied[-1].read(ApplyResult).command,
+        confirming=call.call_id,
+        mean_ratio=result.comparison.ratio("mean"),
+        sd_ratio=sd,
+        cv_ratio=result.comparison.ratio("cv"),
+        p_value=p_value,
+        evidence=(case.record.latest("rank_factors").call_id, *(batch.call_id for batch in applied), call.call_id),
+        summary=f"mitigated: {result.mitigation}",
+    )
+
+
+def _unmitigated(case: Case) -> ConcludeResult:
+    """A cause is visible, and nothing that was tried is proved to help."""
+    record = case.record
+    factor = record.latest("rank_factors").read(RankResult).factors[0]
+    compared = [call.read(CompareResult) for call in record.succeeded("compare")]
+    looked = record.succeeded("look_up")
+    rest = (record.latest("rank_factors"), *looked, *record.succeeded("compare"))
+    open_questions = [r for r in compared if r.comparison.verdict == "cannot tell"]
+    unconfirmed = [r for r in compared if r.batch == 1 and r.comparison.verdict == "steadier"]
+    if unconfirmed or open_questions:
+        name = (unconfirmed or open_questions)[0].mitigation
+        how = "looked steadier and was not confirmed" if unconfirmed else "cannot be told from no effect"
+        reason = f"{name} {how} with the runs that the limits allow; raise --budget or --max-runs."
+        return _with_factor(_say("inconclusive", reason, rest), factor)
+    tried = len({result.mitigation for result in compared})
+    reason = (
+        f"{factor.column} goes with the slow runs; {_untried(case) if not tried else f'{tried} tried, none helped'}."
+    )
+    return _with_factor(_say("cause found, no mitigation helped", reason, rest), factor)
+
+
+def _untried(case: Case) -> str:
+    """Say why no mitigation was compared."""
+    if case.limits.allow == "none":
+        return "nothing was tried, since --allow none forbids it"
+    errors = [call.error for call in case.record.calls if call.tool == "apply_mitigation" and call.error]
+    if errors:
+        return f"what was tried was refused ({errors[0].rstrip('.')})"
+    proofs = [call.read(ApplyResult) for call in case.record.succeeded("apply_mitigation")]
+    if proofs:
+        return proofs[0].summary.rstrip(".")
+    looked = [call.read(LookUpResult) for call in case.record.succeeded("look_up")]
+    reasons = [unmet for result in looked for candidate in result.candidates for unmet in candidate.unmet]
+    return f"none of its mitigations can be tried here ({reasons[0].rstrip('.')})" if reasons else "none was tried"
+
+
+def _factor_of(mitigation: str, record: Record) -> RankedFactor | None:
+    """Find the factor whose look-up offered the mitigation."""
+    ranking = record.latest("rank_factors").read(RankResult)
+    offered = {
+        result.asked
+        for result in (call.read(LookUpResult) for call in record.succeeded("look_up"))
+        if mitigation in {candidate.mitigation for candidate in result.candidates}
+    }
+    return next((factor for factor in ranking.factors if factor.factor in offered), None)
+
+
+def _batches(mitigation: str, record: Record) -> list[Finished]:
+    calls = record.succeeded("apply_mitigation")
+    return [call for call in calls if call.read(ApplyResult).mitigation == mitigation]
+
+
+def _say(verdict: Verdict, reason: str, evidence: tuple[Finished, ...]) -> ConcludeResult:
+    ids = tuple(call.call_id for call in evidence)
+    return ConcludeResult(verdict=verdict, reason=reason, evidence=ids, summary=f"{verdict}: {reason}")
+
+
+def _with_factor(result: ConcludeResult, factor: RankedFactor) -> ConcludeResult:
+    return result.model_copy(update={"factor": factor.factor, "column": factor.column})
+
+
+CONCLUDE = Tool("conclude", "End with the verdict that the record supports.", ConcludeArguments, ConcludeResult, run)

@@ -1,0 +1,40 @@
+"""Rows of a call that is still going on, kept run by run so that a crash loses none."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from pathlib import Path
+
+from ...knowledge.errors import VgoError
+from ..row import Row
+
+
+class RowLog:
+    """Append-only JSON lines; what a killed process left is read back at the start."""
+
+    def __init__(self, path: Path) -> None:
+        """Open, dropping a torn last line."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        kept = path.read_bytes().rpartition(b"\n")[0] if path.exists() else b""
+        self.rows: list[Row] = [json.loads(line) for line in kept.splitlines()]
+        self._path = path
+        self._file = path.open("wb", buffering=0)  # a row that does not fit is told now, not at the end
+        self._file.write(kept + b"\n" if kept else b"")
+
+    def append(self, row: Row) -> None:
+        """Keep one row; it survives the death of this process from here on."""
+        try:
+            line = json.dumps(row, separators=(",", ":")).encode() + b"\n"
+            if self._file.write(line) != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
+            raise VgoError(
+                f"Cannot write {self._path} ({error.strerror}); free space there, then go on with `vgo-agent resume`."
+            ) from error
+        self.rows.append(row)
+
+    def close(self) -> None:
+        """Close the file; it stays until the call's table is stored."""
+        self._file.close()

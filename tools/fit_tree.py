@@ -1,0 +1,39 @@
+"""fit_tree: a shallow tree that explains the classes; it never decides."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from .base import Arguments, Outcome, Result, Tool
+from .candidates import candidates
+from .case import Case
+from .statistics.tree import Tree, fit_tree
+
+
+class FitTreeArguments(Arguments):
+    """How deep."""
+
+    depth: Annotated[int, Field(ge=1, le=4)] = 3
+
+
+class FitTreeResult(Result):
+    """The tree with its honest accuracy."""
+
+    tree: Tree
+    columns: int
+    """Columns that it could choose from."""
+
+
+def run(arguments: FitTreeArguments, case: Case) -> Outcome:
+    """Fit on the candidate columns of the last profile."""
+    chosen = candidates(case)
+    tree = fit_tree(chosen.values, chosen.names, chosen.slow, depth=arguments.depth, seed=case.limits.seed)
+    fitted = f"{tree.in_sample:.2f} in-sample"
+    honest = "not cross-validated" if tree.cross_validated is None else f"{tree.cross_validated:.2f} cross-validated"
+    summary = f"A tree over {len(chosen.names)} columns: balanced accuracy {fitted}, {honest}."
+    return Outcome(FitTreeResult(tree=tree, columns=len(chosen.names), summary=summary))
+
+
+FIT_TREE = Tool("fit_tree", "Fit a shallow tree that explains slow and fast.", FitTreeArguments, FitTreeResult, run)

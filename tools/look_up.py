@@ -1,0 +1,117 @@
+"""look_up: what is known about a factor, and which of its mitigations apply here."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ..knowledge.schema import Factor, Mitigation, Scope
+from .base import Arguments, Outcome, Result, Tool, ToolError
+from .case import Case
+from .mitigation.launching import command_line
+from .mitigation.preconditions import unmet
+from .profile import ProfileResult
+from .run_table import described
+from .subject import Frozen
+
+
+class LookUpArguments(Arguments):
+    """A factor of the last ranking, by key or column."""
+
+    factor: str
+
+
+class Candidate(Frozen):
+    """A mitigation of the factor."""
+
+    mitigation: str
+    name: str
+    scope: Scope
+    automatic: bool
+    """The tool can apply it; otherwise `steps` say what a person does."""
+    unmet: tuple[str, ...]
+    """Why it cannot be tried here; empty when it can."""
+    description: str
+    when: str
+    hurts: str
+    steps: tuple[str, ...]
+    command: str
+    """The command line that applies it by hand; empty where there is none."""
+    writes: tuple[str, ...]
+    """`path = value` for each kernel file that it would write."""
+
+
+class LookUpResult(Result):
+    """An entry of the knowledge base, and its mitigations in the order to try them."""
+
+    asked: str
+    """As the planner named it."""
+    found_by: Literal["key", "column", "search"]
+    """search: no entry lists it, this one is the nearest in words."""
+    factor: str
+    name: str
+    description: str
+    candidates: tuple[Candidate, ...]
+    references: tuple[str, ...]
+
+
+def run(arguments: LookUpArguments, case: Case) -> Outcome:
+    """Look the factor up by key, then by column, then by the words that describe the column."""
+    asked, known = arguments.factor, case.knowledge
+    if factor := known.factors.get(asked):
+        return _entry(asked, "key", factor, case)
+    if factor := known.factor_of(asked):
+        return _entry(asked, "column", factor, case)
+    return _entry(asked, "search", _nearest(asked, case), case)
+
+
+def _nearest(column: str, case: Case) -> Factor:
+    """Ask the index with the column's description; chromadb costs a second, so only here."""
+    from ..knowledge.index import search
+
+    words = f"{column} {described([column])[0].description}"
+    for passage in search(words):
+        if passage.kind == "factor":
+            return case.knowledge.factors[passage.key]
+    raise ToolError(f"The knowledge base has nothing on {column}.")
+
+
+def _entry(asked: str, found_by: Literal["key", "column", "search"], factor: Factor, case: Case) -> Outcome:
+    listed = tuple(_candidate(case.knowledge.mitigations[key], case) for key in factor.mitigations)
+    ready = [candidate.mitigation for candidate in listed if candidate.automatic and not candidate.unmet]
+    result = LookUpResult(
+        asked=asked,
+        found_by=found_by,
+        factor=factor.key,
+        name=factor.name,
+        description=factor.description,
+        candidates=listed,
+        references=tuple(f"{ref.title} {ref.url}".strip() for ref in factor.references),
+        summary=f"{factor.name}: {len(listed)} mitigations known, can be tried here: {', '.join(ready) or 'none'}.",
+    )
+    return Outcome(result)
+
+
+def _candidate(mitigation: Mitigation, case: Case) -> Candidate:
+    apply = mitigation.apply
+    return Candidate(
+        mitigation=mitigation.key,
+        name=mitigation.name,
+        scope=mitigation.scope,
+        automatic=apply is not None,
+        unmet=unmet(mitigation.applies, case.machine, case.subject, busy_cpus(case)),
+        description=mitigation.description,
+        when=mitigation.when,
+        hurts=mitigation.hurts,
+        steps=mitigation.steps,
+        command=command_line(mitigation, case.subject, case.machine) if apply else "",
+        writes=tuple(f"{write.path} = {write.value}" for write in apply.write) if apply else (),
+    )
+
+
+def busy_cpus(case: Case) -> float | None:
+    """CPUs that the program keeps busy, when a profile has shown it."""
+    calls = case.record.succeeded("profile")
+    return calls[-1].read(ProfileResult).busy_cpus if calls else None
+
+
+LOOK_UP = Tool("look_up", "Look up a factor and its mitigations.", LookUpArguments, LookUpResult, run)

@@ -1,0 +1,46 @@
+"""Put back what a dead agent left: settings from the journal, working copies on tmpfs. Safe to repeat."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from pathlib import Path
+
+from .journal import Entry, Journal, journal_folder, put_back
+from .owner import boot_id
+from .working_copy import SHARED_MEMORY, stale_copies
+
+
+def restore(*, force: bool = False, folder: Path | None = None, shared_memory: Path = SHARED_MEMORY) -> list[str]:
+    """Put back what was left behind and say what was done; with `force` also the settings of a living agent."""
+    journal = Journal(folder or journal_folder())
+    told = _remove_copies(shared_memory)
+    if not any(force or entry.left_behind for entry in journal.entries()):
+        return told
+    # A living agent holds the lock: who forces means to override it.
+    with contextlib.nullcontext() if force else journal.locked():
+        return told + restore_entries(journal, force=force)
+
+
+def restore_entries(journal: Journal, *, force: bool = False) -> list[str]:
+    """Go through the entries; the caller holds the lock."""
+    journal.remove_drafts()
+    entries = [entry for entry in journal.entries() if force or entry.left_behind]
+    return [said for entry in entries for said in _restore(journal, entry)]
+
+
+def _restore(journal: Journal, entry: Entry) -> list[str]:
+    if entry.boot_id != boot_id():
+        told = [f"{entry.mitigation}: forgotten, because its settings ended with the boot that they were made in"]
+    else:
+        told = [returned.said for returned in put_back(entry)]
+    journal.remove(entry)
+    return told
+
+
+def _remove_copies(shared_memory: Path) -> list[str]:
+    told = []
+    for copy in stale_copies(shared_memory):
+        shutil.rmtree(copy)
+        told.append(f"{copy}: removed, the working copy of an agent that died")
+    return told

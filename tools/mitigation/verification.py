@@ -1,0 +1,135 @@
+"""Prove on the running program that a mitigation is in force."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+from ...knowledge.schema import Mitigation, Verify
+from ...layers.probes.base import Probe
+from ..execution.launch import Launch, Run
+from .checks import ENDED, UNREADABLE, Check
+from .observation import READERS, Process, observe
+
+__all__ = ["ENDED", "Check", "Starts", "Watcher", "prove", "verify_process"]
+
+_MOST_ATTEMPTS = 100
+_LONG_ENOUGH_NS = 1_000_000_000
+"""What did not show in runs of this length together was not there; a program of a millisecond gets many tries,
+because on a busy machine it can end before this process has its turn."""
+_SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 0.0002, 0.05
+_ONLY_AT_THE_START = "resident_inputs"
+"""Later the program may have read the files itself."""
+
+
+class Starts(Protocol):
+    """What `prove` needs of a spawner."""
+
+    def run(
+        self,
+        launch: Launch,
+        probes: Sequence[Probe] = (),
+        timeout_s: float | None = None,
+        capture: bool = False,
+        on_started: Callable[[int], None] | None = None,
+    ) -> Run:
+        """Run once; `on_started` is called with the process while it runs."""
+
+
+def asked(verify: Verify) -> tuple[str, ...]:
+    """Name the fields that are to be checked."""
+    return tuple(name for name in READERS if getattr(verify, name))
+
+
+def verify_process(verify: Verify, launch: Launch, pid: int, root: Path = Path("/proc")) -> tuple[Check, ...]:
+    """Look once at what the process shows now (level 2)."""
+    process = Process(pid, root)
+    return tuple(observe(name, verify, launch, process) for name in asked(verify))
+
+
+class Watcher:
+    """Looks at a run from a thread until everything asked for has shown, or the run has ended."""
+
+    def __init__(self, verify: Verify, launch: Launch) -> None:
+        """Watch nothing yet."""
+        self._verify = verify
+        self._launch = launch
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._checks = {name: _unseen(name) for name in asked(verify)}
+
+    def start(self, pid: int) -> None:
+        """Look at once, then go on from a thread; to be given to the spawner as `on_started`."""
+        process = Process(pid)
+        pending = self._look(process, tuple(self._checks))
+        later = tuple(name for name in pending if name != _ONLY_AT_THE_START)
+        if later:
+            self._thread = threading.Thread(target=self._go_on, args=(process, later), daemon=True)
+            self._thread.start()
+
+    def stop(self) -> dict[str, Check]:
+        """End watching and give what was seen, by field."""
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+        return dict(self._checks)
+
+    def _look(self, process: Process, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Look once; give the names that have not shown."""
+        for name in names:
+            check = observe(name, self._verify, self._launch, process)
+            # What was seen while it ran says more than that it has ended.
+            if check.seen != ENDED:
+                self._checks[name] = check
+        return tuple(name for name in names if not self._checks[name].passed)
+
+    def _go_on(self, process: Process, pending: tuple[str, ...]) -> None:
+        pause = _SHORTEST_PAUSE_S
+        while pending and not self._ended.wait(pause):
+            pending = self._look(process, pending)
+            pause = min(2 * pause, _LONGEST_PAUSE_S)
+
+
+def prove(mitigation: Mitigation, launch: Launch, spawner: Starts, timeout_s: float | None = None) -> tuple[Check, ...]:
+    """Run the mitigated program, outside the data, until it has shown all that the mitigation promises."""
+    best = {name: _unseen(name) for name in asked(mitigation.verify)}
+    spent_ns = attempts = 0
+    while not all(check.passed or check.seen.startswith(UNREADABLE) for check in best.values()):
+        watcher = Watcher(mitigation.verify, launch)
+        try:
+            run = spawner.run(launch, timeout_s=timeout_s, on_started=watcher.start)
+        finally:
+            seen = watcher.stop()
+        best = {name: check if check.passed else _better(check, seen[name]) for name, check in best.items()}
+        spent_ns, attempts = spent_ns + run.wall_ns, attempts + 1
+        if spent_ns > _LONG_ENOUGH_NS or attempts == _MOST_ATTEMPTS:
+            break
+    if "timer_slack" in best and best["timer_slack"].seen.startswith(UNREADABLE):
+        best["timer_slack"] = _timer_slack_of_stand_in(launch, spawner)
+    return tuple(best.values())
+
+
+def _timer_slack_of_stand_in(launch: Launch, spawner: Starts) -> Check:
+    """Start `cat` in the place of the program: without root a process shows its timer slack to itself only."""
+    cat = replace(launch, argv=(shutil.which("cat") or "/bin/cat", "/proc/self/timerslack_ns"), prewarm=())
+    seen = spawner.run(cat, capture=True).output.decode().strip()
+    return Check(
+        level=2,
+        what="timer slack of a program started in the same way",
+        expected=f"{launch.timer_slack_ns} ns",
+        seen=f"{seen} ns",
+        passed=seen == str(launch.timer_slack_ns),
+    )
+
+
+def _better(before: Check, now: Check) -> Check:
+    """What was read in an earlier run says more than that this one could not be read."""
+    return before if now.seen == ENDED else now
+
+
+def _unseen(name: str) -> Check:
+    return Check(level=2, what=READERS[name][0], expected="", seen=ENDED, passed=False)

@@ -1,0 +1,101 @@
+"""A copy of the working directory on tmpfs, gone when the context ends; a dead agent's copy is found by its name."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...knowledge.errors import VgoError
+from .owner import Owner, this_process
+
+SHARED_MEMORY = Path("/dev/shm")
+LARGEST = 256 << 20
+"""Bytes: memory that the program may need itself."""
+
+_NAME = re.compile(r"vgo-agent-(\d+)-(\d+)-")
+# Our own results lie below the working directory unless told otherwise, and are no part of the program.
+_NOT_COPIED = "vgo-runs"
+
+
+@dataclass(frozen=True)
+class WorkingCopy:
+    """Where a program runs instead of `original`."""
+
+    original: Path
+    directory: Path
+    temporary: Path
+    """For TMPDIR."""
+
+    def moved(self, word: str) -> str:
+        """Turn an absolute path below the original directory into the one below the copy; leave the rest."""
+        path = Path(word)
+        return str(self.directory / path.relative_to(self.original)) if path.is_relative_to(self.original) else word
+
+
+@contextlib.contextmanager
+def working_copy(original: Path, shared_memory: Path = SHARED_MEMORY) -> Iterator[WorkingCopy]:
+    """Copy `original` below `shared_memory` for the time of the context."""
+    original = original.absolute()
+    _refuse_large(original, shared_memory)
+    owner = this_process()
+    folder = Path(tempfile.mkdtemp(prefix=f"vgo-agent-{owner.pid}-{owner.start}-", dir=shared_memory))
+    try:
+        copy = WorkingCopy(original, folder / "work", folder / "tmp")
+        copy.temporary.mkdir()
+        _copy(original, copy.directory)
+        yield copy
+    finally:
+        shutil.rmtree(folder)
+
+
+def stale_copies(shared_memory: Path = SHARED_MEMORY) -> tuple[Path, ...]:
+    """List this user's copies whose agent is dead."""
+    return tuple(path for path in sorted(shared_memory.glob("vgo-agent-*")) if _stale(path))
+
+
+def _stale(path: Path) -> bool:
+    named = _NAME.match(path.name)
+    if named is None or path.is_symlink() or path.lstat().st_uid != os.geteuid():
+        return False
+    return not Owner(int(named[1]), int(named[2])).alive
+
+
+def _refuse_large(original: Path, shared_memory: Path) -> None:
+    if not os.access(shared_memory, os.W_OK):
+        raise VgoError(f"Cannot write to {shared_memory}: mount a tmpfs there.")
+    room = os.statvfs(shared_memory)
+    most = min(LARGEST, room.f_bavail * room.f_frsize // 2)
+    size = 0
+    for path, _, names in os.walk(original):
+        size += sum(os.lstat(os.path.join(path, name)).st_size for name in names)
+        if size > most:
+            raise VgoError(
+                f"{original} holds more than the {most >> 20} MB that are copied to {shared_memory}: "
+                "start vgo-agent in a directory with only what the program needs."
+            )
+
+
+def _copy(original: Path, copy: Path) -> None:
+    try:
+        shutil.copytree(original, copy, symlinks=True, ignore=_ignored)
+    except (OSError, shutil.Error) as error:
+        raise VgoError(f"Cannot copy {original} to {copy.parent}: {error}; make its files readable.") from error
+
+
+def _ignored(folder: str, names: list[str]) -> set[str]:
+    """Leave out our results, and sockets and pipes, which cannot be copied."""
+    return {
+        name
+        for name in names
+        if name == _NOT_COPIED or not (os.path.isdir(path := os.path.join(folder, name)) or _is_plain(path))
+    }
+
+
+def _is_plain(path: str) -> bool:
+    return os.path.isfile(path) or os.path.islink(path)

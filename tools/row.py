@@ -1,0 +1,12 @@
+"""One row of a run table, before pandas is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Row = Mapping[str, Any]
+BASELINE = "baseline"
+FIXED = ("order", "condition", "pair", "ok", "exit_code", "survivors", "outcome", "wall_s")
+"""order: 0 upwards within its table; pair: -1 outside pairs; ok: 0 where the run failed and does not count;
+survivors: processes that the run left behind, which were ended."""

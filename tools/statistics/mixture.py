@@ -1,0 +1,146 @@
+"""Two modes or one: a two-component normal mixture against the best single-humped law."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import digamma, gammaln, logsumexp, polygamma
+
+from .values import FloatArray
+
+MOST_POINTS = 2000
+"""More runs are thinned to evenly spaced order statistics: the question is one of shape."""
+LEAST_POINTS = 20
+LEAST_WEIGHT = 0.05
+ASHMAN_D = 2.0
+"""Least separation |m1 - m2| sqrt(2 / (s1^2 + s2^2)) (Ashman, Bird and Zepf 1994)."""
+BIC_GAIN = 10.0
+FAR_OFF = 3.0
+"""Times the distance from p10 to p90, beyond either: wild, where fewer runs lie there than a mode needs."""
+STEPS = 150
+STARTS = (0.1, 0.25, 0.5)
+SHIFTS = np.geomspace(0.01, 30, 24)
+"""Distance, in SDs, from the lowest value to the origin of a shifted law; the floor keeps its likelihood bounded."""
+
+
+def valleys(sorted_values: FloatArray, resolution: float = 0.0) -> list[float]:
+    """Find the cuts between modes; the first is the one that splits all the runs, none means one mode.
+
+    A mixture must beat the best of normal, shifted lognormal and shifted gamma (the last two also mirrored) by 10 in
+    BIC, with Ashman's D above 2 and 5 % in each mode. A mixture against the normal alone calls skewed samples
+    bimodal nearly always. A flat law is still called two modes in about a third of samples. Each side is then asked
+    again, so that three modes are found as well.
+    """
+    least = max(LEAST_WEIGHT * sorted_values.size, 3)
+    return _split(_without_wild(sorted_values, least), resolution, least)
+
+
+def _without_wild(x: FloatArray, least: float) -> FloatArray:
+    """Leave out a few runs far off: too few for a mode, they widen the component that has to hold them."""
+    low, high = np.quantile(x, (0.1, 0.9)) if x.size else (0.0, 0.0)
+    reach = FAR_OFF * (high - low)
+    near = x[(x >= low - reach) & (x <= high + reach)]
+    return near if x.size - near.size < least else x
+
+
+def _split(x: FloatArray, resolution: float, least: float) -> list[float]:
+    cut = _valley(x, resolution)
+    if cut is None:
+        return []
+    place = int(np.searchsorted(x, cut))
+    if min(place, x.size - place) < least:
+        return []
+    return [cut, *_split(x[:place], resolution, least), *_split(x[place:], resolution, least)]
+
+
+def _valley(x: FloatArray, resolution: float) -> float | None:
+    """Find the least density between two modes, or None."""
+    if x.size < LEAST_POINTS or x[0] == x[-1]:
+        return None
+    centre, scale = float(np.median(x)), float(x.std())
+    z = (_thinned(x) - centre) / scale
+    # A component may not be narrower than the clock can tell, or ties would look like modes.
+    floor = max(resolution / scale / 2, 1e-4)
+    pair = _best_pair(z, floor)
+    if pair is None:
+        return None
+    means, sds, weights, likelihood = pair
+    gain = _single_bic(z) - (5 * np.log(z.size) - 2 * likelihood)
+    if gain <= BIC_GAIN:
+        return None
+    grid = np.linspace(means[0], means[1], 513)
+    density = logsumexp(_log_density(grid, means[None], sds[None], weights[None])[0], axis=0)
+    return float(grid[int(density.argmin())] * scale + centre)
+
+
+def _thinned(x: FloatArray) -> FloatArray:
+    if x.size <= MOST_POINTS:
+        return x
+    thinned: FloatArray = x[np.linspace(0, x.size - 1, MOST_POINTS).round().astype(int)]
+    return thinned
+
+
+def _log_density(z: FloatArray, means: FloatArray, sds: FloatArray, weights: FloatArray) -> FloatArray:
+    """Log of weight times density: starts x components x points."""
+    u = (z - means[..., None]) / sds[..., None]
+    joint: FloatArray = np.log(weights / sds)[..., None] - 0.5 * u * u - 0.5 * np.log(2 * np.pi)
+    return joint
+
+
+def _starts(z: FloatArray) -> FloatArray:
+    """Responsibilities to start from: cuts at fixed shares and at the largest gap, of sorted values."""
+    n = z.size
+    edge = max(int(LEAST_WEIGHT * n), 1)
+    gap = edge + int(np.diff(z[edge - 1 : n - edge + 1]).argmax())
+    below = [int(share * n) for share in STARTS]
+    # From both ends alike, so that a mirrored sample has the mirrored modes.
+    places = np.unique([*below, *(n - place for place in below), gap])
+    upper = np.arange(n)[None, :] >= places[:, None]
+    return np.stack((~upper, upper), axis=1).astype(np.float64)
+
+
+def _best_pair(z: FloatArray, floor: float) -> tuple[FloatArray, FloatArray, FloatArray, float] | None:
+    """Expectation-maximisation from all starts at once; the likeliest pair that is apart and heavy enough."""
+    share = _starts(z)
+    before = np.full(share.shape[0], -np.inf)
+    for _ in range(STEPS):
+        mass = np.maximum(share.sum(axis=2), 1e-9)
+        means = share @ z / mass
+        sds = np.sqrt(np.maximum(share @ (z * z) / mass - means**2, floor**2))
+        weights = mass / mass.sum(axis=1, keepdims=True)
+        joint = _log_density(z, means, sds, weights)
+        total = np.logaddexp(joint[:, 0], joint[:, 1])
+        likelihood = total.sum(axis=1)
+        if (likelihood - before < 1e-3).all():
+            break
+        before = likelihood
+        share = np.exp(joint - total[:, None, :])
+    apart = np.abs(np.diff(means, axis=1))[:, 0] * np.sqrt(2 / (sds**2).sum(axis=1)) > ASHMAN_D
+    fit = np.where(apart & (weights.min(axis=1) >= LEAST_WEIGHT), likelihood, -np.inf)
+    best = int(fit.argmax())
+    if not np.isfinite(fit[best]):
+        return None
+    order = np.argsort(means[best])
+    return means[best][order], sds[best][order], weights[best][order], float(fit[best])
+
+
+def _single_bic(z: FloatArray) -> float:
+    """Least BIC of the single-humped laws."""
+    log_n = np.log(z.size)
+    normal = 2 * log_n + z.size * (np.log(2 * np.pi * z.var()) + 1)
+    skewed = max(_skewed(z), _skewed(-z[::-1]))
+    return float(min(normal, 3 * log_n - 2 * skewed))
+
+
+def _skewed(z: FloatArray) -> float:
+    """Greatest log likelihood of a shifted lognormal or gamma law, profiled over the shift."""
+    n = z.size
+    y = z[None, :] - (z[0] - SHIFTS[:, None])
+    log_y = np.log(y)
+    sum_log, mean = log_y.sum(axis=1), y.mean(axis=1)
+    lognormal = -n * (np.log(log_y.std(axis=1)) + 0.5 * np.log(2 * np.pi) + 0.5) - sum_log
+    # Minka's start and one Newton step for the shape of a gamma law.
+    s = np.log(mean) - sum_log / n
+    k = (3 - s + np.sqrt((s - 3) ** 2 + 24 * s)) / (12 * s)
+    k -= (np.log(k) - digamma(k) - s) / (1 / k - polygamma(1, k))
+    gamma = (k - 1) * sum_log - n * k - n * (k * np.log(mean / k) + gammaln(k))
+    return float(np.maximum(lognormal, gamma).max())

@@ -1,0 +1,60 @@
+"""What is diagnosed and within which limits: the options of one diagnosis."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Allow = Literal["none", "process", "system"]
+
+
+class Frozen(BaseModel):
+    """Frozen; unknown fields are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Subject(Frozen):
+    """The program and how its outcome is read."""
+
+    command: tuple[str, ...]
+    """As the user typed it."""
+    argv: tuple[str, ...]
+    """As it is spawned: program resolved, a shell only if asked for."""
+    shell: bool = False
+    directory: str
+    metric: str | None = None
+    """A regular expression over standard output; its first group is the outcome. None: wall time."""
+    unit: str = "s"
+    lower_is_better: bool = True
+    timeout_s: float | None = None
+    on_failure: Literal["stop", "drop"] = "stop"
+    inputs: tuple[str, ...] = ()
+    """Files that the program reads: those among its arguments, and those the user named."""
+    stdin: Literal["null"] = "null"
+
+    @property
+    def outcome(self) -> str:
+        """What a run is judged by, in words."""
+        return "wall time" if self.metric is None else f"/{self.metric}/"
+
+
+class Limits(Frozen):
+    """How far to go; every decision that depends on spending uses recorded run times only."""
+
+    min_runs: Annotated[int, Field(ge=2)] = 30
+    max_runs: Annotated[int, Field(ge=2)] = 500
+    """For one condition."""
+    budget_s: Annotated[float, Field(gt=0)] = 600.0
+    """Seconds of the user's program, over the whole diagnosis."""
+    target_ratio: Annotated[float, Field(gt=0, lt=1)] = 0.66
+    """Stop when the upper bound of the SD ratio falls below it."""
+    steady_cv: Annotated[float, Field(ge=0)] = 0.01
+    """At or below this coefficient of variation there is nothing to reduce."""
+    alpha: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
+    max_mitigations: Annotated[int, Field(ge=0)] = 8
+    """Tried at most, over all factors."""
+    allow: Allow = "process"
+    seed: int = 1
+    layers: tuple[str, ...] = ("process",)

@@ -1,0 +1,202 @@
+"""Survey the machine and the program once, without changing anything: the facts that preconditions ask for."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+from collections.abc import Iterable
+from importlib import metadata
+from pathlib import Path
+
+from ..knowledge.schema import Condition
+from .machine import Machine
+from .mitigation.elf import read_elf
+from .mitigation.kernel_file import cpu_list, in_force
+from .mitigation.program import Program, input_files, inspect
+from .subject import Subject
+
+__all__ = ["input_files", "survey"]
+
+_VERDICT_LIBRARIES = ("vgo-agent", "numpy", "scipy", "pandas", "scikit-learn")
+_LIBRARY_FOLDERS = ("lib", "lib64", "usr/lib", "usr/lib64", "usr/local/lib")
+_HYPERVISORS = re.compile(r"KVM|QEMU|VMware|VirtualBox|Xen|Microsoft|Amazon EC2|Google|Bochs|Parallels|bhyve", re.I)
+
+# A source, where it shows (any of these), and why it may be missing.
+_SOURCES: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    (
+        "cpufreq",
+        ("sys/devices/system/cpu/cpu*/cpufreq",),
+        "The kernel shows no CPU frequency control (/sys/devices/system/cpu/cpu*/cpufreq), as in most virtual machines "
+        "and containers.",
+    ),
+    (
+        "thermal",
+        ("sys/class/thermal/thermal_zone*", "sys/class/hwmon/hwmon*/temp*_input"),
+        "The kernel shows no temperature sensor (/sys/class/thermal, /sys/class/hwmon).",
+    ),
+    (
+        "rapl",
+        ("sys/class/powercap/*rapl*:*",),
+        "The kernel shows no energy counter (RAPL, /sys/class/powercap).",
+    ),
+    (
+        "hardware counters",
+        ("sys/bus/event_source/devices/cpu", "sys/bus/event_source/devices/cpu_*", "sys/bus/event_source/devices/arm*"),
+        "The kernel shows no hardware performance counters (/sys/bus/event_source/devices/cpu): the hypervisor or "
+        "the processor does not offer them.",
+    ),
+    (
+        "gpu",
+        (
+            "proc/driver/nvidia/gpus/*",
+            "dev/nvidia[0-9]*",
+            "sys/class/kfd/kfd/topology/nodes/*",
+            "sys/class/drm/card[0-9]*",
+        ),
+        "No GPU driver is loaded (neither /dev/nvidia* nor /sys/class/drm/card*).",
+    ),
+)
+
+
+def survey(subject: Subject, knowledge_conditions: Iterable[Condition], *, root: Path = Path("/")) -> Machine:
+    """Gather what `knowledge_conditions` may ask for, and what a report names as the system under test."""
+    conditions = tuple(knowledge_conditions)
+    program = inspect(subject.argv)
+    cpus = cpu_list(_field(root, "proc/self/status", "Cpus_allowed_list")) or (0,)
+    return Machine(
+        cpu=_field(root, "proc/cpuinfo", "model name") or _field(root, "proc/cpuinfo", "Model") or "unknown",
+        architecture=os.uname().machine,
+        kernel=_text(root, "proc/sys/kernel/osrelease") or "unknown",
+        distribution=_distribution(root),
+        python=platform.python_version(),
+        glibc=_glibc(),
+        cpus=cpus,
+        quiet_cpu=_quietest(root, cpus),
+        numa_nodes=max(1, len(list(root.glob("sys/devices/system/node/node[0-9]*")))),
+        memory_bytes=1024 * int((_field(root, "proc/meminfo", "MemTotal") or "0").split()[0]),
+        root=os.geteuid() == 0,
+        virtual=_hypervisor(root),
+        governor=_text(root, "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        thp=in_force(_text(root, "sys/kernel/mm/transparent_hugepage/enabled")),
+        libraries=_libraries(root, conditions, program),
+        executables=_distinct(c.executable for c in conditions if c.executable and shutil.which(c.executable)),
+        files=_distinct(c.file for c in conditions if c.file and _usable(root / c.file.lstrip("/"), c.root)),
+        absent=_absent(root),
+        load_1min=float((_text(root, "proc/loadavg") or "0").split()[0]),
+        program_sha256=program.sha256,
+        program_dynamic=program.dynamic,
+        program_python=program.python,
+        program_openmp=program.openmp,
+        versions={name: version for name in _VERDICT_LIBRARIES if (version := _version(name))},
+    )
+
+
+def _text(root: Path, name: str) -> str:
+    """Read a file of the kernel; empty where it is not there."""
+    try:
+        return (root / name).read_text(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def _field(root: Path, name: str, key: str) -> str:
+    """Read one `key : value` line."""
+    found = re.search(rf"^{re.escape(key)}\s*:\s*(.*)$", _text(root, name), re.M)
+    return found.group(1).strip() if found else ""
+
+
+def _distinct(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(names)))
+
+
+def _quietest(root: Path, cpus: tuple[int, ...]) -> int:
+    """Find the CPU with the fewest interrupts so far; a busy device or timer tends to stay where it is."""
+    header, *lines = _text(root, "proc/interrupts").splitlines() or [""]
+    columns = [int(name.removeprefix("CPU")) for name in header.split()]
+    seen = dict.fromkeys(columns, 0)
+    for line in lines:
+        counts = line.split()[1 : len(columns) + 1]
+        # ERR and MIS count for the machine, not for a CPU.
+        if len(counts) == len(columns) and all(count.isdigit() for count in counts):
+            for cpu, count in zip(columns, counts, strict=True):
+                seen[cpu] += int(count)
+    return min(cpus, key=lambda cpu: (seen.get(cpu, 0), cpu))
+
+
+def _distribution(root: Path) -> str:
+    found = re.search(r'^PRETTY_NAME="?([^"\n]*)', _text(root, "etc/os-release"), re.M)
+    return found.group(1) if found else "unknown"
+
+
+def _glibc() -> str:
+    try:
+        name, _, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").partition(" ")
+    except (ValueError, OSError):  # another C library does not know the name
+        return ""
+    return version if name == "glibc" else ""
+
+
+def _hypervisor(root: Path) -> str:
+    named = _text(root, "sys/hypervisor/type")
+    vendor = " ".join(
+        filter(None, (_text(root, f"sys/class/dmi/id/{part}") for part in ("sys_vendor", "product_name")))
+    )
+    if named:
+        return named
+    if _HYPERVISORS.search(vendor):
+        return vendor
+    flags = _field(root, "proc/cpuinfo", "flags").split()
+    return "a hypervisor that does not give its name" if "hypervisor" in flags else ""
+
+
+def _libraries(root: Path, conditions: tuple[Condition, ...], program: Program) -> tuple[str, ...]:
+    """Find the sonames that the loader would; a library built for another machine is not found."""
+    wanted = {condition.library for condition in conditions if condition.library}
+    machine = program.elf or read_elf(Path("/proc/self/exe"))
+    cache = _cache(root)
+    return _distinct(
+        name
+        for name in wanted
+        for path in _paths_of(root, cache, name)
+        if (elf := read_elf(path)) and machine and elf.machine == machine.machine
+    )
+
+
+def _cache(root: Path) -> bytes:
+    """The loader's own index; reading it loads nothing and starts no `ldconfig`."""
+    try:
+        return (root / "etc/ld.so.cache").read_bytes()
+    except OSError:
+        return b""
+
+
+def _paths_of(root: Path, cache: bytes, soname: str) -> Iterable[Path]:
+    for found in re.finditer(rb"/[^\0]*/" + re.escape(soname.encode()) + rb"(?=\0)", cache):
+        yield root / found.group().decode(errors="replace").lstrip("/")
+    for folder in filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(":")):
+        yield Path(folder) / soname
+    # A C library without a cache looks here.
+    yield from (root / folder / soname for folder in _LIBRARY_FOLDERS)
+
+
+def _usable(path: Path, as_root: bool) -> bool:
+    return os.access(path, os.W_OK) if as_root else path.exists()
+
+
+def _absent(root: Path) -> dict[str, str]:
+    absent = {
+        name: reason for name, patterns, reason in _SOURCES if not any(any(root.glob(pattern)) for pattern in patterns)
+    }
+    smt = _text(root, "sys/devices/system/cpu/smt/control")
+    if smt not in ("on", "off", "forceoff"):
+        absent["smt"] = f"SMT cannot be switched here (/sys/devices/system/cpu/smt/control: {smt or 'missing'})."
+    return absent
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ""
