@@ -55,7 +55,7 @@ def storm(folder: Path, most: int) -> int:
     program.write_text(f"#!{sys.executable} -IS\n{PROGRAM}")
     program.chmod(0o755)
     kills = 0
-    line = [COMMAND, "diagnose", *OPTIONS, str(program)]
+    line = [str(COMMAND), "diagnose", *OPTIONS, str(program)]
     for _ in range(min(3, most)):
         process = subprocess.Popen(line, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(random.uniform(0.1, LONGEST_S))
@@ -65,7 +65,7 @@ def storm(folder: Path, most: int) -> int:
         runs = list(folder.glob("vgo-runs/*/request.json"))
         if not runs:
             return kills
-        line = [COMMAND, "resume", "--quiet", str(runs[0].parent)]
+        line = [str(COMMAND), "resume", "--quiet", str(runs[0].parent)]
     done = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         kept = tempfile.mkdtemp(prefix="vgo-kills-")

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from pydantic import ValidationError
+
+from ..knowledge.errors import VgoError
 from ..knowledge.loader import Knowledge
 from .base import Result, ToolError
 from .machine import Machine
@@ -40,8 +43,14 @@ class Finished:
     error: str = ""
 
     def read(self, kind: type[R]) -> R:
-        """Read the result as its type."""
-        return kind.model_validate(self.result)
+        """Read the result as its type; one of another version is for the user to mend."""
+        try:
+            return kind.model_validate(self.result)
+        except ValidationError as error:
+            raise VgoError(
+                f"The result of {self.call_id} ({self.tool}) has another form than this version of vgo-agent writes; "
+                "read the run with the version that made it."
+            ) from error
 
 
 @dataclass(frozen=True)

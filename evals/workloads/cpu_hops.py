@@ -2,7 +2,6 @@
 
 After a hop the buffer lies modified in the caches of the CPU left behind, so the next copy is slow.
 Pinned to one CPU the program has nowhere to hop. An argument fixes the number of hops.
-The time printed is CPU time: it holds the refills, and not the waiting for a CPU that a busy machine adds.
 """
 
 import os

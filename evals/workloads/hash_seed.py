@@ -23,9 +23,9 @@ def search(words: set[str], wanted: str) -> int:
 def main(arguments: list[str]) -> None:
     """Run once and print the time of the search."""
     words = {f"word{number}" for number in range(WORDS)}
-    started = time.perf_counter_ns()
+    started = time.process_time_ns()
     search(words, "word7")
-    print(f"time_ms {(time.perf_counter_ns() - started) / 1e6:.4f}")
+    print(f"time_ms {(time.process_time_ns() - started) / 1e6:.4f}")
 
 
 if __name__ == "__main__":

@@ -18,12 +18,12 @@ static void advance(volatile uint64_t *number) {
 int main(void) {
     struct timespec start, end;
     _Alignas(16) char place[64] = {0};
-    clock_gettime(CLOCK_MONOTONIC, &start);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
     for (int step = 0; step < STEPS; step++) {
         advance((volatile uint64_t *)(place + 12));
         advance((volatile uint64_t *)(place + 44));
     }
-    clock_gettime(CLOCK_MONOTONIC, &end);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
     printf("time_ms %.4f\n", (end.tv_sec - start.tv_sec) * 1e3 + (end.tv_nsec - start.tv_nsec) / 1e6);
     return 0;
 }

@@ -35,9 +35,9 @@ def churn(batches: int) -> None:
 def main(arguments: list[str]) -> None:
     """Run once and print the time of the churn."""
     batches = int(arguments[0]) if arguments else draw_batches()
-    started = time.perf_counter_ns()
+    started = time.process_time_ns()
     churn(batches)
-    print(f"time_ms {(time.perf_counter_ns() - started) / 1e6:.4f}")
+    print(f"time_ms {(time.process_time_ns() - started) / 1e6:.4f}")
 
 
 if __name__ == "__main__":

@@ -45,9 +45,9 @@ def main(arguments: list[str]) -> None:
     """Run once and print the time of the touching."""
     megabytes = int(arguments[0]) if arguments else draw_megabytes()
     libc = allocator()
-    started = time.perf_counter_ns()
+    started = time.process_time_ns()
     touch(libc, megabytes * MEGABYTE // BLOCK_BYTES)
-    print(f"time_ms {(time.perf_counter_ns() - started) / 1e6:.4f}")
+    print(f"time_ms {(time.process_time_ns() - started) / 1e6:.4f}")
 
 
 if __name__ == "__main__":
