@@ -15,16 +15,17 @@ from ..tools.execution.spawn import Spawner
 from ..tools.machine import Machine
 from ..tools.registry import TOOLS
 from ..tools.survey import survey
+from .child import ChildFile, process_age_s
 from .finished import FinishedRun
 from .graph import Loop
 from .interface import Interface
-from .live import ChildFile, Live, clear_partial
+from .live import Live, clear_partial
 from .planners import PLANNERS
 from .record import bodies, record_of
 from .report.render import outputs
 from .report.summary import summary, text
 from .run_folder import RunFolder, write
-from .session import Asked, Ending, base_launch, process_age_s
+from .session import Asked, Ending, base_launch
 from .transcript import RunEnd, RunStart, Transcript, canonical
 
 
@@ -46,16 +47,17 @@ def conduct(folder: RunFolder, asked: Asked, spawner: Spawner, interface: Interf
     part = Conducted(folder, asked, spawner, load_knowledge(), transcript)
     ends = bodies(transcript.events, RunEnd)
     if ends:
-        return _ending(part)
+        return _ending(part)  # nothing is written into a folder that is closed
+    folder.note_time("conducting", age_s=process_age_s())
     try:
         _loop(part, interface)
-    except KeyboardInterrupt:
-        _close(part, "interrupted", "Ctrl-C")
+        return _finish(part)
+    except (KeyboardInterrupt, SystemExit) as stop:  # SystemExit: the spawner makes it of SIGTERM and SIGHUP
+        _close(part, "interrupted", "Ctrl-C" if isinstance(stop, KeyboardInterrupt) else f"exit {stop.code}")
         raise
     except VgoError as error:
         _close(part, "failed", str(error))
         raise
-    return _finish(part)
 
 
 def _loop(part: Conducted, interface: Interface) -> None:
@@ -142,7 +144,7 @@ def _finish(part: Conducted) -> Ending:
 
 def _close(part: Conducted, status: str, reason: str) -> None:
     """End the transcript of a diagnosis that did not reach a verdict; `resume` takes the end off again."""
-    if not part.transcript.events:
+    if not part.transcript.events or bodies(part.transcript.events, RunEnd):
         return
     _note_end(part)
     _append_end(part, status, reason)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from ..knowledge.loader import Knowledge
@@ -97,23 +95,8 @@ def mitigation_scope(decision: Decision, knowledge: Knowledge) -> str:
     return mitigation.scope if mitigation else ""
 
 
-class ChildFile:
-    """Keeps the process id of the run that is going on, at the cost of one small write into the page cache."""
-
-    def __init__(self, path: Path) -> None:
-        """Open the file."""
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-
-    def __call__(self, pid: int) -> None:
-        """Note a run that has just started."""
-        os.pwrite(self._descriptor, b"%-12d" % pid, 0)
-
-    def close(self) -> None:
-        """Close the file."""
-        os.close(self._descriptor)
-
-
 def clear_partial(folder: RunFolder) -> None:
     """Remove what only an unfinished run needs."""
     shutil.rmtree(folder.partial, ignore_errors=True)
-    folder.child.unlink(missing_ok=True)
+    for path in (folder.child, *folder.path.glob(f"{folder.checkpoint.name}*")):
+        path.unlink(missing_ok=True)

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..knowledge.errors import VgoError
 from .terminal import amount, printable, speaks_unicode
 
 if TYPE_CHECKING:
@@ -171,7 +170,7 @@ def watching(quiet: bool, arguments: argparse.Namespace, unit: str) -> Iterator[
         lines = Lines(unit, quiet=quiet, verbose=arguments.verbose)
     try:
         yield lines
-    except (KeyboardInterrupt, SystemExit, VgoError):
+    except (KeyboardInterrupt, SystemExit):  # a VgoError that can be resumed says so itself
         lines.close()
         if lines.folder:
             lines.say(f"It can go on: vgo-agent resume {lines.folder}")

@@ -89,13 +89,18 @@ class RunFolder:
     def note_time(self, what: str, **more: Any) -> None:
         """Append to the wall-clock record, which no hash of an event covers."""
         entry = {"what": what, "at": datetime.now(UTC).isoformat(), "monotonic": time.monotonic(), **more}
-        with (self.path / "timing.jsonl").open("a") as file:
-            file.write(json.dumps(entry) + "\n")
+        path = self.path / "timing.jsonl"
+        try:
+            with path.open("a") as file:
+                file.write(json.dumps(entry) + "\n")
+        except OSError as error:
+            raise VgoError(f"Cannot write {path} ({error.strerror}); free space there, then resume.") from error
 
     def times(self) -> list[dict[str, Any]]:
-        """The wall-clock record."""
+        """The wall-clock record, without lines that a crash tore."""
         path = self.path / "timing.jsonl"
-        return [json.loads(text) for text in path.read_text().splitlines()] if path.exists() else []
+        texts = path.read_text(errors="replace").splitlines() if path.exists() else []
+        return [json.loads(text) for text in texts if text.startswith("{") and text.endswith("}")]
 
 
 def write(path: Path, content: bytes) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import importlib
-import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from ..tools.execution.launch import Launch
 from ..tools.execution.spawn import Spawner
 from ..tools.mitigation.restore import restore
 from ..tools.subject import Frozen, Limits, Subject
+from .child import ChildFile, end_orphan, process_age_s
 from .run_folder import RunFolder, write
 
 if TYPE_CHECKING:
@@ -71,8 +71,10 @@ def diagnose(request: Request, interface: Interface) -> Ending:
             write(folder.path / "request.json", asked.model_dump_json(indent=2).encode() + b"\n")
             folder.note_time("begun", age_s=process_age_s())
             interface.loading(" ".join(request.subject.command), str(folder.path))
+            child = ChildFile(folder.child)
             while not loading.done:
-                _try_once(spawner, launch, request.subject)
+                _try_once(spawner, launch, request.subject, child)
+            child.close()
             return conduct()(folder, asked, spawner, interface)
 
 
@@ -81,8 +83,7 @@ def resume(folder: RunFolder, interface: Interface) -> Ending:
     tell_restored(interface)
     asked = read_request(folder)
     with Spawner() as spawner, held(folder):
-        end_orphan(folder, asked.subject)
-        folder.note_time("resumed", age_s=process_age_s())
+        end_orphan(folder.child)
         interface.loading(" ".join(asked.subject.command), str(folder.path))
         return conduct()(folder, asked, spawner, interface)
 
@@ -134,9 +135,12 @@ class Loading:
         return not self._thread.is_alive()
 
 
-def _try_once(spawner: Spawner, launch: Launch, subject: Subject) -> None:
+def _try_once(
+    spawner: Spawner, launch: Launch, subject: Subject, on_started: Callable[[int], None] | None = None
+) -> None:
     """Run once outside the data: a broken command is told at once, and caches get warm."""
-    run = spawner.run(launch, timeout_s=subject.timeout_s, capture=subject.metric is not None)
+    capture = subject.metric is not None
+    run = spawner.run(launch, timeout_s=subject.timeout_s, capture=capture, on_started=on_started)
     _, failure = judge(run, subject)
     if failure and subject.on_failure == "stop":
         raise VgoError(f"A trial run failed: the program {failure}; run it by hand first.")
@@ -157,23 +161,3 @@ def tell_restored(interface: Interface) -> None:
     """Put back what a dead process left, before anything is measured."""
     for line in restore():
         interface.restored(line)
-
-
-def end_orphan(folder: RunFolder, subject: Subject) -> None:
-    """End the run that a killed process left going: it would disturb the runs to come."""
-    try:
-        pid = int(folder.child.read_text())
-        command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[:-1]
-        leads_group = os.getpgid(pid) == pid
-    except (OSError, ValueError):
-        return
-    if leads_group and command[-1:] == [os.fsencode(subject.argv[-1])]:
-        os.killpg(pid, 9)
-
-
-def process_age_s() -> float:
-    """Seconds since this process began, interpreter start-up included."""
-    import time
-
-    ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
-    return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")

@@ -1,8 +1,9 @@
 """The transcript: hash-chained canonical events; reading it back equals having been there.
 
 One event a line, as canonical JSON (sorted keys, no blanks, no NaN). `hash` is the SHA-256 of the line without it;
-`previous` is the hash of the line before. No wall-clock time, process id or path of this machine is in it: those go to
-`timing.jsonl`. A chain cannot show that its tail was cut off, so the last event names the count and the tip.
+`previous` is the hash of the line before. No wall-clock time or process id is in it (those go to `timing.jsonl`), and
+of paths only those of the program. A chain cannot show that its tail was cut off, so the last event names the count
+and the tip.
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ def line(event: Event) -> bytes:
 def parse(data: bytes, source: str) -> Iterator[Event]:
     """Read lines, checking each link; raise VgoError at the first line that does not fit."""
     previous = GENESIS
-    for seq, text in enumerate(data.splitlines()):
+    for seq, text in enumerate(data.removesuffix(b"\n").split(b"\n") if data else ()):
         where = f"{source}, line {seq + 1}"
         try:
             event = Event.model_validate_json(text)

@@ -64,7 +64,9 @@ def check_outputs(end: RunEnd, folder: RunFolder) -> None:
     """Compare the files made from the events with their hashes in the end record."""
     for name, digest in end.outputs.items():
         path = folder.path / name
-        if not path.exists():
-            raise VgoError(f"{path} is missing.")
-        if hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise VgoError(f"{path} is missing or unreadable ({error.strerror}).") from error
+        if hashlib.sha256(content).hexdigest() != digest:
             raise VgoError(f"{path} was changed after the run was closed.")

@@ -23,6 +23,9 @@ class Column(BaseModel):
     scope: Literal["run", "machine"]
     """run: counts this run alone; machine: whole machine, over the time of the run."""
     lower_is_better: bool = True
+    innate: bool = False
+    """What the program itself asks for: being slow does not multiply it, so its rate over the run is no test of it.
+    Where time is mostly made of it, as of page faults, the rate is flat and would hide the cause."""
     most_us: Annotated[float, Field(gt=0)] | None = None
     """One unit of it delays a run by at most so many microseconds, generously; None where it can be any time.
     A handful of interrupts cannot explain milliseconds, however well they go with slow runs."""

@@ -11,12 +11,12 @@ from .base import ToolError
 from .case import Case, Finished
 from .label import LabelResult
 from .run_table import RunTable
-from .statistics.association import consequences, too_few, usable
+from .statistics.association import Table, consequences, too_few, usable
 
 ORDER = "run_index"
 """The position of a run in its series: what drifts with time goes with it."""
-GAUGES = frozenset({ORDER, "max_rss_kb"})
-"""Columns that do not add up over a run, so that a rate of them means nothing."""
+LEVELS = frozenset({ORDER, "max_rss_kb"})
+"""Columns that do not add up over a run."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,8 @@ class Candidates:
     wall_s: npt.NDArray[np.float64]
     set_aside: dict[str, str]
     """Column to reason."""
+    gauges: frozenset[str]
+    """Columns whose rate over the run means nothing: levels, and what the program itself asks for."""
     call: Finished
     """The profile that they come from."""
 
@@ -45,13 +47,21 @@ def candidates(case: Case) -> Candidates:
         raise ToolError("The labels belong to an earlier profile; label again.")
     columns, set_aside = _columns(table)
     varying = usable(np.column_stack(list(columns.values())), list(columns))
-    following = consequences(varying.values, varying.names, slow, wall_s, GAUGES)
+    gauges = LEVELS | {column.name for column in table.columns if column.innate}
     most_us = {column.name: column.most_us for column in table.columns if column.most_us is not None}
-    set_aside = set_aside | dict(varying.set_aside) | too_few(varying.values, varying.names, slow, wall_s, most_us)
-    set_aside |= following
+    following = consequences(varying.values, varying.names, slow, wall_s, gauges)
+    if not case.subject.lower_is_better:
+        following |= _work_done(varying, slow, outcome)
+    set_aside |= {**varying.set_aside, **too_few(varying.values, varying.names, slow, wall_s, most_us), **following}
     kept = [place for place, name in enumerate(varying.names) if name not in set_aside]
     names = tuple(varying.names[place] for place in kept)
-    return Candidates(names, varying.values[:, kept], slow, outcome, wall_s, set_aside, call)
+    return Candidates(names, varying.values[:, kept], slow, outcome, wall_s, set_aside, gauges, call)
+
+
+def _work_done(varying: Table, slow: npt.NDArray[np.bool_], outcome: npt.NDArray[np.float64]) -> dict[str, str]:
+    """Name what counts the work of a throughput: it goes with fast runs, and not once divided by the outcome."""
+    found = consequences(varying.values, varying.names, ~slow, outcome, LEVELS)
+    return dict.fromkeys(found, "follows the work done, which is the outcome in other words")
 
 
 def _columns(table: RunTable) -> tuple[dict[str, npt.NDArray[np.float64]], dict[str, str]]:

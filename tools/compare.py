@@ -7,6 +7,7 @@ import numpy as np
 from .apply_mitigation import ApplyResult
 from .base import Arguments, Outcome, Result, Tool, ToolError
 from .case import Case
+from .rank_factors import RankResult
 from .row import BASELINE
 from .run_table import RunTable
 from .statistics.comparison import Comparison, compare
@@ -21,7 +22,7 @@ class CompareArguments(Arguments):
 
 
 class Moved(Frozen):
-    """What the mitigation did to a column that it should lower (level 3 of the proof)."""
+    """What the mitigation did to a column that it should lower, or that goes with slow runs (level 3 of the proof)."""
 
     column: str
     unit: str
@@ -52,7 +53,7 @@ def run(arguments: CompareArguments, case: Case) -> Outcome:
     baseline, mitigated = table.paired(applied.mitigation)
     if len(baseline) < 2:
         raise ToolError(f"{arguments.call} has fewer than 2 complete pairs.")
-    comparison = compare(baseline, mitigated, seed=case.limits.seed)
+    comparison = compare(baseline, mitigated, seed=case.limits.seed, alpha=case.limits.alpha)
     sd = comparison.ratio("sd")
     reaches = comparison.verdict == "steadier" and sd.high is not None and sd.high < case.limits.target_ratio
     result = CompareResult(
@@ -68,11 +69,12 @@ def run(arguments: CompareArguments, case: Case) -> Outcome:
 
 
 def _moved(table: RunTable, mitigation: str, case: Case) -> tuple[Moved, ...]:
+    """What the mitigation should lower, and the columns that were found to go with slow runs."""
     known = {column.name: column for column in table.columns}
+    found = case.record.latest("rank_factors").read(RankResult).factors
+    named = (*case.knowledge.mitigations[mitigation].moves, *(factor.column for factor in found if factor.visible))
     moved = []
-    for name in case.knowledge.mitigations[mitigation].moves:
-        if name not in known:
-            continue
+    for name in dict.fromkeys(name for name in named if name in known):
         before, after = (float(np.mean(table.column(name, condition))) for condition in (BASELINE, mitigation))
         moved.append(Moved(column=name, unit=known[name].unit, baseline=before, mitigated=after, fell=after < before))
     return tuple(moved)

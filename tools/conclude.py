@@ -80,28 +80,35 @@ def _early(case: Case) -> ConcludeResult | None:
 
 
 def _mitigated(case: Case) -> ConcludeResult | None:
-    """The best mitigation that a second, independent batch confirmed."""
+    """The best mitigation that a second, independent batch confirmed: by its test, and by the interval of its SD."""
     second = [(call, call.read(CompareResult)) for call in case.record.succeeded("compare")]
     second = [(call, result) for call, result in second if result.batch == 2]
     adjusted = holm([result.comparison.p_value for _, result in second])
     confirmed = [
-        (call, result, p)
+        (high, call, result, p)
         for (call, result), p in zip(second, adjusted, strict=True)
-        if result.comparison.verdict == "steadier" and p <= case.limits.alpha
+        if result.comparison.verdict == "steadier"
+        and p <= case.limits.alpha
+        and (high := result.comparison.ratio("sd").high) is not None
+        and high < 1
     ]
     if not confirmed:
         return None
-    call, result, p_value = min(confirmed, key=lambda item: item[1].comparison.ratio("sd").high or 0.0)
+    return _claim(case, *min(confirmed, key=lambda item: item[0])[1:])
+
+
+def _claim(case: Case, call: Finished, result: CompareResult, p_value: float) -> ConcludeResult:
     sd = result.comparison.ratio("sd")
-    factor = _factor_of(result.mitigation, case.record)
+    factor = _factor_of(result, case.record)
+    fell = any(moved.fell for moved in result.moved if moved.column == factor.column)
+    another = "" if fell else f"; {factor.column}, which goes with slow runs, did not fall, so it helps by another way"
     applied = _batches(result.mitigation, case.record)
-    bounds = "" if sd.low is None or sd.high is None else f" [{sd.low:.2g}, {sd.high:.2g}]"
     return ConcludeResult(
         verdict="mitigated",
-        reason=f"{result.mitigation} brings the SD to {sd.value or 0:.2g}{bounds} of the baseline, confirmed "
-        "by a second batch of randomised pairs.",
-        factor=factor.factor if factor else None,
-        column=factor.column if factor else None,
+        reason=f"{result.mitigation} brings the SD to {sd.value:.2g} [{sd.low:.2g}, {sd.high:.2g}] of the baseline, "
+        f"confirmed by a second batch of randomised pairs{another}.",
+        factor=factor.factor,
+        column=factor.column,
         mitigation=result.mitigation,
         command=applied[-1].read(ApplyResult).command,
         confirming=call.call_id,
@@ -122,7 +129,7 @@ def _unmitigated(case: Case) -> ConcludeResult:
     looked = record.succeeded("look_up")
     rest = (record.latest("rank_factors"), *looked, *record.succeeded("compare"))
     open_questions = [r for r in compared if r.comparison.verdict == "cannot tell"]
-    unconfirmed = [r for r in compared if r.batch == 1 and r.comparison.verdict == "steadier"]
+    unconfirmed = [r for r in compared if r.comparison.verdict == "steadier"]
     if unconfirmed or open_questions:
         name = (unconfirmed or open_questions)[0].mitigation
         how = "looked steadier and was not confirmed" if unconfirmed else "cannot be told from no effect"
@@ -150,15 +157,11 @@ def _untried(case: Case) -> str:
     return f"none of its mitigations can be tried here ({reasons[0].rstrip('.')})" if reasons else "none was tried"
 
 
-def _factor_of(mitigation: str, record: Record) -> RankedFactor | None:
-    """Find the factor whose look-up offered the mitigation."""
-    ranking = record.latest("rank_factors").read(RankResult)
-    offered = {
-        result.asked
-        for result in (call.read(LookUpResult) for call in record.succeeded("look_up"))
-        if mitigation in {candidate.mitigation for candidate in result.candidates}
-    }
-    return next((factor for factor in ranking.factors if factor.factor in offered), None)
+def _factor_of(result: CompareResult, record: Record) -> RankedFactor:
+    """The first visible factor whose column fell with the mitigation; the first of all when none did."""
+    visible = [factor for factor in record.latest("rank_factors").read(RankResult).factors if factor.visible]
+    fallen = {moved.column for moved in result.moved if moved.fell}
+    return next((factor for factor in visible if factor.column in fallen), visible[0])
 
 
 def _batches(mitigation: str, record: Record) -> list[Finished]:

@@ -20,7 +20,9 @@ from .statistics.values import Interval
 
 StoppedBy = Literal["spread known", "run cap", "time cap"]
 LEAST = 10
-"""Fewer runs than this say nothing about spread."""
+"""Fewer runs than this say nothing about spread, whatever was asked for."""
+FLOOR = 30
+"""Fewer say nothing unless fewer were asked for."""
 
 
 class MeasureArguments(Arguments):
@@ -106,9 +108,10 @@ def _result(series: Series, case: Case, stopped: StoppedBy) -> MeasureResult:
 
 def _unusable(summary: Summary, shape: Shape, case: Case) -> str:
     """Say why nothing can be concluded, and what cures it."""
-    if summary.n < min(LEAST, case.limits.min_runs):
+    least = max(LEAST, min(FLOOR, case.limits.min_runs))
+    if summary.n < least:
         return (
-            f"Only {summary.n} runs count, and a spread needs at least {LEAST}; "
+            f"Only {summary.n} runs count, and a spread needs at least {least}; "
             "raise --max-runs or --budget, or give a shorter command."
         )
     if shape.all_equal:

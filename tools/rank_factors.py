@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .base import Arguments, Outcome, Result, Tool
-from .candidates import GAUGES, Candidates, candidates
+from .candidates import Candidates, candidates
 from .case import Case
 from .statistics.association import Cluster, cluster_factors, r_squared
 from .subject import Frozen
@@ -62,7 +62,7 @@ def run(arguments: RankArguments, case: Case) -> Outcome:
         chosen.slow,
         chosen.wall_s,
         priority={name: _naming_priority(name, case) for name in chosen.names},
-        gauges=GAUGES,
+        gauges=chosen.gauges,
         seed=case.limits.seed,
     )
     factors = tuple(_ranked(cluster, chosen, case) for cluster in found)

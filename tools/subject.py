@@ -56,5 +56,5 @@ class Limits(Frozen):
     max_mitigations: Annotated[int, Field(ge=0)] = 8
     """Tried at most, over all factors."""
     allow: Allow = "process"
-    seed: int = 1
+    seed: Annotated[int, Field(ge=0)] = 1
     layers: tuple[str, ...] = ("process",)

@@ -43,11 +43,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Diagnose."""
+    from ...layers.loader import load_layer
     from ..session import Request
     from ..settings import effective
     from .subject import short_name, subject_of
 
     settings, _ = effective(vars(arguments))
+    for layer in settings.layers:
+        load_layer(layer)  # a layer that does not exist is told before the first run
     subject = subject_of(arguments, settings)
     name = short_name(subject.command, subject.shell)
     return carry_out(Request(subject, settings.limits(), settings.out, name, settings.planner), settings, arguments)

@@ -12,7 +12,7 @@ from ..legal import affordable_pairs, open_candidates
 from .base import Choice, View
 
 PROFILE_RUNS = 100
-"""Runs with layers at least: weak causes need them (measured power in docs/, statistics note)."""
+"""Runs with layers at least: weak causes need them."""
 MEASURE_SHARE = 0.2
 PROFILE_SHARE = 0.25
 """Shares of the budget; the rest re-measures mitigations, which is where proof comes from."""

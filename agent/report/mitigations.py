@@ -125,7 +125,7 @@ def _reason(candidate: Candidate, evidence: Evidence) -> str:
         return "the tool cannot do it; a person can"
     if evidence.run.limits.allow == "none":
         return "--allow none forbids it"
-    if evidence.conclusion.verdict == "mitigated":
+    if evidence.confirming and evidence.confirming.compared and evidence.confirming.compared.reaches_target:
         return "another mitigation reached the target before its turn"
     return "the budget or --max-mitigations ended before its turn"
 

@@ -75,6 +75,10 @@ def _of_effect(evidence: Evidence) -> Iterator[str]:
         yield f"It is steadier at a price: the mean is {ratio(mean.value, mean.low, mean.high)} times the baseline's."
     if mean and mean.high is not None and mean.high < 1 / SLOWER and not evidence.run.subject.lower_is_better:
         yield f"It is steadier at a price: the mean falls to {ratio(mean.value, mean.low, mean.high)} of the baseline."
+    cv = evidence.conclusion.cv_ratio
+    if cv and cv.high is not None and cv.high >= 1:
+        shown = ratio(cv.value, cv.low, cv.high)
+        yield f"It is faster more than steadier: the SD fell with the mean, and the CV is {shown} times the baseline's."
     batch = evidence.confirming
     fallen = batch.compared.moved if batch and batch.compared else ()
     if fallen and not any(moved.fell for moved in fallen):

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...prompts.render import render
 from ...tools.statistics.bootstrap import Ratio
+from ...tools.subject import Subject
 from ..record import bodies
 from ..transcript import Decision
 from .evidence import Batch, Evidence
@@ -31,13 +32,18 @@ NAMES = {
 }
 
 
+def typed(subject: Subject) -> str:
+    """The command as the user typed it; a shell line is not quoted once more."""
+    return " ".join(subject.command) if subject.shell else shlex.join(subject.command)
+
+
 def tell(evidence: Evidence) -> Story:
     """Put everything in words."""
     run, measured = evidence.run, evidence.measured
     left, hidden = untried(evidence), suspects(evidence)
     sentence, next_steps = verdict_words(evidence, left, hidden)
     return Story(
-        command=shlex.join(run.subject.command),
+        command=typed(run.subject),
         outcome=run.subject.outcome,
         verdict=evidence.conclusion.verdict,
         sentence=sentence,

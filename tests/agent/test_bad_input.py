@@ -109,6 +109,23 @@ def test_a_metric_that_never_matches_shows_what_was_printed(vgo, script):
     one_sentence(vgo("diagnose", "--metric", "time ([0-9]+)", str(program)), "elapsed 12 ms", "--metric")
 
 
+def test_a_metric_that_is_not_finite_is_a_failed_run(vgo, script):
+    one_sentence(vgo("diagnose", "--metric", "x (.*)", str(script("nan.py", "print('x nan')\n"))), "nan", "number")
+
+
+def test_a_command_in_bytes_that_the_locale_cannot_read(vgo):
+    one_sentence(vgo("diagnose", "/bin/echo", b"a\xff"), "LC_ALL")  # type: ignore[arg-type]
+
+
+def test_a_layer_that_does_not_exist_is_told_before_the_first_run(vgo, tmp_path):
+    one_sentence(vgo("diagnose", "--layer", "foo", "/bin/true"), "foo", "process")
+    assert not (tmp_path / "vgo-runs").exists()
+
+
+def test_few_runs_say_nothing_even_when_more_were_asked_for(vgo):
+    one_sentence(vgo("diagnose", "--min-runs", "50", "--max-runs", "20", "/bin/true"), "20 runs")
+
+
 def test_a_metric_that_is_no_regular_expression(vgo):
     one_sentence(vgo("diagnose", "--metric", "time ([0-9", "/bin/true"), "--metric")
 

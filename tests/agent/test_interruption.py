@@ -125,3 +125,21 @@ def test_two_agents_on_one_folder_are_one_too_many(tmp_path, vgo):
     process.communicate()
     assert done.returncode == 1
     assert "in use by another" in done.stderr
+
+
+def test_the_run_that_a_killed_diagnosis_left_going_is_ended_by_the_resume(tmp_path, vgo):
+    program = tmp_path / "longrun.sh"
+    program.write_text("#!/bin/sh\nexec sleep 3.7701\n")
+    program.chmod(0o755)
+    line = [COMMAND, "diagnose", "--max-runs", "2", "--quiet", str(program)]
+    process = subprocess.Popen(line, cwd=tmp_path, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    run = run_folder(tmp_path)
+    wait_for_events(run, 3)
+    while not (run / "child.pid").read_text().strip():
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    orphan = int((run / "child.pid").read_text())
+    assert Path(f"/proc/{orphan}").exists()
+    vgo("resume", str(run))
+    assert b"sleep" not in readable(Path(f"/proc/{orphan}/cmdline"))

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from vgo_agent.agent.child import ChildFile
 from vgo_agent.agent.conduct import schemas_digest
 from vgo_agent.agent.graph import Loop
-from vgo_agent.agent.live import ChildFile, Live
+from vgo_agent.agent.live import Live
 from vgo_agent.agent.planners.base import Choice
 from vgo_agent.agent.planners.scripted import Scripted
 from vgo_agent.agent.record import bodies

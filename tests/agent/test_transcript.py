@@ -81,3 +81,10 @@ def test_a_finished_run_keeps_its_end(tmp_path):
     path, transcript = transcript_of(tmp_path, [ToolStart(call_id="c001")])
     transcript.append(RunEnd(status="finished", count=1, tip=transcript.tip))
     assert Transcript.open(path).events == transcript.events
+
+
+def test_another_kind_of_line_end_is_a_change(tmp_path):
+    path, _ = transcript_of(tmp_path, [ToolStart(call_id=str(n)) for n in range(3)])
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r", 1))
+    with pytest.raises(VgoError):
+        read(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -160,9 +161,12 @@ def _metric(output: bytes, pattern: str) -> tuple[float | None, str]:
         return None, f"{seen}, where --metric {pattern!r} finds nothing"
     last = found[-1][0] if isinstance(found[-1], tuple) else found[-1]
     try:
-        return float(last), ""
+        value = float(last)
     except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
         return None, f"printed {_printable(last.decode(errors='replace'))[:60]!r} where --metric expects a number"
+    return value, ""
 
 
 def _printable(text: str) -> str:

@@ -26,7 +26,7 @@ def resolve(argv: Sequence[str], shell: bool = False) -> tuple[str, ...]:
 
 def find(name: str) -> Path:
     """Return the executable that a shell would start under this name."""
-    if "/" in name:
+    if "/" in name or name in (".", ".."):
         path = Path(name).absolute()
     elif found := shutil.which(name):
         return Path(found).absolute()

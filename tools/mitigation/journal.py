@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,7 +123,8 @@ class Journal:
             draft.unlink()
 
     def entries(self) -> tuple[Entry, ...]:
-        """Read what stands in the journal."""
+        """Read what stands in the journal; one that others could have written is not believed."""
+        self._refuse_foreign()
         return tuple(self._read(path) for path in sorted(self.folder.glob("*.json")))
 
     def _path(self, entry: Entry) -> Path:
@@ -130,11 +132,23 @@ class Journal:
 
     def _read(self, path: Path) -> Entry:
         try:
-            return Entry.model_validate_json(path.read_bytes())
+            entry = Entry.model_validate_json(path.read_bytes())
         except (ValidationError, OSError) as error:
             raise VgoError(
                 f"The journal entry {path} cannot be read: compare the settings it names, then delete it."
             ) from error
+        named = [knob for group in entry.groups for knob in (group.path, *group.saved)]
+        if entry.root == "/" and (other := [knob for knob in named if not _is_setting(knob)]):
+            raise VgoError(f"The journal entry {path} names {other[0]}, which is no kernel setting: delete the entry.")
+        return entry
+
+    def _refuse_foreign(self) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            found = self.folder.lstat()
+            if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+                raise VgoError(
+                    f"The journal folder {self.folder} is not yours alone: set VGO_AGENT_JOURNAL to a folder of yours."
+                )
 
     def _make_folder(self) -> None:
         try:
@@ -150,6 +164,10 @@ class Journal:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def _is_setting(path: str) -> bool:
+    return path.startswith(("/proc/sys/", "/sys/")) and ".." not in path.split("/")
 
 
 class Returned(NamedTuple):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .clusters import collinear
+from .columns import Table as Table
 from .columns import consequences as consequences
 from .columns import per_time
 from .columns import too_few as too_few

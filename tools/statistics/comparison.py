@@ -17,7 +17,6 @@ from .values import FloatArray, Result
 
 Verdict = Literal["steadier", "less steady", "no difference shown", "cannot tell"]
 LEAST_PAIRS = 10
-ALPHA = 0.05
 
 
 class Comparison(Result):
@@ -43,7 +42,9 @@ class Comparison(Result):
         return next(ratio for ratio in self.ratios if ratio.statistic == statistic)
 
 
-def compare(baseline: ArrayLike, mitigated: ArrayLike, seed: int = 0, resamples: int = 2000) -> Comparison:
+def compare(
+    baseline: ArrayLike, mitigated: ArrayLike, seed: int = 0, resamples: int = 2000, alpha: float = 0.05
+) -> Comparison:
     """Compare paired arms: run i of one was made next to run i of the other, in random order.
 
     Arms measured one after the other differ "significantly" in 10 to 40 % of cases where nothing differs.
@@ -61,7 +62,7 @@ def compare(baseline: ArrayLike, mitigated: ArrayLike, seed: int = 0, resamples:
         p_location=location_test(x, y, seed, resamples),
         modes_baseline=len(shapes[0].modes),
         modes_mitigated=len(shapes[1].modes),
-        verdict="cannot tell" if x.size < LEAST_PAIRS or coarse else _verdict(tests),
+        verdict="cannot tell" if x.size < LEAST_PAIRS or coarse else _verdict(tests, alpha),
     )
 
 
@@ -76,8 +77,8 @@ def _pairs(baseline: ArrayLike, mitigated: ArrayLike) -> tuple[FloatArray, Float
     return x[whole], y[whole], int((~whole).sum())
 
 
-def _verdict(tests: tuple[SpreadTest, ...]) -> Verdict:
-    shown = [test.log_ratio for test in tests if test.adjusted < ALPHA]
+def _verdict(tests: tuple[SpreadTest, ...], alpha: float) -> Verdict:
+    shown = [test.log_ratio for test in tests if test.adjusted < alpha]
     if not shown:
         return "no difference shown"
     if min(shown) < 0 < max(shown):

@@ -1,4 +1,4 @@
-"""Permutation tests of two paired arms: swap within pairs. Valid where F and Bartlett fail (statistics.md 4.1)."""
+"""Permutation tests of two paired arms: swap within pairs. Valid where F and Bartlett fail (simulated in its tests)."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def pairs_needed(
 
     The variance of log SD is about (kurtosis - 1) / (4 n) in each arm, so n = (z_alpha/2 + z_power)^2 (kurtosis - 1)
     / 2 / ln^2 ratio (7.85 for .05 and .8), here divided by the efficiency of the test in use. It holds for a pure
-    change of scale; a mitigation that makes slow runs rarer needs up to three times as many (statistics.md 4.3).
+    change of scale; a mitigation that makes slow runs rarer needs up to three times as many (simulated).
     """
     if ratio <= 0 or ratio == 1:
         raise ValueError(f"a ratio of {ratio} cannot be shown by any number of runs")

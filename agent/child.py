@@ -1,0 +1,49 @@
+"""The run that is going on, by process id, so that a resume can end it when its diagnosis was killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+SAME_MOMENT_S = 2.0
+"""Between the start of a process and the note of it: an id that was given anew belongs to another moment."""
+
+
+class ChildFile:
+    """Keeps the process id of the run that is going on, at the cost of one small write into the page cache."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file."""
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+
+    def __call__(self, pid: int) -> None:
+        """Note a run that has just started."""
+        os.pwrite(self._descriptor, b"%-12d" % pid, 0)
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._descriptor)
+
+
+def end_orphan(path: Path) -> None:
+    """End the run that a killed process left going, with its group: it would disturb the runs to come."""
+    try:
+        pid, noted = int(path.read_text()), path.stat().st_mtime
+        if os.getpgid(pid) == pid and abs(_started(pid) - noted) < SAME_MOMENT_S:
+            os.killpg(pid, signal.SIGKILL)
+    except (OSError, ValueError):  # nothing was noted, or it has ended
+        return
+
+
+def _started(pid: int) -> float:
+    """Time of day at which a process began."""
+    ticks = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+    age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    return time.time() - age
+
+
+def process_age_s() -> float:
+    """Seconds since this process began, interpreter start-up included."""
+    return time.time() - _started(os.getpid())
