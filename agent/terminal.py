@@ -7,8 +7,8 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from ..knowledge.errors import VgoError
+from ..tools.amount import amount as amount
 
-TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TextIO
@@ -35,14 +35,6 @@ def columns() -> int:
 def speaks_unicode(stream: TextIO) -> bool:
     """Tell whether bars and ticks can be written."""
     return (stream.encoding or "").lower().replace("-", "") == "utf8"
-
-
-def amount(value: float, unit: str) -> str:
-    """Write an outcome with its unit; seconds in the unit that suits their size."""
-    if unit != "s":
-        return f"{value:.4g} {unit}".rstrip()
-    size, name = next((scale for scale in TIME_UNITS if abs(value) >= scale[0]), TIME_UNITS[-1] if value else (1, "s"))
-    return f"{value / size:.4g} {name}"
 
 
 def answer(values: Mapping[str, Any], text: str, as_json: bool) -> None:

@@ -107,7 +107,7 @@ def _result(
 ) -> ApplyResult:
     failing = next((check for check in checks if not check.passed), None)
     words = (
-        f"{len(series.rows)} runs in {arguments.pairs} pairs, proved in force by {len(checks)} checks."
+        f"{len(series.rows)} runs in {arguments.pairs} pairs, proved in force (checks: {len(checks)})."
         if failing is None
         else f"not proved in force: {failing.what} is {failing.seen}, expected {failing.expected}."
     )

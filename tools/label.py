@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from .amount import amount
 from .base import Arguments, Outcome, Result, Tool, ToolError
 from .case import Case
 from .statistics.classes import Classes, label, label_at
@@ -37,7 +38,9 @@ def run(arguments: LabelArguments, case: Case) -> Outcome:
     slow = sum(classes.slow)
     if not 0 < slow < len(outcome):
         raise ToolError(f"The cut {classes.cut:g} leaves one class empty; choose it inside the range of outcomes.")
-    summary = f"{slow} of {len(outcome)} runs are slow: cut at {classes.cut:.4g} {case.subject.unit} ({classes.kind})."
+    summary = (
+        f"{slow} of {len(outcome)} runs are slow: cut at {amount(classes.cut, case.subject.unit)} ({classes.kind})."
+    )
     return Outcome(LabelResult(classes=classes, shape=shape, summary=summary))
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
+from .amount import amount
 from .base import Arguments, Outcome, Result, Tool
 from .case import Case
 from .execution.bench import Series
@@ -101,8 +102,8 @@ def _result(series: Series, case: Case, stopped: StoppedBy) -> MeasureResult:
         steady=not unusable and abs(cv) <= case.limits.steady_cv,
         pairs_needed=pairs_needed(steady_part, ratio=case.limits.target_ratio),
         summary=unusable
-        or f"{summary.n} runs: median {summary.median:.4g} {case.subject.unit}, "
-        f"CV {100 * cv:.2g} %, p99 {summary.p99:.4g}; stopped by {stopped}.",
+        or f"{summary.n} runs: median {amount(summary.median, case.subject.unit)}, "
+        f"CV {100 * cv:.2g} %, p99 {amount(summary.p99, case.subject.unit)}; stopped by {stopped}.",
     )
 
 

@@ -25,7 +25,7 @@ def pictures(evidence: Evidence) -> Mapping[str, str]:
 
 
 def _axis(evidence: Evidence) -> Outcomes:
-    return Outcomes(evidence.run.subject.outcome, evidence.run.subject.unit)
+    return Outcomes("wall time" if evidence.run.subject.metric is None else "outcome", evidence.run.subject.unit)
 
 
 def _distribution(evidence: Evidence) -> str:

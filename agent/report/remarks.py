@@ -61,7 +61,7 @@ def _of_profile(evidence: Evidence) -> Iterator[str]:
 
 def _of_machine(evidence: Evidence) -> Iterator[str]:
     machine = evidence.run.machine
-    if machine.load_1min > BUSY * len(machine.cpus):
+    if machine.load_1min - 1 > BUSY * len(machine.cpus):  # the program itself has been running
         yield (
             f"The machine was busy at the start (load {number(machine.load_1min, 3)} on {len(machine.cpus)} CPUs): "
             "part of the spread may be other people's work; repeat on a quiet machine."

@@ -114,7 +114,7 @@ def test_a_metric_that_is_not_finite_is_a_failed_run(vgo, script):
 
 
 def test_a_command_in_bytes_that_the_locale_cannot_read(vgo):
-    one_sentence(vgo("diagnose", "/bin/echo", b"a\xff"), "LC_ALL")  # type: ignore[arg-type]
+    one_sentence(vgo("diagnose", "/bin/echo", b"a\xff"), "LC_ALL")
 
 
 def test_a_layer_that_does_not_exist_is_told_before_the_first_run(vgo, tmp_path):

@@ -131,7 +131,7 @@ def test_the_run_that_a_killed_diagnosis_left_going_is_ended_by_the_resume(tmp_p
     program = tmp_path / "longrun.sh"
     program.write_text("#!/bin/sh\nexec sleep 3.7701\n")
     program.chmod(0o755)
-    line = [COMMAND, "diagnose", "--max-runs", "2", "--quiet", str(program)]
+    line = [str(COMMAND), "diagnose", "--max-runs", "2", "--quiet", str(program)]
     process = subprocess.Popen(line, cwd=tmp_path, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
     run = run_folder(tmp_path)
     wait_for_events(run, 3)

@@ -307,3 +307,17 @@ def finished() -> Callable[[str], FinishedRun]:
 def any_run(request: pytest.FixtureRequest, finished: Callable[[str], FinishedRun]) -> FinishedRun:
     """One run of each verdict."""
     return finished(request.param)
+
+
+@pytest.fixture
+def diagnosis() -> Diagnosis:
+    """Nothing has been called yet."""
+    return Diagnosis()
+
+
+@pytest.fixture
+def looked_up() -> Diagnosis:
+    """A diagnosis that has found migrations, and knows what may help."""
+    found = _diagnosed(SUBJECT, LIMITS)
+    found.call("look_up", factor="cpu_migrations")
+    return found

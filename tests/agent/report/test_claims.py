@@ -1,0 +1,77 @@
+"""What may be claimed, and what may be named as a factor, from tables in which the truth is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from vgo_agent.tools.conclude import ConcludeResult
+from vgo_agent.tools.rank_factors import RankResult
+from vgo_agent.tools.subject import Subject
+
+RNG = np.random.default_rng
+
+
+def two_modes(noise: float, seed: int) -> np.ndarray:
+    """As wide as before where it counts: only the scatter within each mode differs."""
+    return np.where(np.arange(60) % 2 == 0, 0.2, 0.3) + RNG(seed).normal(0, noise, 60)
+
+
+def compared(looked_up, arms, migrations) -> None:
+    for batch in (1, 2):
+        call = looked_up.apply("pin_to_cpu", batch, arms, {"migrations": migrations})
+        looked_up.call("compare", call=call)
+    looked_up.call("conclude")
+
+
+def concluded(looked_up) -> ConcludeResult:
+    return looked_up.record.latest("conclude").read(ConcludeResult)
+
+
+def test_a_spread_that_is_narrower_only_by_the_test_is_not_claimed(looked_up) -> None:
+    wild = np.concatenate([[0.9], np.zeros(59)])
+    arms = (RNG(1).normal(0.3, 0.03, 60), RNG(2).normal(0.3, 0.008, 60) + wild)
+    compared(looked_up, arms, (20.0, 0.0))
+    result = concluded(looked_up)
+    assert result.verdict == "inconclusive"
+    assert result.sd_ratio is None
+
+
+def test_a_spread_that_is_narrower_by_test_and_interval_is_claimed(looked_up) -> None:
+    compared(looked_up, (two_modes(0.01, 1), RNG(2).normal(0.2, 0.01, 60)), (20.0, 0.0))
+    result = concluded(looked_up)
+    assert result.verdict == "mitigated"
+    assert result.sd_ratio is not None and result.sd_ratio.high is not None and result.sd_ratio.high < 1
+    assert (result.factor, result.mitigation) == ("cpu_migrations", "pin_to_cpu")
+    assert "did not fall" not in result.reason
+
+
+def test_a_factor_that_did_not_fall_is_said_not_to_have(looked_up) -> None:
+    compared(looked_up, (two_modes(0.01, 1), RNG(2).normal(0.2, 0.01, 60)), (20.0, 25.0))
+    assert "did not fall" in concluded(looked_up).reason
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_faults_of_which_the_time_is_made_are_named_though_their_rate_is_flat(diagnosis, seed) -> None:
+    faults = RNG(seed).integers(5_000, 60_000, 120).astype(float)
+    seconds = faults * 1e-6 * RNG(seed + 10).normal(1, 0.02, 120)
+    diagnosis.measure(seconds)
+    diagnosis.profile(seconds, {"minor_faults": faults, "irq.LOC": seconds * 250})
+    for tool in ("label", "rank_factors"):
+        diagnosis.call(tool)
+    ranking = diagnosis.record.latest("rank_factors").read(RankResult)
+    assert ranking.visible and ranking.factors[0].factor == "page_faults"
+
+
+def test_the_work_of_a_throughput_is_not_named_as_its_cause(diagnosis) -> None:
+    diagnosis.subject = Subject(
+        command=("./ops",), argv=("/w/ops",), directory="/w", metric="ops (.*)", lower_is_better=False
+    )
+    work = RNG(5).integers(500, 1500, 120).astype(float)
+    diagnosis.measure(work)
+    diagnosis.profile(work, {"write_calls": work + 3, "minor_faults": RNG(6).integers(200, 260, 120).astype(float)})
+    for tool in ("label", "rank_factors"):
+        diagnosis.call(tool)
+    ranking = diagnosis.record.latest("rank_factors").read(RankResult)
+    assert "work" in ranking.set_aside["write_calls"]
+    assert not ranking.visible
