@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -24,7 +26,7 @@ def compared(looked_up, arms, migrations) -> None:
     looked_up.call("conclude")
 
 
-def concluded(looked_up) -> ConcludeResult:
+def concluded(looked_up: Any) -> Any:
     return looked_up.record.latest("conclude").read(ConcludeResult)
 
 
