@@ -123,7 +123,8 @@ def test_a_layer_that_does_not_exist_is_told_before_the_first_run(vgo, tmp_path)
 
 
 def test_few_runs_say_nothing_even_when_more_were_asked_for(vgo):
-    one_sentence(vgo("diagnose", "--min-runs", "50", "--max-runs", "20", "/bin/true"), "20 runs")
+    # How many count depends on whether the first ones look like a warm-up.
+    one_sentence(vgo("diagnose", "--min-runs", "50", "--max-runs", "20", "/bin/true"), "runs count", "at least 30")
 
 
 def test_a_metric_that_is_no_regular_expression(vgo):
