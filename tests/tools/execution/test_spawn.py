@@ -221,6 +221,9 @@ def test_a_signal_to_the_harness_ends_the_run_first(number, code):
     program = (
         PRELUDE
         + """
+import signal
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it would be ignored, and rightly stay so
+signal.signal(signal.SIGINT, signal.default_int_handler)  # the same in a job without job control
 with Spawner() as spawner:
     spawner.run(Launch(("/bin/sh", "-c", "trap '' INT TERM HUP; sleep 1000; sleep 1000")),
                 on_started=lambda pid: print(pid, flush=True))
