@@ -49,11 +49,3 @@ class Tool:
     run: Callable[[Any, Case], Outcome]
     measures: bool = False
     """It runs the user's program, so that replay serves it from the record."""
-
-
-@dataclass(frozen=True)
-class ToolCall:
-    """A tool by name and its arguments as JSON values."""
-
-    tool: str
-    arguments: Mapping[str, Any]

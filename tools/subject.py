@@ -32,7 +32,6 @@ class Subject(Frozen):
     on_failure: Literal["stop", "drop"] = "stop"
     inputs: tuple[str, ...] = ()
     """Files that the program reads: those among its arguments, and those the user named."""
-    stdin: Literal["null"] = "null"
 
     @property
     def outcome(self) -> str:
