@@ -11,7 +11,7 @@ from .base import ToolError
 from .case import Case, Finished
 from .label import LabelResult
 from .run_table import RunTable
-from .statistics.association import Table, consequences, too_few, usable
+from .statistics.association.factors import Table, consequences, too_few, usable
 
 ORDER = "run_index"
 """The position of a run in its series: what drifts with time goes with it."""

@@ -10,7 +10,7 @@ from .case import Case
 from .rank_factors import RankResult
 from .row import BASELINE
 from .run_table import RunTable
-from .statistics.comparison import Comparison, compare
+from .statistics.comparison.compare import Comparison, compare
 from .subject import Frozen
 
 

@@ -11,7 +11,7 @@ from .compare import CompareResult
 from .look_up import LookUpResult
 from .measure import MeasureResult
 from .rank_factors import RankedFactor, RankResult
-from .statistics.comparison import Ratio, holm
+from .statistics.comparison.compare import Ratio, holm
 
 Verdict = Literal[
     "mitigated",

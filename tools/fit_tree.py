@@ -9,7 +9,7 @@ from pydantic import Field
 from .base import Arguments, Outcome, Result, Tool
 from .candidates import candidates
 from .case import Case
-from .statistics.tree import Tree, fit_tree
+from .statistics.association.tree import Tree, fit_tree
 
 
 class FitTreeArguments(Arguments):

@@ -9,8 +9,8 @@ from pydantic import Field
 from .amount import amount
 from .base import Arguments, Outcome, Result, Tool, ToolError
 from .case import Case
-from .statistics.classes import Classes, label, label_at
-from .statistics.shape import Shape, describe
+from .statistics.labels.classes import Classes, label, label_at
+from .statistics.shape.describe import Shape, describe
 
 
 class LabelArguments(Arguments):

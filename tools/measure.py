@@ -13,10 +13,10 @@ from .case import Case
 from .execution.bench import Series
 from .row import BASELINE
 from .run_table import write_runs
-from .statistics.power import pairs_needed
-from .statistics.shape import Shape, describe
+from .statistics.shape.describe import Shape, describe
 from .statistics.spread import Summary, log_sd_interval, summarise
-from .statistics.stopping import next_look, spread_known
+from .statistics.stopping.power import pairs_needed
+from .statistics.stopping.spread_known import next_look, spread_known
 from .statistics.values import Interval
 
 StoppedBy = Literal["spread known", "run cap", "time cap"]

@@ -7,7 +7,7 @@ import numpy as np
 from .base import Arguments, Outcome, Result, Tool
 from .candidates import Candidates, candidates
 from .case import Case
-from .statistics.association import Cluster, cluster_factors, r_squared
+from .statistics.association.factors import Cluster, cluster_factors, r_squared
 from .subject import Frozen
 
 

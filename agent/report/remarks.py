@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...tools.measure import MeasureResult
-from ...tools.statistics.shape import Shape
+from ...tools.statistics.shape.describe import Shape
 from .evidence import Evidence
 from .numbers import number, percent, quantity, ratio
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...prompts.render import render
-from ...tools.statistics.bootstrap import Ratio
+from ...tools.statistics.comparison.bootstrap import Ratio
 from ...tools.subject import Subject
 from ..record import bodies
 from ..transcript import Decision

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.axes import Axes
 
-from ...tools.statistics.tree import Node, Tree
+from ...tools.statistics.association.tree import Node, Tree
 from .canvas import BASELINE, FAINT, INK, MITIGATED, WIDTH, canvas
 from .numbers import number
 

@@ -23,7 +23,7 @@ from vgo_agent.tools.mitigation.launching import command_line
 from vgo_agent.tools.profile import ProfileResult
 from vgo_agent.tools.registry import TOOLS
 from vgo_agent.tools.run_table import write_runs
-from vgo_agent.tools.statistics.shape import describe
+from vgo_agent.tools.statistics.shape.describe import describe
 from vgo_agent.tools.statistics.spread import log_sd_interval, summarise
 from vgo_agent.tools.subject import Limits, Subject
 

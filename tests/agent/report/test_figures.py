@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 
 from vgo_agent.agent.report.figures import Outcomes, distribution, overlay, run_order, scatter, window
 from vgo_agent.agent.report.tree_figure import tree
-from vgo_agent.tools.statistics.tree import fit_tree
+from vgo_agent.tools.statistics.association.tree import fit_tree
 
 AXIS = Outcomes("wall time", "s")
 RNG = np.random.default_rng(11)

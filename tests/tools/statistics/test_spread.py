@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.knowledge.errors import VgoError
-from vgo_agent.tools.statistics.comparison import compare
-from vgo_agent.tools.statistics.power import pairs_needed
+from vgo_agent.tools.statistics.comparison.compare import compare
 from vgo_agent.tools.statistics.spread import log_sd_interval, summarise
-from vgo_agent.tools.statistics.stopping import next_look, spread_known
+from vgo_agent.tools.statistics.stopping.power import pairs_needed
+from vgo_agent.tools.statistics.stopping.spread_known import next_look, spread_known
 from vgo_agent.tools.statistics.values import FloatArray
 
 TIMES = st.lists(st.integers(1_000, 10_000_000).map(lambda us: us / 1e6), min_size=2, max_size=60)

@@ -7,13 +7,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...knowledge.errors import VgoError
+from ....knowledge.errors import VgoError
+from ..shape.describe import describe
+from ..values import FloatArray, Result
 from .bootstrap import Ratio as Ratio
 from .bootstrap import Statistic, ratios
 from .permutation import SpreadTest, location_test, spread_tests
 from .permutation import holm as holm
-from .shape import describe
-from .values import FloatArray, Result
 
 Verdict = Literal["steadier", "less steady", "no difference shown", "cannot tell"]
 LEAST_PAIRS = 10

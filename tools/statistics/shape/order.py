@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
-from .values import FloatArray, finite
+from ..values import FloatArray, finite
 
 LEAST_RUNS = 10
 HEAD_SHARE = 4

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from .values import FloatArray, Result, sorted_quantile
+from ..values import FloatArray, Result, sorted_quantile
 
 SpreadName = Literal["log mean absolute deviation", "log p95-p05"]
 SPREADS: tuple[SpreadName, ...] = ("log mean absolute deviation", "log p95-p05")

@@ -8,6 +8,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..ranks import auc
+from ..ranks import r_squared as r_squared
+from ..shape.order import block_length
+from ..values import FloatArray, Result
 from .clusters import collinear
 from .columns import Table as Table
 from .columns import consequences as consequences
@@ -15,11 +19,7 @@ from .columns import per_time
 from .columns import too_few as too_few
 from .columns import usable as usable
 from .importance import importance, stability
-from .order import block_length
-from .ranks import auc
-from .ranks import r_squared as r_squared
 from .search import search_p_value
-from .values import FloatArray, Result
 
 
 class Cluster(Result):

@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .shape import Shape
-from .values import FloatArray, Result, complete
+from ..shape.describe import Shape
+from ..values import FloatArray, Result, complete
 
 Kind = Literal["modes", "right tail", "left tail", "drift", "median", "given"]
 LEAST_IN_TAIL = 8

@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..values import FloatArray, Result, finite
 from . import mixture, order
-from .values import FloatArray, Result, finite
 
 TAIL_RATIO = 1.183
 """Mean distance of the upper half from the median over the median absolute deviation, for a normal law."""

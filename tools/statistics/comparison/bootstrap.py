@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from .values import FloatArray, IntArray, Result, number, sorted_quantile
+from ..values import FloatArray, IntArray, Result, number, sorted_quantile
 
 Statistic = Literal["mean", "median", "sd", "cv", "mad", "iqr", "p95", "p99", "range"]
 CHUNK = 4_000_000

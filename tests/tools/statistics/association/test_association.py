@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
-from vgo_agent.tools.statistics.association import Cluster, cluster_factors, consequences, r_squared, usable
-from vgo_agent.tools.statistics.classes import label
-from vgo_agent.tools.statistics.clusters import collinear
+from vgo_agent.tools.statistics.association.clusters import collinear
+from vgo_agent.tools.statistics.association.factors import Cluster, cluster_factors, consequences, r_squared, usable
+from vgo_agent.tools.statistics.association.search import search_p_value
+from vgo_agent.tools.statistics.labels.classes import label
 from vgo_agent.tools.statistics.ranks import auc
-from vgo_agent.tools.statistics.search import search_p_value
-from vgo_agent.tools.statistics.shape import describe
+from vgo_agent.tools.statistics.shape.describe import describe
 from vgo_agent.tools.statistics.values import BoolArray, FloatArray
 
 steady = settings(max_examples=25, deadline=None, derandomize=True)

@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .spread import log_sd_interval
-from .values import Result, finite
+from ..spread import log_sd_interval
+from ..values import Result, finite
 
 
 class Stopping(Result):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.tree import DecisionTreeClassifier
 
-from .values import BoolArray, FloatArray, IntArray, Result
+from ..values import BoolArray, FloatArray, IntArray, Result
 
 FOLDS = 5
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .ranks import auc, auc_error
-from .values import BoolArray, FloatArray
+from ..ranks import auc, auc_error
+from ..values import BoolArray, FloatArray
 
 LEAST_LINK = 2.0
 """Standard errors from 0.5 at which a column counts as linked to slowness at all."""

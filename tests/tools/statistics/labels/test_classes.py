@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
 from vgo_agent.knowledge.errors import VgoError
-from vgo_agent.tools.statistics.classes import Classes, label, label_at
-from vgo_agent.tools.statistics.shape import describe
+from vgo_agent.tools.statistics.labels.classes import Classes, label, label_at
+from vgo_agent.tools.statistics.shape.describe import describe
 
 steady = settings(max_examples=40, deadline=None, derandomize=True)
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .ranks import centred_ranks
+from ..ranks import centred_ranks
+from ..values import BoolArray, FloatArray
 from .tree import around_median, balanced_accuracy, classifier, stratified
-from .values import BoolArray, FloatArray
 
 REPEATS = 10
 SUBSAMPLES = 100

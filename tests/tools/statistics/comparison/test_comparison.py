@@ -10,8 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.knowledge.errors import VgoError
-from vgo_agent.tools.statistics.bootstrap import Statistic
-from vgo_agent.tools.statistics.comparison import Comparison, compare, holm
+from vgo_agent.tools.statistics.comparison.bootstrap import Statistic
+from vgo_agent.tools.statistics.comparison.compare import Comparison, compare, holm
 from vgo_agent.tools.statistics.values import FloatArray
 
 steady = settings(max_examples=25, deadline=None, derandomize=True)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .ranks import centred_ranks
-from .values import BoolArray, FloatArray, IntArray, Result
+from ..ranks import centred_ranks
+from ..values import BoolArray, FloatArray, IntArray, Result
 
 CHUNK = 4_000_000
 """Labels permuted at a time: bounds the memory."""

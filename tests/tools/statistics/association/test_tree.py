@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from vgo_agent.tools.statistics.tree import Tree, fit_tree
+from vgo_agent.tools.statistics.association.tree import Tree, fit_tree
 from vgo_agent.tools.statistics.values import BoolArray, FloatArray
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vgo_agent.tools.statistics.association import too_few
+from vgo_agent.tools.statistics.association.factors import too_few
 
 
 def test_a_handful_of_ticks_cannot_make_a_delay_of_milliseconds() -> None:

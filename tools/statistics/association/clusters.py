@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
-from .ranks import auc, spearman
-from .values import FloatArray, Result
+from ..ranks import auc, spearman
+from ..values import FloatArray, Result
 
 SAME = 0.9
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import digamma, gammaln, logsumexp, polygamma
 
-from .values import FloatArray
+from ..values import FloatArray
 
 MOST_POINTS = 2000
 """More runs are thinned to evenly spaced order statistics: the question is one of shape."""

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from .spread import kurtosis
-from .values import FloatArray, finite
+from ..spread import kurtosis
+from ..values import FloatArray, finite
 
 MOST_KURTOSIS = 20.0
 """A few spikes can give any sample kurtosis; beyond this the cap in runs decides anyway."""

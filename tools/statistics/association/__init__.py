@@ -1,0 +1,1 @@
+"""Which columns go with slow runs, by more than luck."""

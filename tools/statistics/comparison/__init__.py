@@ -1,0 +1,1 @@
+"""Two arms against each other, on spread first."""

@@ -1,0 +1,1 @@
+"""Slow and fast: where the outcome is cut."""
