@@ -13,6 +13,7 @@ from ..knowledge.schema import Mitigation
 from .base import Arguments, Outcome, Result, Tool, ToolError
 from .case import Case
 from .execution.bench import Series
+from .interim import Look, look, look_after
 from .look_up import busy_cpus
 from .mitigation.checks import Check
 from .mitigation.engine import Applied, applied
@@ -21,10 +22,11 @@ from .mitigation.launching import command_line
 from .mitigation.preconditions import unmet
 from .row import BASELINE
 from .run_table import write_runs
+from .statistics.stopping.interim import bounds
 
 
 class ApplyArguments(Arguments):
-    """Which mitigation, and how many pairs."""
+    """Which mitigation, and how many pairs at most: half of them are enough when they show it."""
 
     mitigation: str
     pairs: Annotated[int, Field(ge=2, le=10_000)]
@@ -47,6 +49,23 @@ class ApplyResult(Result):
     """What happened to settings meanwhile that a user should hear."""
     command: str
     """The command line that reproduces it by hand."""
+    looks: tuple[Look, ...] = ()
+    """At half of the pairs, where those are enough to tell by."""
+    alpha_left: float | None = None
+    """Level at which these pairs are to be judged, the look paid for; None where none was taken."""
+
+    @property
+    def stopped_at(self) -> int | None:
+        """Pairs after which a look ended the batch; None when all were run."""
+        return next((look.pairs for look in self.looks if look.stopped), None)
+
+    def paid(self, p_value: float, alpha: float) -> float:
+        """Raise a p-value of these pairs by what the look has cost, so that it can be held against alpha and adjusted.
+
+        Exact at alpha itself; over several batches adjusted by Holm at most (first + last) / alpha times alpha is
+        spent, 1.06 at .05.
+        """
+        return min(1.0, p_value * alpha / self.alpha_left) if self.alpha_left else p_value
 
 
 def run(arguments: ApplyArguments, case: Case) -> Outcome:
@@ -57,9 +76,8 @@ def run(arguments: ApplyArguments, case: Case) -> Outcome:
         change, checks = _proved(mitigation, case, stack)
         in_force = all(check.passed for check in checks)
         with bench.series(case.call_id, case.limits.layers, planned=2 * arguments.pairs) as series:
-            if in_force:
-                _run_pairs(series, change, arguments, case)
-    result = _result(arguments, case, series, checks, change.told)
+            looks = _run_pairs(series, change, arguments, case) if in_force else ()
+    result = _result(arguments, case, series, checks, change.told, looks)
     return Outcome(result, {"runs.csv": write_runs(series.rows)})
 
 
@@ -86,11 +104,16 @@ def _allowed(key: str, case: Case) -> Mitigation:
     return mitigation
 
 
-def _run_pairs(series: Series, change: Applied, arguments: ApplyArguments, case: Case) -> None:
+def _run_pairs(series: Series, change: Applied, arguments: ApplyArguments, case: Case) -> tuple[Look, ...]:
     """Run pairs in random order within each, so that neither drift nor order can look like an effect."""
     coin = random.Random(f"{case.limits.seed}:{arguments.mitigation}:{arguments.batch}")
     done = {(row["pair"], row["condition"]) for row in series.rows}
+    looks: tuple[Look, ...] = ()
     for pair in range(arguments.pairs):
+        if pair == look_after(arguments.pairs):
+            looks = _look(series, pair, arguments, case)
+            if any(taken.stopped for taken in looks):
+                break
         for condition in coin.sample([BASELINE, arguments.mitigation], 2):
             if (pair, condition) in done:
                 continue
@@ -100,27 +123,45 @@ def _run_pairs(series: Series, change: Applied, arguments: ApplyArguments, case:
             else:
                 change.on()
                 series.run(condition, change.launch, pair)
+    return looks
+
+
+def _look(series: Series, pairs: int, arguments: ApplyArguments, case: Case) -> tuple[Look, ...]:
+    """Look at the first pairs only, whatever a series that was cut off has beyond them."""
+    rows = [row for row in series.rows if row["pair"] < pairs]
+    taken = look(rows, arguments.mitigation, arguments.batch, case)
+    return (taken,) if taken else ()
 
 
 def _result(
-    arguments: ApplyArguments, case: Case, series: Series, checks: tuple[Check, ...], told: tuple[str, ...]
+    arguments: ApplyArguments,
+    case: Case,
+    series: Series,
+    checks: tuple[Check, ...],
+    told: tuple[str, ...],
+    looks: tuple[Look, ...],
 ) -> ApplyResult:
     failing = next((check for check in checks if not check.passed), None)
+    pairs = len({row["pair"] for row in series.rows})
+    early = f", stopped at a look since they show it ({looks[0].verdict})" if looks and looks[0].stopped else ""
     words = (
-        f"{len(series.rows)} runs in {arguments.pairs} pairs, proved in force (checks: {len(checks)})."
+        f"{len(series.rows)} runs in {pairs} pairs{early}, proved in force (checks: {len(checks)})."
         if failing is None
         else f"not proved in force: {failing.what} is {failing.seen}, expected {failing.expected}."
     )
+    levels = bounds(case.limits.alpha)
     return ApplyResult(
         mitigation=arguments.mitigation,
         batch=arguments.batch,
-        pairs=arguments.pairs if failing is None else 0,
+        pairs=pairs,
         failed=sum(row["ok"] == 0 for row in series.rows),
         spent_s=series.spent_s,
         checks=checks,
         in_force=failing is None,
         told=told,
         command=command_line(case.knowledge.mitigations[arguments.mitigation], case.subject, case.machine),
+        looks=looks,
+        alpha_left=(levels.first if looks[0].stopped else levels.last) if looks else None,
         summary=f"{arguments.mitigation}, batch {arguments.batch}: {words}",
     )
 

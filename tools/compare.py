@@ -38,6 +38,8 @@ class CompareResult(Result):
     mitigation: str
     batch: int
     comparison: Comparison
+    p_paid: float
+    """Of a difference in spread, with the price of the look at half of the pairs: to hold against alpha."""
     moved: tuple[Moved, ...]
     reaches_target: bool
     """Steadier, and the upper bound of the SD ratio is below the target."""
@@ -53,13 +55,20 @@ def run(arguments: CompareArguments, case: Case) -> Outcome:
     baseline, mitigated = table.paired(applied.mitigation)
     if len(baseline) < 2:
         raise ToolError(f"{arguments.call} has fewer than 2 complete pairs.")
-    comparison = compare(baseline, mitigated, seed=case.limits.seed, alpha=case.limits.alpha)
+    comparison = compare(
+        baseline,
+        mitigated,
+        lower_is_better=case.subject.lower_is_better,
+        seed=case.limits.seed,
+        alpha=case.limits.alpha if applied.alpha_left is None else applied.alpha_left,
+    )
     sd = comparison.ratio("sd")
     reaches = comparison.verdict == "steadier" and sd.high is not None and sd.high < case.limits.target_ratio
     result = CompareResult(
         mitigation=applied.mitigation,
         batch=applied.batch,
         comparison=comparison,
+        p_paid=applied.paid(comparison.p_value, case.limits.alpha),
         moved=_moved(table, applied.mitigation, case),
         reaches_target=reaches,
         summary=f"{applied.mitigation}, batch {applied.batch}, {len(baseline)} pairs: {comparison.verdict}; SD ratio "

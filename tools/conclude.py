@@ -83,7 +83,7 @@ def _mitigated(case: Case) -> ConcludeResult | None:
     """The best mitigation that a second, independent batch confirmed: by its test, and by the interval of its SD."""
     second = [(call, call.read(CompareResult)) for call in case.record.succeeded("compare")]
     second = [(call, result) for call, result in second if result.batch == 2]
-    adjusted = holm([result.comparison.p_value for _, result in second])
+    adjusted = holm([result.p_paid for _, result in second])
     confirmed = [
         (high, call, result, p)
         for (call, result), p in zip(second, adjusted, strict=True)

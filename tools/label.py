@@ -9,7 +9,7 @@ from pydantic import Field
 from .amount import amount
 from .base import Arguments, Outcome, Result, Tool, ToolError
 from .case import Case
-from .statistics.labels.classes import Classes, label, label_at
+from .statistics.labels.classes import Classes, Labelled, label, label_at
 from .statistics.shape.describe import Shape, describe
 
 
@@ -19,10 +19,17 @@ class LabelArguments(Arguments):
     cut: Annotated[float | None, Field(description="None: between modes, before a tail, or at the median.")] = None
 
 
+class RunClasses(Classes):
+    """Classes with one entry a run: a profile is short enough to stand in the transcript."""
+
+    slow: tuple[bool, ...]
+    """The worst class."""
+
+
 class LabelResult(Result):
     """Which profiled runs are slow."""
 
-    classes: Classes
+    classes: RunClasses
     shape: Shape
     """Of the profiled runs."""
 
@@ -34,14 +41,19 @@ def run(arguments: LabelArguments, case: Case) -> Outcome:
     if shape.all_equal:
         raise ToolError("All profiled runs are equal; there is nothing to label.")
     lower = case.subject.lower_is_better
-    classes = label(outcome, shape, lower) if arguments.cut is None else label_at(outcome, arguments.cut, lower)
-    slow = sum(classes.slow)
-    if not 0 < slow < len(outcome):
+    labelled = label(outcome, shape, lower) if arguments.cut is None else label_at(outcome, arguments.cut, lower)
+    classes = _of_runs(labelled)
+    if not 0 < classes.n_slow < len(outcome):
         raise ToolError(f"The cut {classes.cut:g} leaves one class empty; choose it inside the range of outcomes.")
     summary = (
-        f"{slow} of {len(outcome)} runs are slow: cut at {amount(classes.cut, case.subject.unit)} ({classes.kind})."
+        f"{classes.n_slow} of {len(outcome)} runs are slow: "
+        f"cut at {amount(classes.cut, case.subject.unit)} ({classes.kind})."
     )
     return Outcome(LabelResult(classes=classes, shape=shape, summary=summary))
+
+
+def _of_runs(labelled: Labelled) -> RunClasses:
+    return RunClasses(**labelled.classes.model_dump(), slow=tuple(labelled.slow.tolist()))
 
 
 LABEL = Tool("label", "Split the profiled runs into slow and fast.", LabelArguments, LabelResult, run)

@@ -1,8 +1,10 @@
-"""measure: run the program until its spread is known, without any layer."""
+"""measure: run the program without any layer until a stopping rule says that it is enough; by default, the spread."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -13,13 +15,14 @@ from .case import Case
 from .execution.bench import Series
 from .row import BASELINE
 from .run_table import write_runs
+from .statistics.sd_interval import log_sd_interval
 from .statistics.shape.describe import Shape, describe
-from .statistics.spread import Summary, log_sd_interval, summarise
+from .statistics.spread import Summary, summarise
 from .statistics.stopping.power import pairs_needed
-from .statistics.stopping.spread_known import next_look, spread_known
+from .statistics.stopping.rule import Rule, Runs, Stopping, looks
+from .statistics.stopping.rules import RULES
 from .statistics.values import Interval
 
-StoppedBy = Literal["spread known", "run cap", "time cap"]
 LEAST = 10
 """Fewer runs than this say nothing about spread, whatever was asked for."""
 FLOOR = 30
@@ -44,7 +47,11 @@ class MeasureResult(Result):
     """Processes that runs left behind; they were ended."""
     warm_up: int
     """First runs left out as a start-up transient."""
-    stopped_by: StoppedBy
+    stopped_by: str
+    """The rule in two words ("spread known", ...), or "run cap", "time cap"."""
+    stop_rule: str = "spread"
+    stop_reason: str = ""
+    """What the rule said at its last look."""
     spent_s: float
     outcome: Summary
     sd_interval: Interval | None
@@ -59,29 +66,52 @@ class MeasureResult(Result):
 
 
 def run(arguments: MeasureArguments, case: Case) -> Outcome:
-    """Run, looking at the spread every tenth more runs, until it is known or a cap is reached."""
-    bench = case.measuring
+    """Run, asking the rule again and again, until it says stop or a cap is reached."""
+    bench, enough = case.measuring, Enough.of(case)
     with bench.series(case.call_id) as series:
-        look = case.limits.min_runs
-        while (stopped := _stopped(series, arguments, look, case.limits.min_runs)) is None:
+        while (stopped := _stopped(series, arguments, enough)) is None:
             series.run(BASELINE, bench.launch)
-            if len(series.outcomes) > look:  # the look at `look` runs has been taken
-                look = next_look(look)
-    return Outcome(_result(series, case, stopped), {"runs.csv": write_runs(series.rows)})
+    return Outcome(_result(series, case, stopped, enough), {"runs.csv": write_runs(series.rows)})
 
 
-def _stopped(series: Series, arguments: MeasureArguments, look: int, least: int) -> StoppedBy | None:
-    runs = len(series.outcomes)
+@dataclass
+class Enough:
+    """The rule in force, and what it said last."""
+
+    rule: Rule
+    target: float
+    looks: Iterator[int]
+    due: int
+    """The runs at which it is asked next."""
+    said: Stopping | None = None
+
+    @classmethod
+    def of(cls, case: Case) -> Enough:
+        """Take the rule from the limits."""
+        rule = RULES[case.limits.stop]
+        times = looks(rule, case.limits.min_runs)
+        return cls(rule, case.limits.stop_at or rule.target, times, next(times))
+
+    def says(self, series: Series) -> bool:
+        """Ask the rule when a look is due; a series that goes on after a crash is looked at as an unbroken one."""
+        outcomes = series.outcomes
+        while self.due < len(outcomes):
+            self.due = next(self.looks)
+        if self.due > len(outcomes):
+            return False
+        self.said = self.rule.decide(Runs.of(outcomes, series.spent_s), self.target)
+        return self.said.known
+
+
+def _stopped(series: Series, arguments: MeasureArguments, enough: Enough) -> str | None:
     if len(series.rows) >= arguments.max_runs:
         return "run cap"
-    if series.spent_s >= arguments.max_seconds and runs:
+    if series.spent_s >= arguments.max_seconds and series.outcomes:
         return "time cap"
-    if runs == look and spread_known(series.outcomes, minimum=least).known:
-        return "spread known"
-    return None
+    return enough.rule.met if enough.says(series) else None
 
 
-def _result(series: Series, case: Case, stopped: StoppedBy) -> MeasureResult:
+def _result(series: Series, case: Case, stopped: str, enough: Enough) -> MeasureResult:
     outcomes = np.array(series.outcomes)
     shape = describe(outcomes)
     steady_part = outcomes[shape.warm_up :]
@@ -94,6 +124,8 @@ def _result(series: Series, case: Case, stopped: StoppedBy) -> MeasureResult:
         survivors=sum(row["survivors"] for row in series.rows),
         warm_up=shape.warm_up,
         stopped_by=stopped,
+        stop_rule=enough.rule.name,
+        stop_reason=enough.said.reason if enough.said else "",
         spent_s=series.spent_s,
         outcome=summary,
         sd_interval=log_sd_interval(steady_part),

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Allow = Literal["none", "process", "system"]
+Stop = Literal["spread", "count", "se", "ci", "hdi", "ks", "bayesian-bootstrap", "mixture", "duration"]
+"""The stopping rules by name, as `statistics.stopping.rules` lists them."""
 
 
 class Frozen(BaseModel):
@@ -45,6 +47,10 @@ class Limits(Frozen):
     min_runs: Annotated[int, Field(ge=2)] = 30
     max_runs: Annotated[int, Field(ge=2)] = 500
     """For one condition."""
+    stop: Stop = "spread"
+    """When the baseline has been measured often enough; the caps in runs and seconds hold beside it."""
+    stop_at: Annotated[float, Field(gt=0)] | None = None
+    """The target of that rule, in its own unit; None: the rule's own."""
     budget_s: Annotated[float, Field(gt=0)] = 600.0
     """Seconds of the user's program, over the whole diagnosis."""
     target_ratio: Annotated[float, Field(gt=0, lt=1)] = 0.66

@@ -19,6 +19,9 @@ COMMANDS = {
     for command in (
         Command("diagnose", "find why some runs of a command are slow, and prove what makes them stop"),
         Command("demo", "diagnose a built-in program whose cause is known", "vgo_agent.evals.demo"),
+        Command("analyze", "look for causes in runs that were recorded elsewhere"),
+        Command("compare", "say whether recorded runs of one condition are steadier than of another"),
+        Command("power", "say how many runs it takes to show that the spread fell"),
         Command("resume", "go on with a diagnosis that was cut off"),
         Command("runs", "list the runs so far"),
         Command("verify", "check that a run folder is as it was written"),

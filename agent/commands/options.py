@@ -54,6 +54,19 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     add("--on-failure", "what a failed run does to the diagnosis (default stop)", choices=("stop", "drop"))
     add("--min-runs", "runs of one condition at least (default 30)", type=int, metavar="N")
     add("--max-runs", "runs of one condition at most (default 500)", type=int, metavar="N")
+    add(
+        "--stop",
+        "when the baseline has enough runs: its SD is known (spread), a fixed number or time (count, duration), the "
+        "mean is known (se, ci, hdi, bayesian-bootstrap), its halves agree (ks, mixture); --max-runs and --budget "
+        "hold beside it (default spread)",
+        choices=("spread", "count", "se", "ci", "hdi", "ks", "bayesian-bootstrap", "mixture", "duration"),
+    )
+    add(
+        "--stop-at",
+        "target of that rule, in its own unit: see `vgo-agent config --help`",
+        type=float,
+        metavar="X",
+    )
     add("--target-ratio", "stop when the SD is proved below this share (default 0.66)", type=float, metavar="R")
     add("--steady-cv", "spread over mean that needs no reduction (default 0.01)", type=float, metavar="CV")
     add("--alpha", "chance of a wrong claim (default 0.05)", type=float, metavar="P")

@@ -70,6 +70,14 @@ def canvas(name: str, description: str, height: float = 2.5) -> Iterator[Canvas]
     page.svg = _inline(target.getvalue().decode(), description)
 
 
+def standalone(svg: str) -> str:
+    """Make a file of an inline picture: colours as they are in print, on white, with the namespaces a viewer wants."""
+    for colour, variable in _VARIABLES.items():
+        svg = svg.replace(variable, "#1c2128" if colour == INK else colour)
+    spaces = 'xmlns="http://www.w3.org/2000/svg" style="background: #ffffff" font-family="DejaVu Sans, sans-serif"'
+    return svg.replace("<svg ", f"<svg {spaces} ", 1) + "\n"
+
+
 def _inline(svg: str, description: str) -> str:
     """Cut to the element, colour by CSS, drop ids that nothing refers to."""
     body = svg[svg.index("<svg") :]

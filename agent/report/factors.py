@@ -79,16 +79,8 @@ def classes(evidence: Evidence) -> str:
         return ""
     found = evidence.labelled.classes
     total = found.n_slow + found.n_fast
-    why = {
-        "modes": "in the valley between two modes",
-        "right tail": "before the right tail",
-        "left tail": "before the left tail",
-        "drift": "at the median, since the level drifts",
-        "median": "at the median, since there is neither a second mode nor a heavy tail",
-        "given": "where it was asked for",
-    }[found.kind]
     cut = quantity(found.cut, evidence.run.subject.unit)
-    return f"{number(found.n_slow)} of {number(total)} profiled runs are slow: the cut lies at {cut}, {why}."
+    return f"{number(found.n_slow)} of {number(total)} profiled runs are slow: the cut lies at {cut}, {found.how}."
 
 
 def tree_story(evidence: Evidence) -> TreeStory | None:

@@ -77,7 +77,7 @@ def distribution(outcome: Floats, slow: Flags | None, cut: float | None, modes: 
     unit = axis.scale(outcome)
     values = outcome * unit.factor
     view = window(values)
-    edges = _edges(values, view)
+    edges = bin_edges(values, view)
     with canvas("distribution", f"Histogram of {values.size} baseline runs.", 2.1) as page:
         axes = page.axes(0.08, 0.9, 0.22, 0.64)
         flags = np.zeros(values.size, dtype=bool) if slow is None else slow
@@ -107,7 +107,7 @@ def overlay(baseline: Floats, mitigated: Floats, axis: Outcomes, title: str) -> 
         ("baseline", baseline * unit.factor, BASELINE, "-"),
         ("mitigated", mitigated * unit.factor, MITIGATED, "--"),
     )
-    edges = _edges(everything * unit.factor, view)
+    edges = bin_edges(everything * unit.factor, view)
     words = f"Distributions of {baseline.size} baseline and {mitigated.size} mitigated runs. {title}"
     with canvas("overlay", words, 2.7) as page:
         left, right = page.axes(0.07, 0.42), page.axes(0.56, 0.42)
@@ -198,7 +198,7 @@ def _points(axes: Axes, x: Floats, y: Floats, view: Window, colour: str, marker:
     )
 
 
-def _edges(values: Floats, view: Window) -> Floats:
+def bin_edges(values: Floats, view: Window) -> Floats:
     """Bins by Freedman and Diaconis, at least 8 and at most 48 of them."""
     spread = float(np.subtract(*np.quantile(values, (0.75, 0.25))))
     width = 2 * spread / values.size ** (1 / 3)

@@ -26,7 +26,7 @@ def warnings(evidence: Evidence) -> tuple[str, ...]:
 
 def findings(measured: MeasureResult, unit: str) -> tuple[str, ...]:
     """Say what the order and the form of the baseline show."""
-    return (*_of_order(measured, measured.shape), *_of_form(measured.shape, unit))
+    return (*_of_order(measured, measured.shape), *of_form(measured.shape, unit))
 
 
 def _of_runs(evidence: Evidence) -> Iterator[str]:
@@ -43,11 +43,15 @@ def _of_runs(evidence: Evidence) -> Iterator[str]:
             "let the program wait for its children, or their work falls into later runs."
         )
     if measured.stopped_by == "run cap" and not measured.unusable:
-        yield f"Measuring stopped at {limits.max_runs} runs before the spread was known: raise --max-runs."
+        yield f"Measuring stopped at {limits.max_runs} runs before {_goal(measured)}: raise --max-runs."
     if measured.stopped_by == "time cap" and not measured.unusable:
-        yield "Measuring stopped for time before the spread was known: raise --budget."
+        yield f"Measuring stopped for time before {_goal(measured)}: raise --budget."
     if measured.shape.drift:
         yield "The level of the baseline drifts with time: let the machine settle and measure again."
+
+
+def _goal(measured: MeasureResult) -> str:
+    return "the spread was known" if measured.stop_rule == "spread" else f"the rule {measured.stop_rule} was met"
 
 
 def _of_profile(evidence: Evidence) -> Iterator[str]:
@@ -90,13 +94,14 @@ def _of_order(measured: MeasureResult, shape: Shape) -> Iterator[str]:
     if measured.warm_up:
         yield f"The first {_runs(measured.warm_up)} differ from all later ones (warm-up) and are left out."
     if shape.drift:
-        yield "The level moves steadily with the order of the runs (drift)."
+        yield "The level shifts with the order of the runs (drift)."
     if shape.lag1 is not None and shape.lag1 > LINKED:
         rho = number(shape.lag1, 2)
         yield f"Neighbouring runs resemble each other (rank correlation {rho}): slowness comes in spells."
 
 
-def _of_form(shape: Shape, unit: str) -> Iterator[str]:
+def of_form(shape: Shape, unit: str) -> Iterator[str]:
+    """Say what the form of a distribution shows."""
     if len(shape.modes) > 1:
         modes = (f"{quantity(mode.position, unit)} ({percent(mode.weight, 2)} of the runs)" for mode in shape.modes)
         yield f"There are {len(shape.modes)} modes: {', '.join(modes)}."

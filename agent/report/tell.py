@@ -26,10 +26,8 @@ NAMES = {
     "cv": "CV",
     "mad": "MAD",
     "iqr": "IQR",
-    "p95": "p95",
-    "p99": "p99",
-    "range": "range",
 }
+"""Statistics whose name for people is not their own."""
 
 
 def typed(subject: Subject) -> str:
@@ -97,7 +95,7 @@ def _verdict_facts(evidence: Evidence) -> dict[str, Any]:
         "cv": _ratio(conclusion.cv_ratio),
         "level": "95 %",
         "p": p_value(conclusion.p_value),
-        "pairs": number(batch.compared.comparison.n) if batch and batch.compared else "0",
+        "pairs": number(batch.compared.comparison.baseline_runs) if batch and batch.compared else "0",
         "column": factor.column if factor else "",
         "factor_name": factor_name(evidence),
         "auc": number(factor.auc, 3) if factor else "",
@@ -161,12 +159,12 @@ def _table(evidence: Evidence) -> Table | None:
         mitigation=batch.applied.mitigation,
         confirmed=confirmed,
         batch=batch.applied.batch,
-        pairs=comparison.n,
+        pairs=comparison.baseline_runs,
         rows=tuple(_row(found, batch, evidence.run.subject.unit) for found in comparison.ratios),
         p_spread=p_value(comparison.p_value),
         p_adjusted=p_value(evidence.conclusion.p_value) if confirmed else "",
         p_location=p_value(comparison.p_location),
-        modes=f"{comparison.modes_baseline} → {comparison.modes_mitigated}",
+        modes=f"{comparison.baseline_modes} → {comparison.other_modes}",
         verdict=comparison.verdict,
     )
 
@@ -175,7 +173,13 @@ def _row(found: Ratio, batch: Batch, unit: str) -> Row:
     mean = batch.compared.comparison.ratio("mean").baseline if batch.compared else None
     show = percent if found.statistic == "cv" else scale(unit, mean or 0.0).show
     interval = "" if found.low is None or found.high is None else f"{number(found.low, 3)} to {number(found.high, 3)}"
-    return Row(NAMES[found.statistic], show(found.baseline), show(found.mitigated), ratio(found.value), interval)
+    return Row(
+        NAMES.get(found.statistic, found.statistic),
+        show(found.baseline),
+        show(found.other),
+        ratio(found.value),
+        interval,
+    )
 
 
 def _how(evidence: Evidence) -> Iterator[Fact]:

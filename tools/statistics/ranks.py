@@ -4,54 +4,90 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import rankdata
 
-from .values import BoolArray, FloatArray
+from .values import BoolArray, FloatArray, IntArray
 
 
 def centred_ranks(columns: FloatArray) -> FloatArray:
     """Twice the average rank in each column, less n + 1: whole numbers, so that sums are exact on any machine."""
-    return np.asarray(2 * rankdata(columns, axis=0) - (columns.shape[0] + 1), dtype=np.float64)
+    ranks = np.empty(columns.shape, order="F")
+    for place in range(columns.shape[1]):
+        ranks[:, place] = ranks_of(columns[:, place])
+    return ranks
 
 
-def auc(columns: FloatArray, slow: ArrayLike) -> FloatArray:
-    """Chance that a slow run has more of a column than a fast one (ties half): 0.5 says no link."""
-    mask = np.asarray(slow, dtype=np.bool_)
-    return auc_of_ranks(centred_ranks(columns), mask)
+def ranks_of(column: FloatArray) -> FloatArray:
+    """Rank one column as `centred_ranks` does, shape (n,)."""
+    n = column.size
+    order = np.argsort(column)
+    ascending = column[order]
+    starts = np.flatnonzero(np.concatenate(([True], ascending[1:] != ascending[:-1])))
+    ranks = np.empty(n)
+    if starts.size == n:
+        ranks[order] = np.arange(1 - n, n + 1, 2)
+    else:
+        ends = np.append(starts[1:], n)
+        ranks[order] = np.repeat(starts + ends - n, ends - starts)
+    return ranks
 
 
-def auc_of_ranks(ranks: FloatArray, mask: BoolArray) -> FloatArray:
-    """AUC from centred ranks; 0.5 everywhere when one class is empty."""
-    pairs = int(mask.sum()) * int((~mask).sum())
-    if not pairs:
+def auc(columns: FloatArray, classes: ArrayLike) -> FloatArray:
+    """Chance that a slow run has more of a column than a fast one (ties half): 0.5 says no link.
+
+    `classes` is a mask of slow runs, or ordered classes, the worst the highest: then it is 1/2 + 1/2 cov(column rank,
+    class rank) / var(class rank), which is 1 for perfect order and the usual AUC for two classes.
+    """
+    return auc_of_ranks(centred_ranks(columns), class_scores(classes))
+
+
+def class_scores(classes: ArrayLike) -> FloatArray:
+    """Centred ranks of the classes, shape (n,)."""
+    return ranks_of(np.asarray(classes, dtype=np.float64).ravel())
+
+
+def auc_of_ranks(ranks: FloatArray, scores: FloatArray) -> FloatArray:
+    """AUC from the centred ranks of columns and of classes; 0.5 everywhere when there is one class."""
+    spread = float(scores @ scores)
+    if spread == 0:
         return np.full(ranks.shape[1], 0.5)
-    area: FloatArray = 0.5 + ranks[mask].sum(axis=0) / 2 / pairs
+    area: FloatArray = 0.5 + 0.5 * (scores @ ranks) / spread
     return area
 
 
-def auc_error(mask: BoolArray) -> float:
-    """Greatest standard error of an AUC when there is no link (no ties)."""
-    pairs = int(mask.sum()) * int((~mask).sum())
-    return float(np.sqrt((mask.size + 1) / 12 / pairs)) if pairs else 0.5
-
-
-def spearman(columns: FloatArray) -> FloatArray:
-    """Rank correlation of every column with every other; a constant column correlates with none."""
-    ranks = centred_ranks(columns)
-    products = ranks.T @ ranks
-    length = np.sqrt(np.diag(products))
-    length[length == 0] = np.inf
-    rho: FloatArray = products / length[:, None] / length[None, :]
-    np.fill_diagonal(rho, 1.0)
-    return np.clip(rho, -1.0, 1.0)
+def auc_error(classes: ArrayLike) -> float:
+    """Greatest standard error of an AUC without a link (no ties); for two classes sqrt((n + 1) / 12 / n1 / n0)."""
+    scores = class_scores(classes)
+    n, spread = scores.size, float(scores @ scores)
+    return float(np.sqrt(n * (n + 1) / 12 / spread)) if spread else 0.5
 
 
 def r_squared(x: ArrayLike, y: ArrayLike) -> float | None:
     """Share of the variance of y that a straight line in x accounts for; None where one does not vary."""
     a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     both = np.isfinite(a) & np.isfinite(b)
-    if both.sum() < 2 or np.ptp(a[both]) == 0 or np.ptp(b[both]) == 0:
+    if not both.all():
+        a, b = a[both], b[both]
+    if a.size < 2 or np.ptp(a) == 0 or np.ptp(b) == 0:
         return None
-    u = (a[both] - a[both].mean()) / np.ptp(a[both])
-    v = (b[both] - b[both].mean()) / np.ptp(b[both])
+    u = (a - a.mean()) / np.ptp(a)
+    v = (b - b.mean()) / np.ptp(b)
     return float(min((u @ v) ** 2 / (u @ u) / (v @ v), 1.0))
+
+
+def eta_squared(groups: IntArray, y: ArrayLike) -> float | None:
+    """Share of the variance of y that lies between groups, numbered from 0; None where y or the groups do not vary."""
+    v = np.asarray(y, dtype=np.float64)
+    sizes = np.bincount(groups)
+    if v.size < 2 or np.ptp(v) == 0 or (sizes > 0).sum() < 2:
+        return None
+    v = (v - v.mean()) / np.ptp(v)
+    sums = np.bincount(groups, weights=v)
+    between = float((sums[sizes > 0] ** 2 / sizes[sizes > 0]).sum())
+    return float(min(between / (v @ v), 1.0))
+
+
+def slow_mask(classes: ArrayLike) -> BoolArray:
+    """Runs of the worst class."""
+    labels = np.asarray(classes).ravel()
+    worst: BoolArray = labels == labels.max() if labels.size else np.zeros(0, dtype=np.bool_)
+    return worst if labels.size and labels.max() > labels.min() else np.zeros(labels.size, dtype=np.bool_)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 
 from ...knowledge.errors import VgoError
-from .values import FloatArray, Interval, Result, finite, number, sorted_quantile
+from .sd_interval import log_sd_interval as log_sd_interval
+from .values import Result, finite, number, sorted_quantile
 
 
 class Summary(Result):
@@ -58,37 +56,3 @@ def summarise(values: ArrayLike) -> Summary:
         minimum=float(x[0]),
         maximum=float(x[-1]),
     )
-
-
-def kurtosis(values: FloatArray) -> float | None:
-    """Fourth moment about a trimmed mean over the squared variance (3 for a normal law); None without spread.
-
-    The trimmed centre (1 / (2 sqrt(n - 4)) from each end) lessens the bias under skew: Bonett 2006,
-    "Approximate confidence interval for standard deviation of nonnormal distributions".
-    """
-    x = np.sort(values)
-    n = x.size
-    if n < 5 or x[0] == x[-1]:
-        return None
-    x = (x - x[n // 2]) / (x[-1] - x[0])
-    cut = int(n / (2 * math.sqrt(n - 4)))
-    centre = x[cut : n - cut].mean() if 2 * cut < n else np.median(x)
-    return float(n * ((x - centre) ** 4).sum() / ((x - x.mean()) ** 2).sum() ** 2)
-
-
-def log_sd_interval(values: ArrayLike, level: float = 0.95) -> Interval | None:
-    """Bound the SD, in the unit of the values, by an interval made on its log; None with fewer than five or no spread.
-
-    Bonett 2006: log s2 + log c -+ z c sqrt((kurtosis - (n - 3) / n) / (n - 1)) with c = n / (n - z). It is
-    approximate: under rare spikes the sample has too little kurtosis in it and the interval is too short.
-    """
-    x = finite(values)
-    shape = kurtosis(x)
-    if shape is None:
-        return None
-    n = x.size
-    z = float(ndtri(0.5 + level / 2))
-    c = n / (n - z)
-    half = z * c * math.sqrt(max(shape - (n - 3) / n, 0.0) / (n - 1))
-    sd = float(x.std(ddof=1))
-    return Interval(low=sd * math.exp((math.log(c) - half) / 2), high=sd * math.exp((math.log(c) + half) / 2))

@@ -10,6 +10,7 @@ from typing import Any, get_args
 import pytest
 
 from vgo_agent.agent.settings import Settings
+from vgo_agent.tools.statistics.stopping.rules import RULES
 from vgo_agent.tools.subject import Limits
 
 Vgo = Callable[..., subprocess.CompletedProcess[str]]
@@ -70,7 +71,7 @@ def test_a_flag_goes_before_the_environment_before_the_file(
 
 def test_every_setting_can_be_given_in_the_file_and_in_the_environment(vgo: Vgo, settings_file: WriteSettings) -> None:
     shown = settings(vgo("config", "--json"))
-    given = {name: setting["value"] for name, setting in shown.items()} | {"timeout": 2.5}
+    given = {name: setting["value"] for name, setting in shown.items()} | {"timeout": 2.5, "stop_at": 1.5}
     settings_file("\n".join(f"{name} = {json.dumps(value)}" for name, value in given.items()))
     from_file = settings(vgo("config", "--json"))
     words = {name: ",".join(value) if isinstance(value, list) else str(value) for name, value in given.items()}
@@ -89,7 +90,7 @@ def test_the_help_names_the_defaults_that_hold(vgo: Vgo) -> None:
         assert str(held[0] if isinstance(held, list) else held).removesuffix(".0") == value
 
 
-@pytest.mark.parametrize("name", ["allow", "on_failure", "planner"])
+@pytest.mark.parametrize("name", ["allow", "on_failure", "planner", "stop"])
 def test_the_help_names_the_choices_that_are_accepted(vgo: Vgo, name: str) -> None:
     choices = get_args(Settings.model_fields[name].annotation)
     flag = f"--{name.replace('_', '-')}"
@@ -146,3 +147,9 @@ def test_words_show_every_setting_with_its_origin(vgo: Vgo, tmp_path: Path) -> N
     assert re.search(r"^budget +5 +flag$", shown, re.MULTILINE)
     assert re.search(r"^timeout +none +default$", shown, re.MULTILINE)
     assert shown.endswith(f"file: {tmp_path}/config/vgo-agent/config.toml (not there)\n")
+
+
+def test_the_help_says_what_each_stopping_rule_takes(vgo: Vgo) -> None:
+    shown = " ".join(vgo("config", "--help").stdout.split())
+    for rule in RULES.values():
+        assert re.search(rf"{rule.name} {re.escape(rule.meaning)} \({rule.target:g}\)", shown), rule.name

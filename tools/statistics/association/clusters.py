@@ -2,49 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import squareform
 
-from ..ranks import auc, spearman
-from ..values import FloatArray, Result
+from ..values import FloatArray, IntArray, Result
+from .chance import Floats
 
 SAME = 0.9
+WIDTH = 1024
+"""Columns compared with all others at a time: bounds the memory for ten thousand."""
 
 
 class Collinear(Result):
     """Columns that say the same thing."""
 
     name: str
-    """The member with the highest priority, then the strongest link to slowness."""
+    """The group's; else the member with the highest priority, then the strongest link to slowness."""
     members: tuple[str, ...]
     """In the order of the table."""
+    speaker: str
+    """The member whose numbers stand for the cluster: the one that names it, or the strongest of a group."""
 
 
 def collinear(
-    columns: FloatArray, names: Sequence[str], slow: ArrayLike, priority: Mapping[str, int] | None = None
+    vectors: Floats,
+    names: Sequence[str],
+    strength: FloatArray,
+    priority: Mapping[str, int] | None = None,
+    groups: Mapping[str, tuple[str, ...]] | None = None,
 ) -> tuple[Collinear, ...]:
-    """Join columns whose |Spearman| exceeds 0.9 on average; `priority` is how directly a user can act on each."""
-    if not len(names):
-        return ()
-    distance = np.clip(1 - np.abs(spearman(columns)), 0.0, 1.0)
-    np.fill_diagonal(distance, 0.0)
-    which = np.ones(1, dtype=int)
-    if len(names) > 1:
-        which = fcluster(linkage(squareform(distance, checks=False), "average"), 1 - SAME, "distance")
-    strength = np.abs(auc(columns, slow) - 0.5)
+    """Join columns whose |Spearman| exceeds 0.9 on average; indicators of one setting belong together anyway.
+
+    `vectors` (runs, columns) are ranks around zero and of length one, as `ranked.rank` makes them; `strength` is how
+    strongly each goes with slowness, `priority` how directly a user can act on it.
+    """
+    place_of = {name: place for place, name in enumerate(names)}
+    apart = {place_of[member]: group for group, members in (groups or {}).items() for member in members}
+    free = np.array([place for place in range(len(names)) if place not in apart], dtype=np.int64)
+    key_of: dict[int, str | int] = {**apart, **dict(zip(free.tolist(), _joined(vectors, free).tolist(), strict=True))}
+    which: dict[str | int, list[int]] = {}
+    for place in range(len(names)):
+        which.setdefault(key_of[place], []).append(place)
     rank = priority or {}
-    groups: dict[int, list[int]] = {}
-    for place, group in enumerate(which.tolist()):
-        groups.setdefault(group, []).append(place)
-    # Columns arrive in order, so groups stand in the order of their first member, and max keeps the first of equals.
-    return tuple(
-        Collinear(
-            name=names[max(places, key=lambda place: (rank.get(names[place], 0), strength[place]))],
-            members=tuple(names[place] for place in places),
-        )
-        for places in groups.values()
-    )
+    found = []
+    for key, places in which.items():
+        # Columns arrive in order, so clusters stand in the order of their first member, and max keeps the first.
+        speaker = names[max(places, key=lambda place: (rank.get(names[place], 0), strength[place]))]
+        name = key if isinstance(key, str) else speaker
+        found.append(Collinear(name=name, members=tuple(names[place] for place in places), speaker=speaker))
+    return tuple(found)
+
+
+def _joined(vectors: Floats, free: IntArray) -> IntArray:
+    """Number the cluster of each free column.
+
+    Average linkage below a distance never joins what no pair so near connects, so it is run inside the connected
+    components of the near pairs only: ten thousand columns need no matrix of all pairs.
+    """
+    if not free.size:
+        return np.zeros(0, dtype=np.int64)
+    number = np.full(vectors.shape[1], -1)
+    number[free] = np.arange(free.size)
+    first, second = number[np.concatenate(list(_near(vectors)), axis=1)]
+    both = (first >= 0) & (second >= 0)
+    first, second = first[both], second[both]
+    graph = coo_array((np.ones(first.size, dtype=np.int8), (first, second)), shape=(free.size, free.size))
+    component = connected_components(graph, directed=False)[1].astype(np.int64)
+    cluster, used = np.empty(free.size, dtype=np.int64), 0
+    order = np.argsort(component, kind="stable")
+    for places in np.split(order, np.flatnonzero(np.diff(component[order])) + 1):
+        inside = _linked(vectors[:, free[places]]) if places.size > 2 else np.zeros(places.size, dtype=np.int64)
+        cluster[places] = used + inside
+        used += int(inside.max()) + 1
+    return cluster
+
+
+def _near(vectors: Floats) -> Iterator[IntArray]:
+    """Pairs of columns whose |Spearman| is at least 0.9, shape (2, pairs)."""
+    for start in range(0, vectors.shape[1], WIDTH):
+        rho = np.abs(vectors[:, start : start + WIDTH].T @ vectors)
+        here, there = np.nonzero(rho >= SAME - 1e-6)
+        yield np.stack((here + start, there))
+
+
+def _linked(vectors: Floats) -> IntArray:
+    """Average linkage of a few columns, numbered from 0."""
+    distance = np.clip(1 - np.abs(np.asarray(vectors.T @ vectors, dtype=np.float64)), 0.0, 1.0)
+    np.fill_diagonal(distance, 0.0)
+    tree = linkage(squareform(distance, checks=False), "average")
+    return np.asarray(fcluster(tree, 1 - SAME + 1e-6, "distance"), dtype=np.int64) - 1

@@ -1,82 +1,156 @@
-"""Which clusters of counters go with slow runs: grouped, tested family-wise, ranked. Association, not cause."""
+"""Which clusters of columns go with slow runs: sifted, grouped, tested family-wise, ranked. Association, not cause."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Literal
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..ranks import auc
-from ..ranks import r_squared as r_squared
-from ..shape.order import block_length
-from ..values import FloatArray, Result
-from .clusters import collinear
-from .columns import Table as Table
-from .columns import consequences as consequences
-from .columns import per_time
-from .columns import too_few as too_few
-from .columns import usable as usable
-from .importance import importance, stability
-from .search import search_p_value
+from .clusters import Collinear, collinear
+from .columns import Columns as Columns
+from .describing import effect
+from .drift import drifting
+from .explaining import explained
+from .interactions import Interaction as Interaction
+from .look import Looked, look
+from .pairing import Pairing, pair, visible_pairs
+from .results import Association as Association
+from .results import Factor as Factor
+from .sample import sample
+from .search import Search, search
+
+SHARE = 0.8
+"""Of alpha that the columns may spend; the rest is for pairs that only work together."""
+LEAST_SAMPLE, ENTRIES = 5_000, 2_000_000
+"""What only explains looks at so many runs at least, and at so many entries of the table at most."""
 
 
-class Cluster(Result):
-    """Collinear columns and how they go with slow runs; the AUCs are those of the column that names it."""
-
-    name: str
-    """The member with the highest priority, then the strongest link to slowness."""
-    members: tuple[str, ...]
-    direction: Literal["more", "less"]
-    """What slow runs have of it."""
-    auc: float
-    auc_per_second: float | None
-    """Divided by run time; None for a gauge."""
-    p_value: float
-    """Family-wise: it has paid for every column looked at, and needs the link both raw and per second."""
-    importance: float
-    """Balanced accuracy lost on unseen runs when the cluster is shuffled."""
-    stability: float
-    """Share of subsamples in which it is among the top three."""
-
-
-def cluster_factors(
-    columns: FloatArray,
-    names: Sequence[str],
-    slow: ArrayLike,
-    time: ArrayLike,
+def associate(
+    columns: Columns,
+    classes: ArrayLike,
+    outcome: ArrayLike,
     *,
-    priority: Mapping[str, int] | None = None,
-    gauges: Collection[str] = (),
+    per: ArrayLike | None,
+    per_name: str | Sequence[str] = "the outcome",
+    ordered: bool = True,
+    alpha: float = 0.05,
     permutations: int = 2000,
     seed: int = 0,
-) -> tuple[Cluster, ...]:
-    """Cluster, test and rank, the most convincing first; the least p-value is that of the whole search.
+    explain: bool = True,
+) -> Association:
+    """Say which columns go with slow runs by more than the luck of looking at many.
 
-    Rows in run order (neighbours are permuted together when slowness comes in spells); columns as `usable` leaves
-    them and without `consequences`. Gauges do not count up during a run (a temperature), so they have no rate.
+    Args:
+        columns: Rows in run order.
+        classes: Shape (runs,): a mask of slow runs, or ordered class numbers, the worst the highest.
+        outcome: Shape (runs,); only effects are read from it.
+        per: What columns are divided by, shape (runs,), or (runs, k) for several of which each must hold (the work
+            done and the time taken, where it is not known which of the two was fixed). Positive; None: no division.
+            What merely follows it is set aside.
+        per_name: What `per` is, for the reasons.
+        ordered: Whether the order of the rows is that of the runs: then what goes with it, goes with it alone.
+        alpha: Family-wise level of `visible`.
+        permutations: Draws by chance; the least p-value is about 1 / permutations.
+        seed: Of all draws.
+        explain: Whether importance, stability, intervals and independence are wanted beside the p-values.
+
     """
-    rates = per_time(columns, names, time, gauges)
-    found = collinear(columns, names, slow, priority)
-    places = {name: place for place, name in enumerate(names)}
-    groups = [[places[name] for name in cluster.members] for cluster in found]
-    block = block_length(np.asarray(slow, dtype=np.float64))
-    searched = search_p_value(columns, slow, groups, permutations, seed, block, rates)
-    weights, steady = importance(columns, slow, groups, seed), stability(columns, slow, groups, seed, rates)
-    raw, scaled = auc(columns, slow), auc(rates, slow)
-    clusters = [
-        Cluster(
-            name=group.name,
-            members=group.members,
-            direction="more" if raw[places[group.name]] >= 0.5 else "less",
-            auc=float(raw[places[group.name]]),
-            auc_per_second=None if group.name in gauges else float(scaled[places[group.name]]),
-            p_value=searched.p_values[place],
-            importance=weights[place],
-            stability=steady[place],
+    looked = look(columns, classes, outcome, per, per_name, ordered)
+    clusters = _clusters(looked)
+    found = search(looked.ranked, looked.labels, _places(looked, clusters), permutations, seed)
+    # A pair can only be surer than the best column if its least p-value, paid for, is below that column's.
+    decided = not explain and found.p_value / SHARE <= 1 / (1 + permutations) / (1 - SHARE)
+    pairing = None if decided else pair(looked, clusters, found, alpha, permutations, seed)
+    share = SHARE if len(clusters) > 1 else 1.0
+    p_values = [min(p / share, 1.0) for p in found.p_values]
+    aside = drifting(looked, clusters, p_values, alpha)
+    standing = [place for place, cluster in enumerate(clusters) if cluster.name not in aside]
+    factors = _factors(looked, clusters, found, p_values, standing, alpha)
+    rows = sample(looked.classes, max(LEAST_SAMPLE, ENTRIES // max(looked.ranked.auc.size, 1)), seed)
+    if explain:
+        factors = explained(looked, factors, rows, alpha, seed)
+    visible = [factor.name for factor in factors if factor.visible]
+    pairs = visible_pairs(pairing, looked, clusters, visible, 1 - SHARE, alpha) if pairing else ()
+    return Association(
+        p_value=min([1.0, *p_values, *([pairing.searched.p_value / (1 - SHARE)] if pairing else [])]),
+        factors=factors,
+        set_aside=looked.set_aside | {name: why for reasons in aside.values() for name, why in reasons.items()},
+        interactions=pairs,
+        clusters=len(clusters),
+        pairs=pairing.pairs.first.size if pairing else 0,
+        block=looked.labels.block,
+        trend_terms=looked.labels.basis.shape[1] - 1,
+        sampled=rows.size if explain and rows.size < looked.classes.size else None,
+        warnings=(*looked.warnings, *_cut_short(looked, clusters, pairing, rows.size if explain else None)),
+    )
+
+
+def _clusters(looked: Looked) -> tuple[Collinear, ...]:
+    columns, ranked = looked.columns, looked.ranked
+    strength = np.abs(ranked.auc[: ranked.columns] - 0.5)
+    return collinear(ranked.raw, looked.names, strength, columns.priority, columns.groups)
+
+
+def _places(looked: Looked, clusters: Sequence[Collinear]) -> list[list[int]]:
+    """Where the members of each cluster stand among the kept columns."""
+    place_of = {name: place for place, name in enumerate(looked.names)}
+    return [[place_of[name] for name in cluster.members] for cluster in clusters]
+
+
+def _factors(
+    looked: Looked,
+    clusters: Sequence[Collinear],
+    found: Search,
+    p_values: Sequence[float],
+    standing: Sequence[int],
+    alpha: float,
+) -> list[Factor]:
+    """Describe the clusters that are not set aside, the most convincing first."""
+    place_of = {name: place for place, name in enumerate(looked.names)}
+    factors = []
+    for place in sorted(standing, key=lambda place: (p_values[place], -found.statistics[place])):
+        cluster = clusters[place]
+        column = place_of[cluster.speaker]
+        values = looked.columns.values[:, looked.kept[column]]
+        auc, per_unit = _aucs(looked, column)
+        factors.append(
+            Factor(
+                **effect(cluster, looked.columns, values, looked.classes, looked.outcome),
+                direction="more" if auc >= 0.5 else "less",
+                auc=auc,
+                auc_per_unit=per_unit,
+                p_value=p_values[place],
+                visible=p_values[place] <= alpha,
+            )
         )
-        for place, group in enumerate(found)
-    ]
-    ranked = np.lexsort((-np.array(searched.statistics), -np.array(weights), np.array(searched.p_values)))
-    return tuple(clusters[place] for place in ranked.tolist())
+    return factors
+
+
+def _aucs(looked: Looked, column: int) -> tuple[float, float | None]:
+    """AUC of a kept column, and of its weakest division."""
+    ranked = looked.ranked
+    raw, *divided = (float(ranked.auc[place]) for place in ranked.places[:, column])
+    if not divided or bool((ranked.places[1:, column] == column).all()):
+        return raw, None
+    return raw, min(divided, key=lambda auc: (auc - 0.5) * (1 if raw >= 0.5 else -1))
+
+
+def _cut_short(
+    looked: Looked, clusters: Sequence[Collinear], pairing: Pairing | None, explaining: int | None
+) -> tuple[str, ...]:
+    """Say what was not looked at in full."""
+    runs, said = looked.classes.size, []
+    if explaining is not None and explaining < runs:
+        said.append(
+            f"Importance, stability and independence rest on {explaining:,} of {runs:,} runs, drawn evenly from the "
+            "classes; p-values and AUCs rest on all."
+        )
+    if pairing and pairing.rows.size < runs:
+        said.append(f"Pairs were searched on {pairing.rows.size:,} of {runs:,} runs, drawn evenly from the classes.")
+    if pairing and len(pairing.chosen) < len(clusters):
+        said.append(
+            f"Pairs were searched among {len(pairing.chosen)} of {len(clusters)} clusters: settings, then the most "
+            "actionable, then the most strongly linked; exclude columns to search among others."
+        )
+    return tuple(said)

@@ -3,88 +3,142 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import stdtrit
+from sklearn.tree import DecisionTreeClassifier
 
-from ..ranks import centred_ranks
-from ..values import BoolArray, FloatArray
-from .tree import around_median, balanced_accuracy, classifier, stratified
+from ..values import FloatArray, IntArray
+from .chance import Floats, Labels
+from .ranked import Ranked, lesser
+from .search import strongest
+from .tree import Singles, balanced_accuracy, classifier, numbered, prepared, stratified
 
-REPEATS = 10
+REPEATS = 4
+"""Times that the runs are dealt out anew over the folds."""
+SHUFFLES = 5
+SHARED = 1 / 3
+MOSTLY = 0.9
+"""Share of the trees that must lose by a cluster before their spread says how sure the mean is."""
 SUBSAMPLES = 100
 SUBSAMPLE_SHARE = 0.632
 TOP = 3
 
 
-def importance(
-    columns: FloatArray, slow: ArrayLike, groups: Sequence[Sequence[int]], seed: int = 0, depth: int = 3, leaf: int = 5
-) -> list[float]:
-    """Mean fall of the balanced accuracy on unseen runs when a whole cluster is shuffled (cross-validated).
+class Importance(NamedTuple):
+    """Balanced accuracy lost on unseen runs when a cluster is shuffled."""
 
-    Shuffling a cluster together keeps its members from standing in for each other.
+    mean: float | None
+    """None where no tree could be fitted, or none was shown the cluster."""
+    low: float | None
+    """95 % interval; None where fewer than nine trees in ten lost anything, since it would then be too narrow."""
+    high: float | None
+
+
+def importance(
+    columns: FloatArray,
+    classes: ArrayLike,
+    clusters: Sequence[Sequence[int]],
+    seed: int = 0,
+    depth: int = 3,
+    leaf: int = 5,
+    block: int = 1,
+) -> list[Importance]:
+    """Mean fall of the balanced accuracy on unseen runs when a whole cluster is shuffled, 5-fold, four times over.
+
+    Shuffling a cluster together keeps its members from standing in for each other. The interval is for the loss that
+    trees fitted to four fifths of so many runs have on average, over new runs: Nadeau and Bengio (2003) correct the
+    variance of the folds for the runs that they share.
     """
-    mask: BoolArray = np.asarray(slow, dtype=np.bool_)
-    folds = stratified(mask, seed)
-    losses = np.zeros(len(groups))
-    if not folds or not groups:
-        return [0.0] * len(groups)
+    labels = numbered(classes)
+    table = prepared(columns, np.arange(labels.size))
     rng = np.random.default_rng(seed)
-    centred = around_median(columns)
-    for test in folds:
-        tree = classifier(depth, leaf, seed).fit(np.delete(centred, test, 0), np.delete(mask, test))
-        asked = set(tree.tree_.feature.tolist())
-        whole = balanced_accuracy(mask[test], tree.predict(centred[test]))
-        # One shuffle serves all clusters: it is the same question put to each, and it is drawn once.
-        orders = rng.permuted(np.tile(np.arange(test.size), (REPEATS, 1)), axis=1)
-        for place, group in enumerate(groups):
-            if asked.isdisjoint(group):
+    losses = []
+    for repeat in range(REPEATS):
+        for test in stratified(labels, seed + repeat, block) if clusters else []:
+            if np.bincount(labels[test], minlength=int(labels.max()) + 1).min() == 0:
                 continue
-            shuffled = np.tile(centred[test], (REPEATS, 1))
-            shuffled[:, list(group)] = centred[test][orders.ravel()][:, list(group)]
-            guesses = tree.predict(shuffled).reshape(REPEATS, -1)
-            losses[place] += whole - np.mean([balanced_accuracy(mask[test], guess) for guess in guesses])
-    return [float(loss) / len(folds) for loss in losses]
+            train = np.setdiff1d(np.arange(labels.size), test, assume_unique=True)
+            tree = classifier(depth, leaf, seed).fit(table[train], labels[train])
+            losses.append(_losses(tree, table[test], labels[test], clusters, rng))
+    if not losses:
+        return [Importance(None, None, None)] * len(clusters)
+    return [_interval(column) for column in np.array(losses).T]
+
+
+def _losses(
+    tree: DecisionTreeClassifier,
+    table: Singles,
+    labels: IntArray,
+    clusters: Sequence[Sequence[int]],
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Loss for each cluster on unseen runs, shape (clusters,)."""
+    asked = set(tree.tree_.feature.tolist())
+    whole = balanced_accuracy(labels, tree.predict(table))
+    # One shuffle serves all clusters: it is the same question put to each, and it is drawn once.
+    order = np.concatenate([rng.permutation(labels.size) for _ in range(SHUFFLES)])
+    again = np.tile(table, (SHUFFLES, 1))
+    repeated = np.tile(labels, SHUFFLES)
+    losses = np.zeros(len(clusters))
+    for place, cluster in enumerate(clusters):
+        used = [column for column in cluster if column in asked]
+        if used:
+            shuffled = again.copy()
+            shuffled[:, used] = table[order][:, used]
+            losses[place] = whole - balanced_accuracy(repeated, tree.predict(shuffled))
+    return losses
+
+
+def _interval(losses: FloatArray) -> Importance:
+    """Student's t with the variance of Nadeau and Bengio: s^2 (1 / folds + unseen runs / fitted runs).
+
+    A third takes the place of a quarter for the unseen runs over the fitted: with a quarter, simulated coverage of
+    the 95 % was .89 to .95 (normal, lognormal, bimodal columns, 100 and 300 runs, 200 reps).
+    """
+    mean, count = float(losses.mean()), losses.size
+    if count < 2 or np.count_nonzero(losses) < MOSTLY * count:
+        return Importance(mean, None, None)
+    spread = float(np.sqrt(losses.var(ddof=1) * (1 / count + SHARED)))
+    reach = float(stdtrit(count - 1, 0.975)) * spread
+    return Importance(mean, mean - reach, mean + reach)
 
 
 def stability(
-    columns: FloatArray,
-    slow: ArrayLike,
-    groups: Sequence[Sequence[int]],
-    seed: int = 0,
-    rates: FloatArray | None = None,
+    ranked: Ranked, labels: Labels, classes: IntArray, clusters: Sequence[Sequence[int]], seed: int = 0
 ) -> list[float]:
-    """Share of 100 subsamples (63 % of the runs) in which a cluster is among the three most strongly linked."""
-    mask: BoolArray = np.asarray(slow, dtype=np.bool_)
-    if not groups or mask.all() or not mask.any():
-        return [0.0] * len(groups)
+    """Share of 100 subsamples (63 % of the runs of each class) in which a cluster is among the three strongest."""
+    if not clusters or classes.max(initial=0) == 0:
+        return [0.0] * len(clusters)
     rng = np.random.default_rng(seed)
-    drawn = _subsamples(mask, rng)
-    strength = _link(centred_ranks(columns), mask, drawn)
-    if rates is not None:
-        other = _link(centred_ranks(rates), mask, drawn)
-        strength = np.where(np.sign(strength) == np.sign(other), np.minimum(abs(strength), abs(other)), 0.0)
-    by_group = np.stack([np.abs(strength[:, list(group)]).max(axis=1) for group in groups], axis=1)
-    above = (by_group[:, :, None] < by_group[:, None, :]).sum(axis=2)
-    return [float(share) for share in (above < TOP).mean(axis=0)]
+    drawn = _subsamples(classes, rng)
+    by_cluster = strongest(lesser(_link(ranked.vectors, labels.residual, drawn), ranked.places), clusters)
+    top = min(TOP, len(clusters))
+    bar = np.partition(by_cluster, -top, axis=1)[:, -top]
+    return [float(share) for share in (by_cluster >= bar[:, None]).mean(axis=0)]
 
 
-def _subsamples(mask: BoolArray, rng: np.random.Generator) -> FloatArray:
+def _subsamples(classes: IntArray, rng: np.random.Generator) -> FloatArray:
     """Rows of ones for the runs drawn; each class keeps its share, and at least one run."""
-    drawn = np.zeros((SUBSAMPLES, mask.size))
-    for part in (np.flatnonzero(mask), np.flatnonzero(~mask)):
+    drawn = np.zeros((SUBSAMPLES, classes.size))
+    for number in np.unique(classes):
+        part = np.flatnonzero(classes == number)
         size = max(1, round(SUBSAMPLE_SHARE * part.size))
         keys = rng.random((SUBSAMPLES, part.size))
-        chosen = part[np.argsort(keys, axis=1)[:, :size]]
+        chosen = part[np.argpartition(keys, size - 1, axis=1)[:, :size]]
         np.put_along_axis(drawn, chosen, 1.0, axis=1)
     return drawn
 
 
-def _link(ranks: FloatArray, mask: BoolArray, drawn: FloatArray) -> FloatArray:
-    """Standardised difference of mean rank, slow against fast, in each subsample: subsamples x columns."""
-    slow, fast = drawn * mask, drawn * ~mask
-    difference = (slow @ ranks) / slow.sum(axis=1, keepdims=True) - (fast @ ranks) / fast.sum(axis=1, keepdims=True)
-    size = drawn.sum(axis=1, keepdims=True)
-    variance = (drawn @ ranks**2) / size - ((drawn @ ranks) / size) ** 2
-    link: FloatArray = difference / np.sqrt(np.where(variance > 0, variance, np.inf))
+def _link(vectors: Floats, residual: FloatArray, drawn: FloatArray) -> FloatArray:
+    """Covariance of labels and ranks over the spread of the ranks, in each subsample: subsamples x vectors."""
+    rows = drawn.astype(vectors.dtype)
+    size = rows.sum(axis=1, keepdims=True)
+    mean = (rows @ vectors) / size
+    variance = (rows @ vectors**2) / size - mean**2
+    labels = rows * residual.astype(vectors.dtype)
+    covariance = (labels @ vectors) / size - labels.sum(axis=1, keepdims=True) / size * mean
+    link: FloatArray = covariance / np.sqrt(np.where(variance > 1e-12, variance, np.inf))
     return link

@@ -1,17 +1,15 @@
-"""One p-value for everything that was looked at: the greatest statistic of the search, under permuted labels."""
+"""One p-value for everything that was looked at: the greatest statistic of the search, under labels made by chance."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from ..ranks import centred_ranks
-from ..values import BoolArray, FloatArray, IntArray, Result
-
-CHUNK = 4_000_000
-"""Labels permuted at a time: bounds the memory."""
+from ..values import FloatArray, IntArray, Result
+from .chance import Floats, Labels
+from .parallel import each
+from .ranked import HEAVY, Ranked, lesser
 
 
 class Search(Result):
@@ -20,70 +18,71 @@ class Search(Result):
     p_value: float
     """That the best cluster of all would stand out so far by chance."""
     p_values: tuple[float, ...]
-    """The same for each group, in their order; each has paid for the whole search."""
+    """The same for each cluster, in their order; each has paid for the whole search."""
     statistics: tuple[float, ...]
-    """Standardised rank sum of the strongest column of each group, without sign."""
+    """|z| of the strongest column of each cluster."""
 
 
-def search_p_value(
-    columns: FloatArray,
-    slow: ArrayLike,
-    groups: Sequence[Sequence[int]],
-    permutations: int = 2000,
-    seed: int = 0,
-    block: int = 1,
-    rates: FloatArray | None = None,
+def search(
+    ranked: Ranked, labels: Labels, clusters: Sequence[Sequence[int]], permutations: int = 2000, seed: int = 0
 ) -> Search:
-    """Permute the labels (in circular blocks of `block` runs when neighbours depend on each other) and search again.
+    """Draw the labels anew and search again, over all versions of all columns.
 
-    With `rates`, the columns divided by run time, a column must stand out both raw and as a rate: its statistic is
-    the lesser of the two. It is held against the greatest of both under permutation, which is valid for a column
-    that has nothing to do with time and for one that is nothing but time; the noise of a consequence never counts.
+    A column must stand out in every version, raw and divided: its statistic is the lesser |z|. It is held against the
+    greatest of all versions by chance, which is valid for a column that has nothing to do with time and for one that
+    is nothing but time; the noise of a consequence never counts.
+
+    The trend is out of labels and ranks, and what is left of the labels is permuted (Freedman and Lane 1983). Where
+    that comes in spells, its spectrum is kept and its phases are drawn (Theiler et al. 1992), and a column that comes
+    in spells too has each z divided by its own spread under chance, where that is above one: else the slowest columns
+    would set the bar for all. Simulated at the null (n 60 and 200, 90 columns of which 60 wander too, 150 to 300
+    reps): false cause .02 to .09 at .04, where blocks of runs gave up to .41.
     """
-    mask: BoolArray = np.asarray(slow, dtype=np.bool_)
-    if not groups or mask.all() or not mask.any():
-        return Search(p_value=1.0, p_values=(1.0,) * len(groups), statistics=(0.0,) * len(groups))
-    raw = centred_ranks(columns)
-    both = raw if rates is None else np.hstack((raw, centred_ranks(rates)))
-    scale = _scale(both, int(mask.sum()))
-    z = np.split((mask.astype(np.float64) @ both) / scale, both.shape[1] // raw.shape[1])
-    agree = np.sign(z[0]) == np.sign(z[-1])
-    column_z = np.where(agree, np.minimum(np.abs(z[0]), np.abs(z[-1])), 0.0)
-    observed = np.array([column_z[list(group)].max() for group in groups])
-    greatest = _greatest(both, scale, mask, permutations, block, np.random.default_rng(seed))
-    # Rank sums are whole numbers, so equals are equal; the margin only guards the division.
-    beaten = (greatest[:, None] >= observed[None, :] - 1e-9).sum(axis=0)
-    p_values = (1 + beaten) / (1 + permutations)
-    return Search(
-        p_value=float(p_values.min()),
-        p_values=tuple(p_values.tolist()),
-        statistics=tuple(observed.tolist()),
-    )
+    links = float(np.sqrt(labels.freedom)) * _z(labels.residual[None, :], ranked.vectors)[0]
+    length = float(np.sqrt(labels.residual @ labels.residual))
+    if not clusters or length == 0:
+        return Search(p_value=1.0, p_values=(1.0,) * len(clusters), statistics=(0.0,) * len(clusters))
+    greatest, spread = _by_chance(ranked.vectors, labels, permutations, seed)
+    column_z = lesser(links / length / spread, ranked.places)
+    observed = strongest(column_z, clusters)
+    return family_wise(observed, greatest, exact=ranked.vectors.dtype == np.float64)
 
 
-def _scale(ranks: FloatArray, slow: int) -> FloatArray:
-    """Standard deviation of the rank sum of `slow` runs drawn without replacement; ties are in it."""
-    n = ranks.shape[0]
-    scale: FloatArray = np.sqrt((ranks**2).mean(axis=0) * slow * (n - slow) / (n - 1))
-    return np.where(scale > 0, scale, np.inf)
+def family_wise(observed: FloatArray, greatest: FloatArray, exact: bool) -> Search:
+    """Count how often chance did as well; the margin only guards rounding, so that equals are equal."""
+    ascending = np.sort(greatest)
+    reached = observed * (1 - (1e-9 if exact else 1e-5)) - 1e-9
+    beaten = greatest.size - np.searchsorted(ascending, reached, side="left")
+    p_values = (1 + beaten) / (1 + greatest.size)
+    return Search(p_value=float(p_values.min()), p_values=tuple(p_values.tolist()), statistics=tuple(observed.tolist()))
 
 
-def _greatest(
-    ranks: FloatArray, scale: FloatArray, mask: BoolArray, permutations: int, block: int, rng: np.random.Generator
-) -> FloatArray:
-    """Greatest |z| over all columns in each permutation."""
-    step = max(1, CHUNK // mask.size)
-    parts = []
-    for start in range(0, permutations, step):
-        order = _orders(mask.size, min(step, permutations - start), block, rng)
-        parts.append(np.abs((mask[order].astype(np.float64) @ ranks) / scale).max(axis=1))
-    return np.concatenate(parts)
+def strongest(column_z: FloatArray, clusters: Sequence[Sequence[int]]) -> FloatArray:
+    """Greatest of the members of each cluster; columns along the last axis."""
+    order = np.concatenate([np.asarray(list(cluster), dtype=np.int64) for cluster in clusters])
+    starts: IntArray = np.cumsum([0, *(len(cluster) for cluster in clusters[:-1])])
+    greatest: FloatArray = np.maximum.reduceat(column_z[..., order], starts, axis=-1)
+    return greatest
 
 
-def _orders(n: int, count: int, block: int, rng: np.random.Generator) -> IntArray:
-    """Orders of the runs: the circle of runs is cut into blocks at a random place, and the blocks are shuffled."""
-    blocks = -(-n // block)
-    keys = np.repeat(rng.random((count, blocks)), block, axis=1)[:, :n]
-    offset = rng.integers(n, size=(count, 1))
-    order: IntArray = (np.argsort(keys, axis=1, kind="stable") + offset) % n
-    return order
+def _by_chance(vectors: Floats, labels: Labels, permutations: int, seed: int) -> tuple[FloatArray, FloatArray]:
+    """Greatest |z| in each draw, shape (permutations,), and the spread that each z was divided by, shape (m,)."""
+    precision = vectors.dtype
+
+    def work(chunk: tuple[int, int]) -> Floats:
+        rows, scale = labels.draw(*chunk, seed, precision)
+        z: Floats = np.abs(_z(rows, vectors)) * (scale * np.sqrt(labels.freedom)).astype(precision)[:, None]
+        return z if labels.dependent else np.asarray(z.max(axis=1))
+
+    parts = each(work, labels.chunks(permutations, precision), labels.residual.size >= HEAVY)
+    if not labels.dependent:
+        return np.concatenate(parts).astype(np.float64), np.ones(vectors.shape[1])
+    squares = sum((part.astype(np.float64) ** 2).sum(axis=0) for part in parts)
+    spread = np.sqrt(np.maximum(squares / permutations, 1.0))
+    greatest = [(part / spread.astype(precision)).max(axis=1) for part in parts]
+    return np.concatenate(greatest).astype(np.float64), spread
+
+
+def _z(rows: Floats, vectors: Floats) -> Floats:
+    """Inner products of each row with each vector, in the precision of the vectors."""
+    return np.asarray(rows.astype(vectors.dtype, copy=False) @ vectors)

@@ -5,12 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import ArrayLike
 from sklearn.tree import DecisionTreeClassifier
 
 from ..values import BoolArray, FloatArray, IntArray, Result
+from .sample import sample
 
 FOLDS = 5
+MOST_RUNS = 200_000
+"""Larger tables are sampled, each class alike; classes of at most half as many runs are kept whole."""
+MOST_UNSEEN = 20_000
+"""Runs for the accuracy on unseen runs: it is then known to half a point."""
+MANY = 5_000
+"""Runs above which columns are cut into `BINS` steps of equally many runs: sorting them is what takes the time."""
+BINS = 256
+
+Singles = npt.NDArray[np.float32]
 
 
 class Node(Result):
@@ -24,7 +35,9 @@ class Node(Result):
     right: int | None = None
     n: int
     slow_share: float
-    """Share of the runs at this node that are slow."""
+    """Share of the runs at this node that are slow: of the worst class."""
+    shares: tuple[float, ...] = ()
+    """Share of each class, the best first, where there are more than two."""
 
 
 class Tree(Result):
@@ -35,6 +48,8 @@ class Tree(Result):
     """Balanced accuracy on the runs it was fitted to: near 1 even for noise."""
     cross_validated: float | None
     """Balanced accuracy on runs it had not seen; None with fewer than two runs in a class."""
+    runs: int = 0
+    """Runs that it was fitted to: fewer than there are where the table was too large."""
 
     def text(self) -> str:
         """Draw it with one line a node."""
@@ -42,7 +57,7 @@ class Tree(Result):
 
     def _lines(self, node: Node, indent: str) -> list[str]:
         if node.column is None or node.left is None or node.right is None:
-            return [f"{indent}{node.slow_share:.0%} of {node.n} runs slow"]
+            return [f"{indent}{_answer(node)}"]
         return [
             f"{indent}{node.column} <= {node.threshold:.6g}",
             *self._lines(self.nodes[node.left], indent + "  "),
@@ -51,74 +66,147 @@ class Tree(Result):
         ]
 
 
+def _answer(node: Node) -> str:
+    if not node.shares:
+        return f"{node.slow_share:.0%} of {node.n} runs slow"
+    return f"{node.n} runs, best class first: {', '.join(f'{share:.0%}' for share in node.shares)}"
+
+
 def fit_tree(
-    columns: FloatArray, names: Sequence[str], slow: ArrayLike, depth: int = 3, leaf: int = 5, seed: int = 0
+    columns: FloatArray,
+    names: Sequence[str],
+    classes: ArrayLike,
+    depth: int = 3,
+    leaf: int = 5,
+    seed: int = 0,
+    block: int = 1,
 ) -> Tree:
-    """Fit to all runs for the questions, and to four fifths at a time for the accuracy on unseen runs."""
-    mask: BoolArray = np.asarray(slow, dtype=np.bool_)
-    if not len(names) or mask.all() or not mask.any():
-        root = Node(id=0, n=mask.size, slow_share=float(mask.mean()) if mask.size else 0.0)
-        return Tree(nodes=(root,), in_sample=0.5, cross_validated=None)
-    centred = around_median(columns)
-    fitted = classifier(depth, leaf, seed).fit(centred, mask)
-    guesses = np.zeros(mask.size, dtype=np.bool_)
-    folds = stratified(mask, seed)
-    for test in folds:
-        guesses[test] = (
-            classifier(depth, leaf, seed).fit(np.delete(centred, test, 0), np.delete(mask, test)).predict(centred[test])
-        )
+    """Fit to all runs for the questions, and to four fifths at a time for the accuracy on unseen runs.
+
+    `columns` (runs, columns); `classes` a mask of slow runs or class numbers, the worst the highest. With `block`,
+    that many neighbouring runs go into the same fold: else a run would be told by its neighbour.
+    """
+    labels = numbered(classes)
+    count = int(labels.max(initial=0)) + 1
+    if not len(names) or count < 2:
+        return Tree(nodes=(_bare(classes, labels),), in_sample=0.5, cross_validated=None, runs=labels.size)
+    rows = sample(labels, MOST_RUNS, seed)
+    chosen, table = labels[rows], prepared(columns, rows)
+    fitted = classifier(depth, leaf, seed).fit(table, chosen)
     return Tree(
-        nodes=_nodes(fitted, columns, names, mask),
-        in_sample=balanced_accuracy(mask, fitted.predict(centred)),
-        cross_validated=balanced_accuracy(mask, guesses) if folds else None,
+        nodes=_nodes(fitted, table, columns, rows, names, chosen),
+        in_sample=balanced_accuracy(chosen, fitted.predict(table)),
+        cross_validated=_unseen(table, chosen, depth, leaf, seed, block),
+        runs=rows.size,
     )
 
 
-def around_median(columns: FloatArray) -> FloatArray:
-    """Measure each column from its median: the tree works in single precision, where large counters lose digits."""
-    away = columns - np.median(columns, axis=0)
-    reach = np.abs(away).max(axis=0)
-    return away / np.where(reach > 0, reach, 1.0)
+def numbered(classes: ArrayLike) -> IntArray:
+    """Number the classes from 0, the best first; only those that occur."""
+    return np.unique(np.asarray(classes).ravel(), return_inverse=True)[1].astype(np.int64)
+
+
+def prepared(columns: FloatArray, rows: IntArray) -> Singles:
+    """Make some runs fit for the tree, which works in single precision, where large counters lose their digits.
+
+    Each column is measured from its median, or with many runs replaced by the number of its bin.
+    """
+    table = np.empty((rows.size, columns.shape[1]), dtype=np.float32, order="F")
+    for place in range(columns.shape[1]):
+        values = columns[rows, place]
+        if rows.size > MANY:
+            edges = np.unique(np.quantile(values, np.linspace(0, 1, BINS + 1)[1:-1], method="higher"))
+            table[:, place] = np.searchsorted(edges, values, side="left")
+            continue
+        away = values - np.median(values)
+        reach = np.abs(away).max(initial=0.0)
+        table[:, place] = away / (reach if reach > 0 else 1.0)
+    return table
 
 
 def classifier(depth: int, leaf: int, seed: int) -> DecisionTreeClassifier:
-    """Make the tree that is used everywhere: both classes weigh the same, equal splits are drawn by the seed."""
+    """Make the tree that is used everywhere: classes weigh the same, equal splits are drawn by the seed."""
     return DecisionTreeClassifier(
-        max_depth=depth, min_samples_leaf=leaf, class_weight="balanced", random_state=seed % 2**32
+        max_depth=depth,
+        min_samples_leaf=leaf,
+        class_weight="balanced",
+        # What rounding leaves of a pure node would be split once more.
+        min_impurity_decrease=1e-9,
+        random_state=seed % 2**32,
     )
 
 
-def stratified(mask: BoolArray, seed: int) -> list[IntArray]:
-    """Deal both classes out over at most five folds; no fold where a class has fewer than two runs."""
-    slow, fast = np.flatnonzero(mask), np.flatnonzero(~mask)
-    count = min(FOLDS, slow.size, fast.size)
-    if count < 2:
+def stratified(labels: IntArray, seed: int, block: int = 1) -> list[IntArray]:
+    """Deal each class out over at most five folds; no fold where a class has fewer than two runs.
+
+    Blocks of neighbouring runs are dealt whole, so that folds are then only about as large as each other.
+    """
+    sizes = np.bincount(labels)
+    count = min([FOLDS, *sizes[sizes > 0].tolist()])
+    if count < 2 or (sizes > 0).sum() < 2:
         return []
     rng = np.random.default_rng(seed)
-    dealt = np.concatenate((rng.permutation(slow), rng.permutation(fast)))
+    if block > 1:
+        # At least two blocks a fold: fewer would often leave a fold without a class.
+        blocks = np.arange(labels.size) // max(1, min(block, labels.size // (2 * count)))
+        fold = rng.permutation(np.arange(int(blocks[-1]) + 1) % count)[blocks]
+        return [np.flatnonzero(fold == number) for number in range(count)]
+    dealt = np.concatenate([rng.permutation(np.flatnonzero(labels == number)) for number in np.flatnonzero(sizes)])
     return [np.sort(dealt[start::count]) for start in range(count)]
 
 
-def balanced_accuracy(mask: BoolArray, guesses: BoolArray) -> float:
-    """Mean of the shares of slow and of fast runs that were recognised: 0.5 is a coin."""
-    return float((guesses[mask].mean() + (~guesses[~mask]).mean()) / 2)
+def balanced_accuracy(labels: IntArray, guesses: IntArray) -> float:
+    """Mean over the classes of the share of their runs that were recognised: a guess gives 1 / classes."""
+    sizes = np.bincount(labels)
+    right = np.bincount(labels, weights=labels == guesses, minlength=sizes.size)
+    return float((right[sizes > 0] / sizes[sizes > 0]).mean())
+
+
+def _unseen(table: Singles, labels: IntArray, depth: int, leaf: int, seed: int, block: int) -> float | None:
+    rows = sample(labels, MOST_UNSEEN, seed)
+    if rows.size < labels.size:
+        table, labels = table[rows], labels[rows]
+    folds = stratified(labels, seed, block)
+    if not folds:
+        return None
+    guesses = np.zeros_like(labels)
+    for test in folds:
+        train: BoolArray = np.ones(labels.size, dtype=np.bool_)
+        train[test] = False
+        guesses[test] = classifier(depth, leaf, seed).fit(table[train], labels[train]).predict(table[test])
+    return balanced_accuracy(labels, guesses)
+
+
+def _bare(classes: ArrayLike, labels: IntArray) -> Node:
+    """One node for runs of one class: slow ones if a mask says so."""
+    slow = np.asarray(classes).ravel()
+    share = (
+        float((slow == slow.max()).mean()) if labels.max(initial=0) else float(np.mean(slow > 0)) if slow.size else 0.0
+    )
+    return Node(id=0, n=labels.size, slow_share=share)
 
 
 def _nodes(
-    fitted: DecisionTreeClassifier, columns: FloatArray, names: Sequence[str], mask: BoolArray
+    fitted: DecisionTreeClassifier,
+    table: Singles,
+    columns: FloatArray,
+    rows: IntArray,
+    names: Sequence[str],
+    labels: IntArray,
 ) -> tuple[Node, ...]:
-    inner = fitted.tree_
-    through = fitted.decision_path(around_median(columns)).toarray().astype(bool)
+    inner, count = fitted.tree_, int(labels.max()) + 1
+    through = fitted.decision_path(table).toarray().astype(bool)
     nodes = []
     for place in range(inner.node_count):
         here = through[:, place]
-        counts = {"n": int(here.sum()), "slow_share": float(mask[here].mean())}
+        shares = tuple((np.bincount(labels[here], minlength=count) / here.sum()).tolist())
+        facts = {"n": int(here.sum()), "slow_share": shares[-1], "shares": shares if count > 2 else ()}
         left, right = int(inner.children_left[place]), int(inner.children_right[place])
         if left < 0:
-            nodes.append(Node(id=place, **counts))
+            nodes.append(Node(id=place, **facts))
             continue
         column = int(inner.feature[place])
-        values = columns[:, column]
+        values = columns[rows, column]
         threshold = (values[through[:, left]].max() + values[through[:, right]].min()) / 2
-        nodes.append(Node(id=place, column=names[column], threshold=float(threshold), left=left, right=right, **counts))
+        nodes.append(Node(id=place, column=names[column], threshold=float(threshold), left=left, right=right, **facts))
     return tuple(nodes)

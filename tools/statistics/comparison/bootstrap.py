@@ -1,115 +1,205 @@
-"""Ratios of two paired arms, each with a bootstrap interval (BCa, resampling pairs)."""
+"""Ratios of two arms, each with a bootstrap interval, and the shift of every quantile with its band."""
 
 from __future__ import annotations
 
-from typing import Literal
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
-from ..values import FloatArray, IntArray, Result, number, sorted_quantile
+from ..values import FloatArray, Result, number
+from .resampling import SHARES, Rows, Sampled, affordable, chunks, draw
+from .smooth import SMOOTH, DeltaMethod
+from .weighted import Counts, Statistic
 
-Statistic = Literal["mean", "median", "sd", "cv", "mad", "iqr", "p95", "p99", "range"]
-CHUNK = 4_000_000
-"""Values resampled at a time: bounds the memory."""
-MOST_GROUPS = 200
-"""Groups of pairs left out in turn by the jackknife."""
-LEAST_PAIRS: dict[Statistic, int] = {"p95": 40, "p99": 200}
-"""An interval needs two runs beyond the quantile, or it covers the truth far less often than it says."""
-FEWEST_PAIRS = 5
+BEYOND = 5
+"""Runs of the shorter arm that must lie beyond a quantile for an interval: p90 needs 50 runs, p95 100, p99 500."""
+FEWEST_RUNS = 5
 UNDEFINED_SHARE = 0.1
 """With more undefined resamples than this there is no interval."""
+TAILS = np.array([0.025, 0.975])
 
 
 class Ratio(Result):
-    """Mitigated over baseline: below 1 is less."""
+    """The other arm over the baseline: below 1 is less."""
 
     statistic: Statistic
     baseline: float | None
-    mitigated: float | None
+    other: float | None
     value: float | None
     """None where the baseline has none of it, or where a sign makes a ratio meaningless."""
     low: float | None
-    """95 % interval, approximate: under rare spikes it is too short. None for the range: no bootstrap holds for it."""
+    """Lower end of the 95 % interval; None for the range and where the runs are too few to stand behind one."""
     high: float | None
 
 
-def ratios(baseline: FloatArray, mitigated: FloatArray, seed: int, resamples: int) -> tuple[Ratio, ...]:
-    """All ratios from the same resamples of pairs, so that what a pair shares cancels."""
-    n = baseline.size
-    arms = (_statistics(baseline[None, :]), _statistics(mitigated[None, :]))
-    boot = jack = None
-    if n >= FEWEST_PAIRS:
-        rng = np.random.default_rng(seed)
-        boot = _resampled(baseline, mitigated, [rng.integers(n, size=(k, n)) for k in _chunks(n, resamples)])
-        jack = _resampled(baseline, mitigated, [_left_out(n)])
-    found = []
-    for name, before in arms[0].items():
-        value = _ratio(before, arms[1][name])[0]
-        low = high = None
-        if boot and jack and name != "range" and n >= LEAST_PAIRS.get(name, FEWEST_PAIRS):
-            low, high = interval(value, boot[name], jack[name])
-        found.append(
-            Ratio(
-                statistic=name,
-                baseline=number(before[0]),
-                mitigated=number(arms[1][name][0]),
-                value=number(value),
-                low=low,
-                high=high,
-            )
+class Shift(Result):
+    """One quantile of both arms, in the unit of the outcome."""
+
+    share: float
+    """0.05 is the value that one run in twenty stays below."""
+    baseline: float
+    other: float
+    difference: float
+    """The other arm less the baseline."""
+    low: float | None
+    """95 % band of this quantile alone; None where the runs are too few."""
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """How runs are drawn."""
+
+    paired: bool
+    blocks: tuple[int, int]
+    """Neighbouring runs drawn together in each arm; 1 for single runs. Pairs share theirs."""
+    seed: int
+    resamples: int
+    lower_is_better: bool
+
+
+class Replicates(NamedTuple):
+    """Statistics of both arms, one value a resample; the errors are of the log ratios."""
+
+    baseline: Rows
+    other: Rows
+    errors: Rows
+
+
+def ratios(baseline: FloatArray, other: FloatArray, drawing: Drawing) -> tuple[tuple[Ratio, ...], tuple[Shift, ...]]:
+    """All ratios and shifts from the same resamples; of pairs, so that what a pair shares cancels.
+
+    On the log of the ratio: bootstrap-t with the error of the delta method for mean, SD and CV; the bootstrap's SD for
+    MAD and IQR; percentiles for other quantiles, and for everything in blocks. BCa was worse: .84 for the SD where a
+    lognormal arm (sigma .5) meets a normal one, 60 runs. Simulated coverage of these (150 to 400 samples; 60 and 200
+    runs; normal, lognormal and bimodal laws against themselves and against each other): .91 to .99. Of spikes in one
+    run of ten (exponential), 200 runs: .91 to .93 for mean, SD and CV, .93 to .97 for the others. Blocks of an AR(1)
+    with phi .6, 60 runs: .94 for the SD, .84 for the mean.
+    """
+    bootstrap = Bootstrap(baseline, other, drawing)
+    found = tuple(bootstrap.ratio(name) for name in bootstrap.observed.baseline if isinstance(name, str))
+    return found, tuple(bootstrap.shift(share) for share in SHARES)
+
+
+class Bootstrap:
+    """Both arms as measured, and resampled."""
+
+    def __init__(self, baseline: FloatArray, other: FloatArray, drawing: Drawing) -> None:
+        """Draw: of pairs, the same pairs from either arm."""
+        self.fewest = min(baseline.size, other.size)
+        resamples = affordable(max(baseline.size, other.size), drawing.resamples)
+        self.normal = resamples < drawing.resamples
+        # Blocks would need an error of their own.
+        delta = DeltaMethod(baseline, other, drawing.paired) if drawing.blocks == (1, 1) and not self.normal else None
+        arms = Sampled.of(baseline), Sampled.of(other)
+
+        def replicate(counts: tuple[Counts, Counts]) -> Replicates:
+            before, after = (arm.resampled(n, drawing.lower_is_better) for arm, n in zip(arms, counts, strict=True))
+            return Replicates(before, after, delta.errors(counts) if delta else {})
+
+        sizes = baseline.size, other.size
+        self.observed = replicate((np.ones((1, sizes[0]), dtype=np.int64), np.ones((1, sizes[1]), dtype=np.int64)))
+        self.drawn = _joined([replicate(counts) for counts in _draws(sizes, resamples, drawing)])
+
+    def ratio(self, name: Statistic) -> Ratio:
+        """Divide, and bound where the runs suffice."""
+        before, after = self.observed.baseline[name], self.observed.other[name]
+        value = float(_ratio(before, after)[0])
+        low, high = self._interval(name, value) if self._bounded(name) else (None, None)
+        return Ratio(
+            statistic=name,
+            baseline=number(before[0]),
+            other=number(after[0]),
+            value=number(value),
+            low=low,
+            high=high,
         )
-    return tuple(found)
+
+    def shift(self, share: float) -> Shift:
+        """Subtract, and bound where the runs suffice."""
+        before, after = float(self.observed.baseline[share][0]), float(self.observed.other[share][0])
+        low = high = None
+        if self._reaches(share):
+            differences = self.drawn.other[share] - self.drawn.baseline[share]
+            low, high = _drawn_out(after - before, self._ends(after - before, differences), 1.0)
+        return Shift(share=share, baseline=before, other=after, difference=after - before, low=low, high=high)
+
+    def _bounded(self, name: Statistic) -> bool:
+        """No bootstrap holds for the range."""
+        if name == "range":
+            return False
+        return self._reaches(int(name[1:]) / 100) if name[1:].isdigit() else self.fewest >= FEWEST_RUNS
+
+    def _reaches(self, share: float) -> bool:
+        return self.fewest * min(share, 1 - share) >= BEYOND - 1e-9
+
+    def _interval(self, name: Statistic, value: float) -> tuple[float | None, float | None]:
+        drawn = _ratio(self.drawn.baseline[name], self.drawn.other[name])
+        sound = np.isfinite(drawn)
+        if not np.isfinite(value) or sound.sum() < (1 - UNDEFINED_SHARE) * drawn.size:
+            return None, None
+        if value <= 0 or drawn[sound].min() <= 0:
+            low, high = np.quantile(drawn[sound], TAILS)
+            return float(low), float(high)
+        log, logs = math.log(value), np.log(drawn[sound])
+        if name in self.drawn.errors:
+            ends = _studentised(log, logs, self.observed.errors[name][0], self.drawn.errors[name][sound])
+        else:
+            ends = self._ends(log, logs, name in ("mad", "iqr"))
+        low, high = _drawn_out(log, ends, _wider(name, self.fewest))
+        return math.exp(low), math.exp(high)
+
+    def _ends(self, value: float, drawn: FloatArray, normal: bool = False) -> FloatArray:
+        """Ends of an interval: quantiles of what was drawn, or the normal law that it follows in long arms."""
+        if not (normal or self.normal):
+            return _percentiles(drawn)
+        ends: FloatArray = value + ndtri(TAILS) * drawn.std()
+        return ends
 
 
-def interval(
-    value: float, boot: FloatArray, jack: FloatArray, level: float = 0.95
-) -> tuple[float | None, float | None]:
-    """BCa on the log of the ratio (Efron 1987); plain percentiles where some ratio is zero."""
-    drawn = boot.size
-    boot, jack = boot[np.isfinite(boot)], jack[np.isfinite(jack)]
-    if not np.isfinite(value) or boot.size < (1 - UNDEFINED_SHARE) * drawn:
-        return None, None
-    tail = np.array([(1 - level) / 2, (1 + level) / 2])
-    if value > 0 and boot.min() > 0 and jack.size and jack.min() > 0:
-        tail = _adjusted(tail, value, boot, np.log(jack))
-    low, high = np.quantile(boot, tail)
-    return float(low), float(high)
+def _percentiles(drawn: FloatArray) -> FloatArray:
+    ends: FloatArray = np.quantile(drawn, TAILS)
+    return ends
 
 
-def _adjusted(tail: FloatArray, value: float, boot: FloatArray, log_jack: FloatArray) -> FloatArray:
-    """Shift the two levels for bias and for a spread that changes with the value."""
-    # What rounding makes of equal ratios counts as equal, half to each side.
-    near = np.abs(boot - value) <= 1e-12 * value
-    below = float(((boot < value) & ~near).mean() + near.mean() / 2)
-    if not 0 < below < 1:
-        return tail
-    bias = ndtri(below)
-    d = log_jack.mean() - log_jack
-    squares = float((d**2).sum())
-    pull = float((d**3).sum()) / (6 * squares**1.5) if squares > 0 else 0.0
-    z = bias + ndtri(tail)
-    adjusted: FloatArray = ndtr(bias + z / (1 - pull * z))
-    return np.sort(adjusted)
+def _wider(name: Statistic, runs: int) -> float:
+    """How much longer an interval must be than the resamples say, found by simulation (see `ratios`)."""
+    if name in SMOOTH[1:]:
+        return 1 + 10 / runs
+    return 1.05 if name[1:].isdigit() else 1.0
 
 
-def _chunks(n: int, resamples: int) -> list[int]:
-    step = max(1, CHUNK // n)
-    return [min(step, resamples - start) for start in range(0, resamples, step)]
+def _studentised(log: float, logs: FloatArray, error: float, errors: FloatArray) -> FloatArray:
+    """Bootstrap-t (Efron 1981): the resamples say how many standard errors the estimate may be off."""
+    sound = errors > 0
+    t = (logs[sound] - log) / errors[sound]
+    if not t.size or not error > 0:
+        return _percentiles(logs)
+    ends: FloatArray = log - error * np.quantile(t, TAILS)[::-1]
+    return ends
 
 
-def _left_out(n: int) -> IntArray:
-    """Index of the pairs that stay when each of up to 200 equal groups is left out."""
-    size = -(-n // MOST_GROUPS)
-    starts = np.arange(n // size) * size
-    kept = np.arange(n - size)
-    rows: IntArray = kept[None, :] + size * (kept[None, :] >= starts[:, None])
-    return rows
+def _drawn_out(value: float, ends: FloatArray, wider: float) -> tuple[float, float]:
+    """Move both ends away from the value, which stays inside."""
+    low, high = value + wider * (ends - value)
+    return min(float(low), value), max(float(high), value)
 
 
-def _resampled(x: FloatArray, y: FloatArray, rows: list[IntArray]) -> dict[Statistic, FloatArray]:
-    parts = [(_statistics(x[index]), _statistics(y[index])) for index in rows]
-    return {name: np.concatenate([_ratio(a[name], b[name]) for a, b in parts]) for name in parts[0][0]}
+def _draws(sizes: tuple[int, int], resamples: int, drawing: Drawing) -> Iterator[tuple[Counts, Counts]]:
+    rng = np.random.default_rng(drawing.seed)
+    for rows in chunks(max(sizes), resamples):
+        first = draw(rng, sizes[0], rows, drawing.blocks[0])
+        yield first, first if drawing.paired else draw(rng, sizes[1], rows, drawing.blocks[1])
+
+
+def _joined(parts: list[Replicates]) -> Replicates:
+    """Put the resamples of all chunks behind each other."""
+    sides = list(zip(*parts, strict=True))
+    return Replicates(*({name: np.concatenate([rows[name] for rows in side]) for name in side[0]} for side in sides))
 
 
 def _ratio(before: FloatArray, after: FloatArray) -> FloatArray:
@@ -117,24 +207,3 @@ def _ratio(before: FloatArray, after: FloatArray) -> FloatArray:
     sound = (before > 0) & (after >= 0)
     ratio: FloatArray = np.divide(after, before, out=np.full(before.shape, np.nan), where=sound)
     return ratio
-
-
-def _statistics(samples: FloatArray) -> dict[Statistic, FloatArray]:
-    """Each statistic of each row."""
-    rows = np.sort(samples, axis=1)
-    mean, median = rows.mean(axis=1), sorted_quantile(rows, 0.5)
-    n = rows.shape[1]
-    sd = rows.std(axis=1, ddof=1) if n > 1 else np.full(rows.shape[0], np.nan)
-    # Equal values must have no spread at all, whatever rounding does to their mean.
-    sd = np.where(rows[:, 0] == rows[:, -1], 0.0, sd)
-    return {
-        "mean": mean,
-        "median": median,
-        "sd": sd,
-        "cv": np.divide(sd, np.abs(mean), out=np.full(sd.shape, np.nan), where=mean != 0),
-        "mad": np.median(np.abs(rows - median[:, None]), axis=1),
-        "iqr": sorted_quantile(rows, 0.75) - sorted_quantile(rows, 0.25),
-        "p95": sorted_quantile(rows, 0.95),
-        "p99": sorted_quantile(rows, 0.99),
-        "range": rows[:, -1] - rows[:, 0],
-    }

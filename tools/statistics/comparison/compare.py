@@ -1,41 +1,69 @@
-"""Did the mitigation make the runs steadier? Two paired arms, judged on spread, with the mean beside it."""
+"""Is the other arm steadier than the baseline? Two arms of runs, judged on spread, with the location beside it."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtri
+from scipy.stats import wasserstein_distance
 
 from ....knowledge.errors import VgoError
-from ..shape.describe import describe
+from ..shape.describe import Shape, describe
 from ..values import FloatArray, Result
+from .bootstrap import Drawing, Shift, ratios
 from .bootstrap import Ratio as Ratio
-from .bootstrap import Statistic, ratios
-from .permutation import SpreadTest, location_test, spread_tests
+from .dependence import block_length
+from .permutation import Exchange, SpreadTest, permutation_tests
 from .permutation import holm as holm
+from .resampling import affordable
+from .weighted import Statistic
 
 Verdict = Literal["steadier", "less steady", "no difference shown", "cannot tell"]
-LEAST_PAIRS = 10
+LEAST_RUNS = 10
+POWER = 0.8
+TARGET_RATIO = 0.66
+"""The fall of the SD that a mitigation should reach, and that a comparison should be able to show."""
+WEAKEST = 0.5
+"""Runs that could not even show a halving of the spread cannot tell."""
 
 
 class Comparison(Result):
-    """Two arms of pairs."""
+    """Two arms: ratios, tests, the shift of every quantile, and what follows for the spread."""
 
-    n: int
-    """Pairs used."""
+    paired: bool
+    lower_is_better: bool
+    baseline_runs: int
+    other_runs: int
     dropped: int
-    """Pairs left out because a value was not finite."""
+    """Pairs, or single runs of unpaired arms, left out because a value was not finite."""
+    block: int
+    """Neighbouring runs kept together because they depend on each other; 1 where they do not."""
     ratios: tuple[Ratio, ...]
+    shifts: tuple[Shift, ...]
     p_value: float
     """Of a difference in spread: the lesser of the two adjusted p-values."""
     tests: tuple[SpreadTest, ...]
     p_location: float
     """Of a difference in mean; it never decides the verdict."""
-    modes_baseline: int
-    modes_mitigated: int
+    distance: float
+    """Wasserstein's (earth mover's) between both distributions, in the unit of the outcome."""
+    relative_distance: float | None
+    """The same in SDs of the baseline."""
+    baseline_modes: int
+    other_modes: int
     verdict: Verdict
-    """cannot tell: too few pairs, a clock as coarse as the spread, or two tests that contradict each other."""
+    reason: str
+    """Why the verdict is not plain, in words; empty where it is."""
+    shown_ratio: float | None
+    """The weakest fall of the spread that so many runs show four times in five; None where nothing scatters."""
+    runs_needed: int | None
+    """Runs of each arm that show a fall of the SD to 0.66 four times in five, where these runs cannot tell."""
+    notes: tuple[str, ...]
+    """What to know before believing it."""
 
     def ratio(self, statistic: Statistic) -> Ratio:
         """Pick one ratio."""
@@ -43,32 +71,61 @@ class Comparison(Result):
 
 
 def compare(
-    baseline: ArrayLike, mitigated: ArrayLike, seed: int = 0, resamples: int = 2000, alpha: float = 0.05
+    baseline: ArrayLike,
+    other: ArrayLike,
+    *,
+    paired: bool = True,
+    lower_is_better: bool = True,
+    seed: int = 0,
+    resamples: int = 2000,
+    alpha: float = 0.05,
+    ordered: bool = True,
 ) -> Comparison:
-    """Compare paired arms: run i of one was made next to run i of the other, in random order.
+    """Compare two arms of shape (runs,), each in run order (`ordered=False` where the order means nothing).
 
-    Arms measured one after the other differ "significantly" in 10 to 40 % of cases where nothing differs.
+    Pairs: run i of one was made next to run i of the other, in random order. Arms measured one after the other differ
+    "significantly" in 10 to 40 % of cases where nothing differs. Raises VgoError for pairs of unequal number and for
+    fewer than two runs.
+
+    Simulated where nothing differs (300 to 400 samples, alpha .05; 60 or 200 runs, 60 against 200): spread is called
+    different in .02 to .065 of them on normal, lognormal and bimodal laws, and in 0 to .067 under AR(1) with phi .3 to
+    .9. The test of location gives .04 to .065, and .04 to .09 under AR(1) with phi .3 and .6; with phi .9 and 60 runs
+    an arm, made one arm after the other, .16 to .19: there its p-value is too small.
     """
-    x, y, dropped = _pairs(baseline, mitigated)
-    tests = spread_tests(x, y, seed, resamples)
-    shapes = describe(x), describe(y)
-    coarse = any(shape.clock_too_coarse for shape in shapes)
+    x, y, dropped = _pairs(baseline, other) if paired else _apart(baseline, other)
+    blocks = _blocks(x, y, paired) if ordered else (1, 1)
+    tests, p_location = permutation_tests(x, y, Exchange(paired, max(blocks)), seed, resamples)
+    found, shifts = ratios(x, y, Drawing(paired, blocks, seed, resamples, lower_is_better))
+    shapes = describe(x, ordered), describe(y, ordered)
+    shown = _shown_ratio(tests, alpha)
+    verdict, reason, few = _verdict(tests, min(x.size, y.size), shapes, shown, alpha)
+    distance, sd = float(wasserstein_distance(x, y)), float(x.std(ddof=1))
     return Comparison(
-        n=x.size,
+        paired=paired,
+        lower_is_better=lower_is_better,
+        baseline_runs=x.size,
+        other_runs=y.size,
         dropped=dropped,
-        ratios=ratios(x, y, seed, resamples),
+        block=max(blocks),
+        ratios=found,
+        shifts=shifts,
         p_value=min(test.adjusted for test in tests),
         tests=tests,
-        p_location=location_test(x, y, seed, resamples),
-        modes_baseline=len(shapes[0].modes),
-        modes_mitigated=len(shapes[1].modes),
-        verdict="cannot tell" if x.size < LEAST_PAIRS or coarse else _verdict(tests, alpha),
+        p_location=p_location,
+        distance=distance,
+        relative_distance=distance / sd if sd else None,
+        baseline_modes=len(shapes[0].modes),
+        other_modes=len(shapes[1].modes),
+        verdict=verdict,
+        reason=reason,
+        shown_ratio=shown,
+        runs_needed=_runs_needed(min(x.size, y.size), shown) if few else None,
+        notes=tuple(_notes(paired, max(blocks), x.size + y.size, resamples)),
     )
 
 
-def _pairs(baseline: ArrayLike, mitigated: ArrayLike) -> tuple[FloatArray, FloatArray, int]:
-    x = np.asarray(baseline, dtype=np.float64).ravel()
-    y = np.asarray(mitigated, dtype=np.float64).ravel()
+def _pairs(baseline: ArrayLike, other: ArrayLike) -> tuple[FloatArray, FloatArray, int]:
+    x, y = _column(baseline), _column(other)
     if x.size != y.size:
         raise VgoError(f"The arms have {x.size} and {y.size} runs, so they are not pairs: give as many of each.")
     whole = np.isfinite(x) & np.isfinite(y)
@@ -77,10 +134,74 @@ def _pairs(baseline: ArrayLike, mitigated: ArrayLike) -> tuple[FloatArray, Float
     return x[whole], y[whole], int((~whole).sum())
 
 
-def _verdict(tests: tuple[SpreadTest, ...], alpha: float) -> Verdict:
-    shown = [test.log_ratio for test in tests if test.adjusted < alpha]
-    if not shown:
-        return "no difference shown"
-    if min(shown) < 0 < max(shown):
-        return "cannot tell"
-    return "steadier" if shown[0] < 0 else "less steady"
+def _apart(baseline: ArrayLike, other: ArrayLike) -> tuple[FloatArray, FloatArray, int]:
+    given = _column(baseline), _column(other)
+    x, y = (arm[np.isfinite(arm)] for arm in given)
+    for name, arm in (("baseline", x), ("other arm", y)):
+        if arm.size < 2:
+            raise VgoError(f"The {name} has {arm.size} run(s) with a finite value: a spread takes at least two.")
+    return x, y, given[0].size + given[1].size - x.size - y.size
+
+
+def _column(values: ArrayLike) -> FloatArray:
+    return np.asarray(values, dtype=np.float64).ravel()
+
+
+def _blocks(x: FloatArray, y: FloatArray, paired: bool) -> tuple[int, int]:
+    """Give the blocks of each arm. What both runs of a pair share cancels, so pairs are asked for their differences."""
+    away = tuple(np.abs(arm - np.median(arm)) for arm in (x, y))
+    if paired:
+        block = block_length(y - x, away[1] - away[0])
+        return block, block
+    return block_length(x, away[0]), block_length(y, away[1])
+
+
+def _shown_ratio(tests: tuple[SpreadTest, ...], alpha: float) -> float | None:
+    """Fall of the spread that the better test shows with the power asked for, from its noise when nothing differs."""
+    noise = min(test.noise for test in tests)
+    # Holm gives the first of the two half of alpha, and each half is two-sided.
+    return math.exp(-float(ndtri(1 - alpha / 4) + ndtri(POWER)) * noise) if noise > 0 else None
+
+
+def _runs_needed(runs: int, shown: float | None) -> int | None:
+    """Runs of each arm for the target, since noise falls as their root; None where no run differs from another.
+
+    For a pure change of scale; `stopping.power` simulates the other kinds, in seconds where this takes none.
+    """
+    return max(LEAST_RUNS, math.ceil(runs * (math.log(shown) / math.log(TARGET_RATIO)) ** 2)) if shown else None
+
+
+def _verdict(
+    tests: tuple[SpreadTest, ...], fewest: int, shapes: tuple[Shape, Shape], shown: float | None, alpha: float
+) -> tuple[Verdict, str, bool]:
+    """The verdict, the reason where it is not plain, and whether more runs would help."""
+    if fewest < LEAST_RUNS:
+        return "cannot tell", f"{fewest} runs an arm are fewer than {LEAST_RUNS}", True
+    if any(shape.clock_too_coarse for shape in shapes):
+        return "cannot tell", "the step of the clock is as large as the spread", False
+    signs = {test.log_ratio < 0 for test in tests if test.adjusted < alpha}
+    if len(signs) == 2:
+        return "cannot tell", "the bulk of the runs and their tails moved in opposite directions", False
+    if signs:
+        return ("steadier" if signs.pop() else "less steady"), "", False
+    if shown is None:
+        return "no difference shown", "no run differs from another", False
+    words = f"so many runs show a fall of the spread to {shown:.2g} of the baseline's four times in five"
+    if shown < WEAKEST:
+        return "cannot tell", f"{words}, and nothing weaker", True
+    return "no difference shown", f"{words}; a smaller difference may be there", False
+
+
+def _notes(paired: bool, block: int, runs: int, resamples: int) -> Iterator[str]:
+    if block > 1 and not paired:
+        yield (
+            f"Neighbouring runs depend on each other, so blocks of {block} were resampled: arms measured one after the "
+            "other differ by drift alone, and no test tells that from a cause; measure pairs in random order."
+        )
+    elif block > 1:
+        yield f"The differences of neighbouring pairs depend on each other, so blocks of {block} pairs were resampled."
+    if affordable(runs, resamples) < resamples:
+        yield (
+            f"With so many runs {affordable(runs, resamples)} permutations stand for {resamples}, "
+            "read by the normal law that they follow."
+        )

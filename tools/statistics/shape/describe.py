@@ -1,20 +1,15 @@
-"""The shape of a distribution of run times: modes, tails, order of the runs, the grain of the clock."""
+"""The shape of a distribution of run times: modes, tails, outliers, order of the runs, the grain of the clock."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..values import FloatArray, Result, finite
-from . import mixture, order
-
-TAIL_RATIO = 1.183
-"""Mean distance of the upper half from the median over the median absolute deviation, for a normal law."""
-TAIL_EXCESS = 2.4
-"""Above it by this over sqrt(half the runs) is a heavy tail: 1 to 2 of 100 normal samples of 60 runs get there."""
-LEAST_FOR_TAIL = 20
+from ..dependence import inflation
+from ..values import FloatArray, IntArray, Result
+from . import mixture, order, tails
+from .change_points import ChangePoint, change_points, shifts
+from .clock import resolution, untied
 
 
 class Mode(Result):
@@ -34,15 +29,30 @@ class Shape(Result):
     """From low to high; a single one unless two laws fit much better than the best single one."""
     valley: float | None
     """The cut between modes that splits all the runs; None with one mode."""
+    valleys: tuple[float, ...]
+    """All cuts between modes, ascending."""
     right_tail: bool
     """Heavier than that of a normal law."""
     left_tail: bool
+    right_weight: float
+    """Share of the runs above p75 by more than 1.5 interquartile ranges; 0.0035 for a normal law."""
+    left_weight: float
+    outliers: tails.Outliers
+    """Runs beyond what the law of the bulk would reach: named, and left where they are."""
+    ordered: bool
+    """The order given is that of the runs; False: nothing below about order was looked at."""
     drift: bool
-    """The level moves with the order of the runs."""
+    """The level shifts with the order of the runs, after warm-up."""
     warm_up: int
     """Runs at the start that are a transient: the index of the first steady run."""
+    change_points: tuple[ChangePoint, ...]
+    """Where the level shifts, warm-up included: the 20 greatest jumps in run order."""
+    shifts: int
+    """Their number before that limit."""
     lag1: float | None
     """Rank correlation of each run with the next."""
+    effective_runs: float | None
+    """Independent runs that would say as much about the level."""
     resolution: float | None
     """Step of the clock, where so many runs tie that it shows."""
     clock_too_coarse: bool
@@ -50,40 +60,46 @@ class Shape(Result):
     all_equal: bool
 
 
-def describe(values_in_run_order: ArrayLike) -> Shape:
-    """Describe the finite values, given in the order in which the runs were made."""
-    x = finite(values_in_run_order)
-    warm_up = order.warm_up_length(x)
+def describe(values: ArrayLike, ordered: bool = True) -> Shape:
+    """Describe the finite values of one column; `ordered`: they stand in the order in which the runs were made.
+
+    Of more than 2000 runs the mixture sees 2000 evenly spaced order statistics, and change points are sought among
+    the means of 2000 blocks of neighbours.
+    """
+    column = np.asarray(values, dtype=np.float64).ravel()
+    where = np.flatnonzero(np.isfinite(column))
+    x = column[where]
+    places = shifts(x) if ordered else []
+    warm_up = order.warm_up_length(x, places) if ordered else 0
     steady = x[warm_up:]
     ascending = np.sort(steady)
     all_equal = not steady.size or bool(ascending[0] == ascending[-1])
     step = None if all_equal else resolution(ascending)
     coarse = step is not None and step >= float(ascending.std(ddof=1))
-    smooth = ascending if step is None else _untied(ascending, step)
+    smooth = ascending if step is None else untied(ascending, step)
     cuts = [] if all_equal or coarse else mixture.valleys(smooth, step or 0.0)
+    found = tails.outliers(steady, smooth, sorted(cuts))
     return Shape(
         n=steady.size,
         modes=_modes(ascending, sorted(cuts)),
         valley=cuts[0] if cuts else None,
-        right_tail=_heavy(smooth),
-        left_tail=_heavy(-smooth[::-1]),
-        drift=order.drifts(steady),
+        valleys=tuple(sorted(cuts)),
+        right_tail=tails.heavy(smooth),
+        left_tail=tails.heavy(-smooth[::-1]),
+        right_weight=tails.weight(smooth),
+        left_weight=tails.weight(-smooth[::-1]),
+        outliers=found.model_copy(update={"places": tuple(int(where[warm_up + place]) for place in found.places)}),
+        ordered=ordered,
+        drift=any(place > warm_up for place in places),
         warm_up=warm_up,
-        lag1=order.lag1(steady),
+        change_points=_in_given_order(change_points(x, places), where),
+        shifts=len(places),
+        lag1=order.lag1(steady) if ordered else None,
+        effective_runs=steady.size / inflation(steady).mean if ordered else None,
         resolution=step,
         clock_too_coarse=coarse,
         all_equal=all_equal,
     )
-
-
-def resolution(sorted_values: FloatArray) -> float | None:
-    """Find the step of the clock: the least gap, where at least one run in ten ties with another."""
-    gaps = np.diff(sorted_values)
-    # What arithmetic in floating point leaves is no gap.
-    real = gaps[gaps > 1e-12 * max(abs(float(sorted_values[0])), abs(float(sorted_values[-1])))]
-    if not real.size or real.size + 1 > 0.9 * sorted_values.size:
-        return None
-    return float(real.min())
 
 
 def _modes(x: FloatArray, cuts: list[float]) -> tuple[Mode, ...]:
@@ -91,21 +107,5 @@ def _modes(x: FloatArray, cuts: list[float]) -> tuple[Mode, ...]:
     return tuple(Mode(position=float(np.median(part)), weight=part.size / x.size) for part in parts if part.size)
 
 
-def _untied(x: FloatArray, step: float) -> FloatArray:
-    """Spread tied runs evenly over one step of the clock: the grain is not part of the shape."""
-    _, which, count = np.unique(x, return_inverse=True, return_counts=True)
-    first = np.cumsum(count) - count
-    within = np.arange(x.size) - first[which]
-    spread: FloatArray = x + step * ((within + 0.5) / count[which] - 0.5)
-    return np.sort(spread)
-
-
-def _heavy(x: FloatArray) -> bool:
-    """Say whether the upper half of sorted values reaches further than that of a normal law of the same MAD."""
-    if x.size < LEAST_FOR_TAIL:
-        return False
-    away = x - np.median(x)
-    reach, middle = float(away[(x.size + 1) // 2 :].mean()), float(np.median(np.abs(away)))
-    if middle == 0:
-        return reach > 0
-    return reach / middle > TAIL_RATIO + TAIL_EXCESS / math.sqrt(x.size / 2)
+def _in_given_order(found: tuple[ChangePoint, ...], where: IntArray) -> tuple[ChangePoint, ...]:
+    return tuple(point.model_copy(update={"run": int(where[point.run])}) for point in found)

@@ -20,6 +20,13 @@ STEPS = 150
 STARTS = (0.1, 0.25, 0.5)
 SHIFTS = np.geomspace(0.01, 30, 24)
 """Distance, in SDs, from the lowest value to the origin of a shifted law; the floor keeps its likelihood bounded."""
+FLATNESS = np.array([3.0, 4.0, 6.0, 10.0, 20.0])
+"""Exponents of the law exp(-|x - m|^b): 2 is normal, and the last is as good as uniform."""
+FLAT_GAIN = -5.0
+"""A flat-topped law may be better than the mixture by this much in BIC, or two equal humps would be lost to it."""
+WINDOW = 0.2
+"""Half the width, as a share of the distance between modes, of the places whose runs are counted."""
+HALFWAY = (0.4, 0.5, 0.6)
 
 
 def valleys(sorted_values: FloatArray, resolution: float = 0.0) -> list[float]:
@@ -27,8 +34,11 @@ def valleys(sorted_values: FloatArray, resolution: float = 0.0) -> list[float]:
 
     A mixture must beat the best of normal, shifted lognormal and shifted gamma (the last two also mirrored) by 10 in
     BIC, with Ashman's D above 2 and 5 % in each mode. A mixture against the normal alone calls skewed samples
-    bimodal nearly always. A flat law is still called two modes in about a third of samples. Each side is then asked
-    again, so that three modes are found as well.
+    bimodal nearly always. It must also do about as well as a flat-topped law, and fewer runs must lie at the valley
+    than at either mode. Two modes were so found in at most .035 of 200 to 300 samples of 60 to 400 runs of uniform,
+    rounded, normal, lognormal, gamma and beta(2, 2) laws (.14 of beta(1.2, 2)); in .2 of 100 and .7 of 200 runs with
+    15 % at 4 SDs, all with 15 % at 8 SDs, .88 with half at 4 SDs; in .3 with 10 % exponential spikes. Each side is
+    then asked again, so that three modes are found as well.
     """
     least = max(LEAST_WEIGHT * sorted_values.size, 3)
     return _split(_without_wild(sorted_values, least), resolution, least)
@@ -64,12 +74,33 @@ def _valley(x: FloatArray, resolution: float) -> float | None:
     if pair is None:
         return None
     means, sds, weights, likelihood = pair
-    gain = _single_bic(z) - (5 * np.log(z.size) - 2 * likelihood)
-    if gain <= BIC_GAIN:
+    bic = 5 * np.log(z.size) - 2 * likelihood
+    if _single_bic(z) - bic <= BIC_GAIN or _flat_bic(z) - bic <= FLAT_GAIN:
         return None
     grid = np.linspace(means[0], means[1], 513)
     density = logsumexp(_log_density(grid, means[None], sds[None], weights[None])[0], axis=0)
-    return float(grid[int(density.argmin())] * scale + centre)
+    cut = float(grid[int(density.argmin())])
+    return cut * scale + centre if _emptier(z, cut, means) else None
+
+
+def _emptier(z: FloatArray, cut: float, means: FloatArray) -> bool:
+    """Say whether fewer runs lie between the modes than around the middle of either.
+
+    A side may hold several modes with nothing at its mean, and the cut may graze a narrow mode: so the quartiles of
+    each side, away from the cut, and places halfway between the means are tried as well.
+    """
+    gap = float(means[1] - means[0])
+    between = min(_around(z, place, gap) for place in (cut, *(means[0] + gap * np.array(HALFWAY)).tolist()))
+    for side, mean in ((z[z <= cut], means[0]), (z[z > cut], means[1])):
+        far = [place for place in np.quantile(side, (0.25, 0.75)).tolist() if abs(place - cut) > 2 * WINDOW * gap]
+        if between >= max(_around(z, place, gap) for place in (float(mean), *far)):
+            return False
+    return True
+
+
+def _around(z: FloatArray, place: float, gap: float) -> int:
+    low, high = np.searchsorted(z, (place - WINDOW * gap, place + WINDOW * gap))
+    return int(high - low)
 
 
 def _thinned(x: FloatArray) -> FloatArray:
@@ -144,3 +175,15 @@ def _skewed(z: FloatArray) -> float:
     k -= (np.log(k) - digamma(k) - s) / (1 / k - polygamma(1, k))
     gamma = (k - 1) * sum_log - n * k - n * (k * np.log(mean / k) + gammaln(k))
     return float(np.maximum(lognormal, gamma).max())
+
+
+def _flat_bic(z: FloatArray) -> float:
+    """Least BIC of flat-topped laws (generalised normal), over a grid of middles and of exponents."""
+    centres = z.mean(), (z[0] + z[-1]) / 2
+    away = np.abs(z - np.linspace(min(centres) - 0.1, max(centres) + 0.1, 13)[:, None])
+    widest = away.max(axis=1)
+    best = -np.inf
+    for b in FLATNESS:
+        scale = widest * (b * ((away / widest[:, None]) ** b).mean(axis=1)) ** (1 / b)
+        best = max(best, float((np.log(b) - np.log(2 * scale) - gammaln(1 / b) - 1 / b).max()))
+    return float(3 * np.log(z.size) - 2 * z.size * best)

@@ -70,3 +70,38 @@ def test_a_tree_survives_the_transcript() -> None:
     columns, slow = planted()
     tree = fit_tree(columns, ["noise", "faults"], slow)
     assert Tree.model_validate(json.loads(tree.model_dump_json())) == tree
+
+
+def test_several_classes_have_their_shares_at_each_node() -> None:
+    rng = np.random.default_rng(4)
+    classes = np.repeat([0, 1, 2], 40)
+    columns = np.column_stack([rng.normal(size=120), 10.0 * classes + rng.normal(size=120)])
+    tree = fit_tree(columns, ["noise", "load"], classes)
+    assert (tree.in_sample, tree.cross_validated, tree.runs) == (1.0, 1.0, 120)
+    assert tree.nodes[0].shares == (1 / 3, 1 / 3, 1 / 3) and tree.nodes[0].slow_share == 1 / 3
+    leaves = [node for node in tree.nodes if node.column is None]
+    assert sorted(node.shares for node in leaves) == [(0, 0, 1), (0, 1, 0), (1, 0, 0)]
+    assert "40 runs, best class first: 0%, 0%, 100%" in tree.text()
+
+
+def test_a_large_table_is_sampled_and_keeps_every_slow_run() -> None:
+    rng = np.random.default_rng(5)
+    slow = rng.random(230_000) < 0.01
+    columns = np.column_stack([rng.normal(size=slow.size), rng.poisson(np.where(slow, 30.0, 5.0))])
+    tree = fit_tree(columns, ["noise", "faults"], slow)
+    assert tree.runs == tree.nodes[0].n == 200_000
+    assert tree.nodes[0].slow_share == slow.sum() / 200_000
+    assert tree.nodes[0].column == "faults" and 10 < (tree.nodes[0].threshold or 0) < 25
+    assert tree.cross_validated is not None and tree.cross_validated > 0.98
+
+
+def test_runs_that_resemble_their_neighbours_are_not_told_by_them() -> None:
+    """Two walks that have nothing to do with each other: scattered folds would call one the cause of the other."""
+    rng = np.random.default_rng(6)
+    scattered, whole = 0.0, 0.0
+    for seed in range(8):
+        walks = np.cumsum(rng.normal(size=(200, 4)), axis=0)
+        slow = walks[:, 0] > np.median(walks[:, 0])
+        scattered += (fit_tree(walks[:, 1:], list("abc"), slow, seed=seed).cross_validated or 0) / 8
+        whole += (fit_tree(walks[:, 1:], list("abc"), slow, seed=seed, block=40).cross_validated or 0) / 8
+    assert scattered > 0.8 > 0.7 > whole

@@ -1,4 +1,4 @@
-"""Two arms of pairs: ratios, intervals, tests, a verdict in words."""
+"""Two arms, paired or not: ratios, intervals, tests, a verdict in words."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from numpy.typing import ArrayLike
 
 from vgo_agent.knowledge.errors import VgoError
-from vgo_agent.tools.statistics.comparison.bootstrap import Statistic
 from vgo_agent.tools.statistics.comparison.compare import Comparison, compare, holm
+from vgo_agent.tools.statistics.comparison.resampling import Sampled, draw
+from vgo_agent.tools.statistics.comparison.screen import screen
+from vgo_agent.tools.statistics.comparison.weighted import Statistic
 from vgo_agent.tools.statistics.values import FloatArray
 
 steady = settings(max_examples=25, deadline=None, derandomize=True)
@@ -30,10 +33,14 @@ def arms(seed: int, n: int = 40, ratio: float = 0.5) -> tuple[FloatArray, FloatA
     return rng.lognormal(0, 0.3, n), 1 + ratio * (rng.lognormal(0, 0.3, n) - 1)
 
 
+def run(before: ArrayLike, after: ArrayLike, seed: int = 0, ordered: bool = True) -> Comparison:
+    return compare(before, after, seed=seed, resamples=200, ordered=ordered)
+
+
 @pytest.mark.parametrize("law", LAWS)
 def test_the_same_program_twice_is_rarely_called_steadier(law: str) -> None:
     rng = np.random.default_rng(1)
-    verdicts = [compare(LAWS[law](rng, 60), LAWS[law](rng, 60), seed, 300).verdict for seed in range(80)]
+    verdicts = [compare(LAWS[law](rng, 60), LAWS[law](rng, 60), seed=seed, resamples=300).verdict for seed in range(80)]
     assert verdicts.count("steadier") / 80 <= 0.08
     assert verdicts.count("less steady") / 80 <= 0.08
 
@@ -44,7 +51,7 @@ def test_a_spread_of_two_fifths_is_seen_in_sixty_pairs(law: str, least: float) -
     steadier = []
     for seed in range(40):
         before, after = LAWS[law](rng, 60), LAWS[law](rng, 60)
-        steadier.append(compare(before, 1 + 0.4 * (after - 1), seed, 300).verdict == "steadier")
+        steadier.append(compare(before, 1 + 0.4 * (after - 1), seed=seed, resamples=300).verdict == "steadier")
     assert np.mean(steadier) >= least
 
 
@@ -52,7 +59,7 @@ def test_a_cure_of_the_slow_mode_is_seen_and_the_modes_are_counted() -> None:
     rng = np.random.default_rng(3)
     before = rng.normal(1, 0.02, 100) + 0.5 * (rng.random(100) < 0.3)
     found = compare(before, rng.normal(1, 0.02, 100))
-    assert (found.verdict, found.modes_baseline, found.modes_mitigated) == ("steadier", 2, 1)
+    assert (found.verdict, found.baseline_modes, found.other_modes) == ("steadier", 2, 1)
     sd = found.ratio("sd")
     assert sd.low is not None and sd.value is not None and sd.high is not None
     assert sd.low <= sd.value <= sd.high < 0.66
@@ -60,7 +67,9 @@ def test_a_cure_of_the_slow_mode_is_seen_and_the_modes_are_counted() -> None:
 
 def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
     rng = np.random.default_rng(4)
-    found = [compare(rng.normal(1, 0.05, 60), 1 + 0.5 * rng.normal(0, 0.05, 60), s, 400) for s in range(100)]
+    found = [
+        compare(rng.normal(1, 0.05, 60), 1 + 0.5 * rng.normal(0, 0.05, 60), seed=s, resamples=400) for s in range(100)
+    ]
     truths: tuple[tuple[Statistic, float], ...] = (("sd", 0.5), ("mean", 1.0), ("iqr", 0.5))
     for statistic, truth in truths:
         ratios = [comparison.ratio(statistic) for comparison in found]
@@ -79,7 +88,7 @@ def test_a_shift_of_the_mean_is_reported_beside_and_is_no_change_of_spread() -> 
 @given(st.integers(0, 1000), st.floats(0.2, 2))
 def test_the_unit_changes_no_ratio_and_no_verdict(seed: int, ratio: float) -> None:
     before, after = arms(seed, ratio=ratio)
-    one, other = compare(before, after, seed, 200), compare(before * 1000, after * 1000, seed, 200)
+    one, other = run(before, after, seed), run(before * 1000, after * 1000, seed)
     assert (one.verdict, one.p_value, one.p_location) == (other.verdict, other.p_value, other.p_location)
     for a, b in zip(one.ratios, other.ratios, strict=True):
         assert (a.value, a.low or 0, a.high or 0) == pytest.approx((b.value, b.low or 0, b.high or 0), rel=1e-6)
@@ -90,7 +99,7 @@ def test_the_unit_changes_no_ratio_and_no_verdict(seed: int, ratio: float) -> No
 def test_swapping_the_arms_inverts_ratios_intervals_and_verdict(seed: int, ratio: float) -> None:
     before, after = arms(seed, ratio=ratio)
     assume(min(before.min(), after.min()) > 0)
-    one, other = compare(before, after, seed, 200), compare(after, before, seed, 200)
+    one, other = run(before, after, seed), run(after, before, seed)
     assert one.p_value == other.p_value and one.p_location == other.p_location
     turned = {"steadier": "less steady", "less steady": "steadier"}
     assert other.verdict == turned.get(one.verdict, one.verdict)
@@ -108,14 +117,14 @@ def test_the_order_of_the_pairs_changes_no_ratio(seed: int, random: Random) -> N
     before, after = arms(seed)
     order = list(range(before.size))
     random.shuffle(order)
-    one, other = compare(before, after, 0, 50), compare(before[order], after[order], 0, 50)
+    one, other = run(before, after, ordered=False), run(before[order], after[order], ordered=False)
     assert [ratio.value for ratio in one.ratios] == pytest.approx([ratio.value for ratio in other.ratios])
 
 
 @steady
 @given(st.lists(st.floats(0.001, 1000), min_size=2, max_size=40))
 def test_an_arm_against_itself_shows_nothing(values: list[float]) -> None:
-    found = compare(values, values, 0, 100)
+    found = run(values, values)
     assert found.p_value == found.p_location == 1.0
     assert found.verdict in ("no difference shown", "cannot tell")
     for ratio in found.ratios:
@@ -141,7 +150,7 @@ def test_ratios_that_mean_nothing_are_none() -> None:
 
 @pytest.mark.parametrize("n", [2, 3, 9])
 def test_too_few_pairs_cannot_tell(n: int) -> None:
-    assert compare(np.arange(1.0, n + 1), np.ones(n), 0, 100).verdict == "cannot tell"
+    assert compare(np.arange(1.0, n + 1), np.ones(n), resamples=100).verdict == "cannot tell"
 
 
 def test_a_clock_as_coarse_as_the_spread_cannot_tell() -> None:
@@ -153,8 +162,8 @@ def test_a_clock_as_coarse_as_the_spread_cannot_tell() -> None:
 def test_broken_pairs_are_dropped_and_counted_and_arms_of_unequal_length_refused() -> None:
     before, after = arms(8)
     before[3], after[7] = np.nan, np.inf
-    found = compare(before, after, 0, 100)
-    assert (found.n, found.dropped) == (38, 2)
+    found = run(before, after)
+    assert (found.baseline_runs, found.other_runs, found.dropped) == (38, 38, 2)
     with pytest.raises(VgoError, match="40 and 39"):
         compare(before, after[1:])
 
@@ -162,6 +171,165 @@ def test_broken_pairs_are_dropped_and_counted_and_arms_of_unequal_length_refused
 def test_a_comparison_survives_the_transcript_and_repeats_itself() -> None:
     found = compare(*arms(9), seed=5, resamples=200)
     assert Comparison.model_validate_json(found.model_dump_json()) == found == compare(*arms(9), seed=5, resamples=200)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_arms_of_unequal_length_need_no_pairs_and_are_rarely_called_different(law: str) -> None:
+    rng = np.random.default_rng(10)
+    found = [
+        compare(LAWS[law](rng, 60), LAWS[law](rng, 90), paired=False, seed=seed, resamples=300) for seed in range(60)
+    ]
+    assert {(one.baseline_runs, one.other_runs) for one in found} == {(60, 90)}
+    assert sum(one.p_value <= 0.05 for one in found) <= 7 and sum(one.p_location <= 0.05 for one in found) <= 7
+
+
+def test_dependent_runs_made_one_arm_after_the_other_are_rarely_called_different_and_that_is_said() -> None:
+    rng = np.random.default_rng(11)
+    found = [compare(*chain(rng, 60), paired=False, seed=seed, resamples=200) for seed in range(60)]
+    assert sum(one.p_value <= 0.05 for one in found) <= 7
+    assert np.mean([one.block > 1 for one in found]) > 0.9
+    assert all("depend on each other" in one.notes[0] for one in found if one.block > 1)
+    assert compare(*chain(rng, 60), paired=False, resamples=50, ordered=False).block == 1
+
+
+def chain(rng: np.random.Generator, n: int) -> tuple[FloatArray, FloatArray]:
+    noise, level, series = rng.normal(0, 1, 2 * n), 0.0, []
+    for step in noise:
+        level = 0.7 * level + step
+        series.append(20 + level)
+    return np.array(series[:n]), np.array(series[n:])
+
+
+def test_pairs_that_share_a_drift_are_independent_of_each_other() -> None:
+    rng = np.random.default_rng(12)
+    drift = np.linspace(0, 3, 80)
+    found = compare(10 + drift + rng.normal(0, 0.1, 80), 10 + drift + rng.normal(0, 0.1, 80), resamples=200)
+    assert found.block == 1 and not found.notes
+
+
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("law", ["normal", "lognormal", "bimodal"])
+def test_every_interval_that_is_given_covers_the_truth(law: str, paired: bool) -> None:
+    rng = np.random.default_rng(13)
+    hits: dict[str, list[bool]] = {}
+    for seed in range(100):
+        found = compare(LAWS[law](rng, 60), 2 * LAWS[law](rng, 60), paired=paired, seed=seed, resamples=300)
+        for ratio in found.ratios:
+            if ratio.low is not None and ratio.high is not None:
+                truth = 1 if ratio.statistic == "cv" else 2
+                hits.setdefault(ratio.statistic, []).append(ratio.low <= truth <= ratio.high)
+    assert {"mean", "median", "sd", "cv", "mad", "iqr", "p95-p05", "p90"} == set(hits)
+    assert all(np.mean(covered) >= 0.88 for covered in hits.values())
+
+
+def test_no_interval_stands_where_the_runs_do_not_reach() -> None:
+    rng = np.random.default_rng(14)
+    given = {}
+    for n in (40, 60, 100, 500):
+        found = compare(rng.normal(10, 1, n), rng.normal(10, 1, n), resamples=50)
+        given[n] = [name for name in REACHING if found.ratio(name).low is not None]
+        bands = [shift.share for shift in found.shifts if shift.low is not None]
+        assert min(bands) == pytest.approx({40: 0.15, 60: 0.1, 100: 0.05, 500: 0.05}[n])
+    assert given == {40: [], 60: ["p90"], 100: ["p90", "p95"], 500: ["p90", "p95", "p99"]}
+
+
+@steady
+@given(st.integers(0, 1000), st.booleans())
+def test_the_mirror_image_changes_no_spread_and_turns_the_tails(seed: int, paired: bool) -> None:
+    before, after = arms(seed, n=60)
+    one = compare(before, after, paired=paired, seed=seed, resamples=100)
+    other = compare(
+        100 - before, 100 - after, paired=paired, seed=seed, resamples=100, lower_is_better=False, ordered=True
+    )
+    assert (one.verdict, one.p_value, one.p_location) == (other.verdict, other.p_value, other.p_location)
+    for spread in SPREAD_STATISTICS:
+        assert one.ratio(spread).value == pytest.approx(other.ratio(spread).value)
+    for high, low in TURNED:
+        assert one.ratio(high).other == pytest.approx(100 - (other.ratio(low).other or 0))
+    assert [shift.difference for shift in one.shifts] == pytest.approx(
+        [-shift.difference for shift in reversed(other.shifts)]
+    )
+    assert one.distance == pytest.approx(other.distance)
+
+
+REACHING: tuple[Statistic, ...] = ("p90", "p95", "p99", "range")
+SPREAD_STATISTICS: tuple[Statistic, ...] = ("sd", "mad", "iqr", "p95-p05", "range")
+TURNED: tuple[tuple[Statistic, Statistic], ...] = (("p90", "p10"), ("p95", "p5"), ("p99", "p1"))
+
+
+@steady
+@given(st.integers(0, 1000), st.booleans())
+def test_runs_counted_twice_keep_the_direction_and_only_make_it_surer(seed: int, paired: bool) -> None:
+    before, after = arms(seed, n=60, ratio=0.3)
+    once = compare(before, after, paired=paired, seed=seed, resamples=200, ordered=False)
+    twice = compare(np.tile(before, 2), np.tile(after, 2), paired=paired, seed=seed, resamples=200, ordered=False)
+    assert [test.log_ratio < 0 for test in once.tests] == [test.log_ratio < 0 for test in twice.tests]
+    assert once.verdict == twice.verdict == "steadier"
+    assert (once.shown_ratio or 0) < (twice.shown_ratio or 0)
+
+
+def test_the_shift_of_every_quantile_and_the_distance_are_told() -> None:
+    rng = np.random.default_rng(15)
+    before = rng.normal(10, 1, 200)
+    found = compare(before, before + 2, paired=False, resamples=100)
+    assert [round(shift.difference, 6) for shift in found.shifts] == [2.0] * 19
+    assert all(
+        shift.low is not None and shift.high is not None and shift.low < 2 < shift.high for shift in found.shifts
+    )
+    assert found.distance == pytest.approx(2) and found.relative_distance == pytest.approx(2 / before.std(ddof=1))
+
+
+def test_what_is_not_plain_has_a_reason_and_a_number_of_runs() -> None:
+    rng = np.random.default_rng(16)
+    few = compare(rng.lognormal(0, 1, 12), rng.lognormal(0, 1, 12), resamples=200)
+    assert few.verdict == "cannot tell" and few.runs_needed is not None and few.runs_needed > 12
+    enough = compare(rng.normal(1, 0.05, 200), rng.normal(1, 0.05, 200), resamples=200)
+    assert enough.verdict == "no difference shown" and enough.runs_needed is None
+    assert enough.shown_ratio is not None and 0.7 < enough.shown_ratio < 0.9
+    assert f"{enough.shown_ratio:.2g}" in enough.reason
+
+
+def test_long_arms_are_read_by_the_normal_law_and_that_is_said() -> None:
+    rng = np.random.default_rng(17)
+    found = compare(rng.lognormal(0, 0.5, 100_000), rng.lognormal(0, 0.5, 100_000), paired=False, resamples=500)
+    assert any("200 permutations stand for 500" in note for note in found.notes)
+    sd = found.ratio("sd")
+    assert sd.low is not None and sd.high is not None and sd.low < 1 < sd.high < 1.1 * sd.low
+    assert found.p_value > 0.01
+
+
+def test_an_arm_of_one_run_is_refused() -> None:
+    with pytest.raises(VgoError, match="baseline has 1 run.s. with a finite value"):
+        compare([1.0], [1.0, 2.0], paired=False)
+
+
+def test_screening_pays_for_the_number_of_arms() -> None:
+    rng = np.random.default_rng(18)
+    before = rng.lognormal(0, 0.3, 80)
+    others = {f"idle {k}": rng.lognormal(0, 0.3, 80) for k in range(9)} | {"cure": 1 + 0.3 * rng.lognormal(0, 0.3, 80)}
+    found = {one.name: one for one in screen(before, others, resamples=500)}
+    assert (found["cure"].claim, found["cure"].promising) == ("steadier", True)
+    assert all(one.claim not in ("steadier", "less steady") for name, one in found.items() if name != "cure")
+    assert all(one.comparison.p_value <= one.q_value <= one.p_adjusted for one in found.values())
+
+
+def test_screening_nothing_finds_nothing() -> None:
+    assert screen([1.0, 2.0], {}) == ()
+
+
+@steady
+@given(st.lists(st.integers(0, 6).map(float), min_size=2, max_size=30), st.integers(0, 1000))
+def test_counting_resamples_gives_what_sorting_them_would(values: list[float], seed: int) -> None:
+    x = np.array(values)
+    counts = draw(np.random.default_rng(seed), x.size, 20, 1)
+    found = Sampled.of(x).resampled(counts, True)
+    for row in range(20):
+        drawn = np.repeat(x, counts[row])
+        middle = np.median(drawn)
+        assert found["mad"][row] == pytest.approx(np.median(np.abs(drawn - middle)))
+        assert found["sd"][row] == pytest.approx(drawn.std(ddof=1))
+        assert found["p95"][row] == pytest.approx(np.quantile(drawn, 0.95))
+        assert found[0.5][row] == pytest.approx(middle)
 
 
 @steady

@@ -1,0 +1,135 @@
+"""analyze: look for causes in runs that were recorded elsewhere."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..terminal import answer
+from .options import add_manners
+
+if TYPE_CHECKING:
+    from ...tools.analysis.question import Question
+    from ...tools.recorded.design import Wanted
+    from ...tools.recorded.recorded import Recorded
+
+EPILOG = """\
+examples:
+  vgo-agent analyze runs.csv --outcome time_s
+  vgo-agent analyze runs.parquet --outcome ops --higher-is-better --settings threads,host --json
+  vgo-agent analyze trials.csv --outcome time_s --group kernel,compiler --exclude 'Reps,Bytes*' --save analysis
+
+FILE is CSV, Parquet, a SHARP run log, pyperf or hyperfine JSON, or a run folder of vgo-agent; its rows are runs in the
+order they were made. COLS are names or patterns, separated by commas. What is found is association: only settings that
+were varied in mixed order, and mitigations tried on and off, say more.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.epilog = EPILOG
+    parser.add_argument("file", metavar="FILE", help="the recorded runs")
+    columns = parser.add_argument_group("the columns")
+    columns.add_argument("--outcome", metavar="COL", help="what a run is judged by (needed unless the format says)")
+    direction = columns.add_mutually_exclusive_group()
+    direction.add_argument("--lower-is-better", action="store_true", help="a smaller outcome is a better one")
+    direction.add_argument("--higher-is-better", action="store_true", help="a larger outcome is a better one")
+
+    def several(flag: str, words: str) -> None:
+        columns.add_argument(flag, metavar="COLS", action="append", default=[], help=words)
+
+    several("--group", "analyse the runs of each combination of these on their own")
+    several("--settings", "varied on purpose: factors of their own kind")
+    several("--exclude", "leave these out")
+    several("--levels", "temperatures, shares, speeds: do not grow with the length of a run")
+    columns.add_argument("--order", metavar="COL", help="sort the runs by this; `none`: their order means nothing")
+    method = parser.add_argument_group("the method")
+    method.add_argument(
+        "--cut",
+        default="auto",
+        metavar="CUT",
+        help="what is slow: auto (default), a value, pNN, mean, median, between-modes, before-tail, "
+        "tertiles, quartiles, search",
+    )
+    method.add_argument("--alpha", type=float, default=0.05, metavar="P", help="chance of a wrong claim (default 0.05)")
+    method.add_argument(
+        "--steady-cv", type=float, default=0.01, metavar="CV", help="spread over mean that is little (default 0.01)"
+    )
+    method.add_argument("--seed", type=int, default=1, metavar="N", help="seed of all that is drawn (default 1)")
+    parser.add_argument(
+        "--save", type=Path, metavar="DIR", help="write pictures, tree, table and page into this folder"
+    )
+    add_manners(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Analyse."""
+    from ...tools.analysis.groups import analyse_groups
+    from ...tools.recorded.design import designs
+    from ...tools.recorded.read import read
+    from ..report.analysis import summary, text
+
+    question = _question(arguments)
+    recorded = read(Path(arguments.file), tuple(arguments.exclude))
+    parts = designs(recorded, _wanted(arguments, recorded))
+    found = analyse_groups(parts, question)
+    if arguments.save:
+        from ..report.analysis_files import save
+
+        save(found, parts, recorded, shlex.join(["vgo-agent", *sys.argv[1:]]), arguments.save)
+    answer(summary(found, recorded), text(found, recorded), arguments.json)
+    return 0 if found.answered else 1
+
+
+def _question(arguments: argparse.Namespace) -> Question:
+    from ...knowledge.errors import VgoError
+    from ...tools.analysis.question import Question
+    from ...tools.statistics.labels.cut import parse
+
+    if not 0 < arguments.alpha < 0.5:
+        raise VgoError(f"--alpha {arguments.alpha:g} is no chance of a wrong claim; choose it between 0 and 0.5.")
+    if not arguments.steady_cv >= 0:
+        raise VgoError(f"--steady-cv {arguments.steady_cv:g} is below 0; a spread is not.")
+    if arguments.seed < 0:
+        raise VgoError(f"--seed {arguments.seed} is below 0; choose any number from 0.")
+    return Question(cut=parse(arguments.cut), alpha=arguments.alpha, steady_cv=arguments.steady_cv, seed=arguments.seed)
+
+
+def _wanted(arguments: argparse.Namespace, recorded: Recorded) -> Wanted:
+    from ...tools.recorded.design import Wanted
+
+    names = [*recorded.frame.columns, *recorded.left_out]
+
+    def columns(option: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for text in getattr(arguments, option) for name in meant(text, names, option)))
+
+    lower = True if arguments.lower_is_better else False if arguments.higher_is_better else None
+    return Wanted(
+        outcome=arguments.outcome,
+        lower_is_better=lower,
+        group=columns("group"),
+        settings=columns("settings"),
+        exclude=columns("exclude"),
+        levels=columns("levels"),
+        order=arguments.order,
+    )
+
+
+def meant(text: str, names: list[str], option: str) -> list[str]:
+    """Expand names and patterns separated by commas; a name may itself hold a comma when it stands alone."""
+    from fnmatch import fnmatchcase
+
+    from ...knowledge.errors import VgoError
+
+    if text in names:
+        return [text]
+    found = []
+    for word in filter(None, (word.strip() for word in text.split(","))):
+        matching = [word] if word in names else [name for name in names if fnmatchcase(name, word)]
+        if not matching:
+            raise VgoError(f"--{option} {word}: the table has no such column; it has {', '.join(names[:12])}.")
+        found += matching
+    return found

@@ -1,0 +1,112 @@
+"""compare: hold recorded conditions against a baseline."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..terminal import answer
+from .options import add_manners
+
+if TYPE_CHECKING:
+    from ...tools.recorded_comparison.question import Contrast
+
+EPILOG = """\
+examples:
+  vgo-agent compare before.csv after.csv --metric time_s
+  vgo-agent compare runs.csv --condition smt --where queue=AtomicQueue --metric value --higher-is-better
+  vgo-agent compare runs.csv --condition flags=O2,O3 --pair trial --metric time_s --picture shift.svg
+  vgo-agent compare vgo-runs/DIR --condition condition --paired
+
+Each FILE is an arm, the first one the baseline; or the values of one column of one FILE are. The verdict is about the
+spread: steadier, less steady, no difference shown, cannot tell. The location stands beside it. Several arms are
+screened by Benjamini and Hochberg's q; what may be claimed is adjusted by Holm.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.epilog = EPILOG
+    parser.add_argument("files", nargs="+", metavar="FILE", help="recorded runs: CSV, Parquet, SHARP, pyperf, ...")
+    parser.add_argument("--metric", metavar="COL", help="what to compare (needed unless the format says)")
+    direction = parser.add_mutually_exclusive_group()
+    direction.add_argument("--lower-is-better", action="store_true", help="a smaller value is a better one")
+    direction.add_argument("--higher-is-better", action="store_true", help="a larger value is a better one")
+    which = parser.add_argument_group("which runs")
+    which.add_argument(
+        "--condition", metavar="COL[=A,B]", help="the values of this column are the arms: all of them, or these"
+    )
+    which.add_argument(
+        "--baseline", metavar="NAME", help="the arm that the others are held against (default the first)"
+    )
+    which.add_argument(
+        "--where",
+        metavar="COL=VALUE",
+        action="append",
+        default=[],
+        help="only these runs; repeatable, and of one column any of the values",
+    )
+    which.add_argument("--paired", action="store_true", help="row i of one arm was made next to row i of the other")
+    which.add_argument("--pair", metavar="COLS", help="runs that share these columns are pairs (implies --paired)")
+    method = parser.add_argument_group("the method")
+    method.add_argument("--alpha", type=float, default=0.05, metavar="P", help="chance of a wrong claim (default 0.05)")
+    method.add_argument("--seed", type=int, default=1, metavar="N", help="seed of all that is drawn (default 1)")
+    parser.add_argument("--picture", type=Path, metavar="FILE.svg", help="draw the distributions and their shift")
+    add_manners(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Compare."""
+    from ...tools.recorded.read import read
+    from ...tools.recorded_comparison.compare import contrast
+    from ..report.comparison import text
+
+    question = _question(arguments)
+    found, values = contrast([read(Path(file)) for file in arguments.files], question)
+    if arguments.picture:
+        from ..report.comparison_figure import save
+
+        save(found, values, arguments.picture)
+    answer(found.model_dump(), text(found), arguments.json)
+    return 0
+
+
+def _question(arguments: argparse.Namespace) -> Contrast:
+    from ...knowledge.errors import VgoError
+    from ...tools.recorded_comparison.question import Contrast
+
+    if not 0 < arguments.alpha < 0.5:
+        raise VgoError(f"--alpha {arguments.alpha:g} is no chance of a wrong claim; choose it between 0 and 0.5.")
+    if arguments.seed < 0:
+        raise VgoError(f"--seed {arguments.seed} is below 0; choose any number from 0.")
+    if arguments.condition and len(arguments.files) > 1:
+        raise VgoError("--condition splits one table into arms: give one FILE, or leave it out.")
+    if arguments.picture and arguments.picture.suffix != ".svg":
+        raise VgoError(f"--picture {arguments.picture} is drawn as SVG: name it *.svg.")
+    condition, _, among = (arguments.condition or "").partition("=")
+    return Contrast(
+        metric=arguments.metric,
+        condition=condition or None,
+        among=_words(among),
+        baseline=arguments.baseline,
+        where=tuple(_equation(text) for text in arguments.where),
+        paired=arguments.paired,
+        pair=_words(arguments.pair or ""),
+        lower_is_better=True if arguments.lower_is_better else False if arguments.higher_is_better else None,
+        alpha=arguments.alpha,
+        seed=arguments.seed,
+    )
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+
+
+def _equation(text: str) -> tuple[str, str]:
+    from ...knowledge.errors import VgoError
+
+    column, sign, value = text.partition("=")
+    if not sign or not column:
+        raise VgoError(f"--where {text} is not COL=VALUE: write, for example, --where threads=4.")
+    return column, value

@@ -1,0 +1,292 @@
+"""How often the statistics are wrong where the truth is known: false causes, false cures, power, coverage.
+
+python benchmarks/calibration.py [--reps 400] [--seed 1] [--only cause,cure] [--write docs/calibration.md]
+
+Every number is a share of simulated experiments with its 95 % Monte Carlo interval (Wilson). Nothing is measured, so
+the table does not depend on the machine; the seed gives it again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+# One thread a process: the experiments are what runs side by side. Set before numpy is loaded.
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+import numpy as np
+from scipy.stats import binomtest, mannwhitneyu, norm
+
+from vgo_agent.tools.analysis.groups import Analyses, analyse_groups
+from vgo_agent.tools.analysis.question import Question
+from vgo_agent.tools.recorded.shapes import Design
+from vgo_agent.tools.statistics.comparison.compare import compare
+from vgo_agent.tools.statistics.labels.cut import parse
+from vgo_agent.tools.statistics.spread import log_sd_interval
+from vgo_agent.tools.statistics.values import FloatArray
+
+Row = tuple[str, ...]
+Law = Callable[[np.random.Generator, int], FloatArray]
+PERMUTATIONS, RESAMPLES = 400, 1000
+LEVEL = 0.05
+MANY = 2_000_000
+POWERFUL = ("weak", 0.40), ("middling", 0.61)
+"""Rank correlation of the planted column with the outcome."""
+
+LAWS: dict[str, Law] = {
+    "normal": lambda rng, n: rng.normal(1, 0.05, n),
+    "lognormal": lambda rng, n: rng.lognormal(0, 0.5, n),
+    "bimodal": lambda rng, n: rng.normal(1, 0.02, n) + 0.3 * (rng.random(n) < 0.15),
+    "spiky": lambda rng, n: rng.normal(1, 0.02, n) + np.where(rng.random(n) < 0.1, rng.exponential(1, n), 0),
+}
+ORDERS: dict[str, Callable[[np.random.Generator, int], FloatArray]] = {
+    "none": lambda rng, n: np.zeros(n),
+    "drift": lambda rng, n: np.multiply(np.arange(n), 2.0 / n, dtype=np.float64),
+    "spells": lambda rng, n: np.multiply(np.cumsum(rng.random(n) < 0.05) % 2, 2.0, dtype=np.float64),
+}
+"""What the order of the runs adds to outcome and to a third of the unrelated columns, each for itself, in SDs."""
+
+
+def table(rng: np.random.Generator, outcome: FloatArray, columns: int, order: str) -> FloatArray:
+    """Make counters that explain nothing: a third collinear, a third proportional to the outcome, a third unrelated."""
+    n, third = outcome.size, columns // 3
+    shared = rng.lognormal(0, 0.4, (n, 1)) * rng.normal(1, 0.05, (n, third))
+    follows = outcome[:, None] * rng.normal(1, 0.05, (n, third))
+    unrelated = rng.lognormal(0, 0.4, (n, columns - 2 * third))
+    moving = [ORDERS[order](rng, n) for _ in range(unrelated.shape[1] // 3)]
+    for place, level in enumerate(moving):
+        unrelated[:, place] *= np.exp(0.4 * level)
+    return np.asfortranarray(np.hstack((shared, follows, unrelated)))
+
+
+def ordered(rng: np.random.Generator, law: str, n: int, order: str) -> FloatArray:
+    """Draw outcomes and let their order move them."""
+    outcome = LAWS[law](rng, n)
+    moved: FloatArray = outcome * np.exp(ORDERS[order](rng, n) * np.log(outcome).std())
+    return moved
+
+
+def analysed(outcome: FloatArray, values: FloatArray, cut: str = "auto", seed: int = 1) -> Analyses:
+    """Put the question through the whole pipeline."""
+    names = tuple(f"c{place}" for place in range(values.shape[1]))
+    question = Question(cut=parse(cut), steady_cv=0.0, permutations=PERMUTATIONS, seed=seed, explain=False)
+    design = Design("time", "s", True, outcome, names, values, rows=np.arange(outcome.size), ordered=True)
+    return analyse_groups([({}, design)], question)
+
+
+def false_cause(seed: int, law: str, n: int, columns: int, order: str, cut: str = "auto") -> bool:
+    """Is a cause found where there is none?"""
+    rng = np.random.default_rng(seed)
+    outcome = ordered(rng, law, n, order)
+    found = analysed(outcome, table(rng, outcome, columns, order), cut)
+    return found.groups[0].analysis.verdict == "cause found"
+
+
+def false_cure(seed: int, law: str, n: int, paired: bool) -> bool:
+    """Is the same program called steadier?"""
+    rng = np.random.default_rng(seed)
+    found = compare(LAWS[law](rng, n), LAWS[law](rng, n), paired=paired, seed=seed, resamples=RESAMPLES)
+    return found.verdict == "steadier"
+
+
+def planted(seed: int, law: str, n: int, rho: float, columns: int = 60) -> tuple[bool, bool]:
+    """Is a planted cause found and named, and does the best single test find it, told where to look?"""
+    rng = np.random.default_rng(seed)
+    outcome = LAWS[law](rng, n)
+    ranks = norm.ppf((outcome.argsort().argsort() + 0.5) / n)
+    # Of two normal variables with correlation r the rank correlation is 6 / pi asin(r / 2).
+    r = 2 * np.sin(np.pi * rho / 6)
+    cause = np.exp(1.5 * (r * ranks + np.sqrt(1 - r * r) * rng.normal(size=n)))
+    values = np.asfortranarray(np.column_stack((cause, table(rng, outcome, columns - 1, "none"))))
+    one = analysed(outcome, values).groups[0].analysis
+    named = any(finding.factor.visible and "c0" in finding.factor.members for finding in one.findings)
+    slow = outcome > (one.classes.cut if one.classes else np.median(outcome))
+    return one.verdict == "cause found" and named, bool(mannwhitneyu(cause[slow], cause[~slow]).pvalue <= LEVEL)
+
+
+def covered(seed: int, law: str, n: int, paired: bool, truths: dict[str, float]) -> dict[str, tuple[bool, bool]]:
+    """For each interval of a comparison with a halved spread: is it given, and does it hold the truth?"""
+    rng = np.random.default_rng(seed)
+    before, after = LAWS[law](rng, n), halved(LAWS[law](rng, n), law)
+    found = compare(before, after, paired=paired, seed=seed, resamples=RESAMPLES)
+    return {
+        ratio.statistic: _holds(ratio.low, ratio.high, truths[ratio.statistic])
+        for ratio in found.ratios
+        if ratio.statistic in truths
+    }
+
+
+@cache
+def centre(law: str) -> float:
+    """Median of a law, from two million draws."""
+    return float(np.median(LAWS[law](np.random.default_rng(0), MANY)))
+
+
+def halved(outcome: FloatArray, law: str) -> FloatArray:
+    """Draw every run half the way to the median of its law."""
+    return centre(law) + 0.5 * (outcome - centre(law))
+
+
+def true_ratios(law: str) -> dict[str, float]:
+    """What the ratios are in the limit, from two million draws of each arm."""
+    draws = LAWS[law](np.random.default_rng(0), MANY)
+    before, after = statistics(draws), statistics(halved(draws, law))
+    return {name: after[name] / before[name] for name in before}
+
+
+def statistics(draws: FloatArray) -> dict[str, float]:
+    """What is compared, of one arm."""
+    p5, p25, median, p75, p90, p95, p99 = np.quantile(draws, (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)).tolist()
+    mean, sd = float(draws.mean()), float(draws.std())
+    spreads = {"sd": sd, "cv": sd / mean, "mad": float(np.median(np.abs(draws - median))), "iqr": p75 - p25}
+    return {"mean": mean, "median": median, **spreads, "p95-p05": p95 - p5, "p90": p90, "p95": p95, "p99": p99}
+
+
+def sd_covered(seed: int, law: str, n: int, truth: float) -> dict[str, tuple[bool, bool]]:
+    """The same of the SD of one sample."""
+    between = log_sd_interval(LAWS[law](np.random.default_rng(seed), n))
+    return {"SD of one sample": _holds(between.low if between else None, between.high if between else None, truth)}
+
+
+def _holds(low: float | None, high: float | None, truth: float) -> tuple[bool, bool]:
+    return (False, False) if low is None or high is None else (True, low <= truth <= high)
+
+
+class Bench:
+    """Experiments on all cores; the seeds of a cell follow from what it is, so that cells do not share their luck."""
+
+    def __init__(self, reps: int, seed: int, pool: ProcessPoolExecutor) -> None:
+        """Say how many experiments a cell has."""
+        self.reps, self.seed, self.pool = reps, seed, pool
+
+    def outcomes(self, experiment: partial[Any]) -> list[Any]:
+        """Carry out one cell."""
+        named = {name: value for name, value in experiment.keywords.items() if name != "truths"}
+        first = crc32(f"{self.seed} {experiment.func.__name__} {named}".encode())
+        seeds = range(first, first + self.reps)
+        return list(self.pool.map(experiment, seeds, chunksize=max(1, self.reps // 20)))
+
+    def share(self, experiment: partial[bool]) -> str:
+        """Give a share with its interval."""
+        return shown([bool(outcome) for outcome in self.outcomes(experiment)])
+
+
+def shown(hits: Sequence[bool]) -> str:
+    """Write a share with its interval."""
+    if not hits:
+        return "not given"
+    between = binomtest(sum(hits), len(hits)).proportion_ci(method="wilson")
+    return f"{np.mean(hits):.3f} [{between.low:.3f}, {between.high:.3f}]"
+
+
+def causes(bench: Bench) -> Iterator[Row]:
+    """False causes; at most 0.05 is claimed."""
+    yield "law", "runs", "columns", *ORDERS
+    for law in LAWS:
+        for n in (60, 200):
+            for columns in (60, 200):
+                cells = (partial(false_cause, law=law, n=n, columns=columns, order=order) for order in ORDERS)
+                yield law, str(n), str(columns), *(bench.share(cell) for cell in cells)
+
+
+def searches(bench: Bench) -> Iterator[Row]:
+    """False causes of `--cut search`, whose freedom is paid for."""
+    yield "law", "runs", "columns", "false cause"
+    for law in LAWS:
+        yield law, "60", "60", bench.share(partial(false_cause, law=law, n=60, columns=60, order="none", cut="search"))
+
+
+def cures(bench: Bench) -> Iterator[Row]:
+    """False "steadier"; at most 0.05 is claimed."""
+    yield "law", "runs an arm", "paired", "not paired"
+    for law in LAWS:
+        for n in (60, 200):
+            yield (
+                law,
+                str(n),
+                *(bench.share(partial(false_cure, law=law, n=n, paired=paired)) for paired in (True, False)),
+            )
+
+
+def powers(bench: Bench) -> Iterator[Row]:
+    """Planted causes among 60 columns: the whole pipeline, next to a rank test that is told which column it is."""
+    yield "law", "runs", "cause", "found and named", "best single test"
+    for law in LAWS:
+        for n in (60, 200):
+            for name, rho in POWERFUL:
+                found = bench.outcomes(partial(planted, law=law, n=n, rho=rho))
+                pipeline, single = zip(*found, strict=True)
+                yield law, str(n), f"{name} (rho {rho})", shown(pipeline), shown(single)
+
+
+def coverages(bench: Bench) -> Iterator[Row]:
+    """Coverage of 95 % intervals; a halved spread. Intervals that are not given do not count."""
+    cells = [(n, paired) for n in (60, 200) for paired in (True, False)]
+    yield "law", "interval", *(f"{n} {'paired' if paired else 'not paired'}" for n, paired in cells)
+    for law in LAWS:
+        truths = true_ratios(law)
+        found = [bench.outcomes(partial(covered, law=law, n=n, paired=paired, truths=truths)) for n, paired in cells]
+        for name in truths:
+            if any(one[name][0] for cell in found for one in cell):
+                yield law, f"ratio of {name}", *(_coverage(cell, name) for cell in found)
+        sd = float(LAWS[law](np.random.default_rng(0), MANY).std())
+        single = [bench.outcomes(partial(sd_covered, law=law, n=n, truth=sd)) for n in (60, 200)]
+        yield (
+            law,
+            "SD of one sample",
+            *(_coverage(cell, "SD of one sample") for cell in (single[0], single[0], single[1], single[1])),
+        )
+
+
+def _coverage(cell: list[dict[str, tuple[bool, bool]]], name: str) -> str:
+    holds = [one[name] for one in cell]
+    return shown([hit for given, hit in holds if given])
+
+
+PARTS: dict[str, tuple[str, Callable[[Bench], Iterator[Row]]]] = {
+    "cause": ("False causes", causes),
+    "search": ("False causes when the cut is searched for", searches),
+    "cure": ("False cures", cures),
+    "power": ("Power", powers),
+    "coverage": ("Coverage of intervals", coverages),
+}
+
+
+def page(bench: Bench, names: Sequence[str], command: str) -> Iterator[str]:
+    """Write the parts as Markdown."""
+    yield "# How often the statistics are wrong\n"
+    yield f"Made by `{command}`; {bench.reps} experiments a cell, with 95 % Monte Carlo intervals.\n"
+    for name in names:
+        title, rows = PARTS[name]
+        yield f"## {title}\n\n{(rows.__doc__ or '').strip()}\n"
+        head, *body = rows(bench)
+        lines = [head, ("---",) * len(head), *body]
+        yield "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+        print(f"{name} done", file=sys.stderr)
+
+
+def main() -> None:
+    """Simulate, print, and write the table where asked."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--reps", type=int, default=400)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default=",".join(PARTS), help="parts, separated by commas")
+    parser.add_argument("--write", type=Path)
+    asked = parser.parse_args()
+    command = f"python benchmarks/calibration.py --reps {asked.reps} --seed {asked.seed}"
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        text = "\n".join(page(Bench(asked.reps, asked.seed, pool), asked.only.split(","), command))
+    print(text)
+    if asked.write:
+        asked.write.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

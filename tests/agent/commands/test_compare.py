@@ -1,0 +1,223 @@
+"""The front door of compare: recorded tables in, a verdict about spread out."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from vgo_agent.agent.cli import main
+
+Columns = Mapping[str, Any]
+Compare = Callable[..., dict[str, Any]]
+SMT = Path(__file__).parents[4] / "shared/data/smt-atomic-queue/ryzen_5825u_runs.csv.gz"
+
+
+def wide(n: int = 80, seed: int = 1) -> Columns:
+    rng = np.random.default_rng(seed)
+    return {"trial": np.arange(n), "time_s": rng.normal(1, 0.1, n), "host": ["a"] * n, "flags": ["O2"] * n}
+
+
+def narrow(n: int = 80, seed: int = 2) -> Columns:
+    rng = np.random.default_rng(seed)
+    return {"trial": np.arange(n), "time_s": rng.normal(1, 0.03, n), "host": ["a"] * n, "flags": ["O3"] * n}
+
+
+def both(*parts: Columns) -> pl.DataFrame:
+    return pl.concat([pl.DataFrame(dict(part)) for part in parts])
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    monkeypatch.chdir(tmp_path)
+
+    def save(name: str, columns: Columns | pl.DataFrame) -> str:
+        frame = columns if isinstance(columns, pl.DataFrame) else pl.DataFrame(dict(columns))
+        frame.write_csv(tmp_path / name)
+        return name
+
+    return save
+
+
+@pytest.fixture
+def compare(capsys: pytest.CaptureFixture[str]) -> Compare:
+    def ask(*words: str) -> dict[str, Any]:
+        assert main(["compare", *words, "--json"]) == 0, capsys.readouterr().err
+        told: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return told
+
+    return ask
+
+
+def sd(arm: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = next(ratio for ratio in arm["comparison"]["ratios"] if ratio["statistic"] == "sd")
+    return found
+
+
+def test_two_tables_are_compared_and_what_differs_is_named(write: Callable[..., str], compare: Compare) -> None:
+    found = compare(write("before.csv", wide()), write("after.csv", narrow()), "--metric", "time_s")
+    (arm,) = found["arms"]
+    assert (found["baseline"], arm["name"], arm["comparison"]["verdict"]) == ("before.csv", "after.csv", "steadier")
+    assert sd(arm)["low"] < 0.3 < sd(arm)["high"] < 0.66
+    assert found["systems"] == {"differs": [{"name": "flags", "values": ["O2", "O3"]}], "equal": {"host": "a"}}
+    assert any("No pairs" in note for note in found["notes"])
+
+
+def test_the_words_hold_verdict_table_and_differences(
+    write: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", write("before.csv", wide()), write("after.csv", narrow()), "--metric", "time_s"]) == 0
+    words = capsys.readouterr().out
+    assert words.startswith("STEADIER: after.csv against before.csv\nSD ratio 0.")
+    for part in ("\nmean ", "\np95-p05 ", "\nrange ", "Spread: p < 0.001", "Wasserstein", "flags    O2          O3"):
+        assert part in words
+    assert "1 known facts of the systems under test are equal" in words
+
+
+def test_conditions_of_one_table_are_compared_in_the_order_asked_for(
+    write: Callable[..., str], compare: Compare
+) -> None:
+    file = write("runs.csv", both(wide(), narrow()))
+    one = compare(file, "--condition", "flags", "--metric", "time_s")
+    turned = compare(file, "--condition", "flags=O3,O2", "--metric", "time_s")
+    named = compare(file, "--condition", "flags", "--baseline", "O3", "--metric", "time_s")
+    assert (one["baseline"], one["arms"][0]["comparison"]["verdict"]) == ("O2", "steadier")
+    assert (turned["baseline"], turned["arms"][0]["comparison"]["verdict"]) == ("O3", "less steady")
+    assert named["baseline"] == "O3"
+    assert sd(one["arms"][0])["value"] * sd(turned["arms"][0])["value"] == pytest.approx(1)
+
+
+def test_pairs_are_joined_by_column_whatever_their_order_and_gaps_are_counted(
+    write: Callable[..., str], compare: Compare
+) -> None:
+    shuffled = pl.DataFrame(dict(narrow())).sample(fraction=1, shuffle=True, seed=3)
+    gaps = shuffled.filter(~pl.col("trial").is_in([3, 4, 5]))
+    files = write("before.csv", wide()), write("after.csv", gaps)
+    (arm,) = (found := compare(*files, "--metric", "time_s", "--pair", "trial"))["arms"]
+    assert (arm["comparison"]["paired"], arm["comparison"]["baseline_runs"]) == (True, 77)
+    assert found["alone"] == {"after.csv": 3}
+    ordered = compare(files[0], write("sorted.csv", gaps.sort("trial")), "--metric", "time_s", "--pair", "trial")
+    assert arm["comparison"]["ratios"] == ordered["arms"][0]["comparison"]["ratios"]
+
+
+def test_of_several_arms_each_is_held_against_the_baseline_and_their_number_is_paid_for(
+    write: Callable[..., str], compare: Compare, capsys: pytest.CaptureFixture[str]
+) -> None:
+    idle = [{**wide(seed=10 + k), "flags": [f"idle{k}"] * 80} for k in range(4)]
+    file = write("runs.csv", both(wide(), *idle, narrow()))
+    found = compare(file, "--condition", "flags", "--metric", "time_s")
+    claims = {arm["name"]: arm["claim"] for arm in found["arms"]}
+    assert claims.pop("O3") == "steadier" and set(claims.values()) <= {"no difference shown", "cannot tell"}
+    assert all(arm["comparison"]["p_value"] <= arm["q_value"] <= arm["p_adjusted"] for arm in found["arms"])
+    assert main(["compare", file, "--condition", "flags", "--metric", "time_s"]) == 0
+    words = capsys.readouterr().out
+    assert words.startswith("1 OF 5 STEADIER than O2") and "Q (BH)" in words
+
+
+def test_a_rate_is_told_by_its_low_tail(write: Callable[..., str], compare: Compare) -> None:
+    files = write("before.csv", wide()), write("after.csv", narrow())
+    found = compare(*files, "--metric", "time_s", "--higher-is-better")
+    names = [ratio["statistic"] for ratio in found["arms"][0]["comparison"]["ratios"]]
+    assert not found["lower_is_better"]
+    assert {"p10", "p5", "p1"} <= set(names) and not {"p90", "p95", "p99"} & set(names)
+    assert found["arms"][0]["comparison"]["verdict"] == "steadier"
+
+
+def test_a_table_against_itself_is_called_so_and_shows_nothing(write: Callable[..., str], compare: Compare) -> None:
+    file = write("runs.csv", wide())
+    found = compare(file, file, "--metric", "time_s")
+    assert found["arms"][0]["comparison"]["verdict"] == "no difference shown"
+    assert any("the same file" in note and "A/A" in note for note in found["notes"])
+
+
+def test_runs_of_unlike_kinds_in_one_arm_are_pointed_at(write: Callable[..., str], compare: Compare) -> None:
+    mixed = pl.DataFrame(dict(wide())).with_columns(place=pl.Series(["near", "far"] * 40))
+    files = write("before.csv", mixed), write("after.csv", narrow())
+    notes = compare(*files, "--metric", "time_s")["notes"]
+    assert any("mix place (near and far)" in note and "--where place=near" in note for note in notes)
+
+
+def test_the_picture_is_a_drawing_of_its_own(write: Callable[..., str], compare: Compare, tmp_path: Path) -> None:
+    file = write("runs.csv", both(wide(), narrow(), {**narrow(seed=5), "flags": ["Os"] * 80}))
+    compare(file, "--condition", "flags", "--metric", "time_s", "--picture", "shift.svg")
+    root = ElementTree.parse(tmp_path / "shift.svg").getroot()
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    text = "".join(root.itertext())
+    assert text.count("shift of each quantile, 95 % band") == 2 and "time_s" in text
+
+
+def odd() -> pl.DataFrame:
+    unit = pl.Series(["ms", "s"] * 80)
+    return both(wide(), narrow()).with_columns(
+        unit=unit, one=pl.Series(["x"] + ["y"] * 159), word=pl.Series(["w"] * 160)
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--metric", "time"], "no column time (--metric): did you mean time_s"),
+        (["--metric", "word", "--condition", "flags", "--where", "unit=s"], "is text"),
+        ([], "--metric"),
+        (["--metric", "trial", "--condition", "flag"], "no column flag (--condition): did you mean flags"),
+        (["--metric", "trial", "--condition", "flags=O2,O4"], "has flags=O4 (--condition): it has O2 and O3"),
+        (["--metric", "trial", "--condition", "host"], "host is a in every run"),
+        (["--metric", "trial", "--where", "unit=s"], "alone has no two arms"),
+        (["--metric", "trial", "--condition", "one", "--where", "unit=ms"], "x has 1 run with a trial"),
+        (["--metric", "trial", "--condition", "flags"], "in several units (ms and s): give --where unit=ms"),
+        (["--metric", "trial", "--condition", "flags", "--where", "host=b"], "has host=b: it has a"),
+        (["--metric", "trial", "--condition", "flags", "--where", "host"], "--where host is not COL=VALUE"),
+        (["--metric", "trial", "--condition", "one", "--where", "unit=s", "--paired"], "y in every run"),
+        (["--metric", "trial", "--condition", "flags", "--where", "unit=s", "--pair", "trail"], "did you mean trial"),
+        (
+            ["--metric", "trial", "--condition", "flags", "--where", "unit=s", "--pair", "host"],
+            "several runs with host=a",
+        ),
+        (["--metric", "trial", "--condition", "flags", "--where", "unit=s", "--baseline", "O9"], "No arm is called O9"),
+        (["--metric", "trial", "--condition", "flags", "--picture", "x.png"], "name it *.svg"),
+        (["--metric", "trial", "--condition", "flags", "--alpha", "1"], "--alpha 1 is no chance"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_in_one_sentence(
+    words: list[str], sentence: str, write: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", write("runs.csv", odd()), *words]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("vgo-agent: ") and said.count("\n") == 1
+    assert sentence in said
+
+
+def test_rows_that_are_no_pairs_and_units_that_differ_are_refused(
+    write: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = write("before.csv", wide()), write("after.csv", narrow(n=70))
+    assert main(["compare", *files, "--metric", "time_s", "--paired"]) == 1
+    assert "80 runs and after.csv 70, so rows are not pairs" in capsys.readouterr().err
+    seconds = write("s.csv", {"time": [1.0, 2.0, 3.0], "unit": ["s"] * 3})
+    millis = write("ms.csv", {"time": [1.0, 2.0, 3.0], "unit": ["ms"] * 3})
+    assert main(["compare", seconds, millis, "--metric", "time"]) == 1
+    assert "The units of time differ (s.csv is in s and ms.csv is in ms)" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not SMT.exists(), reason="the recorded measurements of others are not here")
+def test_switching_smt_off_slows_a_queue_down(compare: Compare) -> None:
+    asked = [
+        "--where",
+        "kind=throughput",
+        "--where",
+        "queue=AtomicQueue",
+        "--where",
+        "threads=4",
+        "--where",
+        "placement=s",
+    ]
+    found = compare(str(SMT), "--condition", "smt=smt1,smt0", *asked, "--metric", "value", "--higher-is-better")
+    (arm,) = found["arms"]
+    mean = next(ratio for ratio in arm["comparison"]["ratios"] if ratio["statistic"] == "mean")
+    assert found["unit"] == "msg/s" and mean["high"] < 1 and arm["comparison"]["p_location"] < 0.05

@@ -1,0 +1,87 @@
+"""Where nothing is a cause, nothing is called one: at most one time in twenty, give or take the simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from vgo_agent.tools.statistics.association.factors import Columns, associate
+from vgo_agent.tools.statistics.association.order import drift_of
+from vgo_agent.tools.statistics.values import FloatArray
+
+Draw = Callable[[np.random.Generator, int, int], FloatArray]
+REPS = 60
+MOST = 7
+"""Of 60 at 5 %, more come by luck once in a hundred."""
+
+
+def independent(rng: np.random.Generator, n: int, p: int) -> FloatArray:
+    return rng.normal(size=(n, p))
+
+
+def drifting(rng: np.random.Generator, n: int, p: int) -> FloatArray:
+    return np.linspace(0, 1, n)[:, None] * rng.normal(0, 3, p) + rng.normal(size=(n, p))
+
+
+def wandering(rng: np.random.Generator, n: int, p: int) -> FloatArray:
+    walk = rng.normal(size=(n + 50, p))
+    for run in range(1, n + 50):
+        walk[run] = 0.9 * walk[run - 1] + 0.44 * walk[run]
+    return walk[50:]
+
+
+def switching(rng: np.random.Generator, n: int, p: int) -> FloatArray:
+    return 3 * (np.cumsum(rng.random((n, p)) < 1 / 40, axis=0) % 2) + rng.normal(size=(n, p))
+
+
+def spiky(rng: np.random.Generator, n: int, p: int) -> FloatArray:
+    return rng.normal(0, 0.2, (n, p)) + rng.exponential(5, (n, p)) * (rng.random((n, p)) < 0.1)
+
+
+@pytest.mark.parametrize("shape", [independent, spiky, drifting, wandering, switching])
+@pytest.mark.parametrize("share", [0.5, 0.2])
+def test_unrelated_counters_that_move_as_the_outcome_does_are_no_cause(shape: Draw, share: float) -> None:
+    rng = np.random.default_rng(4)
+    false = 0
+    for seed in range(REPS):
+        n = 60 if seed % 2 else 150
+        time = np.exp(0.1 * shape(rng, n, 1)[:, 0])
+        columns = rng.lognormal(0, 0.4, (n, 60))
+        columns[:, :20] = columns[:, :1] * rng.normal(1, 0.1, (n, 20))
+        columns[:, 20:40] = np.exp(0.3 * shape(rng, n, 20))
+        columns[:, 40:] = time[:, None] * rng.lognormal(0, 0.05, (n, 20))
+        table = Columns(tuple(f"c{place}" for place in range(60)), columns)
+        slow = time > np.quantile(time, 1 - share)
+        found = associate(table, slow, time, per=time, permutations=200, seed=seed, explain=False)
+        false += found.p_value <= 0.05
+    assert false <= MOST
+
+
+def test_a_strong_factor_makes_no_pair_of_what_is_unrelated() -> None:
+    rng = np.random.default_rng(5)
+    pairs = 0
+    for seed in range(REPS):
+        columns = rng.normal(size=(100, 12))
+        time = np.exp(columns[:, 0] + 0.3 * rng.normal(size=100))
+        table = Columns(tuple(f"c{place}" for place in range(12)), columns)
+        found = associate(table, time > np.median(time), time, per=None, permutations=200, seed=seed, explain=False)
+        pairs += bool(found.interactions)
+    assert pairs <= MOST
+
+
+def test_the_order_of_independent_runs_is_no_drift() -> None:
+    rng = np.random.default_rng(6)
+    table = Columns(("a", "b"), rng.normal(size=(60, 2)))
+    p_values = [drift_of(table, rng.random(60) < 0.4, np.ones(60), 300, seed).p_value for seed in range(REPS)]
+    assert sum(p <= 0.05 for p in p_values) <= MOST
+
+
+def test_a_drift_and_a_warm_up_go_with_the_order() -> None:
+    rng = np.random.default_rng(7)
+    table = Columns(("a", "b"), rng.normal(size=(100, 2)))
+    drift = drift_of(table, np.linspace(-2, 2, 100) + rng.normal(size=100) > 0, np.ones(100))
+    assert drift.auc > 0.8 and drift.p_value < 0.005 and drift.importance > 0.1 and drift.stability > 0.9
+    warm_up = drift_of(table, np.arange(100) < 12, np.ones(100))
+    assert warm_up.auc < 0.1 and warm_up.p_value <= 0.02, "a spell that long could lie elsewhere"

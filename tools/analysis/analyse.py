@@ -1,0 +1,301 @@
+"""From a table to a verdict: shape, classes, association, tree; each step may end it with a reason."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import ndtri
+
+from ..recorded.shapes import Design
+from ..statistics.association.columns import Columns
+from ..statistics.association.factors import associate
+from ..statistics.association.results import Association, Factor
+from ..statistics.association.tree import Tree, fit_tree
+from ..statistics.labels.classes import Labelled, label, label_at
+from ..statistics.labels.cut_search import CutSearch, search_cut
+from ..statistics.ranks import auc_error
+from ..statistics.sd_interval import log_sd_interval
+from ..statistics.shape.describe import Shape, describe
+from ..statistics.spread import summarise
+from ..statistics.values import FloatArray
+from .advice import advice
+from .analysis import Analysis, Finding, Verdict
+from .evidence import evidence, mixed
+from .question import Question
+
+LEAST_RUNS = 20
+"""Fewer say nothing about what goes with spread: a column that separates them perfectly is found by luck."""
+LEAST_IN_CLASS = 5
+POWER = 0.8
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What has been computed so far."""
+
+    design: Design
+    """After warm-up."""
+    shape: Shape
+    read: int
+    """Runs before warm-up was left out."""
+    labelled: Labelled | None = None
+    searched: CutSearch | None = None
+    association: Association | None = None
+
+
+def analyse(design: Design, question: Question) -> Analysis:
+    """Analyse one group; `concluded` then gives the verdict its price for the other groups."""
+    design = trusted(design)
+    shape = describe(design.outcome, ordered=design.ordered)
+    steps = Steps(design.after(shape.warm_up), shape, design.outcome.size)
+    ended = _early(steps, question)
+    if ended:
+        return _analysis(steps, question, *ended)
+    steps = _labelled(steps, question)
+    ended = _uneven(steps)
+    if ended:
+        return _analysis(steps, question, *ended)
+    steps = replace(steps, association=_associated(steps, question))
+    return _analysis(steps, question, "no visible factor", "")
+
+
+def trusted(design: Design) -> Design:
+    """Take the order of a file for that of the runs, unless the file stands sorted by something that was set."""
+    if not (design.assumed and design.ordered):
+        return design
+    numeric = {name: (name,) for name in sorted(design.settings) if name in design.names}
+    indicators = {member for members in design.groups.values() for member in members}
+    settings = {**{name: who for name, who in numeric.items() if name not in indicators}, **design.groups}
+    blocks = [name for name, members in settings.items() if not mixed(design.values, places(design, members))]
+    if not blocks:
+        return design
+    words = (
+        f"The runs stand sorted by {', '.join(blocks)}, so their order was taken to mean nothing: "
+        "give --order COL if a column tells when each was made."
+    )
+    return replace(design, ordered=False, warnings=(*design.warnings, words))
+
+
+def concluded(found: Analysis, p_adjusted: float | None, question: Question) -> Analysis:
+    """Give the verdict, at the price of all groups; what ended early stays as it is."""
+    if p_adjusted is None:
+        return found
+    shown = p_adjusted <= question.alpha
+    verdict: Verdict = "cause found" if shown else "no visible factor"
+    reason = _cause(found, p_adjusted) if shown else _nothing(found, p_adjusted)
+    return found.model_copy(update={"verdict": verdict, "reason": reason, "p_adjusted": p_adjusted})
+
+
+def _cause(found: Analysis, p: float) -> str:
+    visible = [finding.factor for finding in found.findings if finding.factor.visible]
+    chance = f"family-wise p {p:.2g}"
+    if not visible and found.interactions:
+        pair = found.interactions[0]
+        return f"{pair.first} and {pair.second} go with slow runs together, though neither does alone ({chance})."
+    if not visible:
+        return f"Some column goes with slow runs at one of the cuts that were tried ({chance}), none at the chosen one."
+    first = visible[0]
+    others = [factor.name for factor in visible[1:] if factor.independent]
+    beside = f"; beside it {', '.join(others)}" if others else ""
+    if first.eta2 is not None:
+        share = f"{first.eta2:.0%} of the variance of {found.outcome} lies between its values"
+        return f"{first.name} goes with slow runs: {share} ({chance}){beside}."
+    return f"Slow runs have {first.direction} {first.name}: AUC {first.auc:.2f}, {chance}{beside}."
+
+
+def _nothing(found: Analysis, p: float) -> str:
+    if not found.findings:
+        return "No column is left that could explain slow runs; `set_aside` says why each went."
+    return (
+        f"None of {len(found.findings)} clusters of columns goes with slow runs by more than luck (family-wise "
+        f"p {p:.2g})."
+    )
+
+
+def _early(steps: Steps, question: Question) -> tuple[Verdict, str] | None:
+    """Verdicts that need no column."""
+    outcome, shape = steps.design.outcome, steps.shape
+    if outcome.size < LEAST_RUNS:
+        return (
+            "insufficient data",
+            f"Only {outcome.size} runs count, and causes need at least {LEAST_RUNS}; record more.",
+        )
+    if shape.all_equal:
+        return "nothing to reduce", f"All {outcome.size} runs gave {outcome[0]:g}."
+    if shape.clock_too_coarse:
+        return (
+            "insufficient data",
+            f"{steps.design.outcome_name} steps by {shape.resolution:g}, coarser than its spread; record more digits.",
+        )
+    cv = summarise(outcome).cv
+    if cv is not None and cv <= question.steady_cv:
+        limit = f"{100 * question.steady_cv:g} %"
+        return "nothing to reduce", f"The CV is {100 * cv:.2g} %, at or below {limit} (--steady-cv 0 looks anyway)."
+    return None
+
+
+def _labelled(steps: Steps, question: Question) -> Steps:
+    design = steps.design
+    if question.cut.kind != "search":
+        return replace(steps, labelled=label(design.outcome, steps.shape, design.lower_is_better, question.cut))
+    searched = search_cut(
+        design.values,
+        _per_unit(design),
+        design.outcome,
+        lower_is_better=design.lower_is_better,
+        ordered=design.ordered,
+        permutations=question.permutations,
+        seed=question.seed,
+    )
+    how = "where a tree explains the classes best"
+    labelled = label_at(design.outcome, searched.cut, design.lower_is_better, "search", how)
+    return replace(steps, labelled=labelled, searched=searched)
+
+
+def _per_unit(design: Design) -> FloatArray | None:
+    """Columns divided by the outcome; those that cannot be stay as they are."""
+    if design.outcome.min() <= 0:
+        return None
+    whole = np.array([name in design.levels for name in design.names], dtype=np.bool_)
+    return np.where(whole, design.values, design.values / design.outcome[:, None])
+
+
+def _uneven(steps: Steps) -> tuple[Verdict, str] | None:
+    assert steps.labelled is not None
+    sizes = steps.labelled.classes.sizes
+    if min(sizes) >= LEAST_IN_CLASS:
+        return None
+    return (
+        "insufficient data",
+        f"The cut leaves {min(sizes)} runs in a class, which needs {LEAST_IN_CLASS}; move --cut or record more runs.",
+    )
+
+
+def _associated(steps: Steps, question: Question) -> Association:
+    assert steps.labelled is not None
+    design = steps.design
+    per, per_name = _divisors(design)
+    return associate(
+        columns(design),
+        steps.labelled.worse,
+        design.outcome,
+        per=per,
+        per_name=per_name,
+        ordered=design.ordered,
+        alpha=question.alpha,
+        permutations=question.permutations,
+        seed=question.seed,
+        explain=question.explain,
+    )
+
+
+def columns(design: Design) -> Columns:
+    """Hand the columns of a table to the search."""
+    return Columns(
+        names=design.names,
+        values=design.values,
+        levels=design.levels,
+        groups=design.groups,
+        settings=design.settings,
+        most_us=design.most_us if design.unit == "s" else {},
+    )
+
+
+def _divisors(design: Design) -> tuple[FloatArray | None, tuple[str, ...]]:
+    """What columns are divided by: a time; for a throughput the work done and the time that a unit of it takes."""
+    outcome = design.outcome
+    if outcome.min() <= 0:
+        return None, ()
+    if design.lower_is_better:
+        return outcome[:, None], (design.outcome_name,)
+    return np.column_stack((outcome, 1 / outcome)), (design.outcome_name, f"1 / {design.outcome_name}")
+
+
+def _analysis(steps: Steps, question: Question, verdict: Verdict, reason: str) -> Analysis:
+    design, association = steps.design, steps.association
+    outcome = design.outcome
+    p_value = _p_value(steps)
+    found = Analysis(
+        verdict=verdict,
+        reason=reason,
+        outcome=design.outcome_name,
+        unit=design.unit,
+        lower_is_better=design.lower_is_better,
+        runs=outcome.size,
+        columns=len(design.names),
+        spread=summarise(outcome) if outcome.size else None,
+        sd_interval=log_sd_interval(outcome),
+        shape=steps.shape,
+        classes=steps.labelled.classes if steps.labelled else None,
+        cut_search=steps.searched,
+        tree=_tree(steps, question),
+        p_value=p_value,
+        p_adjusted=p_value,
+        detectable_auc=_detectable(steps, question),
+        findings=_findings(steps, question),
+        interactions=association.interactions if association else (),
+        sampled=association.sampled if association else None,
+        set_aside={**design.set_aside, **(association.set_aside if association else {})},
+    )
+    return found.model_copy(
+        update={
+            "warnings": (*design.warnings, *(association.warnings if association else ()), *advice(found, steps.read))
+        }
+    )
+
+
+def _p_value(steps: Steps) -> float | None:
+    """Of the search for columns; where the cut was searched for too, of that wider search."""
+    if steps.searched is not None:
+        return steps.searched.p_value
+    return steps.association.p_value if steps.association else None
+
+
+def _tree(steps: Steps, question: Question) -> Tree | None:
+    """Fit to the columns that were not set aside."""
+    if steps.association is None or steps.labelled is None or not question.explain:
+        return None
+    design, aside = steps.design, steps.association.set_aside
+    keep = [place for place, name in enumerate(design.names) if name not in aside]
+    names = [design.names[place] for place in keep]
+    values = design.values if len(keep) == len(design.names) else design.values[:, keep]
+    block = steps.association.block
+    return fit_tree(values, names, steps.labelled.worse, question.depth, seed=question.seed, block=block)
+
+
+def _findings(steps: Steps, question: Question) -> tuple[Finding, ...]:
+    if steps.association is None:
+        return ()
+    p_search = steps.searched.p_value if steps.searched else 0.0
+    return tuple(_finding(_paid(factor, p_search, question), steps.design) for factor in steps.association.factors)
+
+
+def _paid(factor: Factor, p_search: float, question: Question) -> Factor:
+    """A cut that was chosen by looking at columns makes each look better than it is."""
+    p = max(factor.p_value, p_search)
+    return factor.model_copy(update={"p_value": p, "visible": p <= question.alpha})
+
+
+def _finding(factor: Factor, design: Design) -> Finding:
+    found = places(design, factor.members)
+    return Finding(factor=factor, evidence=evidence(design.values, found, factor.role == "setting", design.ordered))
+
+
+def places(design: Design, names: Sequence[str]) -> list[int]:
+    """Find columns by name."""
+    return [design.names.index(name) for name in names if name in design.names]
+
+
+def _detectable(steps: Steps, question: Question) -> float | None:
+    """AUC that the search finds four times in five: its bar, by Bonferroni over clusters, and the power above it."""
+    if steps.association is None or steps.labelled is None or not steps.association.factors:
+        return None
+    bar = float(ndtri(1 - question.alpha / 2 / len(steps.association.factors)) + ndtri(POWER))
+    effective = steps.shape.effective_runs or steps.design.outcome.size
+    error = auc_error(steps.labelled.slow) * math.sqrt(
+        steps.design.outcome.size / min(effective, steps.design.outcome.size)
+    )
+    return min(0.5 + bar * error, 1.0)

@@ -1,0 +1,63 @@
+"""The answer to one question put to one table, or to one group of its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from ..statistics.association.interactions import Interaction
+from ..statistics.association.results import Factor
+from ..statistics.association.tree import Tree
+from ..statistics.labels.classes import Classes
+from ..statistics.labels.cut_search import CutSearch
+from ..statistics.shape.describe import Shape
+from ..statistics.spread import Summary
+from ..statistics.values import Interval, Result
+from .evidence import Evidence
+
+Verdict = Literal["cause found", "no visible factor", "nothing to reduce", "insufficient data"]
+
+
+class Finding(Result):
+    """A factor, with what kind of evidence it rests on."""
+
+    factor: Factor
+    evidence: Evidence
+
+
+class Analysis(Result):
+    """Verdict first, then what it rests on; None where the analysis did not come so far."""
+
+    verdict: Verdict
+    reason: str
+    outcome: str
+    """Column."""
+    unit: str
+    lower_is_better: bool
+    runs: int
+    """Runs that count: with an outcome, after warm-up."""
+    columns: int
+    """Columns that could have been factors."""
+    spread: Summary | None = None
+    sd_interval: Interval | None = None
+    """95 %, in the unit of the outcome."""
+    shape: Shape | None = None
+    classes: Classes | None = None
+    cut_search: CutSearch | None = None
+    """With `--cut search`: what the search looked at, and what it is worth on unseen runs."""
+    tree: Tree | None = None
+    p_value: float | None = None
+    """Of the whole search: that chance alone would show any cluster so strongly."""
+    p_adjusted: float | None = None
+    """Over the groups of the table (Holm); the same as `p_value` where there is one group."""
+    detectable_auc: float | None = None
+    """About the weakest link that these runs would have shown four times in five."""
+    findings: tuple[Finding, ...] = ()
+    """Clusters of columns, most convincing first; those that are not visible too."""
+    interactions: tuple[Interaction, ...] = ()
+    sampled: int | None = None
+    """Runs behind what only explains, where the table was too large for all; AUCs and p-values look at every run."""
+    set_aside: Mapping[str, str] = {}
+    """Column to reason."""
+    warnings: tuple[str, ...] = ()
+    """Each says what to do about it."""

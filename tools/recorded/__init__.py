@@ -1,0 +1,1 @@
+"""Run tables that somebody recorded: any common format in, what the statistics see out."""

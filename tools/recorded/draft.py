@@ -1,0 +1,106 @@
+"""One group of runs on its way to what the statistics see: columns are offered one by one, and kept or set aside."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from ..statistics.values import BoolArray, FloatArray, IntArray
+from .restated import restated
+from .sights import Sight, at_sight
+
+
+class Draft:
+    """The matrix of one group, filled from the left; room that stays unused is never touched, so it costs nothing."""
+
+    def __init__(self, rows: IntArray, outcome: FloatArray, ordered: bool, most_columns: int) -> None:
+        """Make room; `outcome` has one value a run of `rows`, in run order."""
+        self.rows, self.outcome, self.ordered = rows, outcome, ordered
+        self.names: list[str] = []
+        self.settings: set[str] = set()
+        self.aside: dict[str, str] = {}
+        self.filled: dict[str, int] = {}
+        self._values = np.empty((len(rows), most_columns), dtype=np.float64, order="F")
+        self._digests: list[bytes] = []
+
+    def offer(self, name: str, whole: FloatArray, setting: bool) -> None:
+        """Keep a column, or set it aside; `whole` covers the table, with NaN or infinity where missing."""
+        place = len(self.names)
+        column = self._values[:, place]
+        np.take(whole, self.rows, out=column, mode="clip")
+        finite = np.isfinite(column)
+        complete = bool(finite.all())
+        reason = at_sight(Sight(name, column if complete else column[finite], len(column), self.ordered), setting)
+        if reason:
+            self.aside[name] = reason
+            return
+        self._digests.append(_digest(column, finite, complete))
+        if not complete:
+            self.filled[name] = int((~finite).sum())
+            column[~finite] = np.median(column[finite])
+        self.names.append(name)
+        if setting:
+            self.settings.add(name)
+
+    def indicate(self, setting: str, codes: IntArray, labels: tuple[str, ...], most: int) -> tuple[str, ...]:
+        """Add one indicator for each value that a text setting takes in this group; `codes` covers the table."""
+        mine = codes[self.rows]
+        present = np.unique(mine)
+        if len(present) == 1:
+            self.aside[setting] = f"constant (always {labels[present[0]]})"
+        elif len(present) > most:
+            self.aside[setting] = f"a setting with {len(present)} values, more than {most}: give it with --group"
+        else:
+            return tuple(self._indicator(f"{setting}={labels[code]}", mine == code) for code in present)
+        return ()
+
+    def _indicator(self, name: str, true: BoolArray) -> str:
+        while name in self.names:  # a column may be called so already
+            name += "'"
+        column = self._values[:, len(self.names)]
+        column[:] = true
+        self._digests.append(_digest(column, true, True))
+        self.names.append(name)
+        self.settings.add(name)
+        return name
+
+    def finish(self) -> FloatArray:
+        """Set aside what says the same twice or restates the outcome, and return the matrix of the rest."""
+        drop = self._twins()
+        kept = self._values[:, : len(self.names)]
+        exempt = {place for place, name in enumerate(self.names) if name in self.settings} | set(drop)
+        drop |= restated(kept, self.outcome, exempt)
+        self.aside |= {self.names[place]: reason for place, reason in drop.items()}
+        keep = [place for place in range(len(self.names)) if place not in drop]
+        for target, place in enumerate(keep):
+            if target != place:
+                self._values[:, target] = self._values[:, place]
+        self.names = [self.names[place] for place in keep]
+        self.filled = {name: count for name, count in self.filled.items() if name not in self.aside}
+        return self._values[:, : len(keep)]
+
+    def _twins(self) -> dict[int, str]:
+        """Find exact duplicates: equal digests first, then value by value; a setting stays, then the shorter name."""
+        same: dict[bytes, list[int]] = {}
+        for place, digest in enumerate(self._digests):
+            same.setdefault(digest, []).append(place)
+        found = {}
+        for places in same.values():
+            first, *others = sorted(places, key=self._standing)
+            for other in others:
+                if np.array_equal(self._values[:, first], self._values[:, other]):
+                    found[other] = f"the same as {self.names[first]}"
+        return found
+
+    def _standing(self, place: int) -> tuple[bool, int, str]:
+        name = self.names[place]
+        return name not in self.settings, len(name), name
+
+
+def _digest(column: FloatArray, finite: BoolArray, complete: bool) -> bytes:
+    """Digest the values and, where some are missing, which; adding 0 makes -0 and 0 alike."""
+    digest = hashlib.blake2b(((column if complete else column[finite]) + 0.0).tobytes(), digest_size=16)
+    if not complete:
+        digest.update(np.packbits(finite).tobytes())
+    return digest.digest()

@@ -1,0 +1,19 @@
+"""What a format of run tables is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from ..recorded import Recorded
+from ..source import Source
+
+
+@dataclass(frozen=True)
+class Format:
+    """How to tell a format by its content, and how to read it."""
+
+    name: str
+    recognises: Callable[[Source], bool]
+    read: Callable[[Source, Collection[str]], Recorded]
+    """The second argument names columns that need not be read."""

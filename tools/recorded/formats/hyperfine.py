@@ -1,0 +1,79 @@
+"""hyperfine --export-json: one row a run, the command as a setting where there are several."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import polars as pl
+from pydantic import BaseModel, Field
+
+from ..recorded import Recorded
+from ..source import Source
+from .base import Format
+from .json_text import load, looks_like
+
+
+class _Command(BaseModel):
+    command: str
+    times: list[float]
+    exit_codes: list[int | None] = []
+    memory_usage_byte: list[float | None] = []
+    parameters: dict[str, str] = {}
+
+
+class _Export(BaseModel):
+    results: list[_Command] = Field(min_length=1)
+
+
+def _read(source: Source, leave_out: Collection[str]) -> Recorded:
+    export = load(source, _Export, "hyperfine")
+    frame = pl.DataFrame([row for command in export.results for row in _rows(command)], infer_schema_length=None)
+    frame, notes = _without_failed(frame)
+    parameters = sorted({name for command in export.results for name in command.parameters})
+    several = len(export.results) > 1
+    return Recorded(
+        frame.drop(leave_out, strict=False),
+        source.given,
+        "hyperfine",
+        outcome="time",
+        lower_is_better={"time": True},
+        units={"time": "s", "memory_usage_byte": "bytes"},
+        roles={
+            "run": "id",
+            "exit_code": "id",
+            "command": "setting" if several else "id",
+            **dict.fromkeys(parameters, "setting"),
+        },
+        levels=frozenset({"memory_usage_byte"} & set(frame.columns)),
+        system={} if several else {"command": export.results[0].command},
+        left_out=tuple(name for name in leave_out if name in frame.columns),
+        notes=notes,
+    )
+
+
+def _rows(command: _Command) -> Iterator[dict[str, Any]]:
+    """Give one row a run; hyperfine keeps user and system time as means only, which say nothing about a run."""
+    for run, time in enumerate(command.times):
+        row: dict[str, Any] = {"command": command.command, "run": run, "time": time}
+        if run < len(command.exit_codes):
+            row["exit_code"] = command.exit_codes[run]
+        if run < len(command.memory_usage_byte):
+            row["memory_usage_byte"] = command.memory_usage_byte[run]
+        yield row | command.parameters
+
+
+def _without_failed(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """A run that failed or was killed is no measurement, unless every run ends that way by intent."""
+    if "exit_code" not in frame.columns:
+        return frame, ()
+    worked = frame.filter(pl.col("exit_code") == 0)
+    failed = frame.height - worked.height
+    if not failed:
+        return frame, ()
+    if worked.is_empty():
+        return frame, (f"All {failed} runs ended with an exit code other than 0: kept, since none is left otherwise.",)
+    return worked, (f"{failed} runs ended with an exit code other than 0: left out.",)
+
+
+HYPERFINE = Format("hyperfine", lambda source: looks_like(source, "results") and looks_like(source, "times"), _read)

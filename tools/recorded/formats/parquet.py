@@ -1,0 +1,27 @@
+"""Parquet: columns that are left out are not read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import polars as pl
+
+from ....knowledge.errors import VgoError
+from ..recorded import Recorded
+from ..source import Source
+from .base import Format
+
+
+def _read(source: Source, leave_out: Collection[str]) -> Recorded:
+    try:
+        lazy = pl.scan_parquet(source.path, glob=False)
+        names = lazy.collect_schema().names()
+        frame = lazy.drop(leave_out, strict=False).collect(engine="streaming")
+    except (pl.exceptions.PolarsError, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise VgoError(f"{source.given} is no whole Parquet file ({reason}): copy or write it again.") from error
+    left = tuple(name for name in leave_out if name in names)
+    return Recorded(frame, source.given, "parquet", left_out=left)
+
+
+PARQUET = Format("parquet", lambda source: source.is_parquet, _read)

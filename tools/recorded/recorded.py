@@ -1,0 +1,38 @@
+"""A run table that somebody recorded, with what its format knows about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import polars as pl
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One row a run, in the order of the file."""
+
+    frame: pl.DataFrame
+    """The values as they stand in the file."""
+    source: str
+    """The path as the user gave it."""
+    format: str
+    outcome: str | None = None
+    """The column that this format means as outcome; None: the user must name it."""
+    lower_is_better: Mapping[str, bool] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)
+    roles: Mapping[str, str] = field(default_factory=dict)
+    """`outcome`, `factor`, `consequence`, `setting`, `order` or `id`, where the format knows."""
+    levels: frozenset[str] = frozenset()
+    """Columns that do not add up over a run, so that dividing them by its time says nothing."""
+    most_us: Mapping[str, float] = field(default_factory=dict)
+    """As `layers.schema.Column.most_us`."""
+    descriptions: Mapping[str, str] = field(default_factory=dict)
+    system: Mapping[str, str] = field(default_factory=dict)
+    """The system under test and the options of the runs, flat; {} if unknown."""
+    usual: Mapping[str, str] = field(default_factory=dict)
+    """Column to value: the rows to look at unless the user groups by the column (the baseline of a diagnosis)."""
+    left_out: tuple[str, ...] = ()
+    """Columns that were not read, as asked for."""
+    notes: tuple[str, ...] = ()
+    """What was understood or dropped while reading."""

@@ -1,0 +1,115 @@
+"""A file before its format is known: its first bytes, and its whole text where that is needed."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from dataclasses import dataclass
+from io import BufferedReader
+from pathlib import Path
+
+from ...knowledge.errors import VgoError
+
+HEAD = 1 << 20
+"""Bytes that are looked at to tell the format; the header of 10,000 columns fits in."""
+_PACKED = {
+    b"PK\x03\x04": "a zip archive (or a spreadsheet)",
+    b"\xfd7zXZ": "compressed by xz",
+    b"BZh": "compressed by bzip2",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd",
+    b"SQLite format 3": "an SQLite database",
+    b"\x89HDF": "an HDF5 file",
+    b"ARROW1": "an Arrow file",
+}
+_KNOWN = "give CSV, TSV, CSV.gz, Parquet, a SHARP log, pyperf or hyperfine JSON, or a run folder of vgo-agent"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the bytes are, and the first of them."""
+
+    path: Path
+    given: str
+    """The path as the user gave it, for messages."""
+    head: bytes
+    """The first bytes, unpacked, without the mark that some editors put before UTF-8."""
+
+    @property
+    def is_parquet(self) -> bool:
+        """Parquet files say so in their first bytes."""
+        return self.head.startswith(b"PAR1")
+
+    def text(self) -> str:
+        """Read the whole file, unpacked."""
+        try:
+            with _opened(self.path) as file:
+                return file.read().decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise not_utf8(self.given) from error
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise _broken_gzip(self.given) from error
+
+
+def open_source(path: Path) -> Source:
+    """Find the file behind a path, which may be a run folder or the page beside a table, and look into it."""
+    given = str(path)
+    target = _table_behind(path)
+    try:
+        with _opened(target) as file:
+            head = file.read(HEAD).removeprefix(b"\xef\xbb\xbf")
+    except FileNotFoundError as error:
+        raise VgoError(f"There is no file {given}: check the path.") from error
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise _broken_gzip(given) from error
+    except OSError as error:
+        raise VgoError(f"{given} cannot be read: {error.strerror}.") from error
+    source = Source(target, given, head)
+    _refuse_at_sight(source)
+    return source
+
+
+def not_utf8(given: str) -> VgoError:
+    """Say how to turn a file into UTF-8."""
+    return VgoError(f"{given} is not UTF-8: convert it, as in `iconv -f LATIN1 -t UTF-8 FILE > NEW`.")
+
+
+def _table_behind(path: Path) -> Path:
+    if path.is_dir():
+        table = path / "runs.csv"
+        if not table.is_file():
+            raise VgoError(f"{path} is a folder without runs.csv: name a run folder of vgo-agent, or one file.")
+        return table
+    if path.suffix == ".md" and path.with_suffix(".csv").is_file():
+        return path.with_suffix(".csv")
+    return path
+
+
+def _opened(path: Path) -> BufferedReader | gzip.GzipFile:
+    """Open a file, unpacked: gzip is told by its first bytes, whatever the name."""
+    with path.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    return gzip.open(path, "rb") if packed else path.open("rb")
+
+
+def _broken_gzip(given: str) -> VgoError:
+    return VgoError(f"{given} is a broken gzip file: copy or record it again.")
+
+
+def _refuse_at_sight(source: Source) -> None:
+    head, given = source.head, source.given
+    if not head.strip():
+        raise VgoError(f"{given} is empty: record runs into it, or name another file.")
+    if source.is_parquet:
+        return
+    packed = next((what for magic, what in _PACKED.items() if head.startswith(magic)), None)
+    if packed:
+        raise VgoError(f"{given} is {packed}: unpack or export it; {_KNOWN}.")
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise VgoError(f"{given} is UTF-16: convert it, as in `iconv -f UTF-16 -t UTF-8 FILE > NEW`.")
+    if b"\x00" in head:
+        raise VgoError(f"{given} is binary and no Parquet: {_KNOWN}.")
+    try:
+        head.decode()
+    except UnicodeDecodeError as error:
+        if error.start < len(head) - 4:  # a letter may be cut in two by the end of the head
+            raise not_utf8(given) from error

@@ -1,0 +1,1 @@
+"""Conditions of recorded run tables against each other."""

@@ -1,0 +1,184 @@
+"""The arms of a comparison: which rows of which table, and their numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from ...knowledge.errors import VgoError
+from ..recorded.columns import listed, nearest, numeric
+from ..recorded.outcome import lower_is_better, outcome_column, unit_columns
+from ..recorded.recorded import Recorded
+from ..recorded.shapes import Wanted
+from ..statistics.values import FloatArray
+from .question import Contrast
+
+MOST_ARMS = 50
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One condition."""
+
+    name: str
+    recorded: Recorded
+    """With the rows of this arm only, in run order."""
+    metric: str
+    values: FloatArray
+    """Shape (rows,); NaN where missing."""
+    unit: str
+    lower_is_better: bool
+    assumed: str
+    """What was assumed about the direction; empty where it is known."""
+
+
+def arms(tables: Sequence[Recorded], contrast: Contrast) -> list[Arm]:
+    """Split into arms, the baseline first; refuses what cannot be compared in one sentence."""
+    metric = _metric(tables, contrast)
+    tables = [_narrowed(_filtered(table, contrast), contrast) for table in tables]
+    parts = _conditions(tables[0], contrast) if len(tables) == 1 else _files(tables)
+    named = [_arm(name, part, metric, contrast) for name, part in parts]
+    units = {arm.unit for arm in named if arm.unit}
+    if len(units) > 1:
+        told = listed([f"{arm.name} is in {arm.unit}" for arm in named if arm.unit], 4)
+        raise VgoError(f"The units of {metric} differ ({told}): convert them to one.")
+    return _baseline_first(named, contrast)
+
+
+def _metric(tables: Sequence[Recorded], contrast: Contrast) -> str:
+    """The column to compare, which every table must have."""
+    metric = contrast.metric or tables[0].outcome
+    for table in tables:
+        if metric is None:
+            raise VgoError(
+                f"Name what to compare in {table.source} with --metric: one of {listed(numeric(table.frame))}."
+            )
+        if metric not in table.frame.columns:
+            there = numeric(table.frame) or table.frame.columns
+            raise VgoError(f"{table.source} has no column {metric} (--metric): {nearest(metric, there)}.")
+    assert metric is not None
+    return metric
+
+
+def _filtered(table: Recorded, contrast: Contrast) -> Recorded:
+    """Keep the rows that --where asks for."""
+    asked: dict[str, list[str]] = {}
+    for column, value in contrast.where:
+        asked.setdefault(column, []).append(value)
+    frame = table.frame
+    for column, values in asked.items():
+        kept = frame.filter(_is_one_of(_column(table, frame, column, "--where"), values))
+        if kept.is_empty():
+            raise VgoError(f"No run of {table.source} has {column}={listed(values, 4, 'or')}: {_has(frame[column])}.")
+        frame = kept
+    return replace(table, frame=frame)
+
+
+def _narrowed(table: Recorded, contrast: Contrast) -> Recorded:
+    """Keep the usual rows, unless their column is the condition or was asked for."""
+    asked = {contrast.condition, *(column for column, _ in contrast.where)}
+    usual = {name: value for name, value in table.usual.items() if name not in asked and name in table.frame.columns}
+    if contrast.condition is None and len(usual) != len(table.usual):
+        return table
+    frame = table.frame
+    for name, value in usual.items():
+        frame = frame.filter(_is_one_of(frame[name], [value]))
+    return replace(table, frame=frame)
+
+
+def _conditions(table: Recorded, contrast: Contrast) -> list[tuple[str, Recorded]]:
+    if contrast.condition is None:
+        raise VgoError(f"{table.source} alone has no two arms: give a second table, or --condition {_may_be(table)}.")
+    column = _column(table, table.frame, contrast.condition, "--condition")
+    text = _text(column)
+    names = list(contrast.among) or text.drop_nulls().unique(maintain_order=True).to_list()
+    if len(names) > MOST_ARMS:
+        raise VgoError(f"{column.name} has {len(names)} values: choose some with --condition {column.name}=A,B.")
+    parts = [(name, replace(table, frame=table.frame.filter(_is_one_of(column, [name])))) for name in names]
+    empty = next((name for name, part in parts if part.frame.is_empty()), None)
+    if empty is not None:
+        raise VgoError(f"No run of {table.source} has {column.name}={empty} (--condition): {_has(column)}.")
+    if len(parts) < 2:
+        raise VgoError(f"{column.name} is {names[0] if names else 'missing'} in every run: two arms differ in it.")
+    return parts
+
+
+def _files(tables: Sequence[Recorded]) -> list[tuple[str, Recorded]]:
+    """Name each arm as short as tells them apart."""
+    short = [Path(table.source).name for table in tables]
+    names = short if len(set(short)) == len(short) else [table.source for table in tables]
+    seen = Counter(names)
+    return [
+        (name if seen[name] == 1 else f"{name} #{place}", table)
+        for place, (name, table) in enumerate(zip(names, tables, strict=True), 1)
+    ]
+
+
+def _arm(name: str, part: Recorded, metric: str, contrast: Contrast) -> Arm:
+    if part.frame.is_empty():
+        raise VgoError(f"{part.source} has no run to compare: loosen --where.")
+    beside = [c for c in unit_columns(metric) if c in part.frame.columns and c != contrast.condition]
+    told = {column: part.frame[column].drop_nulls().unique().sort().to_list() for column in beside}
+    mixed = next((column for column, units in told.items() if len(units) > 1), None)
+    if mixed:
+        units = told[mixed]
+        raise VgoError(f"The runs of {name} are in several units ({listed(units)}): give --where {mixed}={units[0]}.")
+    found = outcome_column(part, Wanted(outcome=metric))
+    unit = next((str(units[0]) for units in told.values() if units), found.unit)
+    lower, assumed = lower_is_better(part, Wanted(lower_is_better=contrast.lower_is_better), metric, unit)
+    runs = int(np.isfinite(found.values).sum())
+    if runs < 2:
+        raise VgoError(f"{name} has {runs} run{'s' * (runs != 1)} with a {metric}: a spread takes at least two.")
+    return Arm(name, part, metric, found.values, unit, lower, assumed)
+
+
+def _baseline_first(found: list[Arm], contrast: Contrast) -> list[Arm]:
+    if contrast.baseline is None:
+        # A diagnosis calls it so; any other table is taken in its own order.
+        return sorted(found, key=lambda arm: arm.name != arm.recorded.usual.get(contrast.condition or ""))
+    chosen = [arm for arm in found if contrast.baseline in (arm.name, arm.recorded.source)]
+    if not chosen:
+        names = [arm.name for arm in found]
+        raise VgoError(f"No arm is called {contrast.baseline} (--baseline): {nearest(contrast.baseline, names)}.")
+    return [chosen[0], *(arm for arm in found if arm is not chosen[0])]
+
+
+def _column(table: Recorded, frame: pl.DataFrame, name: str, option: str) -> pl.Series:
+    if name not in frame.columns:
+        raise VgoError(f"{table.source} has no column {name} ({option}): {nearest(name, frame.columns)}.")
+    return frame[name]
+
+
+def _is_one_of(column: pl.Series, values: Collection[str]) -> pl.Series:
+    """Compare as numbers where the column holds numbers, so that 4 is 4.0."""
+    if column.dtype.is_numeric():
+        numbers = [number for value in values if (number := _number(value)) is not None]
+        return column.cast(pl.Float64).is_in(numbers).fill_null(False)
+    return _text(column).is_in(list(values)).fill_null(False)
+
+
+def _text(column: pl.Series) -> pl.Series:
+    return column.cast(pl.String)
+
+
+def _number(value: str) -> float | None:
+    try:
+        return float(value)
+    except ValueError:
+        return None
+
+
+def _has(column: pl.Series) -> str:
+    values = _text(column.drop_nulls().unique(maintain_order=True)).to_list()
+    return f"it has {listed(values, 8)}"
+
+
+def _may_be(table: Recorded) -> str:
+    """Columns of few values, which may be meant."""
+    few = [name for name in table.frame.columns if 2 <= table.frame[name].n_unique() <= 8]
+    return f"and one of {listed(few, 6, 'or')}" if few else "and a column of few values"

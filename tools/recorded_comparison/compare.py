@@ -1,0 +1,95 @@
+"""Recorded conditions against a baseline: the arms, their pairs, the statistics, and what else differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from ..recorded.columns import listed
+from ..recorded.recorded import Recorded
+from ..statistics.comparison.compare import compare
+from ..statistics.comparison.screen import Screened, adjusted
+from ..statistics.values import FloatArray, Result
+from .arms import Arm, arms
+from .pairing import pairs
+from .question import Contrast
+from .systems import Systems, systems
+
+MOST_MIXED = 20
+
+
+class Contrasted(Result):
+    """What recorded runs say about two or more conditions."""
+
+    metric: str
+    unit: str
+    lower_is_better: bool
+    baseline: str
+    arms: tuple[Screened, ...]
+    """Every other arm against the baseline."""
+    alone: dict[str, int]
+    """By arm: runs left out because their partner is missing."""
+    systems: Systems
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Values:
+    """The runs that were compared, for pictures."""
+
+    baseline: FloatArray
+    others: Mapping[str, FloatArray]
+
+
+def contrast(tables: Sequence[Recorded], question: Contrast) -> tuple[Contrasted, Values]:
+    """Compare every arm with the baseline; raises VgoError for whatever cannot be compared."""
+    first, *others = arms(tables, question)
+    paired = question.paired or bool(question.pair)
+    found, alone = {}, {}
+    for other in others:
+        x, y, left = pairs(first, other, question.pair) if paired else (first.values, other.values, 0)
+        alone[other.name] = left
+        found[other.name] = compare(
+            x, y, paired=paired, lower_is_better=first.lower_is_better, seed=question.seed, alpha=question.alpha
+        )
+    told = Contrasted(
+        metric=first.metric,
+        unit=first.unit,
+        lower_is_better=first.lower_is_better,
+        baseline=first.name,
+        arms=adjusted(found, question.alpha),
+        alone={name: left for name, left in alone.items() if left},
+        systems=systems([first, *others], {first.metric, question.condition or ""}),
+        notes=tuple(dict.fromkeys((*_notes(tables, first, others, paired), *_mixed(first, question)))),
+    )
+    return told, Values(first.values, {other.name: other.values for other in others})
+
+
+def _notes(tables: Sequence[Recorded], first: Arm, others: Sequence[Arm], paired: bool) -> Iterator[str]:
+    for table in tables:
+        yield from table.notes
+    if first.assumed:
+        yield first.assumed
+    for other in others:
+        same_file = len(tables) > 1 and other.recorded.source == first.recorded.source
+        if same_file or np.array_equal(first.values, other.values, equal_nan=True):
+            what = "the same file" if same_file else "the same values"
+            yield f"{other.name} holds {what} as {first.name}: this compares them with themselves (A/A)."
+    if not paired:
+        yield "No pairs: whatever else changed between the arms, time included, is part of the difference."
+
+
+def _mixed(arm: Arm, question: Contrast) -> Iterator[str]:
+    """Name columns of words that take a few values within one arm: unlike runs thrown together look like spread."""
+    asked = {question.condition, *question.pair, *(column for column, _ in question.where)}
+    frame = arm.recorded.frame
+    for column in frame.select(pl.col(pl.String)).iter_columns():
+        values = column.drop_nulls().unique(maintain_order=True).to_list()
+        if column.name not in asked and 2 <= len(values) <= MOST_MIXED and 2 * len(values) <= frame.height:
+            yield (
+                f"The runs of {arm.name} mix {column.name} ({listed(values, 4)}), which looks like spread: "
+                f"choose with --where {column.name}={values[0]}."
+            )

@@ -1,0 +1,70 @@
+"""Which run of one arm belongs to which of the other."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from ...knowledge.errors import VgoError
+from ..recorded.columns import listed, nearest
+from ..statistics.values import FloatArray
+from .arms import Arm
+
+OF_A_DIAGNOSIS = ("call", "pair")
+"""The columns that tell pairs in a table of our own."""
+
+
+class Pairs(NamedTuple):
+    """Values of both arms, pair by pair in the order of the baseline."""
+
+    baseline: FloatArray
+    other: FloatArray
+    alone: int
+    """Runs of either arm whose partner is missing."""
+
+
+def pairs(baseline: Arm, other: Arm, columns: tuple[str, ...]) -> Pairs:
+    """Join on columns, or row by row where none are given; gaps are dropped and counted."""
+    if not columns and baseline.recorded.format == other.recorded.format == "vgo-agent":
+        columns = OF_A_DIAGNOSIS
+    if not columns:
+        return _row_by_row(baseline, other)
+    joined = _keyed(baseline, columns).join(_keyed(other, columns), on=columns, how="inner", maintain_order="left")
+    if joined.height < 2:
+        raise VgoError(f"{baseline.name} and {other.name} share {joined.height} of {_named(columns)}: name others.")
+    alone = baseline.values.size + other.values.size - 2 * joined.height
+    return Pairs(joined["value"].to_numpy(), joined["value_right"].to_numpy(), alone)
+
+
+def _row_by_row(baseline: Arm, other: Arm) -> Pairs:
+    x, y = baseline.values, other.values
+    if x.size != y.size:
+        raise VgoError(
+            f"{baseline.name} has {x.size} runs and {other.name} {y.size}, so rows are not pairs: "
+            "give --pair with the columns that tell pairs, or leave out --paired."
+        )
+    return Pairs(x, y, 0)
+
+
+def _keyed(arm: Arm, columns: tuple[str, ...]) -> pl.DataFrame:
+    """Values by key; runs without a whole key or a finite value are gaps, a key that comes twice is refused."""
+    frame = arm.recorded.frame
+    for name in columns:
+        if name not in frame.columns:
+            raise VgoError(f"{arm.recorded.source} has no column {name} (--pair): {nearest(name, frame.columns)}.")
+    keyed = frame.select(columns).with_columns(pl.Series("value", arm.values))
+    keyed = keyed.filter(pl.Series(np.isfinite(arm.values))).drop_nulls()
+    if "pair" in columns and arm.recorded.format == "vgo-agent":
+        keyed = keyed.filter(pl.col("pair") >= 0)
+    twice = keyed.select(columns).is_duplicated()
+    if twice.any():
+        first = keyed.filter(twice).select(columns).row(0, named=True)
+        key = ", ".join(f"{name}={value}" for name, value in first.items())
+        raise VgoError(f"{arm.name} has several runs with {key}, so they tell no pairs: add a column to --pair.")
+    return keyed
+
+
+def _named(columns: tuple[str, ...]) -> str:
+    return f"the values of {listed(columns)}"

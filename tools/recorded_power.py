@@ -1,0 +1,123 @@
+"""How many runs an arm needs, from a table of recorded runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from ..knowledge.errors import VgoError
+from .recorded.recorded import Recorded
+from .statistics.dependence import inflation
+from .statistics.stopping.alternative import Kind
+from .statistics.stopping.power import formula
+from .statistics.stopping.simulated_power import MOST_RUNS, Power, simulated_power
+from .statistics.values import FloatArray, Result, finite
+
+LEAST_RECORDED = 20
+FEW_RECORDED = 60
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What should be shown, and how surely."""
+
+    ratio: float
+    power: float = 0.8
+    alpha: float = 0.05
+    kind: Kind = "scale"
+    paired: bool = False
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse what no number of runs can show."""
+        if not 0 < self.ratio < 100 or self.ratio == 1:
+            raise VgoError(f"--ratio {self.ratio:g} is no change that runs can show; choose one below 1, as 0.66.")
+        if self.kind == "tail" and self.ratio > 1:
+            raise VgoError(f"--kind tail cannot raise the spread to --ratio {self.ratio:g}; choose --kind scale.")
+        if not 0 < self.alpha < 0.5:
+            raise VgoError(f"--alpha {self.alpha:g} is no chance of a wrong claim; choose it between 0 and 0.5.")
+        if not self.alpha < self.power <= 0.99:
+            raise VgoError(f"--power {self.power:g} must lie above --alpha and at most at 0.99; choose 0.8.")
+        if self.seed < 0:
+            raise VgoError(f"--seed {self.seed} is below 0; choose any number from 0.")
+
+
+class Planned(Result):
+    """The answer, and what to know before trusting it."""
+
+    source: str
+    metric: str
+    unit: str
+    power: Power
+    notes: tuple[str, ...]
+
+
+def plan(recorded: Recorded, metric: str | None, wish: Wish) -> Planned:
+    """Simulate on the runs of one column; raise VgoError for columns that say nothing about spread."""
+    name = metric or recorded.outcome
+    if name is None:
+        raise VgoError(f"{recorded.source} does not say what a run is judged by; --metric can be {_names(recorded)}.")
+    given, values = _column(recorded, name)
+    power = simulated_power(
+        values,
+        wish.ratio,
+        kind=wish.kind,
+        paired=wish.paired,
+        alpha=wish.alpha,
+        power=wish.power,
+        start=formula(values, wish.ratio, wish.alpha, wish.power) or LEAST_RECORDED,
+        seed=wish.seed,
+    )
+    return Planned(
+        source=recorded.source,
+        metric=name,
+        unit=recorded.units.get(name, ""),
+        power=power,
+        notes=tuple(_notes(recorded, given, values, power)),
+    )
+
+
+def _column(recorded: Recorded, name: str) -> tuple[int, FloatArray]:
+    """Rows of the usual runs, and their finite values in file order."""
+    frame = recorded.frame
+    if name not in frame.columns:
+        raise VgoError(f"{recorded.source} has no column {name}; it has {_names(recorded)}.")
+    usual = [pl.col(column).cast(pl.String) == value for column, value in recorded.usual.items() if column in frame]
+    column = frame.filter(*usual)[name] if usual else frame[name]
+    if not column.dtype.is_numeric():
+        raise VgoError(f"The column {name} of {recorded.source} is not of numbers; name another by --metric.")
+    values = finite(column.cast(pl.Float64).drop_nulls().to_numpy())
+    if values.size < LEAST_RECORDED:
+        raise VgoError(
+            f"{recorded.source} has {values.size} finite runs in {name}, and a shape takes at least {LEAST_RECORDED}; "
+            "record more."
+        )
+    if values.min() == values.max():
+        raise VgoError(f"All runs of {recorded.source} have the same {name}, so there is no spread to lower.")
+    return column.len(), values
+
+
+def _names(recorded: Recorded) -> str:
+    numeric = [name for name in recorded.frame.columns if recorded.frame[name].dtype.is_numeric()]
+    return ", ".join(numeric[:12]) + (", ..." if len(numeric) > 12 else "")
+
+
+def _notes(recorded: Recorded, given: int, values: FloatArray, power: Power) -> Iterator[str]:
+    yield from recorded.notes
+    if recorded.usual:
+        kept = ", ".join(f"{column} = {value}" for column, value in recorded.usual.items())
+        yield f"Of the table, the runs with {kept} are used."
+    if given > values.size:
+        yield f"{given - values.size} of {given} runs have no finite value and are left out."
+    if values.size < FEW_RECORDED:
+        yield f"Only {values.size} runs show the shape: what is rarer than 1 in {values.size // 3} may be missing."
+    square = inflation(values).square
+    if square > 1:
+        yield (
+            f"Neighbouring runs resemble each other: {values.size} count as {values.size / square:.0f}. The number "
+            f"holds for pairs in random order; arms measured one after the other need some {square:.1f} times as many."
+        )
+    if power.runs is None:
+        yield f"More than {MOST_RUNS} runs of each arm were not simulated: hope for a stronger cure, or average runs."

@@ -1,0 +1,124 @@
+"""Labels as chance would have made them: permuted, or with their own spectrum where neighbouring runs are alike."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.fft import irfft, rfft
+from scipy.linalg import orth
+
+from ..values import FloatArray
+
+DEGREE = 3
+RUNS_A_TERM = 15
+"""The trend has at most one term for so many runs: with 60 and more it is a cubic, under 20 there is none."""
+GATE = 1.645
+"""Neighbours are alike: lag-1 correlation in standard errors. Runs in turns (A, B, A, B) are not: that is a design."""
+LEFT = 1e-6
+"""Share of the labels that must be left for neighbours to be alike in it."""
+CHUNK_BYTES, LEAST_ROWS = 2**27, 64
+"""Drawn at a time: bounds the memory, but fewer rows make a slow matrix product."""
+LONG = 4096
+"""Runs from which sorting random keys is the faster way to permute."""
+SEVERAL = 3
+"""Decorrelation times that a block of runs takes."""
+
+Floats = npt.NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What is left of the class scores after the trend in run order (Freedman and Lane 1983)."""
+
+    residual: FloatArray
+    """Shape (runs,)."""
+    basis: FloatArray
+    """Orthonormal trend, shape (runs, terms); its first column is constant."""
+    dependent: bool
+    """Neighbouring runs are alike: random phases (Theiler et al. 1992) take the place of permutations."""
+    block: int
+    """How many neighbouring runs belong together: 1 where they do not depend on each other."""
+
+    @property
+    def freedom(self) -> int:
+        """Degrees of freedom of a correlation with the residual."""
+        return max(int(self.residual.size - self.basis.shape[1]), 1)
+
+    def chunks(self, count: int, precision: npt.DTypeLike) -> list[tuple[int, int]]:
+        """Split `count` draws into (number, size); depends on the table only, so that seeds do not on the machine."""
+        size = min(count, max(LEAST_ROWS, CHUNK_BYTES // (np.dtype(precision).itemsize * self.residual.size)))
+        return [(number, min(size, count - start)) for number, start in enumerate(range(0, count, size))]
+
+    def draw(self, number: int, size: int, seed: int, precision: npt.DTypeLike) -> tuple[Floats, FloatArray]:
+        """Draw `size` series by chance, shape (size, runs), and 1 / their length without trend, shape (size,)."""
+        rng = np.random.default_rng([seed, number])
+        rows = (self._phases if self.dependent else self._permuted)(size, rng, precision)
+        whole = float(self.residual @ self.residual)
+        trend = np.asarray(rows @ self.basis.astype(precision), dtype=np.float64)
+        return rows, 1 / np.sqrt(np.maximum(whole - (trend**2).sum(axis=1), 1e-12 * whole))
+
+    def _permuted(self, size: int, rng: np.random.Generator, precision: npt.DTypeLike) -> Floats:
+        residual = self.residual.astype(precision)
+        if residual.size < LONG:
+            return rng.permuted(np.tile(residual, (size, 1)), axis=1)
+        rows = np.empty((size, residual.size), dtype=residual.dtype)
+        number = np.arange(residual.size, dtype=np.uint64)
+        for row in rows:
+            # The low half of each key is the number of a run; the high half is random and decides its place.
+            keys = rng.integers(2**32, size=residual.size, dtype=np.uint64) << np.uint64(32) | number
+            keys.sort()
+            np.take(residual, (keys & np.uint64(2**32 - 1)).astype(np.intp), out=row)
+        return rows
+
+    def _phases(self, size: int, rng: np.random.Generator, precision: npt.DTypeLike) -> Floats:
+        n = self.residual.size
+        spectrum = rfft(self.residual.astype(precision))
+        turns = np.exp(2j * np.pi * rng.random((size, spectrum.size))).astype(spectrum.dtype)
+        if n % 2 == 0:
+            turns[:, -1] = np.sign(turns[:, -1].real) + (turns[:, -1].real == 0)
+        turns *= spectrum
+        rows: Floats = irfft(turns, n, axis=1)
+        return rows
+
+
+def labels_of(scores: FloatArray, ordered: bool, design: FloatArray | None = None) -> Labels:
+    """Take the trend out of class scores in run order; without an order there is neither trend nor dependence.
+
+    `design` (runs, terms) is what was varied on purpose: spells that it makes are no dependence.
+    """
+    basis = trend_basis(scores.size, ordered)
+    residual = scores - basis @ (basis.T @ scores)
+    if float(residual @ residual) <= 1e-9 * float(scores @ scores):
+        residual = np.zeros_like(residual)
+    r = _lag1(residual, basis, design) if ordered else 0.0
+    alike = r > GATE / math.sqrt(scores.size)
+    return Labels(residual, basis, alike, _block(r, scores.size) if alike else 1)
+
+
+def trend_basis(runs: int, ordered: bool) -> FloatArray:
+    """Orthonormal polynomials of the run number up to a cubic, shape (runs, terms)."""
+    degree = min(DEGREE, (runs - 5) // RUNS_A_TERM) if ordered else 0
+    powers = np.linspace(-1, 1, runs)[:, None] ** np.arange(max(degree, 0) + 1)
+    basis: FloatArray = np.linalg.qr(powers)[0]
+    return basis
+
+
+def _lag1(residual: FloatArray, basis: FloatArray, design: FloatArray | None) -> float:
+    """Correlation of neighbouring runs in what neither trend nor design explains; 0 where nothing is left."""
+    left = residual
+    if design is not None and design.shape[1]:
+        space = orth(design - basis @ (basis.T @ design), rcond=1e-6)
+        left = residual - space @ (space.T @ residual)
+    whole = float(left @ left)
+    if whole <= LEFT * float(residual @ residual) or whole == 0:
+        return 0.0
+    return float(left[1:] @ left[:-1]) / whole
+
+
+def _block(r: float, runs: int) -> int:
+    """Some times (1 + r) / (1 - r), the decorrelation time of a first-order autoregression; at least five blocks."""
+    r = min(max(r, 0.0), 0.98)
+    return max(2, min(math.ceil(SEVERAL * (1 + r) / (1 - r)), runs // 5))

@@ -1,0 +1,62 @@
+"""Clusters that go with slow runs only because both move with the run order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import betainc, ndtri
+
+from ..ranks import auc, auc_error
+from ..values import BoolArray, FloatArray
+from .chance import GATE
+from .clusters import Collinear
+from .look import Looked
+from .ranked import lesser
+
+MOVES = 0.01
+"""Level at which a column counts as moving with the run order."""
+
+
+def drifting(
+    looked: Looked, clusters: Sequence[Collinear], p_values: Sequence[float], alpha: float
+) -> dict[str, dict[str, str]]:
+    """Name of a cluster to the reasons of its members: linked as it stands, not once the order is accounted for."""
+    if looked.labels.basis.shape[1] == 1 and not looked.labels.dependent:
+        return {}
+    linked, moves = _linked(looked, alpha), _moves(looked)
+    place_of = {name: place for place, name in enumerate(looked.names)}
+    found: dict[str, dict[str, str]] = {}
+    for cluster, p_value in zip(clusters, p_values, strict=True):
+        place = place_of[cluster.speaker]
+        if p_value > alpha and linked[place] and moves[place]:
+            found[cluster.name] = {member: _reason(looked, place_of[member]) for member in cluster.members}
+    return found
+
+
+def _linked(looked: Looked, alpha: float) -> BoolArray:
+    """Beyond what the best of all columns reaches by luck when the order means nothing (Bonferroni)."""
+    ranked = looked.ranked
+    z = (ranked.auc - 0.5) / auc_error(looked.classes)
+    bar = -float(ndtri(alpha / 2 / max(ranked.auc.size, 1)))
+    linked: BoolArray = lesser(z, ranked.places) > bar
+    return linked
+
+
+def _moves(looked: Looked) -> BoolArray:
+    """Undivided columns with a trend (F test) or whose neighbouring runs are alike."""
+    ranked, runs = looked.ranked, looked.classes.size
+    share, r = ranked.trend[: ranked.columns], ranked.lag1[: ranked.columns]
+    terms = looked.labels.basis.shape[1] - 1
+    trend: FloatArray = np.ones(share.size)
+    if terms:
+        trend = 1 - betainc(terms / 2, max(runs - 1 - terms, 1) / 2, np.clip(share, 0.0, 1.0))
+    moves: BoolArray = (trend < MOVES) | (r > 2 * GATE / np.sqrt(runs))
+    return moves
+
+
+def _reason(looked: Looked, place: int) -> str:
+    raw = float(looked.ranked.auc[place])
+    left = np.asarray(looked.ranked.vectors[:, [place]], dtype=np.float64)
+    without = float(auc(left, looked.classes)[0])
+    return f"drifts with run order, as the outcome does: AUC {raw:.2f}, without the trend {without:.2f}"

@@ -1,0 +1,65 @@
+"""What makes a ranking worth reading beside its p-values: importance, stability, intervals, several factors at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..values import IntArray
+from .importance import Importance, importance, stability
+from .interval import auc_interval
+from .look import Looked
+from .ranked import restrict
+from .results import Factor
+from .several import independent
+
+UNSEEN = Importance(None, None, None)
+
+
+def explained(looked: Looked, factors: Sequence[Factor], rows: IntArray, alpha: float, seed: int) -> list[Factor]:
+    """Complete the factors from the runs in `rows`, and put the more important of equally sure ones first."""
+    place_of = {name: place for place, name in enumerate(looked.names)}
+    clusters = [[place_of[name] for name in factor.members] for factor in factors]
+    ranked, labels = restrict(looked.ranked, looked.labels, rows)
+    classes, block = looked.classes[rows], looked.labels.block
+    shown = [place for place, factor in enumerate(factors) if factor.visible]
+    own = independent(ranked, labels, [place_of[factors[place].column] for place in shown], alpha, seed)
+    alone = dict(zip(shown, own, strict=True))
+    # A consequence that passed the sift by luck parts the classes as well as its cause: trees do not see shadows.
+    seen = [place for place in shown if alone[place] is not False] or list(range(len(factors)))
+    weighed = _importance(looked, [clusters[place] for place in seen], rows, seed)
+    weights = {**dict.fromkeys(range(len(factors)), UNSEEN), **dict(zip(seen, weighed, strict=True))}
+    steady = stability(ranked, labels, classes, clusters, seed)
+    order = sorted(range(len(factors)), key=lambda place: (factors[place].p_value, -(weights[place].mean or 0.0)))
+    return [
+        factors[place].model_copy(
+            update={
+                "importance": weights[place].mean,
+                "importance_low": weights[place].low if block == 1 else None,
+                "importance_high": weights[place].high if block == 1 else None,
+                "stability": steady[place],
+                "independent": alone.get(place),
+                **_interval(looked, factors[place], place_of[factors[place].column]),
+            }
+        )
+        for place in order
+    ]
+
+
+def _importance(looked: Looked, clusters: list[list[int]], rows: IntArray, seed: int) -> list[Importance]:
+    """Of clusters of kept columns; what is in none of them is out of the trees' sight."""
+    if not clusters:
+        return []
+    used = sorted(place for cluster in clusters for place in cluster)
+    inside = [np.searchsorted(used, cluster).tolist() for cluster in clusters]
+    values = looked.columns.values[np.ix_(rows, looked.kept[used])]
+    return importance(values, looked.classes[rows], inside, seed, block=looked.labels.block)
+
+
+def _interval(looked: Looked, factor: Factor, column: int) -> dict[str, float]:
+    """Bounds of the AUC, for independent runs."""
+    if looked.labels.block > 1:
+        return {}
+    found = auc_interval(looked.columns.values[:, looked.kept[column]], looked.classes, factor.auc)
+    return {} if found is None else {"auc_low": found.low, "auc_high": found.high}

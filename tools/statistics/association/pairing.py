@@ -1,0 +1,142 @@
+"""Search all pairs of clusters for those that only work together, and describe what is visible."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..ranks import slow_mask
+from ..values import FloatArray, IntArray
+from .chance import Labels
+from .clusters import Collinear
+from .describing import is_setting
+from .interactions import (
+    BUDGET,
+    KNOWN,
+    MOST,
+    RUNS_A_FACTOR,
+    Interaction,
+    Pairs,
+    alone,
+    only_together,
+    pairs_of,
+    quadrants,
+    search_pairs,
+    signs,
+)
+from .look import Looked
+from .ranked import Ranked, restrict
+from .sample import sample
+from .search import Search
+
+LEAST_RUNS = 1000
+RELATED, RELATED_Z = 0.1, 2.576
+"""Rank correlation, and how many standard errors of it, from which two columns have to do with each other."""
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """The pairs that were searched."""
+
+    chosen: list[int]
+    """Clusters that were paired, each with each."""
+    rows: IntArray
+    """Runs that were looked at."""
+    pairs: Pairs
+    searched: Search
+    """Not yet paid for."""
+    together: FloatArray
+    """Sign of each pair: positive where slow runs have both high or both low."""
+
+
+def pair(
+    looked: Looked, clusters: Sequence[Collinear], found: Search, alpha: float, permutations: int, seed: int
+) -> Pairing | None:
+    """Search the pairs of clusters; None where there is at most one cluster, or one class."""
+    chosen = _chosen(looked, clusters, found.statistics)
+    if len(chosen) < 2 or looked.classes.max(initial=0) == 0:
+        return None
+    rows = sample(looked.classes, max(LEAST_RUNS, BUDGET // (len(chosen) * (len(chosen) - 1) // 2)), seed)
+    speakers = _speakers(looked, clusters)
+    ranked, labels = restrict(looked.ranked, looked.labels, rows)
+    pairs = pairs_of(np.asarray(ranked.raw[:, speakers[chosen]], dtype=np.float64), labels.basis)
+    searched = search_pairs(pairs, labels, _known(ranked, labels, found, speakers, alpha), permutations, seed + 1)
+    return Pairing(chosen, rows, pairs, searched, signs(pairs, labels))
+
+
+def visible_pairs(
+    pairing: Pairing,
+    looked: Looked,
+    clusters: Sequence[Collinear],
+    standing: Collection[str],
+    share: float,
+    alpha: float,
+) -> tuple[Interaction, ...]:
+    """Describe the pairs that stand out, the most convincing first; `share` of alpha is theirs.
+
+    `standing` are the names of clusters that are visible alone. A pair of these must do little apart and have nothing
+    to do with each other: two signs of one cause bend each other's effect, since a share cannot exceed one.
+    """
+    standing, slow = frozenset(standing), slow_mask(looked.classes)
+    p_values = np.minimum(np.array(pairing.searched.p_values) / share, 1.0)
+    order = np.lexsort((-np.array(pairing.searched.statistics), p_values))
+    found = []
+    for place in order[p_values[order] <= alpha].tolist():
+        first, second = (
+            clusters[pairing.chosen[int(side[place])]] for side in (pairing.pairs.first, pairing.pairs.second)
+        )
+        shares, runs = quadrants(looked.values(first.speaker), looked.values(second.speaker), slow)
+        if {first.name, second.name} <= standing and not (
+            only_together(shares) and _unrelated(looked, first.speaker, second.speaker)
+        ):
+            continue
+        found.append(
+            Interaction(
+                first=first.name,
+                second=second.name,
+                together="alike" if pairing.together[place] > 0 else "unlike",
+                p_value=float(p_values[place]),
+                slow_shares=shares,
+                runs=runs,
+            )
+        )
+    return tuple(found)
+
+
+def _unrelated(looked: Looked, first: str, second: str) -> bool:
+    one, other = (looked.ranked.raw[:, looked.names.index(name)] for name in (first, second))
+    return abs(float(one @ other)) <= max(RELATED_Z / math.sqrt(looked.classes.size), RELATED)
+
+
+def _known(ranked: Ranked, labels: Labels, found: Search, speakers: IntArray, alpha: float) -> FloatArray:
+    """What the factors that stand already do alone, shape (runs, terms)."""
+    order = np.argsort(found.p_values, kind="stable")
+    most = min(KNOWN, labels.residual.size // RUNS_A_FACTOR)
+    standing = [int(place) for place in order if found.p_values[place] <= alpha][:most]
+    vectors = np.asarray(ranked.raw[:, speakers[standing]], dtype=np.float64)
+    terms = [alone(vector, labels.residual) for vector in vectors.T]
+    return np.concatenate([np.empty((vectors.shape[0], 0)), *terms], axis=1)
+
+
+def _speakers(looked: Looked, clusters: Sequence[Collinear]) -> IntArray:
+    place_of = {name: place for place, name in enumerate(looked.names)}
+    return np.array([place_of[cluster.speaker] for cluster in clusters], dtype=np.int64)
+
+
+def _chosen(looked: Looked, clusters: Sequence[Collinear], statistics: Sequence[float]) -> list[int]:
+    """Choose at most `MOST` clusters: settings, then the most actionable, then the most strongly linked.
+
+    The strength of a main effect says nothing about an interaction where there is none (Dai et al. 2012), so that
+    choosing by it costs nothing.
+    """
+    columns = looked.columns
+
+    def merit(place: int) -> tuple[bool, int, float]:
+        cluster = clusters[place]
+        return is_setting(cluster, columns), columns.priority.get(cluster.speaker, 0), statistics[place]
+
+    best = sorted(range(len(clusters)), key=merit, reverse=True)[:MOST]
+    return sorted(best)

@@ -1,0 +1,65 @@
+"""Several factors at once: which of the visible ones still go with slow runs, given the stronger ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..values import FloatArray
+from .chance import Labels
+from .interactions import alone
+from .ranked import LEAST_LENGTH, Ranked, unit
+from .search import search
+
+MOST = 12
+"""Factors that are looked at; what ranks behind them stays undecided."""
+DRAWS = 1000
+LEAST_RUNS = 50
+NEW = 0.02
+"""Share of a column's ranks that the stronger factors must leave unexplained, or it adds nothing."""
+
+
+def independent(
+    ranked: Ranked, labels: Labels, columns: Sequence[int], alpha: float = 0.05, seed: int = 0
+) -> list[bool | None]:
+    """Test each of the `columns` (best first) on what the stronger independent ones leave of ranks and labels."""
+    decided: list[bool | None] = []
+    basis = labels.basis
+    for column in columns[:MOST]:
+        versions = np.unique(ranked.places[:, column])
+        vectors = np.asarray(ranked.vectors[:, versions], dtype=np.float64)
+        left = vectors - basis @ (basis.T @ vectors)
+        fresh = bool((left**2).sum(axis=0).min() > NEW)
+        linked = not decided or (fresh and _linked(ranked, column, left, labels, basis, seed) <= alpha)
+        decided.append(linked)
+        if linked:
+            basis = _widened(basis, _terms(vectors, labels))
+    return decided + [None] * (len(columns) - len(decided))
+
+
+def _linked(ranked: Ranked, column: int, left: FloatArray, labels: Labels, basis: FloatArray, seed: int) -> float:
+    """p-value of one column, all its versions together."""
+    residual = labels.residual - basis @ (basis.T @ labels.residual)
+    versions = np.unique(ranked.places[:, column])
+    only = replace(ranked, vectors=unit(left), places=np.searchsorted(versions, ranked.places[:, [column]]))
+    rest = Labels(residual, basis, labels.dependent, labels.block)
+    return search(only, rest, [[0]], DRAWS, seed).p_value
+
+
+def _terms(vectors: FloatArray, labels: Labels) -> FloatArray:
+    """What a factor explains: its versions, and with enough runs a bend and the step that parts the labels best."""
+    if vectors.shape[0] < LEAST_RUNS:
+        return vectors
+    return np.concatenate((vectors, alone(vectors[:, 0], labels.residual)), axis=1)
+
+
+def _widened(basis: FloatArray, vectors: FloatArray) -> FloatArray:
+    """Add vectors to an orthonormal basis; versions of one column may be the same vector."""
+    for vector in vectors.T:
+        left = vector - basis @ (basis.T @ vector)
+        length = float(np.sqrt(left @ left))
+        if length > max(LEAST_LENGTH, 1e-6 * float(np.sqrt(vector @ vector))):
+            basis = np.concatenate((basis, left[:, None] / length), axis=1)
+    return basis

@@ -1,0 +1,85 @@
+"""Columns that are set aside before the search: what merely follows from a longer run, and what is too little."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..ranks import auc, auc_error, slow_mask
+from ..values import BoolArray, FloatArray
+
+LEAST_LINK = 2.0
+"""Standard errors from 0.5 at which a column counts as linked to slowness at all."""
+VANISHED = 1.645
+"""Standard errors from 0.5 below which the link counts as gone."""
+REMAINS = 0.2
+"""Share of the link that must be left after division, however many runs there are."""
+LEAST_SHARE = 0.1
+"""Of the delay of slow runs that a column must be able to make."""
+DOUBTFUL, HALF = 3.0, 0.5
+"""Under half of the link left and under three standard errors: of many consequences, some get there by luck."""
+
+
+def consequences(
+    columns: FloatArray,
+    names: Sequence[str],
+    classes: ArrayLike,
+    per: ArrayLike,
+    levels: Collection[str] = (),
+    per_name: str = "run time",
+) -> dict[str, str]:
+    """Name the columns whose link to slowness vanishes or reverses when divided by `per`, with the two AUCs.
+
+    A longer run has more timer ticks, CPU time and interrupts: they follow from slowness. Where a cause was known and
+    had a counter, that counter kept an AUC of 1.00 per second while such columns fell from .9 to .5 or below. Where
+    slow runs have less of `per`, as of the work done in a fixed time, it is the mirror image.
+    """
+    divisor = np.asarray(per, dtype=np.float64)
+    if not len(names) or not (np.isfinite(divisor).all() and (divisor > 0).all()):
+        return {}
+    divided = np.array([name not in levels for name in names], dtype=np.bool_)
+    raw, rate = auc(columns, classes), auc(columns / divisor[:, None], classes)
+    following = follows(raw, rate, float(auc(divisor[:, None], classes)[0]), auc_error(classes)) & divided
+    return {names[place]: reason(per_name, raw[place], rate[place]) for place in np.flatnonzero(following).tolist()}
+
+
+def follows(raw: FloatArray, rate: FloatArray, of_divisor: float, error: float) -> BoolArray:
+    """Say which columns merely follow a divisor, from the AUCs of columns raw and divided and of the divisor."""
+    side = 1.0 if of_divisor >= 0.5 else -1.0
+    with_it, left = side * (raw - 0.5), side * (rate - 0.5)
+    # A column that is lower where the divisor is higher is no consequence of it: division only lowers it further.
+    linked = with_it > LEAST_LINK * error
+    vanished = left <= np.maximum(VANISHED * error, REMAINS * with_it)
+    doubtful = left <= np.minimum(DOUBTFUL * error, HALF * with_it)
+    following: BoolArray = linked & (vanished | doubtful)
+    return following
+
+
+def reason(per_name: str, raw: float, rate: float) -> str:
+    """Say why a column was set aside."""
+    return f"follows {per_name}: AUC {raw:.2f}, divided by {per_name} {rate:.2f}"
+
+
+def too_few(
+    columns: FloatArray, names: Sequence[str], classes: ArrayLike, time: ArrayLike, most_us: Mapping[str, float]
+) -> dict[str, str]:
+    """Name the columns of which slow runs have so little more that it cannot make their delay, even generously.
+
+    What ticks with time can outrun it in a rate: the first tick falls after the short runs have ended, so a few
+    interrupts go with slow runs raw and per second. `most_us` bounds what one of them can cost; `time` in seconds.
+    """
+    mask = slow_mask(classes)
+    known = [place for place, name in enumerate(names) if name in most_us]
+    if not known or not mask.any():
+        return {}
+    seconds = np.asarray(time, dtype=np.float64)
+    gap_us = 1e6 * float(seconds[mask].mean() - seconds[~mask].mean())
+    reasons = {}
+    for place in known:
+        name, extra = names[place], float(columns[mask, place].mean() - columns[~mask, place].mean())
+        if 0 < extra * most_us[name] < LEAST_SHARE * gap_us:
+            cost = f"of at most {most_us[name]:g} us each, in {gap_us:.0f} us"
+            reasons[name] = f"too few: {extra:.3g} more in slow runs, {cost}"
+    return reasons

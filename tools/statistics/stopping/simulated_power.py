@@ -1,0 +1,174 @@
+"""How many runs an arm needs, by simulating the very test of `comparison` on the recorded runs' own shape."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import log_ndtr, ndtr, ndtri
+from scipy.stats import binomtest
+
+from ..comparison.permutation import Exchange, permutation_tests
+from ..values import FloatArray, Result
+from .alternative import Kind, Law, law
+
+LEAST_RUNS, MOST_RUNS = 10, 5000
+"""An arm: fewer no comparison takes, more are not simulated."""
+FIRST_EXPERIMENTS = 60
+"""To find the region; points in it get the full number."""
+STEP = 1.6
+REFINED = 3
+"""Points in the region."""
+Z = 1.96
+
+
+class PowerPoint(Result):
+    """Share of simulated experiments that showed the change, with its 95 % Monte Carlo interval (Clopper-Pearson)."""
+
+    runs: int
+    """Of each arm."""
+    experiments: int
+    power: float
+    low: float
+    high: float
+
+
+class Power(Result):
+    """How many runs of each arm show a change, and how surely that is known."""
+
+    kind: Kind
+    ratio: float
+    alpha: float
+    power: float
+    """Wanted."""
+    paired: bool
+    recorded: int
+    """Runs that the simulation draws from."""
+    runs: int | None
+    """Of each arm; None: more than were simulated."""
+    low: int | None
+    high: int | None
+    """95 % Monte Carlo interval of that number; it does not hold what the recorded runs themselves leave open."""
+    curve: tuple[PowerPoint, ...]
+    """By number of runs."""
+
+
+@dataclass
+class _Search:
+    """Simulated points so far."""
+
+    law: Law
+    alpha: float
+    wanted: float
+    paired: bool
+    permutations: int
+    rng: np.random.Generator
+    most: int
+    shown: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Runs to (experiments that showed it, experiments)."""
+
+    def simulate(self, runs: int, experiments: int) -> float:
+        """Add experiments at a number of runs; return the power there."""
+        hits = sum(self._shows(runs) for _ in range(experiments))
+        before = self.shown.get(runs, (0, 0))
+        self.shown[runs] = (before[0] + hits, before[1] + experiments)
+        return self.shown[runs][0] / self.shown[runs][1]
+
+    def _shows(self, runs: int) -> bool:
+        uniform = self.rng.random((2, runs))
+        baseline, cured = self.law.baseline(uniform[0]), self.law.cured(uniform[1])
+        seed = int(self.rng.integers(2**31))
+        tests, _ = permutation_tests(baseline, cured, Exchange(self.paired, 1), seed, self.permutations)
+        signs = {test.log_ratio < 0 for test in tests if test.adjusted < self.alpha}
+        return signs == {self.law.ratio < 1}
+
+    def bracket(self, start: int) -> bool:
+        """Grow or shrink until the wanted power lies between two numbers of runs; False when the most are too few."""
+        runs = min(max(start, LEAST_RUNS), self.most)
+        grow = self.simulate(runs, FIRST_EXPERIMENTS) < self.wanted
+        while (runs < self.most) if grow else (runs > LEAST_RUNS):
+            runs = round(min(max(runs * STEP if grow else runs / STEP, LEAST_RUNS), self.most))
+            if (self.simulate(runs, FIRST_EXPERIMENTS) < self.wanted) != grow:
+                return True
+        return not grow
+
+    def fitted(self) -> tuple[FloatArray, FloatArray]:
+        """Fit ndtri(power) = a + b sqrt(runs) to all points by likelihood: coefficients and their covariance."""
+        runs = np.array(list(self.shown), dtype=np.float64)
+        hits, experiments = np.array(list(self.shown.values()), dtype=np.float64).T
+        root = np.sqrt(runs)
+
+        def loss(ab: FloatArray) -> float:
+            z = ab[0] + ab[1] * root
+            return -float((hits * log_ndtr(z) + (experiments - hits) * log_ndtr(-z)).sum())
+
+        start = np.array([-2.0, (2.0 + ndtri(self.wanted)) / math.sqrt(float(np.median(runs)))])
+        ab = minimize(loss, start, method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-6, "maxiter": 2000}).x
+        z = np.clip(ab[0] + ab[1] * root, -6, 6)
+        density = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+        weight = experiments * density**2 / np.maximum(ndtr(z) * ndtr(-z), 1e-9)
+        information = np.array([[weight.sum(), (weight * root).sum()], [(weight * root).sum(), (weight * runs).sum()]])
+        return ab, np.linalg.pinv(information)
+
+
+def simulated_power(
+    values: FloatArray,
+    ratio: float,
+    *,
+    kind: Kind = "scale",
+    paired: bool = True,
+    alpha: float = 0.05,
+    power: float = 0.8,
+    start: int = 60,
+    experiments: int = 300,
+    permutations: int = 320,
+    most: int = MOST_RUNS,
+    seed: int = 1,
+) -> Power:
+    """Find how many runs of each arm show an SD that is `ratio` of the recorded one, with the power wanted.
+
+    Values: finite, not all equal, shape (runs,), in any unit. Each simulated experiment draws both arms anew and
+    independently from the recorded runs (`law`) and puts them to `permutation_tests`. The number comes from a probit
+    line in sqrt(runs) through all points, its interval from the fit. Raises VgoError when no such change reaches the
+    ratio.
+    """
+    search = _Search(law(values, ratio, kind), alpha, power, paired, permutations, np.random.default_rng(seed), most)
+    runs = low = high = None
+    if search.bracket(min(start, most)):
+        for _ in range(REFINED):
+            search.simulate(_solved(search)[0] or most, experiments)
+        runs, low, high = _solved(search)
+    return Power(
+        kind=kind,
+        ratio=ratio,
+        alpha=alpha,
+        power=power,
+        paired=paired,
+        recorded=values.size,
+        runs=runs,
+        low=low,
+        high=high,
+        curve=tuple(_point(n, *search.shown[n]) for n in sorted(search.shown)),
+    )
+
+
+def _solved(search: _Search) -> tuple[int | None, int | None, int | None]:
+    """Solve the fitted line for the wanted power: runs and their interval; None beyond what is simulated."""
+    (a, b), covariance = search.fitted()
+    if b <= 0:
+        return None, None, None
+    root = (float(ndtri(search.wanted)) - a) / b
+    slope = np.array([-1 / b, -root / b])  # of root by a and b: the delta method
+    error = math.sqrt(max(float(slope @ covariance @ slope), 0.0))
+    squares = (max(math.ceil(max(root + shift, 0.0) ** 2), LEAST_RUNS) for shift in (-Z * error, 0.0, Z * error))
+    low, runs, high = (square if square <= search.most else None for square in squares)
+    return runs, low, high
+
+
+def _point(runs: int, hits: int, experiments: int) -> PowerPoint:
+    bounds = binomtest(hits, experiments).proportion_ci()
+    return PowerPoint(
+        runs=runs, experiments=experiments, power=hits / experiments, low=float(bounds.low), high=float(bounds.high)
+    )
