@@ -15,6 +15,8 @@ from .numbers import number, p_value, percent, quantity, ratio
 from .remarks import of_form
 
 WIDTH = 100
+BESIDE = ", gone beside those above"
+"""Of a factor that is no longer linked once the stronger ones are accounted for."""
 MOST_FACTORS = 8
 MOST_ASIDE = 12
 MOST_GROUPS = 5
@@ -159,7 +161,7 @@ def _factor(finding: Finding) -> tuple[str, ...]:
         ratio(one.importance, one.importance_low, one.importance_high),
         percent(one.stability, 2),
         p_value(one.p_value).removeprefix("p ").removeprefix("= "),
-        finding.evidence,
+        f"{finding.evidence}{BESIDE if one.independent is False else ''}",
     )
 
 

@@ -134,7 +134,7 @@ def test_each_group_has_its_own_verdict_and_pays_for_the_others(vgo: Vgo, tmp_pa
     left, right = two_speeds(), two_speeds(5)
     right["time"] = np.random.default_rng(11).lognormal(0, 0.3, N)
     both = {name: np.concatenate([left[name], right[name]]) for name in left}
-    both |= {"kernel": ["a"] * N + ["b"] * N}
+    both["kernel"] = np.repeat(["a", "b"], N)
     found = analysis(vgo, write(tmp_path, both), "--outcome", "time", "--group", "kernel")
     assert [part["group"] for part in found["groups"]] == [{"kernel": "a"}, {"kernel": "b"}]
     assert [part["verdict"] for part in found["groups"]] == ["cause found", "no visible factor"]

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from .clusters import Collinear, collinear
 from .columns import Columns as Columns
-from .describing import effect
+from .describing import effect, is_setting
 from .drift import drifting
 from .explaining import explained
 from .interactions import Interaction as Interaction
@@ -109,7 +109,13 @@ def _factors(
     """Describe the clusters that are not set aside, the most convincing first."""
     place_of = {name: place for place, name in enumerate(looked.names)}
     factors = []
-    for place in sorted(standing, key=lambda place: (p_values[place], -found.statistics[place])):
+
+    def rank(place: int) -> tuple[bool, bool, float, float]:
+        # What was set comes before what it moves: a counter must stand beside the settings, not instead of them.
+        moved = not is_setting(clusters[place], looked.columns)
+        return p_values[place] > alpha, moved, p_values[place], -found.statistics[place]
+
+    for place in sorted(standing, key=rank):
         cluster = clusters[place]
         column = place_of[cluster.speaker]
         values = looked.columns.values[:, looked.kept[column]]
