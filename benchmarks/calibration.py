@@ -2,6 +2,8 @@
 
 python benchmarks/calibration.py [--reps 400] [--seed 1] [--only cause,cure] [--write docs/calibration.md]
 
+`--only` with `--write` puts the parts named anew beside those that stand in the file.
+
 Every number is a share of simulated experiments with its 95 % Monte Carlo interval (Wilson). Nothing is measured, so
 the table does not depend on the machine; the seed gives it again.
 """
@@ -24,9 +26,13 @@ os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 import numpy as np
 from scipy.stats import binomtest, mannwhitneyu, norm
 
+from vgo_agent.tools.analysis.analysis import Analysis
 from vgo_agent.tools.analysis.groups import Analyses, analyse_groups
 from vgo_agent.tools.analysis.question import Question
 from vgo_agent.tools.recorded.shapes import Design
+from vgo_agent.tools.statistics.association.columns import Columns
+from vgo_agent.tools.statistics.association.factors import associate
+from vgo_agent.tools.statistics.association.results import Factor
 from vgo_agent.tools.statistics.comparison.compare import compare
 from vgo_agent.tools.statistics.labels.cut import parse
 from vgo_agent.tools.statistics.spread import log_sd_interval
@@ -73,11 +79,11 @@ def ordered(rng: np.random.Generator, law: str, n: int, order: str) -> FloatArra
     return moved
 
 
-def analysed(outcome: FloatArray, values: FloatArray, cut: str = "auto", seed: int = 1) -> Analyses:
+def analysed(outcome: FloatArray, values: FloatArray, cut: str = "auto", levels: Sequence[str] = ()) -> Analyses:
     """Put the question through the whole pipeline."""
     names = tuple(f"c{place}" for place in range(values.shape[1]))
-    question = Question(cut=parse(cut), steady_cv=0.0, permutations=PERMUTATIONS, seed=seed, explain=False)
-    design = Design("time", "s", True, outcome, names, values, rows=np.arange(outcome.size), ordered=True)
+    question = Question(cut=parse(cut), steady_cv=0.0, permutations=PERMUTATIONS, explain=False)
+    design = Design("time", "s", True, outcome, names, values, np.arange(outcome.size), True, levels=frozenset(levels))
     return analyse_groups([({}, design)], question)
 
 
@@ -96,8 +102,8 @@ def false_cure(seed: int, law: str, n: int, paired: bool) -> bool:
     return found.verdict == "steadier"
 
 
-def planted(seed: int, law: str, n: int, rho: float, columns: int = 60) -> tuple[bool, bool]:
-    """Is a planted cause found and named, and does the best single test find it, told where to look?"""
+def planted(seed: int, law: str, n: int, rho: float, columns: int = 60) -> tuple[bool, bool, bool]:
+    """Is a planted cause found and named, as a level and as a counter, and by the best single test, told where?"""
     rng = np.random.default_rng(seed)
     outcome = LAWS[law](rng, n)
     ranks = norm.ppf((outcome.argsort().argsort() + 0.5) / n)
@@ -105,10 +111,26 @@ def planted(seed: int, law: str, n: int, rho: float, columns: int = 60) -> tuple
     r = 2 * np.sin(np.pi * rho / 6)
     cause = np.exp(1.5 * (r * ranks + np.sqrt(1 - r * r) * rng.normal(size=n)))
     values = np.asfortranarray(np.column_stack((cause, table(rng, outcome, columns - 1, "none"))))
-    one = analysed(outcome, values).groups[0].analysis
-    named = any(finding.factor.visible and "c0" in finding.factor.members for finding in one.findings)
-    slow = outcome > (one.classes.cut if one.classes else np.median(outcome))
-    return one.verdict == "cause found" and named, bool(mannwhitneyu(cause[slow], cause[~slow]).pvalue <= LEVEL)
+    level, counter = (analysed(outcome, values, levels=levels).groups[0].analysis for levels in (("c0",), ()))
+    slow = outcome > (level.classes.cut if level.classes else np.median(outcome))
+    return named(level), named(counter), bool(mannwhitneyu(cause[slow], cause[~slow]).pvalue <= LEVEL)
+
+
+def named(one: Analysis) -> bool:
+    """Is the planted column among what was found?"""
+    visible = any(finding.factor.visible and "c0" in finding.factor.members for finding in one.findings)
+    return one.verdict == "cause found" and visible
+
+
+def linked(seed: int, n: int, auc: float) -> Factor:
+    """Look for one column of a known AUC among 20, and give its factor."""
+    rng = np.random.default_rng(seed)
+    slow = rng.permutation(n) < n // 4
+    values = rng.normal(size=(n, 20))
+    values[:, 0] += np.sqrt(2) * norm.ppf(auc) * slow
+    columns = Columns(tuple(f"c{place}" for place in range(20)), np.asfortranarray(values))
+    found = associate(columns, slow, slow + 1.0, per=None, ordered=False, permutations=PERMUTATIONS, seed=seed)
+    return next(factor for factor in found.factors if factor.name == "c0")
 
 
 def covered(seed: int, law: str, n: int, paired: bool, truths: dict[str, float]) -> dict[str, tuple[bool, bool]]:
@@ -216,14 +238,18 @@ def cures(bench: Bench) -> Iterator[Row]:
 
 
 def powers(bench: Bench) -> Iterator[Row]:
-    """Planted causes among 60 columns: the whole pipeline, next to a rank test that is told which column it is."""
-    yield "law", "runs", "cause", "found and named", "best single test"
+    """Planted causes among 60 columns: the whole pipeline, next to a rank test that is told which column it is.
+
+    As a level the column is taken as it is. As a counter it must also go with slow runs once divided by the outcome:
+    where the outcome varies much and the link is weak, a cause grows about as the run does, and nothing in the data
+    tells it from a consequence.
+    """
+    yield "law", "runs", "cause", "level, found and named", "counter, found and named", "best single test"
     for law in LAWS:
         for n in (60, 200):
             for name, rho in POWERFUL:
                 found = bench.outcomes(partial(planted, law=law, n=n, rho=rho))
-                pipeline, single = zip(*found, strict=True)
-                yield law, str(n), f"{name} (rho {rho})", shown(pipeline), shown(single)
+                yield law, str(n), f"{name} (rho {rho})", *(shown(hits) for hits in zip(*found, strict=True))
 
 
 def coverages(bench: Bench) -> Iterator[Row]:
@@ -245,6 +271,23 @@ def coverages(bench: Bench) -> Iterator[Row]:
         )
 
 
+def links(bench: Bench) -> Iterator[Row]:
+    """Coverage of the 95 % intervals of a factor, one of 20 columns, a quarter of the runs slow.
+
+    The truth of an importance is its mean over the experiments in which its interval is given.
+    """
+    yield "runs", "AUC", "interval of the AUC", "interval of the importance", "importance given in"
+    for n in (60, 200):
+        for auc in (0.7, 0.8, 0.9):
+            factors = bench.outcomes(partial(linked, n=n, auc=auc))
+            holds = [_holds(factor.auc_low, factor.auc_high, auc) for factor in factors]
+            given = [factor for factor in factors if factor.importance_low is not None]
+            truth = float(np.mean([factor.importance for factor in given])) if given else 0.0
+            kept = [_holds(factor.importance_low, factor.importance_high, truth)[1] for factor in given]
+            of_auc = shown([hit for was, hit in holds if was])
+            yield str(n), str(auc), of_auc, shown(kept), f"{len(given)} of {len(factors)}"
+
+
 def _coverage(cell: list[dict[str, tuple[bool, bool]]], name: str) -> str:
     holds = [one[name] for one in cell]
     return shown([hit for given, hit in holds if given])
@@ -256,20 +299,27 @@ PARTS: dict[str, tuple[str, Callable[[Bench], Iterator[Row]]]] = {
     "cure": ("False cures", cures),
     "power": ("Power", powers),
     "coverage": ("Coverage of intervals", coverages),
+    "links": ("Coverage of what is said of a factor", links),
 }
 
 
-def page(bench: Bench, names: Sequence[str], command: str) -> Iterator[str]:
-    """Write the parts as Markdown."""
-    yield "# How often the statistics are wrong\n"
-    yield f"Made by `{command}`; {bench.reps} experiments a cell, with 95 % Monte Carlo intervals.\n"
-    for name in names:
-        title, rows = PARTS[name]
-        yield f"## {title}\n\n{(rows.__doc__ or '').strip()}\n"
-        head, *body = rows(bench)
-        lines = [head, ("---",) * len(head), *body]
-        yield "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
-        print(f"{name} done", file=sys.stderr)
+def section(bench: Bench, name: str) -> str:
+    """Write one part as Markdown."""
+    title, rows = PARTS[name]
+    head, *body = rows(bench)
+    lines = [f"| {' | '.join(line)} |" for line in (head, ("---",) * len(head), *body)]
+    words = " ".join((rows.__doc__ or "").split())
+    print(f"{name} done", file=sys.stderr)
+    return f"## {title}\n\n{words}\n\n" + "\n".join(lines) + "\n"
+
+
+def merged(sections: dict[str, str], path: Path, command: str) -> str:
+    """Put new parts beside those that stand in the file."""
+    old = path.read_text().split("\n## ")[1:] if path.exists() else []
+    standing = {f"## {text.partition(chr(10))[0]}": f"## {text.rstrip()}\n" for text in old}
+    parts = [sections.get(name) or standing.get(f"## {title}", "") for name, (title, _) in PARTS.items()]
+    head = f"# How often the statistics are wrong\n\nMade by `{command}`; shares with 95 % Monte Carlo intervals.\n"
+    return "\n".join([head, *filter(None, parts)])
 
 
 def main() -> None:
@@ -282,10 +332,11 @@ def main() -> None:
     asked = parser.parse_args()
     command = f"python benchmarks/calibration.py --reps {asked.reps} --seed {asked.seed}"
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        text = "\n".join(page(Bench(asked.reps, asked.seed, pool), asked.only.split(","), command))
-    print(text)
+        bench = Bench(asked.reps, asked.seed, pool)
+        sections = {name: section(bench, name) for name in asked.only.split(",")}
+    print("\n".join(sections.values()))
     if asked.write:
-        asked.write.write_text(text)
+        asked.write.write_text(merged(sections, asked.write, command))
 
 
 if __name__ == "__main__":

@@ -54,11 +54,6 @@ class ApplyResult(Result):
     alpha_left: float | None = None
     """Level at which these pairs are to be judged, the look paid for; None where none was taken."""
 
-    @property
-    def stopped_at(self) -> int | None:
-        """Pairs after which a look ended the batch; None when all were run."""
-        return next((look.pairs for look in self.looks if look.stopped), None)
-
     def paid(self, p_value: float, alpha: float) -> float:
         """Raise a p-value of these pairs by what the look has cost, so that it can be held against alpha and adjusted.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from ..knowledge.errors import VgoError
+from .recorded.columns import numeric
 from .recorded.recorded import Recorded
 from .statistics.dependence import inflation
 from .statistics.stopping.alternative import Kind
@@ -32,8 +33,10 @@ class Wish:
 
     def __post_init__(self) -> None:
         """Refuse what no number of runs can show."""
-        if not 0 < self.ratio < 100 or self.ratio == 1:
-            raise VgoError(f"--ratio {self.ratio:g} is no change that runs can show; choose one below 1, as 0.66.")
+        if not 0 < self.ratio < 100:
+            raise VgoError(f"--ratio {self.ratio:g} does not lie above 0 and below 100; choose, for example, 0.66.")
+        if self.ratio == 1:
+            raise VgoError("--ratio 1 is no change, which no number of runs shows; choose, for example, 0.66.")
         if self.kind == "tail" and self.ratio > 1:
             raise VgoError(f"--kind tail cannot raise the spread to --ratio {self.ratio:g}; choose --kind scale.")
         if not 0 < self.alpha < 0.5:
@@ -56,7 +59,8 @@ class Planned(Result):
 
 def plan(recorded: Recorded, metric: str | None, wish: Wish) -> Planned:
     """Simulate on the runs of one column; raise VgoError for columns that say nothing about spread."""
-    name = metric or recorded.outcome
+    there = _numeric(recorded)
+    name = metric or recorded.outcome or (there[0] if len(there) == 1 else None)
     if name is None:
         raise VgoError(f"{recorded.source} does not say what a run is judged by; --metric can be {_names(recorded)}.")
     given, values = _column(recorded, name)
@@ -99,9 +103,14 @@ def _column(recorded: Recorded, name: str) -> tuple[int, FloatArray]:
     return column.len(), values
 
 
+def _numeric(recorded: Recorded) -> list[str]:
+    """Columns of numbers, less those that only count or name the runs."""
+    return [name for name in numeric(recorded.frame) if recorded.roles.get(name) not in ("order", "id")]
+
+
 def _names(recorded: Recorded) -> str:
-    numeric = [name for name in recorded.frame.columns if recorded.frame[name].dtype.is_numeric()]
-    return ", ".join(numeric[:12]) + (", ..." if len(numeric) > 12 else "")
+    there = _numeric(recorded)
+    return ", ".join(there[:12]) + (", ..." if len(there) > 12 else "")
 
 
 def _notes(recorded: Recorded, given: int, values: FloatArray, power: Power) -> Iterator[str]:

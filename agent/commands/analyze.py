@@ -67,13 +67,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Analyse."""
-    from ...tools.analysis.groups import analyse_groups
-    from ...tools.recorded.design import designs
     from ...tools.recorded.read import read
-    from ..report.analysis import summary, text
 
     question = _question(arguments)
     recorded = read(Path(arguments.file), tuple(arguments.exclude))
+
+    # What is wrong with the file is told before the heavy libraries load.
+    from ...tools.analysis.groups import analyse_groups
+    from ...tools.recorded.design import designs
+    from ..report.analysis import summary, text
+
     parts = designs(recorded, _wanted(arguments, recorded))
     found = analyse_groups(parts, question)
     if arguments.save:

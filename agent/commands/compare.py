@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.epilog = EPILOG
     parser.add_argument("files", nargs="+", metavar="FILE", help="recorded runs: CSV, Parquet, SHARP, pyperf, ...")
-    parser.add_argument("--metric", metavar="COL", help="what to compare (needed unless the format says)")
+    parser.add_argument("--metric", metavar="COL", help="what to compare (needed with several columns of numbers)")
     direction = parser.add_mutually_exclusive_group()
     direction.add_argument("--lower-is-better", action="store_true", help="a smaller value is a better one")
     direction.add_argument("--higher-is-better", action="store_true", help="a larger value is a better one")

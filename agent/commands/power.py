@@ -20,6 +20,7 @@ examples:
 FILE is CSV, Parquet, a SHARP run log, pyperf or hyperfine JSON, or a run folder of vgo-agent. Experiments are simulated
 on the recorded runs' own shape and judged by the test of `vgo-agent compare`; the interval is that of the simulation.
 """
+RATIO = "SD with the cure over SD without: above 0 and below 100, not 1; above 1 the spread grows"
 HEADER = ("RUNS", "POWER", "95 %", "EXPERIMENTS")
 
 
@@ -27,8 +28,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.epilog = EPILOG
     parser.add_argument("file", metavar="FILE", help="the recorded runs")
-    parser.add_argument("--metric", metavar="COL", help="the column to plan for (needed unless the format says)")
-    parser.add_argument("--ratio", type=float, required=True, metavar="R", help="SD with the cure over SD without")
+    parser.add_argument(
+        "--metric", metavar="COL", help="the column to plan for (needed with several columns of numbers)"
+    )
+    parser.add_argument("--ratio", type=float, required=True, metavar="R", help=RATIO)
     parser.add_argument(
         "--kind",
         choices=("scale", "tail"),

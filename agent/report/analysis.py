@@ -10,6 +10,7 @@ from ...prompts.render import render
 from ...tools.analysis.analysis import Analysis, Finding
 from ...tools.analysis.groups import Analyses, Group
 from ...tools.recorded.recorded import Recorded
+from ...tools.statistics.association.results import Factor
 from ..terminal import table
 from .numbers import number, p_value, percent, quantity, ratio
 from .remarks import of_form
@@ -19,6 +20,7 @@ BESIDE = ", gone beside those above"
 """Of a factor that is no longer linked once the stronger ones are accounted for."""
 MOST_FACTORS = 8
 MOST_ASIDE = 12
+MOST_PAIRS = 3
 MOST_GROUPS = 5
 """Groups told of in full; the others stand in the table of groups."""
 FACTORS = ("FACTOR", "SLOW RUNS", "AUC [95 %]", "PER UNIT", "R2", "LOSS WITHOUT [95 %]", "STABLE", "P", "EVIDENCE")
@@ -36,7 +38,11 @@ def summary(found: Analyses, recorded: Recorded) -> dict[str, Any]:
 def _flat(one: Analysis) -> dict[str, Any]:
     """Give each factor its evidence as one more field."""
     fields = one.model_dump()
-    fields["factors"] = [{**finding["factor"], "evidence": finding["evidence"]} for finding in fields.pop("findings")]
+    fields["factors"] = [
+        {**factor, "effect": factor["slow_median"] - factor["fast_median"], "evidence": finding["evidence"]}
+        for finding in fields.pop("findings")
+        for factor in [finding["factor"]]
+    ]
     return fields
 
 
@@ -116,7 +122,7 @@ def classes(one: Analysis) -> str:
 
 def interactions(one: Analysis) -> Iterator[str]:
     """Name pairs that only work together."""
-    for pair in one.interactions:
+    for pair in one.interactions[:MOST_PAIRS]:
         low, second, first, both = (percent(share, 2) for share in pair.slow_shares)
         shares = (
             f"{low} with both low, {first} with only the first high, {second} with only the second, {both} with both"
@@ -126,11 +132,23 @@ def interactions(one: Analysis) -> Iterator[str]:
 
 def steps(one: Analysis) -> Iterator[str]:
     """Say what would be stronger evidence, or would find more."""
-    if one.verdict == "cause found":
+    strongest = next((finding.evidence for finding in one.findings if finding.factor.visible), "association")
+    if one.verdict == "cause found" and strongest != "intervention":
         yield "an association is no proof: switch the cause off and on in mixed order, then `vgo-agent compare`."
-    if one.verdict == "no visible factor" and one.detectable_auc is not None:
+    if one.verdict == "no visible factor" and one.detectable_auc is not None and one.detectable_auc < 0.99:
         weakest = number(one.detectable_auc, 2)
         yield f"record more columns, or more runs to see links weaker than an AUC of about {weakest}."
+    follow = _follow(one)
+    if one.verdict == "no visible factor" and follow:
+        named = ", ".join(follow[:3]) + (", ..." if len(follow) > 3 else "")
+        yield (
+            f"{named}: set aside as counting no more than {one.outcome} does; if one is a level "
+            "(a temperature, a speed) or was set, say so with --levels or --settings."
+        )
+
+
+def _follow(one: Analysis) -> list[str]:
+    return [name for name, reason in one.set_aside.items() if reason.startswith("follows ")]
 
 
 def factors(one: Analysis) -> tuple[str, list[tuple[str, ...]]]:
@@ -138,7 +156,7 @@ def factors(one: Analysis) -> tuple[str, list[tuple[str, ...]]]:
     visible = [finding for finding in one.findings if finding.factor.visible]
     if one.verdict == "cause found" and visible:
         return "Factors", [_factor(finding) for finding in visible]
-    return "The strongest links, none of them more than luck", [_factor(finding) for finding in one.findings[:3]]
+    return "Nearest to a link, none of them by more than luck", [_factor(finding) for finding in one.findings[:3]]
 
 
 def _factor_table(one: Analysis) -> str:
@@ -155,7 +173,7 @@ def _factor(finding: Finding) -> tuple[str, ...]:
     return (
         f"{one.name}{others}",
         f"more {one.column}" if indicators else f"have {one.direction}",
-        "–" if indicators else ratio(one.auc, one.auc_low, one.auc_high),
+        "–" if indicators else _auc(one),
         number(one.auc_per_unit, 2),
         number(one.r2 if one.eta2 is None else one.eta2, 2),
         ratio(one.importance, one.importance_low, one.importance_high),
@@ -163,6 +181,12 @@ def _factor(finding: Finding) -> tuple[str, ...]:
         p_value(one.p_value).removeprefix("p ").removeprefix("= "),
         f"{finding.evidence}{BESIDE if one.independent is False else ''}",
     )
+
+
+def _auc(one: Factor) -> str:
+    if one.auc_low is None or one.auc_high is None:
+        return f"{one.auc:.2f}"
+    return f"{one.auc:.2f} [{one.auc_low:.2f}, {one.auc_high:.2f}]"
 
 
 def tree_title(one: Analysis) -> str:

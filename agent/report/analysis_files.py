@@ -82,11 +82,12 @@ def _pictures(one: Analysis, design: Design) -> dict[str, str]:
     modes = [mode.position for mode in one.shape.modes]
     cut = one.classes.cut if one.classes else None
     drawn = {"distribution": distribution(steady.outcome, slow, cut, modes, axis)}
-    if design.ordered:
+    if one.shape.ordered:
         drawn["order"] = run_order(design.outcome, one.shape.warm_up, None, axis)
     if one.tree and len(one.tree.nodes) > 1:
         drawn["tree"] = tree(one.tree)
-    first = next((finding.factor for finding in one.findings if finding.factor.name in design.names), None)
+    visible = (finding.factor for finding in one.findings if finding.factor.visible)
+    first = next((factor for factor in visible if factor.name in design.names), None)
     if first and slow is not None:
         title = f"R² {number(first.r2, 2)}" if first.r2 is not None else ""
         column = steady.values[:, design.names.index(first.name)]
@@ -100,6 +101,11 @@ def slow_runs(one: Analysis, steady: Design) -> Flags | None:
         return None
     beyond = steady.outcome > one.classes.cut if one.lower_is_better else steady.outcome < one.classes.cut
     return np.asarray(beyond, dtype=np.bool_)
+
+
+def _shown(one: Analysis) -> tuple[str, ...]:
+    """Which pictures the page has; where nothing is visible a tree only tempts."""
+    return ("distribution", "order", "factor", "tree") if one.verdict == "cause found" else ("distribution", "order")
 
 
 def _told(group: Group, drawn: Mapping[str, str]) -> dict[str, Any]:
@@ -120,5 +126,5 @@ def _told(group: Group, drawn: Mapping[str, str]) -> dict[str, Any]:
         "interactions": list(words.interactions(one)),
         "tree": words.tree_title(one),
         "set_aside": one.set_aside,
-        "pictures": {name: Markup(drawn.get(name, "")) for name in ("distribution", "order", "factor", "tree")},
+        "pictures": {name: Markup(drawn.get(name, "")) for name in _shown(one)},
     }

@@ -139,7 +139,7 @@ def run_order(outcome: Floats, warm_up: int, pairs: tuple[Floats, Floats] | None
         if warm_up:
             left.axvspan(-0.5, warm_up - 0.5, color=FAINT, alpha=0.3, linewidth=0)
             left.text(warm_up, view.high, "warm-up", va="top", fontsize=7)
-        left.set(ylim=(view.low, view.high), xlabel="baseline run", title=view.note)
+        left.set(ylim=(view.low, view.high), xlabel="run", title=view.note)
         left.set_ylabel(axis.label(unit.unit))
         if pairs:
             _pairs(page.axes(0.57, 0.41), pairs[0] * unit.factor, pairs[1] * unit.factor)

@@ -9,8 +9,10 @@ from .analysis import Analysis
 
 SPELLS = 0.3
 """Rank correlation of neighbours above which the number of runs says less than it seems."""
-LUCK = 0.6
-"""Balanced accuracy on unseen runs below which a tree tells a story and no more."""
+LUCK = 0.1
+"""Balanced accuracy on unseen runs above blind guessing below which a tree tells a story and no more."""
+FEW_MAKE = 0.5
+"""Share of the variance that, made by few runs, is worth a word."""
 MOST_NAMED = 5
 
 
@@ -50,14 +52,20 @@ def _of_outcome(found: Analysis, read: int) -> Iterator[str]:
             f"{shape.outliers.count} of {found.runs} runs lie far out (in run order: {places}{more}); they were kept: "
             "see what else happened then."
         )
+    if shape.outliers.count and found.variance_far_out is not None and found.variance_far_out > FEW_MAKE:
+        yield (
+            f"They make {found.variance_far_out:.0%} of the variance and are too few for a class of their own: "
+            "record more runs until there are five of their kind, or cut before them with --cut."
+        )
 
 
 def _of_search(found: Analysis, read: int) -> Iterator[str]:
     tree = found.tree
-    if tree and tree.cross_validated is not None and tree.cross_validated < LUCK < tree.in_sample:
+    chance = 1 / len(found.classes.sizes) if found.classes else 0.5
+    if tree and tree.cross_validated is not None and tree.cross_validated < chance + LUCK < tree.in_sample:
         yield (
             f"The tree gets {tree.in_sample:.2f} on the runs it was fitted to and {tree.cross_validated:.2f} on others "
-            "(0.5 is a coin): its questions are a story, not a cause."
+            f"({chance:.2g} is blind guessing): its questions are a story, not a cause."
         )
     blocks = [
         one.factor.name for one in found.findings if one.factor.visible and one.evidence == "intervention in blocks"

@@ -29,7 +29,11 @@ from .question import Question
 LEAST_RUNS = 20
 """Fewer say nothing about what goes with spread: a column that separates them perfectly is found by luck."""
 LEAST_IN_CLASS = 5
+LEAST_LINK, LEAST_SHARE = 0.05, 0.01
+"""Distance of an AUC from 0.5, and share of the variance between values of a setting, that matter."""
 POWER = 0.8
+MOST_BESIDE = 3
+"""Factors named beside the first; all are listed."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +87,10 @@ def concluded(found: Analysis, p_adjusted: float | None, question: Question) -> 
     """Give the verdict, at the price of all groups; what ended early stays as it is."""
     if p_adjusted is None:
         return found
-    shown = p_adjusted <= question.alpha
+    matter = any(finding.factor.visible for finding in found.findings) or bool(found.interactions)
+    shown = p_adjusted <= question.alpha and (matter or found.cut_search is not None)
     verdict: Verdict = "cause found" if shown else "no visible factor"
-    reason = _cause(found, p_adjusted) if shown else _nothing(found, p_adjusted)
+    reason = _cause(found, p_adjusted) if shown else _nothing(found, p_adjusted, question.alpha)
     return found.model_copy(update={"verdict": verdict, "reason": reason, "p_adjusted": p_adjusted})
 
 
@@ -99,16 +104,23 @@ def _cause(found: Analysis, p: float) -> str:
         return f"Some column goes with slow runs at one of the cuts that were tried ({chance}), none at the chosen one."
     first = visible[0]
     others = [factor.name for factor in visible[1:] if factor.independent]
-    beside = f"; beside it {', '.join(others)}" if others else ""
+    more = f" and {len(others) - MOST_BESIDE} more" if len(others) > MOST_BESIDE else ""
+    beside = f"; beside it {', '.join(others[:MOST_BESIDE])}{more}" if others else ""
     if first.eta2 is not None:
         share = f"{first.eta2:.0%} of the variance of {found.outcome} lies between its values"
         return f"{first.name} goes with slow runs: {share} ({chance}){beside}."
     return f"Slow runs have {first.direction} {first.name}: AUC {first.auc:.2f}, {chance}{beside}."
 
 
-def _nothing(found: Analysis, p: float) -> str:
+def _nothing(found: Analysis, p: float, alpha: float) -> str:
     if not found.findings:
         return "No column is left that could explain slow runs; `set_aside` says why each went."
+    if p <= alpha:
+        first = found.findings[0].factor
+        return (
+            f"{first.name} goes with slow runs by more than luck (family-wise p {p:.2g}) and by too little to matter: "
+            f"AUC {first.auc:.2f}."
+        )
     return (
         f"None of {len(found.findings)} clusters of columns goes with slow runs by more than luck (family-wise "
         f"p {p:.2g})."
@@ -227,8 +239,9 @@ def _analysis(steps: Steps, question: Question, verdict: Verdict, reason: str) -
         runs=outcome.size,
         columns=len(design.names),
         spread=summarise(outcome) if outcome.size else None,
-        sd_interval=log_sd_interval(outcome),
+        sd_interval=log_sd_interval(outcome, ordered=design.ordered),
         shape=steps.shape,
+        variance_far_out=_far_out(steps),
         classes=steps.labelled.classes if steps.labelled else None,
         cut_search=steps.searched,
         tree=_tree(steps, question),
@@ -245,6 +258,17 @@ def _analysis(steps: Steps, question: Question, verdict: Verdict, reason: str) -
             "warnings": (*design.warnings, *(association.warnings if association else ()), *advice(found, steps.read))
         }
     )
+
+
+def _far_out(steps: Steps) -> float | None:
+    """Share of the variance that the outliers make."""
+    outcome, found = steps.design.outcome, steps.shape.outliers
+    if not found.count:
+        return None
+    low = -np.inf if found.low is None else found.low
+    high = np.inf if found.high is None else found.high
+    near = outcome[(outcome >= low) & (outcome <= high)]
+    return max(0.0, 1 - float(near.var()) / float(outcome.var())) if near.size > 1 else None
 
 
 def _p_value(steps: Steps) -> float | None:
@@ -276,7 +300,14 @@ def _findings(steps: Steps, question: Question) -> tuple[Finding, ...]:
 def _paid(factor: Factor, p_search: float, question: Question) -> Factor:
     """A cut that was chosen by looking at columns makes each look better than it is."""
     p = max(factor.p_value, p_search)
-    return factor.model_copy(update={"p_value": p, "visible": p <= question.alpha})
+    return factor.model_copy(update={"p_value": p, "visible": p <= question.alpha and matters(factor)})
+
+
+def matters(factor: Factor) -> bool:
+    """Whether a link is worth naming: of a million runs the slightest is more than luck."""
+    if factor.eta2 is not None and factor.eta2 >= LEAST_SHARE:
+        return True
+    return abs(factor.auc - 0.5) >= LEAST_LINK
 
 
 def _finding(factor: Factor, design: Design) -> Finding:

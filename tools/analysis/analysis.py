@@ -42,6 +42,8 @@ class Analysis(Result):
     sd_interval: Interval | None = None
     """95 %, in the unit of the outcome."""
     shape: Shape | None = None
+    variance_far_out: float | None = None
+    """Share of the variance that goes with the outliers of the shape."""
     classes: Classes | None = None
     cut_search: CutSearch | None = None
     """With `--cut search`: what the search looked at, and what it is worth on unseen runs."""

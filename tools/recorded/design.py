@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 
 from ...knowledge.errors import VgoError
 from ..statistics.values import BoolArray, FloatArray, IntArray
@@ -24,6 +25,7 @@ __all__ = ["Design", "Wanted", "designs"]
 MOST_GROUPS = 10_000
 _FEWEST_PROFILED = 20
 _FEWEST_SPARSE = 3
+_MOST_COPIES, _MOST_COMPARED = 0.05, 200_000
 """Columns missing together that speak of a profile switched off; one or two with gaps are no reason to lose runs."""
 
 
@@ -45,6 +47,7 @@ def designs(recorded: Recorded, wanted: Wanted) -> list[tuple[dict[str, Any], De
         *order.warnings,
         *known.warnings,
         *_out_of_order(recorded, wanted, known, order),
+        *_copies(recorded.frame, order.rows),
     ]
     parts = _split(recorded, wanted, order.rows)
     gaps = _gaps(known)
@@ -85,6 +88,19 @@ def _out_of_order(recorded: Recorded, wanted: Wanted, known: Understood, order: 
     times += [name for name in known.numbers if MOMENT.search(name)]
     wrong = [name for name in times if not recorded.frame[name].gather(order.rows).drop_nulls().is_sorted()]
     return [f"The file is not in the order of {name}: give --order {name} if the runs were made so." for name in wrong]
+
+
+def _copies(frame: pl.DataFrame, rows: IntArray) -> list[str]:
+    """Warn where rows stand in the table more than once; few numbers, or very many rows, are not asked."""
+    numbers = frame.select(cs.float())
+    if numbers.width < _FEWEST_SPARSE or len(rows) > _MOST_COMPARED:
+        return []
+    copies = len(rows) - frame[rows].n_unique()
+    if copies <= _MOST_COPIES * len(rows):
+        return []
+    return [
+        f"{copies} of {len(rows)} rows are copies of another: remove them, or the runs count for more than they are."
+    ]
 
 
 def _split(recorded: Recorded, wanted: Wanted, rows: IntArray) -> list[tuple[dict[str, Any], IntArray]]:

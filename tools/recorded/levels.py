@@ -30,7 +30,7 @@ _SLACK = 0.1
 
 
 def is_level(name: str, unit: str, values: FloatArray, outcome: FloatArray) -> bool:
-    """Guess by unit and name, and take what lies within [0, 1] for a share unless the outcome lies there too.
+    """Guess by unit and name; a flag of 0 and 1 is one, and what lies within [0, 1], unless the outcome lies there too.
 
     A column wrongly held for a level escapes the test that tells causes from consequences: so what has a unit or the
     name of a time is no share, and nothing is one by its values where the outcome itself is that small.
@@ -38,6 +38,8 @@ def is_level(name: str, unit: str, values: FloatArray, outcome: FloatArray) -> b
     """
     words = set(re.split(r"[^a-z]+", re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()))
     if _UNITS.fullmatch(unit) or "%" in name or words & _WORDS:
+        return True
+    if len(values) and np.isin(values, (0.0, 1.0)).all():  # a flag
         return True
     if unit or words & _TIMES or not len(values) or (outcome.min() >= 0 and outcome.max() <= 1):
         return False

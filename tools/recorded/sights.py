@@ -15,6 +15,9 @@ MOST_MISSING = 0.2
 _FEWEST = 8
 """Runs from which a column that only grows is unlikely to do so by luck (2 in 8!)."""
 MOMENT = re.compile(r"(^|[_.\s-])(timestamp|epoch|date|datetime|ts|at|when)($|[_.\s-])", re.I)
+NUMBER = re.compile(
+    r"(run|rep|repeat|repetition|replication|replicate|trial|iteration)([_.\s-]?(no|num|number|id|index))?", re.I
+)
 _EPOCH = (1e9, 4e9)
 """Seconds since 1970 of the years 2001 to 2096."""
 
@@ -56,8 +59,10 @@ def epoch(column: Sight) -> str:
 
 
 def run_number(column: Sight) -> str:
-    """Whole numbers, each once and without a gap."""
+    """Whole numbers, each once and without a gap; or named as such, where they begin anew for each condition."""
     values = column.present
+    if NUMBER.fullmatch(column.name) and (values == np.floor(values)).all():
+        return "it numbers the runs; give it with --settings if it was varied"
     if len(values) < _FEWEST or values.max() - values.min() != len(values) - 1:
         return ""
     whole = bool((values == np.floor(values)).all())

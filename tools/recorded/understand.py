@@ -12,6 +12,8 @@ from .quantity import Mixed, are_moments, parse
 from .recorded import Recorded
 from .shapes import Wanted
 
+FEW = 20
+"""A text that differs in every one of more runs than this names them."""
 MOST_VALUES = 100
 """Values that a text setting may have: each becomes a column."""
 
@@ -119,8 +121,8 @@ def _advice(column: pl.Series) -> str:
     if values == 0:
         return "empty"
     if values == 1:
-        return f"constant (always {column.drop_nulls()[0]})"
-    if values == len(column) > MOST_VALUES:
+        return f"constant (always {str(column.drop_nulls()[0]).strip() or 'blank'})"
+    if values == len(column) > FEW:
         return "text, different in every run: it names the run"
     if values > MOST_VALUES:
         return f"text with {values} values: give it with --group if it says what was run"

@@ -52,7 +52,7 @@ def arms(tables: Sequence[Recorded], contrast: Contrast) -> list[Arm]:
 
 def _metric(tables: Sequence[Recorded], contrast: Contrast) -> str:
     """The column to compare, which every table must have."""
-    metric = contrast.metric or tables[0].outcome
+    metric = contrast.metric or tables[0].outcome or _only_numbers(tables[0], contrast)
     for table in tables:
         if metric is None:
             raise VgoError(
@@ -63,6 +63,14 @@ def _metric(tables: Sequence[Recorded], contrast: Contrast) -> str:
             raise VgoError(f"{table.source} has no column {metric} (--metric): {nearest(metric, there)}.")
     assert metric is not None
     return metric
+
+
+def _only_numbers(table: Recorded, contrast: Contrast) -> str | None:
+    """The one column of numbers that neither tells arms nor pairs nor runs apart, if there is just one."""
+    asked = {contrast.condition, *contrast.pair, *(column for column, _ in contrast.where)}
+    asked |= {name for name, role in table.roles.items() if role in ("order", "id")}
+    there = [name for name in numeric(table.frame) if name not in asked]
+    return there[0] if len(there) == 1 else None
 
 
 def _filtered(table: Recorded, contrast: Contrast) -> Recorded:

@@ -22,7 +22,7 @@ CAUTION = 0.5
 HOPELESS = 100.0
 """An interval that leaves the SD open by this factor either way says nothing: a single spike makes the spread."""
 LEAST_SD = 1e-9
-"""Of a resample, as a share of the range: below it only rounding differs."""
+"""Of a resample, as a share of the range, and of the error of its logarithm: below it only rounding differs."""
 MOST_SHRUNK = 0.8
 """Of the variance, that a slowly moving mean may have hidden."""
 
@@ -32,10 +32,11 @@ class _Bounds(NamedTuple):
     high: float
 
 
-def log_sd_interval(values: ArrayLike, level: float = 0.95) -> Interval | None:
+def log_sd_interval(values: ArrayLike, level: float = 0.95, *, ordered: bool = True) -> Interval | None:
     """Bound the SD of finite values in run order, in their unit; None where they say nothing about it.
 
-    That is: without spread, with too few independent runs, or where a single spike is all the spread.
+    That is: without spread, with too few independent runs, or where a single spike is all the spread. `ordered`:
+    the runs stand in the order in which they were made; where that order means nothing they count as independent.
 
     Made on log SD, the wider end of two methods each: Bonett 2006 ("Approximate confidence interval for standard
     deviation of nonnormal distributions"), and a bootstrap-t studentised by the kurtosis, with the same resamples at
@@ -48,10 +49,11 @@ def log_sd_interval(values: ArrayLike, level: float = 0.95) -> Interval | None:
     shape = kurtosis(x)
     if shape is None:
         return None
-    dependence = inflation(x)
+    dependence = inflation(x) if ordered else Inflation(1.0, 1.0, 0.0)
     worth = x.size / dependence.square
     if worth < min(LEAST_EFFECTIVE, x.size):
         return None
+    seen = float(x.std(ddof=1))
     x = np.sort(x)
     scale = float(x[-1] - x[0])
     x = (x - x[x.size // 2]) / scale
@@ -62,7 +64,8 @@ def log_sd_interval(values: ArrayLike, level: float = 0.95) -> Interval | None:
     if high - low > 2 * math.log(HOPELESS):
         return None
     sd = scale * float(x.std(ddof=1)) / math.sqrt(_kept(dependence, x.size))
-    return Interval(low=sd * math.exp(low), high=sd * math.exp(high))
+    # Dependent runs hide spread, so the bounds stand about more than was seen; but what was seen is never denied.
+    return Interval(low=min(sd * math.exp(low), seen), high=max(sd * math.exp(high), seen))
 
 
 def kurtosis(values: FloatArray) -> float | None:
@@ -101,7 +104,8 @@ def _bootstrapped(x: FloatArray, level: float, widening: float) -> _Bounds:
     rng = np.random.default_rng(0)
     log_sd, error = _log_sd(x[rng.integers(x.size, size=(RESAMPLES, x.size))])
     observed, own = (float(part[0]) for part in _log_sd(x[None, :]))
-    varied = (error > 0) & (log_sd > math.log(LEAST_SD))
+    # A resample of two values, each in half the places, has no error but what rounding leaves.
+    varied = (error > LEAST_SD) & (log_sd > math.log(LEAST_SD))
     t = (log_sd[varied] - observed) / error[varied]
     tail = (1 - level) / 2
     low, high = np.quantile(t, [CAUTION * tail, 1 - tail]) if t.size else (0.0, 0.0)

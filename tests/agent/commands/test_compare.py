@@ -136,6 +136,13 @@ def test_a_table_against_itself_is_called_so_and_shows_nothing(write: Callable[.
     assert any("the same file" in note and "A/A" in note for note in found["notes"])
 
 
+def test_the_only_column_of_numbers_that_tells_no_arms_or_pairs_is_compared(
+    write: Callable[..., str], compare: Compare
+) -> None:
+    table = write("all.csv", both(wide(), narrow()))
+    assert compare(table, "--condition", "flags", "--pair", "trial")["metric"] == "time_s"
+
+
 def test_runs_of_unlike_kinds_in_one_arm_are_pointed_at(write: Callable[..., str], compare: Compare) -> None:
     mixed = pl.DataFrame(dict(wide())).with_columns(place=pl.Series(["near", "far"] * 40))
     files = write("before.csv", mixed), write("after.csv", narrow())

@@ -47,7 +47,7 @@ def test_a_cure_of_rare_runs_is_another_question(vgo: Vgo, tmp_path: Path) -> No
     path.write_text("t\n" + "".join(f"{value:.6f}\n" for value in values))
 
     def needed(kind: str) -> int:
-        done = vgo("power", str(path), "--metric", "t", "--ratio", "0.66", "--kind", kind, "--json")
+        done = vgo("power", str(path), "--ratio", "0.66", "--kind", kind, "--json")
         return int(json.loads(done.stdout)["power"]["runs"])
 
     assert needed("tail") > 1.3 * needed("scale")
@@ -68,8 +68,9 @@ def test_it_warns_of_few_and_of_dependent_runs_and_of_gaps(vgo: Vgo, tmp_path: P
     ("options", "says"),
     [
         (("--metric", "time_s", "--ratio", "1"), "--ratio 1 is no change"),
-        (("--metric", "time_s", "--ratio", "-2"), "--ratio -2 is no change"),
-        (("--metric", "time_s", "--ratio", "nan"), "--ratio nan is no change"),
+        (("--metric", "time_s", "--ratio", "-2"), "--ratio -2 does not lie above 0"),
+        (("--metric", "time_s", "--ratio", "nan"), "--ratio nan does not lie above 0"),
+        (("--metric", "time_s", "--ratio", "0"), "--ratio 0 does not lie above 0 and below 100"),
         (("--metric", "time_s", "--ratio", "1.5", "--kind", "tail"), "cannot raise the spread"),
         (("--metric", "time_s", "--ratio", "0.1", "--kind", "tail"), "choose a larger ratio"),
         (("--metric", "time_s", "--ratio", "0.5", "--power", "0.01"), "--power 0.01 must lie above"),
@@ -87,6 +88,14 @@ def test_what_no_number_of_runs_answers_is_refused_in_one_sentence(
     done = vgo("power", str(runs), *options)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
     assert says in done.stderr
+
+
+def test_the_only_column_of_numbers_needs_no_name(vgo: Vgo, tmp_path: Path) -> None:
+    path = tmp_path / "one.csv"
+    path.write_text("word,t\n" + "".join(f"x,{value % 7}\n" for value in range(40)))
+    done = vgo("power", str(path), "--ratio", "0.5", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["metric"] == "t"
 
 
 def test_nineteen_runs_are_refused(vgo: Vgo, tmp_path: Path) -> None:

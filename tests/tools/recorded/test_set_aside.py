@@ -21,7 +21,7 @@ REASONS = {
     "all infinite": ([float("inf")] * N, "empty"),
     "mostly empty": ([*NOISE[:47], *[None] * 13], "missing in 13 of 60 runs"),
     "words": (["abc", "def", "ghi"] * 20, "text with 3 values: give it with --settings if it was varied on purpose"),
-    "many words": ([f"n-{n % 55}" for n in range(N)], "text with 55 values: give it with --group"),
+    "many words": ([f"n-{n % 55}" for n in range(N)], "text with 55 values: give it with --settings"),
     "hashes": ([f"h{n:07x}" for n in range(N)], "text, different in every run: it names the run"),
     "mixed units": (["1 ms", "2 s"] * 30, "it mixes units (ms and s): convert it to one"),
     "dates": ([f"2026-01-{1 + n % 28:02}" for n in range(N)], MOMENT),

@@ -55,6 +55,23 @@ def test_there_is_no_interval_where_dependent_runs_are_worth_too_few() -> None:
     assert sum(interval is None for interval in intervals) > 35
 
 
+def test_the_interval_holds_the_sd_it_is_about_even_where_runs_come_in_blocks() -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(60):
+        runs = np.repeat(1000 * rng.lognormal(0, 0.3, 20), 15) + rng.normal(0, 20, 300)
+        for ordered in (True, False):
+            interval = log_sd_interval(runs, ordered=ordered)
+            assert interval is None or interval.low <= runs.std(ddof=1) <= interval.high
+
+
+def test_runs_in_no_order_are_not_corrected_for_their_neighbours() -> None:
+    rng = np.random.default_rng(9)
+    blocks = np.repeat(rng.normal(size=10), 20) + rng.normal(0, 0.1, 200)
+    assert log_sd_interval(blocks) is None
+    given, sorted_ = log_sd_interval(blocks, ordered=False), log_sd_interval(np.sort(blocks), ordered=False)
+    assert given is not None and given == sorted_
+
+
 def test_no_interval_without_spread_or_with_four_runs() -> None:
     assert log_sd_interval([1.0] * 50) is None
     assert log_sd_interval([1.0, 2.0, 3.0, 4.0]) is None

@@ -44,7 +44,7 @@ def _between(cluster: Collinear, columns: Columns, outcome: FloatArray) -> dict[
     places = [columns.names.index(member) for member in cluster.members]
     table = columns.values[:, places if cluster.name in columns.groups else [columns.names.index(cluster.speaker)]]
     values, groups = np.unique(table, axis=0, return_inverse=True)
-    if len(values) > FEW_VALUES:
+    if cluster.name not in columns.groups and len(values) > FEW_VALUES:
         return {}
     groups = groups.ravel().astype(np.int64)
     positive: BoolArray = outcome > 0

@@ -14,6 +14,8 @@ from .clusters import Collinear
 from .look import Looked
 from .ranked import lesser
 
+KEPT = 0.8
+"""Share of a link that stays without the trend, from which it was not the trend that made it."""
 MOVES = 0.01
 """Level at which a column counts as moving with the run order."""
 
@@ -59,4 +61,6 @@ def _reason(looked: Looked, place: int) -> str:
     raw = float(looked.ranked.auc[place])
     left = np.asarray(looked.ranked.vectors[:, [place]], dtype=np.float64)
     without = float(auc(left, looked.classes)[0])
+    if abs(without - 0.5) >= KEPT * abs(raw - 0.5):
+        return f"comes in spells, as the outcome does, and is no more alike than spells are by luck: AUC {raw:.2f}"
     return f"drifts with run order, as the outcome does: AUC {raw:.2f}, without the trend {without:.2f}"

@@ -31,7 +31,13 @@ def explained(looked: Looked, factors: Sequence[Factor], rows: IntArray, alpha: 
     weighed = _importance(looked, [clusters[place] for place in seen], rows, seed)
     weights = {**dict.fromkeys(range(len(factors)), UNSEEN), **dict(zip(seen, weighed, strict=True))}
     steady = stability(ranked, labels, classes, clusters, seed)
-    order = sorted(range(len(factors)), key=lambda place: (factors[place].p_value, -(weights[place].mean or 0.0)))
+
+    def convincing(place: int) -> tuple[bool, bool, float, float]:
+        # What was set comes before what it moves.
+        one = factors[place]
+        return not one.visible, one.role != "setting", one.p_value, -(weights[place].mean or 0.0)
+
+    order = sorted(range(len(factors)), key=convincing)
     return [
         factors[place].model_copy(
             update={

@@ -16,6 +16,8 @@ VANISHED = 1.645
 """Standard errors from 0.5 below which the link counts as gone."""
 REMAINS = 0.2
 """Share of the link that must be left after division, however many runs there are."""
+FELL = 0.7
+"""Share of the link to which it must have fallen."""
 LEAST_SHARE = 0.1
 """Of the delay of slow runs that a column must be able to make."""
 DOUBTFUL, HALF = 3.0, 0.5
@@ -53,7 +55,8 @@ def follows(raw: FloatArray, rate: FloatArray, of_divisor: float, error: float) 
     linked = with_it > LEAST_LINK * error
     vanished = left <= np.maximum(VANISHED * error, REMAINS * with_it)
     doubtful = left <= np.minimum(DOUBTFUL * error, HALF * with_it)
-    following: BoolArray = linked & (vanished | doubtful)
+    # A weak link that division hardly changes has not vanished: it was never there, and the search will say so.
+    following: BoolArray = linked & (vanished | doubtful) & (left <= FELL * with_it)
     return following
 
 

@@ -98,7 +98,7 @@ def compare(
     found, shifts = ratios(x, y, Drawing(paired, blocks, seed, resamples, lower_is_better))
     shapes = describe(x, ordered), describe(y, ordered)
     shown = _shown_ratio(tests, alpha)
-    verdict, reason, few = _verdict(tests, min(x.size, y.size), shapes, shown, alpha)
+    verdict, reason, few = _verdict(tests, (x.size, y.size), shapes, shown, alpha)
     distance, sd = float(wasserstein_distance(x, y)), float(x.std(ddof=1))
     return Comparison(
         paired=paired,
@@ -172,11 +172,11 @@ def _runs_needed(runs: int, shown: float | None) -> int | None:
 
 
 def _verdict(
-    tests: tuple[SpreadTest, ...], fewest: int, shapes: tuple[Shape, Shape], shown: float | None, alpha: float
+    tests: tuple[SpreadTest, ...], runs: tuple[int, int], shapes: tuple[Shape, Shape], shown: float | None, alpha: float
 ) -> tuple[Verdict, str, bool]:
     """The verdict, the reason where it is not plain, and whether more runs would help."""
-    if fewest < LEAST_RUNS:
-        return "cannot tell", f"{fewest} runs an arm are fewer than {LEAST_RUNS}", True
+    if min(runs) < LEAST_RUNS:
+        return "cannot tell", _too_few(*runs), True
     if any(shape.clock_too_coarse for shape in shapes):
         return "cannot tell", "the step of the clock is as large as the spread", False
     signs = {test.log_ratio < 0 for test in tests if test.adjusted < alpha}
@@ -190,6 +190,12 @@ def _verdict(
     if shown < WEAKEST:
         return "cannot tell", f"{words}, and nothing weaker", True
     return "no difference shown", f"{words}; a smaller difference may be there", False
+
+
+def _too_few(baseline: int, other: int) -> str:
+    if baseline == other:
+        return f"{baseline} runs in each arm are fewer than {LEAST_RUNS}"
+    return f"the baseline has {baseline} runs and the other arm {other}, and each needs at least {LEAST_RUNS}"
 
 
 def _notes(paired: bool, block: int, runs: int, resamples: int) -> Iterator[str]:

@@ -97,13 +97,6 @@ def _chosen(rng: Generator, rows: int, n: int, k: int) -> BoolArray:
     return chosen
 
 
-def spread_tests(
-    baseline: FloatArray, other: FloatArray, exchange: Exchange, seed: int, permutations: int
-) -> tuple[SpreadTest, ...]:
-    """Test spread on the declared statistics; each arm, of shape (runs,), is centred on its median first."""
-    return _tests(*_permuted(exchange, baseline, other, (_spread_statistic(baseline, other),), seed, permutations))
-
-
 def permutation_tests(
     baseline: FloatArray, other: FloatArray, exchange: Exchange, seed: int, permutations: int
 ) -> tuple[tuple[SpreadTest, ...], float]:

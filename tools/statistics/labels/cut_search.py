@@ -15,7 +15,6 @@ from sklearn.tree import DecisionTreeClassifier
 from ....knowledge.errors import VgoError
 from ..shape.order import block_length
 from ..values import BoolArray, FloatArray, IntArray, Result, complete
-from .cut import Cut
 from .cut_p_value import cut_p_value, strongest
 
 LEAST_RUNS = 20
@@ -56,10 +55,6 @@ class CutSearch(Result):
     """Runs that were permuted."""
     notes: tuple[str, ...]
     """What was left out to save time."""
-
-    def as_cut(self) -> Cut:
-        """Take it as the cut to label by."""
-        return Cut("search", (self.cut,))
 
 
 class _Best(NamedTuple):

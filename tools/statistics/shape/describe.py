@@ -9,7 +9,10 @@ from ..dependence import inflation
 from ..values import FloatArray, IntArray, Result
 from . import mixture, order, tails
 from .change_points import ChangePoint, change_points, shifts
-from .clock import resolution, untied
+from .clock import resolution, tie_gap, untied
+
+LEAST_IN_MODE = 5
+"""Runs on either side of the valley, or tails are judged as if there were one mode: so few make no class either."""
 
 
 class Mode(Result):
@@ -32,11 +35,13 @@ class Shape(Result):
     valleys: tuple[float, ...]
     """All cuts between modes, ascending."""
     right_tail: bool
-    """Heavier than that of a normal law."""
+    """Heavier than that of a normal law; with several modes, that of the runs of the highest."""
     left_tail: bool
+    """Likewise, of the lowest mode."""
     right_weight: float
-    """Share of the runs above p75 by more than 1.5 interquartile ranges; 0.0035 for a normal law."""
+    """Share of the same runs above their p75 by more than 1.5 interquartile ranges; 0.0035 for a normal law."""
     left_weight: float
+    """Likewise below p25, of the runs of the lowest mode."""
     outliers: tails.Outliers
     """Runs beyond what the law of the bulk would reach: named, and left where they are."""
     ordered: bool
@@ -76,18 +81,20 @@ def describe(values: ArrayLike, ordered: bool = True) -> Shape:
     all_equal = not steady.size or bool(ascending[0] == ascending[-1])
     step = None if all_equal else resolution(ascending)
     coarse = step is not None and step >= float(ascending.std(ddof=1))
-    smooth = ascending if step is None else untied(ascending, step)
-    cuts = [] if all_equal or coarse else mixture.valleys(smooth, step or 0.0)
+    gap = None if all_equal else tie_gap(ascending)
+    smooth = ascending if gap is None else untied(ascending, gap)
+    cuts = [] if all_equal or coarse else mixture.valleys(smooth, gap or 0.0)
+    lowest, highest = _outer(smooth, cuts)
     found = tails.outliers(steady, smooth, sorted(cuts))
     return Shape(
         n=steady.size,
         modes=_modes(ascending, sorted(cuts)),
         valley=cuts[0] if cuts else None,
         valleys=tuple(sorted(cuts)),
-        right_tail=tails.heavy(smooth),
-        left_tail=tails.heavy(-smooth[::-1]),
-        right_weight=tails.weight(smooth),
-        left_weight=tails.weight(-smooth[::-1]),
+        right_tail=tails.heavy(highest),
+        left_tail=tails.heavy(-lowest[::-1]),
+        right_weight=tails.weight(highest),
+        left_weight=tails.weight(-lowest[::-1]),
         outliers=found.model_copy(update={"places": tuple(int(where[warm_up + place]) for place in found.places)}),
         ordered=ordered,
         drift=any(place > warm_up for place in places),
@@ -105,6 +112,17 @@ def describe(values: ArrayLike, ordered: bool = True) -> Shape:
 def _modes(x: FloatArray, cuts: list[float]) -> tuple[Mode, ...]:
     parts = np.split(x, np.searchsorted(x, cuts))
     return tuple(Mode(position=float(np.median(part)), weight=part.size / x.size) for part in parts if part.size)
+
+
+def _outer(x: FloatArray, cuts: list[float]) -> tuple[FloatArray, FloatArray]:
+    """Runs of the lowest and of the highest mode: a second mode is no tail of the first."""
+    if not cuts:
+        return x, x
+    below = int(np.searchsorted(x, cuts[0]))
+    if min(below, x.size - below) < LEAST_IN_MODE:
+        return x, x
+    parts = np.split(x, np.searchsorted(x, sorted(cuts)))
+    return parts[0], parts[-1]
 
 
 def _in_given_order(found: tuple[ChangePoint, ...], where: IntArray) -> tuple[ChangePoint, ...]:

@@ -222,6 +222,28 @@ def test_every_interval_that_is_given_covers_the_truth(law: str, paired: bool) -
     assert all(np.mean(covered) >= 0.88 for covered in hits.values())
 
 
+def test_the_shorter_arm_decides_which_intervals_stand() -> None:
+    rng = np.random.default_rng(19)
+    given = {}
+    for n in (19, 20, 30, 50):
+        found = compare(rng.normal(10, 1, 200), rng.normal(10, 1, n), paired=False, resamples=50)
+        given[n] = {ratio.statistic for ratio in found.ratios if ratio.low is not None}
+        assert all(ratio.value is not None for ratio in found.ratios)
+    assert given[19] == set()
+    assert given[20] == {"mean", "median", "sd", "cv", "mad"}
+    assert given[30] == given[20] | {"iqr"}
+    assert given[50] == given[30] | {"p95-p05", "p90"}
+
+
+def test_too_few_runs_are_counted_by_arm() -> None:
+    rng = np.random.default_rng(20)
+    many, few = rng.normal(10, 1, 200), rng.normal(10, 1, 3)
+    one, other = compare(many, few, paired=False, resamples=50), compare(few, few, resamples=50)
+    assert (one.verdict, other.verdict) == ("cannot tell", "cannot tell")
+    assert one.reason == "the baseline has 200 runs and the other arm 3, and each needs at least 10"
+    assert other.reason == "3 runs in each arm are fewer than 10"
+
+
 def test_no_interval_stands_where_the_runs_do_not_reach() -> None:
     rng = np.random.default_rng(14)
     given = {}

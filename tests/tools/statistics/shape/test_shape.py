@@ -132,6 +132,19 @@ def test_a_clock_as_coarse_as_the_spread_is_named_and_no_modes_are_read_from_it(
     assert shape.resolution == pytest.approx(0.01)
 
 
+def test_rows_that_stand_in_the_table_three_times_are_no_clock() -> None:
+    rng = np.random.default_rng(21)
+    for _ in range(20):
+        once = rng.lognormal(6, 0.3, 40)
+        shape = describe(rng.permutation(np.repeat(once, 3)))
+        assert shape.resolution is None and not shape.clock_too_coarse
+
+
+def test_a_clock_whose_step_is_no_round_number_is_still_named() -> None:
+    ticks = np.random.default_rng(22).integers(100, 160, 200)
+    assert describe(np.round(ticks * 125 / 3)).resolution == pytest.approx(125 / 3, rel=0.03)
+
+
 def test_a_fine_clock_shows_no_step() -> None:
     shape = describe(np.random.default_rng(20).normal(size=100))
     assert shape.resolution is None and not shape.clock_too_coarse

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import lognorm
 
 from vgo_agent.tools.statistics.shape.describe import describe
 
@@ -49,8 +50,29 @@ def test_at_most_twenty_outliers_are_listed() -> None:
 
 def test_the_weight_of_a_tail_is_its_share() -> None:
     rng = np.random.default_rng(7)
-    shape = describe(rng.permutation(np.concatenate([rng.normal(size=900), rng.uniform(6, 60, 100)])))
-    assert shape.right_weight == pytest.approx(0.1, abs=0.01) and shape.left_weight < 0.01
+    shape = describe(rng.lognormal(size=20_000))
+    q25, q75 = (float(lognorm.ppf(share, 1)) for share in (0.25, 0.75))
+    beyond = float(lognorm.sf(q75 + 1.5 * (q75 - q25), 1))
+    assert len(shape.modes) == 1
+    assert shape.right_weight == pytest.approx(beyond, abs=0.006) and shape.left_weight == 0
+
+
+@pytest.mark.parametrize("share", [0.5, 0.3, 0.7])
+def test_a_second_mode_is_no_tail(share: float) -> None:
+    rng = np.random.default_rng(9)
+    shapes = [describe(rng.normal(size=200) + 8 * (rng.random(200) < share)) for _ in range(100)]
+    assert all(len(shape.modes) > 1 for shape in shapes)
+    assert np.mean([shape.right_tail for shape in shapes]) <= 0.05
+    assert np.mean([shape.left_tail for shape in shapes]) <= 0.05
+    assert max(max(shape.right_weight, shape.left_weight) for shape in shapes) < 0.1
+
+
+def test_the_tail_of_the_highest_mode_is_still_a_tail() -> None:
+    rng = np.random.default_rng(10)
+    two = [np.concatenate([rng.normal(0, 1, 100), 12 + rng.lognormal(0, 1, 100)]) for _ in range(30)]
+    shapes = [describe(rng.permutation(runs)) for runs in two]
+    assert np.mean([shape.right_tail for shape in shapes]) > 0.8
+    assert np.mean([shape.left_tail for shape in shapes]) <= 0.1
 
 
 def test_a_million_skewed_runs_are_one_mode_with_a_tail() -> None:
