@@ -57,11 +57,13 @@ def test_there_is_no_interval_where_dependent_runs_are_worth_too_few() -> None:
 
 def test_the_interval_holds_the_sd_it_is_about_even_where_runs_come_in_blocks() -> None:
     rng = np.random.default_rng(8)
-    for _ in range(60):
-        runs = np.repeat(1000 * rng.lognormal(0, 0.3, 20), 15) + rng.normal(0, 20, 300)
-        for ordered in (True, False):
-            interval = log_sd_interval(runs, ordered=ordered)
-            assert interval is None or interval.low <= runs.std(ddof=1) <= interval.high
+    held = []
+    for _ in range(8):
+        runs = np.repeat(900 + 450 * (rng.random(8) < 0.5), 250) + rng.normal(0, 20, 2000)
+        interval = log_sd_interval(runs)
+        if interval is not None:
+            held.append(interval.low <= runs.std(ddof=1) <= interval.high)
+    assert held and all(held)
 
 
 def test_runs_in_no_order_are_not_corrected_for_their_neighbours() -> None:
