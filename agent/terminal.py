@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from ..knowledge.errors import VgoError
 from ..tools.amount import amount as amount
 
+WIDTH = 96
+"""Of folded prose."""
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TextIO
@@ -58,6 +60,17 @@ def raw(text: str) -> None:
         raise
     except OSError as error:
         raise VgoError(f"Cannot write the answer ({error.strerror}); send standard output elsewhere.") from error
+
+
+def folded(words: str) -> str:
+    """Fold prose; commands, tables and trees, in which a line has two blanks together, stay as they are."""
+    import textwrap
+
+    lines = []
+    for line in words.strip().split("\n"):
+        indent = " " * 6 * line.startswith(("Note:", "Next:"))
+        lines += [line] if "  " in line else textwrap.wrap(line, WIDTH, subsequent_indent=indent) or [""]
+    return "\n".join(lines)
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -11,11 +10,10 @@ from ...tools.analysis.analysis import Analysis, Finding
 from ...tools.analysis.groups import Analyses, Group
 from ...tools.recorded.recorded import Recorded
 from ...tools.statistics.association.results import Factor
-from ..terminal import table
+from ..terminal import folded, table
 from .numbers import number, p_value, percent, quantity, ratio
 from .remarks import of_form
 
-WIDTH = 100
 BESIDE = ", gone beside those above"
 """Of a factor that is no longer linked once the stronger ones are accounted for."""
 MOST_FACTORS = 8
@@ -90,7 +88,7 @@ def _told(group: Group, recorded: Recorded) -> str:
         notes=[*recorded.notes, *one.warnings],
         steps=list(steps(one)),
     )
-    return "\n".join(_wrapped(words))
+    return folded(words)
 
 
 def runs(one: Analysis) -> str:
@@ -205,13 +203,3 @@ def _tree(one: Analysis) -> str:
     if one.tree is None or not title or one.verdict != "cause found":
         return ""
     return f"A tree that explains. {title}\n{one.tree.text().rstrip()}"
-
-
-def _wrapped(words: str) -> Iterator[str]:
-    """Fold prose; tables and trees, in which a line has two blanks together, stay as they are."""
-    for line in words.strip().split("\n"):
-        if "  " in line:
-            yield line
-            continue
-        indent = " " * 6 * line.startswith(("Note:", "Next:"))
-        yield from textwrap.wrap(line, WIDTH, subsequent_indent=indent) or [""]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 
 from ...prompts.render import render
@@ -10,11 +9,10 @@ from ...tools.recorded_comparison.compare import Contrasted
 from ...tools.statistics.comparison.bootstrap import Ratio
 from ...tools.statistics.comparison.compare import Comparison
 from ...tools.statistics.comparison.screen import Screened
-from ..terminal import table
+from ..terminal import folded, table
 from .numbers import number, p_value, percent, quantity, ratio
 from .tell import NAMES
 
-WIDTH = 100
 MOST_DIFFERENCES = 20
 LONGEST = 40
 """Characters of a fact that are shown."""
@@ -24,7 +22,7 @@ ARMS = ("ARM", "RUNS", "MEAN RATIO", "SD RATIO [95 %]", "P", "Q (BH)", "P (HOLM)
 def text(found: Contrasted) -> str:
     """Give the words of a terminal: one arm in full, or a line for each of several."""
     words = _one(found, found.arms[0]) if len(found.arms) == 1 else _several(found)
-    return "\n".join(_wrapped(words))
+    return folded(words)
 
 
 def _one(found: Contrasted, arm: Screened) -> str:
@@ -152,13 +150,3 @@ def _steps(one: Comparison) -> Iterator[str]:
         yield f"about {number(one.runs_needed)} runs an arm would show a fall of the SD to 0.66 four times in five."
     if one.verdict in ("steadier", "less steady") and not one.paired:
         yield "confirm it with pairs measured in random order."
-
-
-def _wrapped(words: str) -> Iterator[str]:
-    """Fold prose; tables, in which a line has two blanks together, stay as they are."""
-    for line in words.strip().split("\n"):
-        if "  " in line:
-            yield line
-            continue
-        indent = " " * 6 * line.startswith(("Note:", "Next:"))
-        yield from textwrap.wrap(line, WIDTH, subsequent_indent=indent) or [""]

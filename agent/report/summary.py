@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterator
 from typing import Any
 
 from ...prompts.render import render
 from ...tools.statistics.comparison.bootstrap import Ratio
 from ..finished import FinishedRun
+from ..terminal import folded
 from .evidence import Evidence, gather
 from .mitigations import suspects, untried
 from .remarks import warnings
 from .tell import verdict_words
 
-WIDTH = 96
-COMMAND_INDENT = "  "
 MOST_STEPS = 3
 MOST_WARNINGS = 3
 
@@ -58,16 +55,7 @@ def text(run: FinishedRun) -> str:
         warnings=warnings(evidence)[:MOST_WARNINGS],
         run_dir=run.run_dir,
     )
-    return "\n".join(_wrapped(words))
-
-
-def _wrapped(words: str) -> Iterator[str]:
-    """Fold prose; a line that begins with blanks is a command, to be copied whole."""
-    for line in words.strip().split("\n"):
-        if line.startswith(COMMAND_INDENT):
-            yield line
-            continue
-        yield from textwrap.wrap(line, WIDTH, subsequent_indent=" " * 6 * line.startswith(("Next:", "Note:"))) or [""]
+    return folded(words)
 
 
 def _interval(ratio: Ratio | None) -> dict[str, float | None] | None:
