@@ -62,6 +62,8 @@ class Drawing:
     seed: int
     resamples: int
     lower_is_better: bool
+    whole: int = 1
+    """Samples that one run gave: they are drawn together."""
 
 
 class Replicates(NamedTuple):
@@ -94,7 +96,7 @@ class Bootstrap:
 
     def __init__(self, baseline: FloatArray, other: FloatArray, drawing: Drawing) -> None:
         """Draw: of pairs, the same pairs from either arm."""
-        self.fewest = min(baseline.size, other.size)
+        self.fewest = min(baseline.size, other.size) // drawing.whole
         resamples = affordable(max(baseline.size, other.size), drawing.resamples)
         self.normal = resamples < drawing.resamples
         # Blocks would need an error of their own.
@@ -198,8 +200,8 @@ def _drawn_out(value: float, ends: FloatArray, wider: float) -> tuple[float, flo
 def _draws(sizes: tuple[int, int], resamples: int, drawing: Drawing) -> Iterator[tuple[Counts, Counts]]:
     rng = np.random.default_rng(drawing.seed)
     for rows in chunks(max(sizes), resamples):
-        first = draw(rng, sizes[0], rows, drawing.blocks[0])
-        yield first, first if drawing.paired else draw(rng, sizes[1], rows, drawing.blocks[1])
+        first = draw(rng, sizes[0], rows, drawing.blocks[0], drawing.whole)
+        yield first, first if drawing.paired else draw(rng, sizes[1], rows, drawing.blocks[1], drawing.whole)
 
 
 def _joined(parts: list[Replicates]) -> Replicates:

@@ -80,12 +80,14 @@ def compare(
     resamples: int = 2000,
     alpha: float = 0.05,
     ordered: bool = True,
+    whole: int = 1,
 ) -> Comparison:
     """Compare two arms of shape (runs,), each in run order (`ordered=False` where the order means nothing).
 
     Pairs: run i of one was made next to run i of the other, in random order. Arms measured one after the other differ
     "significantly" in 10 to 40 % of cases where nothing differs. Raises VgoError for pairs of unequal number and for
-    fewer than two runs.
+    fewer than two runs. With `whole` samples from each run, values are samples, run after run: runs are exchanged and
+    drawn whole, since what a run's samples share is no evidence, and it is the number of runs that must suffice.
 
     Simulated where nothing differs (300 to 400 samples, alpha .05; 60 or 200 runs, 60 against 200): spread is called
     different in .02 to .065 of them on normal, lognormal and bimodal laws, and in 0 to .067 under AR(1) with phi .3 to
@@ -93,12 +95,14 @@ def compare(
     an arm, made one arm after the other, .16 to .19: there its p-value is too small.
     """
     x, y, dropped = _pairs(baseline, other) if paired else _apart(baseline, other)
-    blocks = _blocks(x, y, paired) if ordered else (1, 1)
+    if x.size % whole or y.size % whole:
+        raise ValueError(f"{x.size} and {y.size} samples are no whole runs of {whole}.")
+    blocks = _blocks(x, y, paired, whole) if ordered else (whole, whole)
     tests, p_location = permutation_tests(x, y, Exchange(paired, max(blocks)), seed, resamples)
-    found, shifts = ratios(x, y, Drawing(paired, blocks, seed, resamples, lower_is_better))
+    found, shifts = ratios(x, y, Drawing(paired, blocks, seed, resamples, lower_is_better, whole))
     shapes = describe(x, ordered), describe(y, ordered)
     shown = _shown_ratio(tests, alpha)
-    verdict, reason, few = _verdict(tests, (x.size, y.size), shapes, shown, alpha)
+    verdict, reason, few = _verdict(tests, (x.size // whole, y.size // whole), shapes, shown, alpha)
     distance, sd = float(wasserstein_distance(x, y)), float(x.std(ddof=1))
     return Comparison(
         paired=paired,
@@ -119,8 +123,8 @@ def compare(
         verdict=verdict,
         reason=reason,
         shown_ratio=shown,
-        runs_needed=_runs_needed(min(x.size, y.size), shown) if few else None,
-        notes=tuple(_notes(paired, max(blocks), x.size + y.size, resamples)),
+        runs_needed=_runs_needed(min(x.size, y.size) // whole, shown) if few else None,
+        notes=tuple(_notes(paired, max(blocks), whole, x.size + y.size, resamples)),
     )
 
 
@@ -147,13 +151,18 @@ def _column(values: ArrayLike) -> FloatArray:
     return np.asarray(values, dtype=np.float64).ravel()
 
 
-def _blocks(x: FloatArray, y: FloatArray, paired: bool) -> tuple[int, int]:
+def _blocks(x: FloatArray, y: FloatArray, paired: bool, whole: int) -> tuple[int, int]:
     """Give the blocks of each arm. What both runs of a pair share cancels, so pairs are asked for their differences."""
     away = tuple(np.abs(arm - np.median(arm)) for arm in (x, y))
     if paired:
-        block = block_length(y - x, away[1] - away[0])
+        block = _whole(block_length(y - x, away[1] - away[0]), whole)
         return block, block
-    return block_length(x, away[0]), block_length(y, away[1])
+    return _whole(block_length(x, away[0]), whole), _whole(block_length(y, away[1]), whole)
+
+
+def _whole(block: int, whole: int) -> int:
+    """Lengthen a block to whole runs; what a run's samples share is kept together, so they may look independent."""
+    return -(-block // whole) * whole
 
 
 def _shown_ratio(tests: tuple[SpreadTest, ...], alpha: float) -> float | None:
@@ -198,13 +207,15 @@ def _too_few(baseline: int, other: int) -> str:
     return f"the baseline has {baseline} runs and the other arm {other}, and each needs at least {LEAST_RUNS}"
 
 
-def _notes(paired: bool, block: int, runs: int, resamples: int) -> Iterator[str]:
-    if block > 1 and not paired:
+def _notes(paired: bool, block: int, whole: int, runs: int, resamples: int) -> Iterator[str]:
+    if whole > 1:
+        yield f"Each run gave {whole} samples; runs were exchanged and resampled whole."
+    if block > whole and not paired:
         yield (
             f"Neighbouring runs depend on each other, so blocks of {block} were resampled: arms measured one after the "
             "other differ by drift alone, and no test tells that from a cause; measure pairs in random order."
         )
-    elif block > 1:
+    elif block > whole:
         yield f"The differences of neighbouring pairs depend on each other, so blocks of {block} pairs were resampled."
     if affordable(runs, resamples) < resamples:
         yield (

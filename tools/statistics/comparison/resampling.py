@@ -46,15 +46,16 @@ def affordable(n: int, resamples: int) -> int:
     return min(resamples, max(LEAST_RESAMPLES, MOST_DRAWS // n))
 
 
-def draw(rng: Generator, n: int, rows: int, block: int) -> Counts:
+def draw(rng: Generator, n: int, rows: int, block: int, whole: int = 1) -> Counts:
     """Draw with replacement: counts of each run, in run order, shape (rows, n).
 
-    Blocks are circular (Politis and Romano 1992), so that every run is taken equally often.
+    Blocks are circular (Politis and Romano 1992), so that every run is taken equally often; they start where a group
+    of `whole` values does, which divides both n and the block.
     """
     if block == 1:
         index = rng.integers(n, size=(rows, n), dtype=np.int32).astype(np.int64)
     else:
-        starts = rng.integers(n, size=(rows, -(-n // block), 1))
+        starts = whole * rng.integers(n // whole, size=(rows, -(-n // block), 1))
         index = ((starts + np.arange(block)) % n).reshape(rows, -1)[:, :n]
     index += n * np.arange(rows)[:, None]
     return np.bincount(index.ravel(), minlength=rows * n).astype(np.int32).reshape(rows, n)

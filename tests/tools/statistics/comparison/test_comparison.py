@@ -378,3 +378,40 @@ def test_holm_does_not_depend_on_the_order_of_the_claims(p_values: list[float], 
 def test_holm_by_hand() -> None:
     assert holm([0.01, 0.04, 0.03]) == pytest.approx((0.03, 0.06, 0.06))
     assert holm([]) == ()
+
+
+def nested(rng, runs, samples, scale, shared):
+    """Samples of runs: the share `shared` of the variance belongs to a run as a whole."""
+    run = np.sqrt(shared) * rng.normal(size=(runs, 1))
+    return np.exp(0.3 * scale * (run + np.sqrt(1 - shared) * rng.normal(size=(runs, samples)))).ravel()
+
+
+def test_what_the_samples_of_a_run_share_is_no_evidence():
+    rng = np.random.default_rng(3)
+    arms = [(nested(rng, 12, 20, 1, 0.9), nested(rng, 12, 20, 1, 0.9)) for _ in range(60)]
+    single = [compare(x, y, resamples=300, ordered=False).p_location for x, y in arms]
+    whole = [compare(x, y, resamples=300, ordered=False, whole=20).p_location for x, y in arms]
+    assert np.mean(np.less(single, 0.05)) > 0.3, "the samples by themselves make a claim out of nothing"
+    assert np.mean(np.less(whole, 0.05)) < 0.15
+
+
+def test_a_fall_of_the_spread_within_runs_is_seen_over_whole_runs():
+    rng = np.random.default_rng(4)
+    found = compare(nested(rng, 24, 10, 1, 0.3), nested(rng, 24, 10, 0.4, 0.3), whole=10)
+    assert found.verdict == "steadier"
+    assert found.block % 10 == 0
+    high = found.ratio("sd").high
+    assert high is not None and high < 0.66
+    assert "10 samples" in found.notes[0]
+
+
+def test_few_runs_with_many_samples_cannot_tell():
+    rng = np.random.default_rng(5)
+    found = compare(nested(rng, 6, 200, 1, 0.3), nested(rng, 6, 200, 0.1, 0.3), whole=200)
+    assert found.verdict == "cannot tell"
+    assert found.ratio("sd").low is None
+
+
+def test_samples_that_are_no_whole_runs_are_refused():
+    with pytest.raises(ValueError, match="no whole runs of 7"):
+        compare(np.arange(20.0), np.arange(20.0), whole=7)
