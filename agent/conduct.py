@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import dataclass
+from pathlib import Path
 
 from ..knowledge.errors import VgoError
 from ..knowledge.loader import Knowledge
@@ -12,6 +13,7 @@ from ..knowledge.loader import load as load_knowledge
 from ..tools.conclude import ConcludeResult
 from ..tools.execution.bench import Bench
 from ..tools.execution.spawn import Spawner
+from ..tools.layer_choice import choose
 from ..tools.machine import Machine
 from ..tools.registry import TOOLS
 from ..tools.survey import survey
@@ -25,7 +27,7 @@ from .record import bodies, record_of
 from .report.render import outputs
 from .report.summary import summary, text
 from .run_folder import RunFolder, write
-from .session import Asked, Ending, base_launch
+from .session import Asked, Ending, base_launch, launcher_of
 from .transcript import RunEnd, RunStart, Transcript, canonical
 
 
@@ -72,9 +74,12 @@ def _loop(part: Conducted, interface: Interface) -> None:
         launch=base_launch(start.subject),
         listener=interface.progressed,
         on_started=child,
+        root=Path(start.subject.root),
+        launcher=launcher_of(start.subject),
     )
     live = Live(part.folder, start.subject, start.limits, machine, part.knowledge, bench, interface)
     try:
+        choose(start.limits.layers, bench)  # a layer that can show nothing here is refused before the first run
         planner = PLANNERS[start.planner]()
         Loop(start, planner, part.transcript, live, part.folder).run(part.folder.checkpoint, interface.approve)
     finally:
@@ -88,7 +93,8 @@ def _start(part: Conducted) -> RunStart:
     if begun:
         return begun[0]
     conditions = [mitigation.applies for mitigation in part.knowledge.mitigations.values()]
-    machine = survey(part.asked.subject, conditions)
+    subject = part.asked.subject
+    machine = survey(subject, conditions, root=Path(subject.root), launcher=launcher_of(subject))
     return RunStart(
         subject=part.asked.subject,
         limits=part.asked.limits,
@@ -151,7 +157,7 @@ def _close(part: Conducted, status: str, reason: str) -> None:
 
 
 def _append_end(part: Conducted, status: str, reason: str) -> None:
-    names = ("request.json", "runs.csv", "runs.md", "report.md", "report.html", "timing.jsonl")
+    names = ("request.json", "runs.csv", "layers.json", "runs.md", "report.md", "report.html", "timing.jsonl")
     files = {name: part.folder.path / name for name in names}
     digests = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items() if path.exists()}
     transcript = part.transcript

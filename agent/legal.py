@@ -12,11 +12,15 @@ from ..tools.case import Record
 from ..tools.compare import CompareResult
 from ..tools.look_up import Candidate, LookUpResult
 from ..tools.measure import MeasureResult
+from ..tools.profile import ProfileResult
 from ..tools.rank_factors import RankResult
 from ..tools.subject import Limits
 
 LEAST_PAIRS = 10
 """A batch for which the budget leaves fewer pairs is not offered."""
+
+MOST_ATTEMPTS = 2
+"""At a second look; layers that no run survives would fail again."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ class Legal:
 def legal(record: Record, limits: Limits) -> Legal:
     """Work out what may be done next from the finished calls."""
     tools: dict[str, Mapping[str, tuple[Any, ...]]] = {"conclude": {}}
-    tools |= {tool: {} for tool in _steps(record, limits)}
+    tools |= _steps(record, limits)
     if factors := _not_looked_up(record):
         tools["look_up"] = {"factor": factors}
     batches = _batches(record, limits)
@@ -55,16 +59,31 @@ def legal(record: Record, limits: Limits) -> Legal:
     return Legal(tools, frozenset(batches))
 
 
-def _steps(record: Record, limits: Limits) -> list[str]:
-    """The steps of the paper that come once each, in their order."""
-    called = {call.tool for call in record.calls if call.result is not None}
-    if "measure" not in called:
-        return ["measure"]
-    if "profile" not in called:
-        return ["profile"] if _worth_profiling(record, limits) else []
+def _steps(record: Record, limits: Limits) -> dict[str, Mapping[str, tuple[Any, ...]]]:
+    """The steps of the paper in their order: once each, and again from the profile on where a second look is due."""
+    if not record.succeeded("measure"):
+        return {"measure": {}}
+    if not record.succeeded("profile"):
+        return {"profile": {}} if _worth_profiling(record, limits) else {}
+    last = record.latest("profile")
+    since = record.calls[record.calls.index(last) + 1 :]
+    called = {call.tool for call in since if call.result is not None}
+    if not last.read(ProfileResult).standing:
+        return _second_look(record, limits)
     if "label" not in called:
-        return ["label"]
-    return [tool for tool in ("fit_tree", "rank_factors") if tool not in called]
+        return {"label": {}}
+    left = [tool for tool in ("fit_tree", "rank_factors") if tool not in called]
+    return dict.fromkeys(left, {}) | ({} if "rank_factors" in left else _second_look(record, limits))
+
+
+def _second_look(record: Record, limits: Limits) -> dict[str, Mapping[str, tuple[Any, ...]]]:
+    """Offer the heavy layers that wait, once, when the light ones have shown nothing and there is budget left."""
+    last = record.latest("profile")
+    waiting = last.read(ProfileResult).later
+    attempts = sum(call.tool == "profile" for call in record.calls[record.calls.index(last) + 1 :])
+    if not waiting or attempts >= MOST_ATTEMPTS or visible_factors(record) or record.spent_s >= limits.budget_s:
+        return {}
+    return {"profile": {"layers": (list(waiting),)}}
 
 
 def _not_looked_up(record: Record) -> tuple[str, ...]:
@@ -106,7 +125,7 @@ def affordable_pairs(record: Record, limits: Limits) -> int:
     if not measured:
         return 0
     baseline = measured[-1].read(MeasureResult)
-    runs = baseline.runs + baseline.failed + baseline.warm_up
+    runs = baseline.processes or baseline.runs + baseline.failed + baseline.warm_up
     left = limits.budget_s - record.spent_s
     return max(0, int(left / (2 * baseline.spent_s / runs))) if baseline.spent_s else 0
 

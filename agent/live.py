@@ -12,6 +12,7 @@ from ..tools.case import Case, Record
 from ..tools.execution.bench import Bench
 from ..tools.machine import Machine
 from ..tools.registry import TOOLS
+from ..tools.run_table import LAYERS, RUNS, write_layers
 from ..tools.subject import Limits, Subject
 from .interface import Interface
 from .legal import legal
@@ -62,9 +63,11 @@ class Live:
         }
 
     def observed(self, end: ToolEnd, record: Record) -> None:
-        """Rewrite runs.csv after a call that measured, and drop the rows kept for a crash."""
-        if "runs.csv" in end.artefacts:
-            write(self.folder.path / "runs.csv", runs_csv(record))
+        """Rewrite runs.csv, and what its columns mean, after a call that measured; drop the rows kept for a crash."""
+        if RUNS in end.artefacts:
+            write(self.folder.path / RUNS, runs_csv(record))
+        if LAYERS in end.artefacts:
+            write(self.folder.path / LAYERS, write_layers(record.all_layers))
         (self.folder.partial / f"{end.call_id}.jsonl").unlink(missing_ok=True)
 
     def _case(self, decision: Decision, record: Record) -> Case:

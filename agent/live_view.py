@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from .progress import Figures, Lines, bins, described, ended_words, figures, named
+from .progress import ASCII_BARS, BARS, Figures, Lines, bar_line, bins, described, ended_words, figures, named
 from .terminal import amount, printable
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 DRAW_EVERY_S = 0.25
 MOST_BINS = 48
-BARS = " ▁▂▃▄▅▆▇█"
-ASCII_BARS = " .:-=+*#@"
 
 
 class LiveView(Lines):
@@ -108,10 +106,7 @@ class LiveView(Lines):
         return [*lines, self._axis(low, high, width)]
 
     def _histogram(self, figure: Figures, low: float, high: float, width: int) -> str:
-        counts = bins(figure.outcomes, low, high, max(width, 1))
-        steps = len(self._bars) - 1
-        # Rounded up, so that a single slow run is seen.
-        return "".join(self._bars[-(-count * steps // max(counts))] for count in counts)
+        return bar_line(bins(figure.outcomes, low, high, max(width, 1)), self._bars)
 
     def _axis(self, low: float, high: float, width: int) -> str:
         left, right = amount(low, self.unit), amount(high, self.unit)

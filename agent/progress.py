@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .transcript import Decision, ToolEnd
 
 LINE_EVERY_S = 5.0
+BARS, ASCII_BARS = " ▁▂▃▄▅▆▇█", " .:-=+*#@"
 
 
 class Figures(NamedTuple):
@@ -177,6 +178,12 @@ def watching(quiet: bool, arguments: argparse.Namespace, unit: str) -> Iterator[
         raise
     finally:
         lines.close()
+
+
+def bar_line(counts: Sequence[int], bars: str) -> str:
+    """Draw counts as bars, rounded up so that a single slow run is seen."""
+    steps, most = len(bars) - 1, max(*counts, 1)
+    return "".join(bars[-(-count * steps // most)] for count in counts)
 
 
 def bins(outcomes: Sequence[float], low: float, high: float, count: int) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import importlib
 import threading
 from collections.abc import Callable, Iterator
@@ -12,11 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..knowledge.errors import VgoError
-from ..tools.execution.bench import judge
+from ..layers.launcher import Launcher, open_launcher
+from ..tools.execution.judge import judge
 from ..tools.execution.launch import Launch
 from ..tools.execution.spawn import Spawner
+from ..tools.execution.way import Way, Ways
 from ..tools.mitigation.restore import restore
-from ..tools.subject import Frozen, Limits, Subject
+from ..tools.subject import LOCAL, Frozen, Limits, Subject
 from .child import ChildFile, end_orphan, process_age_s
 from .run_folder import RunFolder, write
 
@@ -64,8 +67,8 @@ def diagnose(request: Request, interface: Interface) -> Ending:
     with Spawner() as spawner:
         loading = Loading(CONDUCT)
         interface.trying(" ".join(request.subject.command))
-        launch = base_launch(request.subject)
-        _try_once(spawner, launch, request.subject)
+        way = Ways(launcher=launcher_of(request.subject)).of(base_launch(request.subject))
+        try_once(spawner, way, request.subject)
         folder = RunFolder.create(request.out, request.name)
         with held(folder):
             write(folder.path / "request.json", asked.model_dump_json(indent=2).encode() + b"\n")
@@ -73,7 +76,7 @@ def diagnose(request: Request, interface: Interface) -> Ending:
             interface.loading(" ".join(request.subject.command), str(folder.path))
             child = ChildFile(folder.child)
             while not loading.done:
-                _try_once(spawner, launch, request.subject, child)
+                try_once(spawner, way, request.subject, child)
             child.close()
             return conduct()(folder, asked, spawner, interface)
 
@@ -100,6 +103,21 @@ def read_request(folder: RunFolder) -> Asked:
 def base_launch(subject: Subject) -> Launch:
     """How the program is started when nothing is changed."""
     return Launch(argv=subject.argv, directory=Path(subject.directory))
+
+
+def launcher_of(subject: Subject) -> Launcher | None:
+    """Open what starts the program; raise VgoError when it starts nothing."""
+    if subject.launcher == LOCAL:
+        return None
+    launcher = _opened(subject.launcher)
+    launcher.ask()
+    return launcher
+
+
+@functools.cache
+def _opened(spec: str) -> Launcher:
+    """Open a launcher once, since its hosts are asked."""
+    return open_launcher(spec)
 
 
 def conduct() -> Callable[..., Ending]:
@@ -135,15 +153,13 @@ class Loading:
         return not self._thread.is_alive()
 
 
-def _try_once(
-    spawner: Spawner, launch: Launch, subject: Subject, on_started: Callable[[int], None] | None = None
-) -> None:
+def try_once(spawner: Spawner, way: Way, subject: Subject, on_started: Callable[[int], None] | None = None) -> None:
     """Run once outside the data: a broken command is told at once, and caches get warm."""
     capture = subject.metric is not None
-    run = spawner.run(launch, timeout_s=subject.timeout_s, capture=capture, on_started=on_started)
-    _, failure = judge(run, subject)
+    run = spawner.run(way.launch, timeout_s=subject.timeout_s, capture=capture, on_started=on_started)
+    failure = judge(run, subject, way.through).failure
     if failure and subject.on_failure == "stop":
-        raise VgoError(f"A trial run failed: the program {failure}; run it by hand first.")
+        raise VgoError(f"A trial run failed: {failure}; run it by hand first.")
 
 
 @contextmanager

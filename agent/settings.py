@@ -13,7 +13,7 @@ from platformdirs import user_config_path
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 
 from ..knowledge.errors import VgoError
-from ..tools.subject import Limits
+from ..tools.subject import LOCAL, Limits
 
 Origin = Literal["default", "file", "environment", "flag"]
 PREFIX = "VGO_AGENT_"
@@ -29,6 +29,10 @@ class Settings(Limits):
     planner: Literal["rules"] = "rules"
     out: Annotated[Path, AfterValidator(Path.expanduser)] = Path("vgo-runs")
     """The parent of run folders."""
+    launcher: Annotated[str, Field(min_length=1)] = LOCAL
+    """Spec of the launcher that starts the program; local: started directly."""
+    root: Annotated[Path, AfterValidator(Path.expanduser)] = Path("/")
+    """Where the machine's /proc and /sys are looked for."""
     quiet: bool = False
 
     def limits(self) -> Limits:

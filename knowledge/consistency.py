@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from .schema import Apply, Factor, Mitigation, Spawn, Verify
@@ -103,12 +104,25 @@ def _repeated(values: tuple[str, ...]) -> list[str]:
 
 def _ties(factors: Mapping[str, Factor]) -> Iterator[str]:
     """Find columns whose factor would be decided by the alphabet."""
-    first: dict[tuple[str, int, int], str] = {}
+    rivals: dict[tuple[bool, int, int], list[tuple[str, str]]] = defaultdict(list)
     for factor in factors.values():
-        for position, column in enumerate(factor.signals):
-            other = first.setdefault((column, factor.actionable, position), factor.key)
-            if other != factor.key:
-                yield (
-                    f"factors/{factor.key}.yaml: {column} would name {other} as well. "
-                    f"Give the two another actionable or another order of signals."
-                )
+        for position, signal in enumerate(factor.signals):
+            same = rivals["*" in signal, factor.actionable, position]  # what is compared before the alphabet
+            yield from (
+                f"factors/{factor.key}.yaml: {signal} would name {other} as well. "
+                f"Give the two another actionable or another order of signals."
+                for other, theirs in same
+                if _share_a_column(signal, theirs)
+            )
+            same.append((factor.key, signal))
+
+
+def _share_a_column(one: str, other: str) -> bool:
+    """Tell whether some name fits both, in each of which `*` stands for anything."""
+    if "*" not in one + other:
+        return one == other
+    if one.startswith("*"):
+        return _share_a_column(one[1:], other) or (other != "" and _share_a_column(one, other[1:]))
+    if other.startswith("*"):
+        return _share_a_column(other, one)
+    return one[:1] == other[:1] and _share_a_column(one[1:], other[1:])

@@ -26,9 +26,10 @@ class Knowledge:
     """SHA-256 over names and bytes of all factor, mitigation and note files."""
 
     def factors_of(self, column: str) -> tuple[Factor, ...]:
-        """Give the factors that list the column, the most actionable first, then where it is listed earliest."""
-        listing = [factor for factor in self.factors.values() if column in factor.signals]
-        return tuple(sorted(listing, key=lambda f: (-f.actionable, f.signals.index(column), f.key)))
+        """Give the factors that list the column: by name first, then the most actionable, then the earliest."""
+        listing = [(factor, place) for factor in self.factors.values() if (place := factor.place(column))]
+        listing.sort(key=lambda one: (one[1].by_pattern, -one[0].actionable, one[1].position, one[0].key))
+        return tuple(factor for factor, _ in listing)
 
     def factor_of(self, column: str) -> Factor | None:
         """Give the factor that a column is named after."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from fnmatch import fnmatchcase
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -33,13 +34,23 @@ class Entry(Known):
     """As a person says it: `CPU migrations`."""
 
 
+class Place(NamedTuple):
+    """Where a factor lists a column; the less, the more it is meant."""
+
+    by_pattern: bool
+    """Only a signal with `*` stands for it: a name in full says more."""
+    position: int
+    """Among the signals."""
+
+
 class Factor(Entry):
     """Something in the system that goes with slow runs."""
 
     description: str
     """How it makes a run slow, in a few sentences."""
     signals: tuple[str, ...] = ()
-    """Columns of layers that show it; the first is the one to plot."""
+    """Columns of layers that show it; the first is the one to plot. `*` stands for what the machine fills in, and for
+    any other part of a name: `disk.*.read_wait_ms`."""
     aliases: tuple[str, ...] = ()
     """Words that users say for it."""
     confused_with: tuple[Key, ...] = ()
@@ -49,6 +60,18 @@ class Factor(Entry):
     mitigations: tuple[Key, ...] = ()
     """In the order to try them."""
     references: tuple[Reference, ...] = ()
+
+    def place(self, column: str) -> Place | None:
+        """Find the column among the signals, by its name before any pattern; None where nothing stands for it.
+
+        One value of a text, `freq.governor=powersave`, is found as the column that it is a value of.
+        """
+        name = column.partition("=")[0]
+        if name in self.signals:
+            return Place(False, self.signals.index(name))
+        matching = (place for place, signal in enumerate(self.signals) if "*" in signal and fnmatchcase(name, signal))
+        first = next(matching, None)
+        return None if first is None else Place(True, first)
 
 
 class Spawn(Known):

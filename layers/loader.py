@@ -1,100 +1,251 @@
-"""Read the metric layers, check them, open their probes."""
+"""Find the layers, metric ones and launchers, by what a user writes; open their probes."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
-import yaml
-from pydantic import ValidationError
+from platformdirs import user_config_path
 
 from ..knowledge.errors import VgoError
 from .probes.base import Probe
+from .probes.block import BlockProbe
+from .probes.bpf import BpfProbe
+from .probes.cgroup import open_cgroup
+from .probes.frequency import FrequencyProbe
+from .probes.gpu import GpuProbe
+from .probes.interference import InterferenceProbe
+from .probes.memory import open_memory
+from .probes.mpi import MpiProbe
+from .probes.network import NetworkProbe
+from .probes.nsys import NsysProbe
+from .probes.numa import open_numa
+from .probes.osnoise import OsnoiseProbe
+from .probes.parts import Parts
+from .probes.perf_events import open_perf
 from .probes.process import ProcessProbe
+from .probes.taskstats import Delays
+from .probes.thermal import ThermalProbe
+from .probes.threads import ThreadsProbe
+from .reading import read_all, read_layer
 from .schema import Layer
+from .sharp import files_of
+from .soundness import overlap
+from .trust import refuse_untrusted, shipped
+from .wrapper import WrapperProbe
 
 FOLDER = Path(__file__).parent
-PROBES: dict[str, Callable[[Layer], Probe]] = {
+LAUNCHERS = "launchers"
+PROBES: dict[str, Callable[[Layer, Path], Probe]] = {
     "process": ProcessProbe,
+    "perf": open_perf,
+    "bpf": BpfProbe,
+    "osnoise": OsnoiseProbe,
+    "frequency": FrequencyProbe,
+    "thermal": ThermalProbe,
+    "threads": ThreadsProbe,
+    "gpu": GpuProbe,
+    "nsys": NsysProbe,
+    "interference": InterferenceProbe,
+    "block": BlockProbe,
+    "network": NetworkProbe,
+    "delays": Delays,
+    "cgroup": open_cgroup,
+    "memory": open_memory,
+    "numa": open_numa,
+    "mpi": MpiProbe,
 }
-"""The probes that a layer may name."""
+"""The probes that a layer may name; each is opened with its layer and the root below which /proc and /sys lie."""
+SPEC = re.compile(r"(?P<where>.*?\.ya?ml|[^:/]*)(?::(?P<given>.*))?", re.DOTALL)
+PARAMETER = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
+
+
+class Spec(NamedTuple):
+    """What a user wrote, taken apart."""
+
+    where: str
+    """A name or the path of a YAML file."""
+    given: dict[str, str]
+
+
+def user_folder() -> Path:
+    """Where a user's own layers lie, and in launchers/ below it the launchers."""
+    return user_config_path("vgo-agent") / "layers"
+
+
+def find_layer(spec: str, folder: Path = FOLDER) -> Layer:
+    """Read the layer that is meant by `NAME`, `NAME:key=value,...` or a path to a YAML file, which may have the same.
+
+    Raises VgoError for a layer that is not there, broken, not trusted, or not changeable in that way.
+    """
+    path, layer = read_spec(spec, folder)
+    if not belongs(path, folder):
+        refuse_untrusted(layer, files_of(path))
+    return layer
+
+
+def read_spec(spec: str, folder: Path = FOLDER) -> tuple[Path, Layer]:
+    """Read the layer that is meant, as `find_layer` does but trusted or not: to show it, never to open it."""
+    where, given = split(spec)
+    path = locate(where, folder)
+    layer = read_layer(path, given.pop("backend", ""))
+    if not belongs(path, folder):
+        layer = beside_others(layer, path, folder)
+    return path, with_parameters(layer, given)
+
+
+def belongs(path: Path, folder: Path) -> bool:
+    """Tell whether a file ships, or is one of the folder that stands in for those."""
+    return shipped(path) or path.resolve().is_relative_to(folder.resolve())
 
 
 def load_layer(name: str, folder: Path = FOLDER) -> Layer:
     """Read one layer by its key."""
-    path = folder / f"{name}.yaml"
-    if not path.is_file():
-        there = ", ".join(sorted(file.stem for file in folder.glob("*.yaml"))) or "none"
-        raise VgoError(f"There is no metric layer {name}: name one of these: {there}.")
-    return read_layer(path)
+    return find_layer(name, folder)
 
 
 def load_layers(folder: Path = FOLDER) -> dict[str, Layer]:
-    """Read all layers, by key."""
-    return {path.stem: read_layer(path) for path in sorted(folder.glob("*.yaml"))}
+    """Read all metric layers of a folder, by key."""
+    return {path.stem: read_layer(path) for path in files(folder)}
 
 
-def open_probe(layer: Layer) -> Probe:
-    """Open the probe of a layer on this thread, the one that will spawn the runs."""
+def load_launchers(folder: Path = FOLDER) -> dict[str, Layer]:
+    """Read all launchers of a folder, by key."""
+    return load_layers(folder / LAUNCHERS)
+
+
+def open_probe(layer: Layer, root: Path = Path("/")) -> Probe:
+    """Open the probe of a layer on this thread, the one that will spawn: the built-in one, the wrapper, or both.
+
+    Raises VgoError for a built-in probe that does not exist and for a launcher that is not installed.
+    """
+    wraps = layer.run or layer.environment or any(column.extract for column in layer.columns)
+    if not layer.probe:
+        return WrapperProbe(layer, root)
     if layer.probe not in PROBES:
         raise VgoError(
             f"The layer {layer.key} names no built-in probe ({layer.probe}): name one of {', '.join(PROBES)}."
         )
-    return PROBES[layer.probe](layer)
+    if not wraps:
+        return PROBES[layer.probe](layer, root)
+    return Parts(layer, [WrapperProbe(layer, root), PROBES[layer.probe](layer, root)])
 
 
 def check(folder: Path = FOLDER) -> list[str]:
     """Return every problem of the layer files, as sentences."""
-    problems = []
-    seen: Counter[str] = Counter()
-    for path in sorted(folder.glob("*.yaml")):
+    problems: list[str] = []
+    layers: dict[Path, Layer] = {}
+    for path in [*files(folder), *files(folder / LAUNCHERS)]:
+        found = read_all(path)
+        if isinstance(found, Layer):
+            layers[path] = found
+            problems += misplaced(path, found)
+        else:
+            problems += found
+    return problems + list(shared(layers))
+
+
+def misplaced(path: Path, layer: Layer) -> Iterator[str]:
+    """Find what a layer claims that this program does not have."""
+    if layer.probe and layer.probe not in PROBES:
+        yield f"{path}: probe: names no built-in probe ({layer.probe}); name one of {', '.join(PROBES)}."
+    if (layer.kind == "launcher") != (path.parent.name == LAUNCHERS):
+        yield f"{path}: kind: is {layer.kind}; launchers lie in {LAUNCHERS}/, and only they."
+
+
+def shared(layers: Mapping[Path, Layer]) -> Iterator[str]:
+    """Find columns that two layers declare, in patterns too: a cell would have two values."""
+    seen: list[tuple[Path, str]] = []
+    for path, layer in layers.items():
+        for other, name, column in ((other, name, column) for column in layer.columns for other, name in seen):
+            if overlap(name, column.name):
+                yield f"{path}: the column {column.name} is declared in {other.name} too ({name}): keep one."
+        seen += [(path, column.name) for column in layer.columns]
+
+
+def files(folder: Path) -> list[Path]:
+    """List the layer files of a folder."""
+    return sorted(folder.glob("*.yaml"))
+
+
+def split(spec: str) -> Spec:
+    """Take a spec apart; raise VgoError where its end is no `key=value` list."""
+    match = SPEC.fullmatch(spec)
+    if match is None or not match["where"]:
+        raise VgoError(
+            f"{spec!r} names no layer: write NAME, NAME:key=value, or the path of a file that ends in .yaml."
+        )
+    given: dict[str, str] = {}
+    last = ""
+    for part in (match["given"] or "").split(",") if match["given"] else []:
+        if pair := PARAMETER.fullmatch(part):
+            last = pair[1]
+            given[last] = pair[2]
+        elif last:  # A comma within a value.
+            given[last] += f",{part}"
+        else:
+            raise VgoError(f"{spec!r} has {part!r} where key=value belongs: write {match['where']}:key=value.")
+    return Spec(match["where"], given)
+
+
+def locate(where: str, folder: Path) -> Path:
+    """Find the file of a layer: a path, or a name that ships or that the user has."""
+    if "/" in where or where.endswith((".yaml", ".yml")):
+        path = Path(where).expanduser()
+        if not path.is_file():
+            raise VgoError(f"There is no layer file {where}: check the path.")
+        return path
+    places = [folder, folder / LAUNCHERS, user_folder(), user_folder() / LAUNCHERS]
+    found = [path for place in places if (path := place / f"{where}.yaml").is_file()]
+    if len(found) > 1:
+        raise VgoError(f"There are two layers {where} ({found[0]} and {found[1]}): rename yours.")
+    if not found:
+        there = ", ".join(sorted(path.stem for place in places for path in files(place))) or "none"
+        raise VgoError(f"There is no layer {where}: name one of these: {there}.")
+    return found[0]
+
+
+def beside_others(layer: Layer, path: Path, folder: Path) -> Layer:
+    """Refuse a column that another layer gives; SHARP's, whose names the user did not choose, get the layer's name."""
+    others = {file: read_layer(file) for file in files(folder)}
+    clashes = {
+        column.name
+        for column in layer.columns
+        if any(overlap(column.name, other.name) for known in others.values() for other in known.columns)
+    }
+    if not clashes:
+        return layer
+    if layer.columns[0].source.startswith(f"{path.name} metrics."):
+        renamed = {name: f"{layer.key}.{name}" for name in clashes}
+        columns = (
+            column.model_copy(update={"name": renamed.get(column.name, column.name)}) for column in layer.columns
+        )
+        return layer.model_copy(update={"columns": tuple(columns)})
+    raise VgoError(next(shared({**others, path: layer})))
+
+
+def with_parameters(layer: Layer, given: Mapping[str, str]) -> Layer:
+    """Change the parameters of a layer; raise VgoError for one that it does not have, or of the wrong type."""
+    changed: dict[str, Any] = dict(layer.parameters)
+    for name, text in given.items():
+        if name not in changed:
+            known = f"it has {', '.join(changed)}" if changed else "it has none"
+            raise VgoError(f"The layer {layer.key} has no parameter {name}: {known}.")
+        changed[name] = like(changed[name], text, f"{layer.key}:{name}={text}")
+    return layer.model_copy(update={"parameters": changed}) if given else layer
+
+
+def like(default: str | float | bool, text: str, spec: str) -> str | float | bool:
+    """Read a parameter as the type of its default."""
+    if isinstance(default, bool):
+        if text.lower() in ("true", "yes", "1", "false", "no", "0"):
+            return text.lower() in ("true", "yes", "1")
+        raise VgoError(f"{spec} is neither true nor false: write one of them.")
+    if isinstance(default, float):
         try:
-            layer = read_layer(path)
-        except VgoError as error:
-            problems.append(str(error))
-            continue
-        if layer.probe not in PROBES:
-            problems.append(f"{path.name} names no built-in probe ({layer.probe}): name one of {', '.join(PROBES)}.")
-        seen.update(column.name for column in layer.columns)
-    twice = [name for name, count in seen.items() if count > 1]
-    return problems + [f"The column {name} is declared {seen[name]} times: keep one." for name in twice]
-
-
-def read_layer(path: Path) -> Layer:
-    """Read one file; what is wrong is named by file and line."""
-    text = path.read_text(encoding="utf-8")
-    try:
-        node = yaml.compose(text, Loader=yaml.CSafeLoader)
-        layer = Layer.model_validate(yaml.load(text, Loader=yaml.CSafeLoader))
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise VgoError(f"{path}, line {line}: {error.problem}: mend the YAML there.") from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
-        raise VgoError(f"{path}, line {line_of(node, first['loc'])}: {where}: {first['msg']}: mend it.") from error
-    if layer.key != path.stem:
-        raise VgoError(f"{path}, line 1: its key is {layer.key}: rename the file or the key.")
-    return layer
-
-
-def line_of(node: yaml.Node | None, steps: tuple[int | str, ...]) -> int:
-    """Return the line of a value, or of the nearest thing around it that the file has."""
-    line = 1
-    for step in (*steps, None):
-        if node is None:
-            break
-        line = node.start_mark.line + 1
-        node = child(node, step)
-    return line
-
-
-def child(node: yaml.Node, step: int | str | None) -> yaml.Node | None:
-    """Go one step down the tree of a YAML file."""
-    if isinstance(node, yaml.MappingNode):
-        return next((value for key, value in node.value if key.value == step), None)
-    if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
-        found: yaml.Node = node.value[step]
-        return found
-    return None
+            return float(text)
+        except ValueError as error:
+            raise VgoError(f"{spec} is no number: write one, such as {default:g}.") from error
+    return text

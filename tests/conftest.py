@@ -63,7 +63,10 @@ def settings() -> dict[str, str]:
     paths = (
         "/sys/kernel/mm/transparent_hugepage/enabled",
         "/sys/kernel/mm/transparent_hugepage/defrag",
-        *(f"/proc/sys/kernel/{name}" for name in ("numa_balancing", "sched_autogroup_enabled", "watchdog")),
+        *(
+            f"/proc/sys/kernel/{name}"
+            for name in ("numa_balancing", "sched_autogroup_enabled", "watchdog", "task_delayacct")
+        ),
         *(f"/proc/sys/vm/{name}" for name in ("swappiness", "stat_interval", "compaction_proactiveness")),
         *(f"/proc/sys/vm/dirty_{name}" for name in ("ratio", "bytes", "background_ratio", "background_bytes")),
     )

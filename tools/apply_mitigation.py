@@ -19,9 +19,10 @@ from .mitigation.checks import Check
 from .mitigation.engine import Applied, applied
 from .mitigation.kernel_file import KernelFiles, in_force
 from .mitigation.launching import command_line
-from .mitigation.preconditions import unmet
+from .mitigation.preconditions import beyond_reach, unmet
+from .profiled import companions
 from .row import BASELINE
-from .run_table import write_runs
+from .run_table import artefacts
 from .statistics.stopping.interim import bounds
 
 
@@ -66,14 +67,14 @@ class ApplyResult(Result):
 def run(arguments: ApplyArguments, case: Case) -> Outcome:
     """Apply, prove, run the pairs, put everything back."""
     mitigation = _allowed(arguments.mitigation, case)
-    bench = case.measuring
+    bench, layers = case.measuring, companions(case.record)
     with ExitStack() as stack:
         change, checks = _proved(mitigation, case, stack)
         in_force = all(check.passed for check in checks)
-        with bench.series(case.call_id, case.limits.layers, planned=2 * arguments.pairs) as series:
+        with bench.series(case.call_id, layers, planned=2 * arguments.pairs) as series:
             looks = _run_pairs(series, change, arguments, case) if in_force else ()
     result = _result(arguments, case, series, checks, change.told, looks)
-    return Outcome(result, {"runs.csv": write_runs(series.rows)})
+    return Outcome(result, artefacts(series.rows, bench.described_by(layers)))
 
 
 def _proved(mitigation: Mitigation, case: Case, stack: ExitStack) -> tuple[Applied, tuple[Check, ...]]:
@@ -81,7 +82,7 @@ def _proved(mitigation: Mitigation, case: Case, stack: ExitStack) -> tuple[Appli
     bench = case.measuring
     try:
         change = stack.enter_context(applied(mitigation, bench.launch, case.subject, case.machine))
-        return change, change.prove(bench.spawner, case.subject.timeout_s)
+        return change, change.prove(bench.proving, case.subject.timeout_s)
     except VgoError as refused:
         raise ToolError(str(refused)) from refused
 
@@ -92,6 +93,8 @@ def _allowed(key: str, case: Case) -> Mitigation:
         raise ToolError(f"{key} is not a mitigation that the tool can apply.")
     if reasons := unmet(mitigation.applies, case.machine, case.subject, busy_cpus(case)):
         raise ToolError(f"{key} does not apply here: {reasons[0]}")
+    if reasons := beyond_reach(mitigation, case.machine):
+        raise ToolError(f"{key} cannot be applied: {reasons[0]}.")
     files = KernelFiles()
     writes = mitigation.apply.write
     if writes and all(files.read(write.path) == in_force(write.value) for write in writes):

@@ -1,7 +1,11 @@
-"""The columns that may explain slow runs: what varies, less what merely follows from being slow."""
+"""The columns that may explain slow runs: what varies, less what merely follows from being slow; in blocks of runs.
+
+A heavy layer is on in some runs only, so its columns are looked at on those; what is on always, on all runs.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,72 +14,198 @@ import numpy.typing as npt
 from ..layers.schema import Column
 from .base import ToolError
 from .case import Case, Finished
+from .execution.samples import ITERATION, PREFIX
 from .label import LabelResult
-from .run_table import RunTable
-from .statistics.association.columns import Columns, Table, usable
+from .profile import ProfileResult
+from .profiled import Profiled, profiled
+from .statistics.association.columns import Columns, usable
 from .statistics.association.sift import consequences
 
 ORDER = "run_index"
 """The position of a run in its series: what drifts with time goes with it."""
-LEVELS = frozenset({"max_rss_kb"})
-"""Columns that do not add up over a run."""
+MOST_MISSING = 0.05
+"""Share of the runs in which a column may lack its cell (a counter wrapped, a rank died); the median stands in."""
+MOST_VALUES = 12
+"""Different texts that a column may have to be tested value by value."""
+LEAST_IN_CLASS = 5
+"""Slow runs, and fast ones, without which nothing is looked at."""
+NONE = "(none)"
+"""Stands for a text that is missing."""
+Mask = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Columns of layers that were on in the same runs, over those runs."""
+
+    layers: tuple[str, ...]
+    """By spec."""
+    everywhere: bool
+    """They were on in every run that counts."""
+    columns: Columns
+    """In run order, without the order itself."""
+    slow: Mask
+    outcome: Floats
+    wall_s: Floats
 
 
 @dataclass(frozen=True)
 class Candidates:
     """Columns of the last profile that vary and could be factors, with the classes of its runs."""
 
-    columns: Columns
-    """In run order, without the order itself."""
-    slow: npt.NDArray[np.bool_]
-    outcome: npt.NDArray[np.float64]
-    wall_s: npt.NDArray[np.float64]
+    blocks: tuple[Block, ...]
+    """That of all runs first, where there is one."""
+    slow: Mask
+    """Of every run that counts, as are the next two."""
+    outcome: Floats
+    wall_s: Floats
     set_aside: dict[str, str]
     """Column to reason."""
+    filled: dict[str, int]
+    """Column to the runs in which the median stands in for its cell."""
     call: Finished
     """The profile that they come from."""
+
+    @property
+    def common(self) -> Block:
+        """The columns that every run has; none where only heavy layers took turns."""
+        if self.blocks and self.blocks[0].everywhere:
+            return self.blocks[0]
+        nothing = Columns((), np.empty((self.slow.size, 0)))
+        return Block((), True, nothing, self.slow, self.outcome, self.wall_s)
 
 
 def candidates(case: Case) -> Candidates:
     """Choose the columns of the last profile that may explain the last labels."""
     call = case.record.latest("profile")
-    table = case.record.runs(call)
+    result, runs = call.read(ProfileResult), profiled(case.record)
     slow = np.array(case.record.latest("label").read(LabelResult).classes.slow, dtype=bool)
-    outcome = table.outcome()
-    if len(slow) != len(outcome):
+    if len(slow) != len(runs.place):
         raise ToolError("The labels belong to an earlier profile; label again.")
-    known, set_aside = _columns(table)
-    names = [column.name for column in known]
-    values = [table.column(name) for name in names]
-    varying = usable(np.column_stack(values) if values else np.empty((len(outcome), 0)), names)
-    set_aside |= varying.set_aside
+    outcome, wall_s = runs.outcome, runs.table.column("wall_s")
+    if case.subject.per_iteration and case.subject.lower_is_better:
+        wall_s = outcome  # a phase that takes its usual share of a slow sample is slow merely because all of it is
+    aside, filled = _with_distorting_layers(result, runs), dict[str, int]()
+    blocks = []
+    for layers, on, columns in _split(runs):
+        own = Block(layers, bool(on.all()), Columns((), np.empty((0, 0))), slow[on], outcome[on], wall_s[on])
+        if min(own.slow.sum(), (~own.slow).sum()) < LEAST_IN_CLASS:
+            aside |= dict.fromkeys((column.name for column in columns), f"on in too few runs ({on.sum()})")
+            continue
+        drafted = _Draft(runs, on, aside, filled)
+        for column in columns:
+            drafted.offer(column)
+        blocks.append(_finished(own, drafted, case))
+    blocks.sort(key=lambda block: not block.everywhere)
+    return Candidates(tuple(blocks), slow, outcome, wall_s, aside, filled, call)
+
+
+def _with_distorting_layers(result: ProfileResult, runs: Profiled) -> dict[str, str]:
+    """Set aside the columns of layers that stand in no set."""
+    standing = {spec for layers in result.standing for spec in layers}
+    reasons = {spec: f"layer set aside: {one.set_aside}" for one in result.distortions for spec in one.layers}
+    return {
+        column.name: reasons[spec]
+        for spec in result.layers
+        if spec not in standing and spec in reasons
+        for column in runs.table.columns
+        if runs.layers[spec].column(column.name)
+    }
+
+
+def _split(runs: Profiled) -> Iterator[tuple[tuple[str, ...], Mask, list[Column]]]:
+    """Group the layers that were on in the same runs, with those runs and the columns that they have there."""
+    groups: dict[bytes, tuple[list[str], Mask]] = {}
+    for spec in runs.layers:
+        on = runs.on(spec)
+        if on.any():
+            groups.setdefault(on.tobytes(), ([], on))[0].append(spec)
+    for specs, on in groups.values():
+        owned = [c for c in runs.table.columns if any(runs.layers[spec].column(c.name) for spec in specs)]
+        yield tuple(specs), on, owned
+
+
+class _Draft:
+    """The columns of one block, offered one by one, and kept or set aside."""
+
+    def __init__(self, runs: Profiled, on: Mask, aside: dict[str, str], filled: dict[str, int]) -> None:
+        self.runs, self.on, self.aside, self.filled = runs, on, aside, filled
+        self.values: dict[str, Floats] = {}
+        self.known: list[Column] = []
+        self.groups: dict[str, tuple[str, ...]] = {}
+
+    def offer(self, column: Column) -> None:
+        if ITERATION in self.runs.table.names and not column.name.startswith(PREFIX):
+            self.aside[column.name] = "counted over a run, of which each sample is a part"
+        elif column.type == "text":
+            self._indicate(column)
+        elif column.role != "factor":
+            self.aside[column.name] = f"{column.role}: {column.description}"
+        else:
+            self._fill(column)
+
+    def _fill(self, column: Column) -> None:
+        values = self.runs.table.column(column.name)[self.on]
+        missing = ~np.isfinite(values)
+        count = int(missing.sum())
+        if count > MOST_MISSING * values.size:
+            self.aside[column.name] = f"missing in {count} of {values.size} runs"
+            return
+        if count:
+            self.filled[column.name] = count
+            values = np.where(missing, np.median(values[~missing]), values)
+        self.values[column.name] = values
+        self.known.append(column)
+
+    def _indicate(self, column: Column) -> None:
+        """Test a text that varies value by value: a host, an input."""
+        texts = [NONE if text is None else text for text in self.runs.table.text(column.name)]
+        mine = np.array(texts, dtype=object)[self.on]
+        found = sorted(set(mine.tolist()))
+        if len(found) == 1:
+            self.aside[column.name] = f"setting: always {found[0]}"
+        elif len(found) > MOST_VALUES:
+            self.aside[column.name] = f"setting: {len(found)} different texts, more than {MOST_VALUES}"
+        else:
+            members = {f"{column.name}={text}": np.asarray(mine == text, dtype=np.float64) for text in found}
+            self.values |= members
+            self.groups[column.name] = tuple(members)
+
+
+def _finished(block: Block, drafted: _Draft, case: Case) -> Block:
+    """Leave out what does not vary, and of a throughput what counts its work."""
+    names = list(drafted.values)
+    values = np.column_stack(list(drafted.values.values())) if names else np.empty((block.slow.size, 0))
+    varying = usable(values, names)
+    aside = dict(varying.set_aside)
+    # Divided by the run time it would mean nothing: what does not add up, and what the program itself asks for.
+    levels = frozenset(column.name for column in drafted.known if column.level)
+    innate = frozenset(column.name for column in drafted.known if column.innate)
     if not case.subject.lower_is_better:
-        set_aside |= _work_done(varying, slow, outcome)
+        indicators = {name for members in drafted.groups.values() for name in members}
+        aside |= _work_done(varying.values, varying.names, block, levels | indicators)
     columns = Columns(
         names=varying.names,
         values=varying.values,
-        # Divided by the run time it would mean nothing: what does not add up, and what the program itself asks for.
-        levels=LEVELS | {column.name for column in known if column.innate},
+        levels=levels | innate,
+        groups=drafted.groups,
+        settings=frozenset(drafted.groups),
         priority={name: _naming_priority(name, case) for name in varying.names},
-        most_us={column.name: column.most_us for column in known if column.most_us is not None},
+        most_us={column.name: column.most_us for column in drafted.known if column.most_us is not None},
     )
-    return Candidates(columns.without(set_aside), slow, outcome, table.column("wall_s"), set_aside, call)
+    drafted.aside |= aside
+    return Block(block.layers, block.everywhere, columns.without(aside), block.slow, block.outcome, block.wall_s)
 
 
 def _naming_priority(column: str, case: Case) -> int:
     """The most actionable factor names a cluster; of one factor's columns, the one that it lists first."""
     factor = case.knowledge.factor_of(column)
-    return -1 if factor is None else 100 * factor.actionable - factor.signals.index(column)
+    place = factor.place(column) if factor else None
+    return -1 if factor is None or place is None else 100 * (factor.actionable + 1) - place.position
 
 
-def _work_done(varying: Table, slow: npt.NDArray[np.bool_], outcome: npt.NDArray[np.float64]) -> dict[str, str]:
+def _work_done(values: Floats, names: tuple[str, ...], block: Block, levels: frozenset[str]) -> Mapping[str, str]:
     """Name what counts the work of a throughput: it goes with fast runs, and not once divided by the outcome."""
-    found = consequences(varying.values, varying.names, slow, outcome, LEVELS)
+    found = consequences(values, names, block.slow, block.outcome, levels)
     return dict.fromkeys(found, "follows the work done, which is the outcome in other words")
-
-
-def _columns(table: RunTable) -> tuple[list[Column], dict[str, str]]:
-    """Split the metrics into those that could be factors and those set aside at sight."""
-    known = [column for column in table.columns if column.role == "factor"]
-    aside = {column.name: f"{column.role}: {column.description}" for column in table.columns if column.role != "factor"}
-    return known, aside

@@ -11,9 +11,11 @@ from pydantic import ValidationError
 
 from ..knowledge.errors import VgoError
 from ..knowledge.loader import Knowledge
+from ..layers.loader import load_layers
+from ..layers.schema import Layer
 from .base import Result, ToolError
 from .machine import Machine
-from .run_table import RunTable, read_runs
+from .run_table import LAYERS, RUNS, RunTable, read_layers, read_runs
 from .subject import Limits, Subject
 
 if TYPE_CHECKING:
@@ -80,7 +82,21 @@ class Record:
 
     def runs(self, call: Finished) -> RunTable:
         """Read the run table that a measuring call left."""
-        return read_runs(self.store.get(call.artefacts["runs.csv"]), f"the table of {call.call_id}")
+        return read_runs(
+            self.store.get(call.artefacts[RUNS]), f"the table of {call.call_id}", self.layers(call).values()
+        )
+
+    def layers(self, call: Finished) -> dict[str, Layer]:
+        """Layers that a measuring call used, by spec, as they were then; the shipped ones where none were recorded."""
+        if LAYERS not in call.artefacts:
+            return load_layers()
+        return read_layers(self.store.get(call.artefacts[LAYERS]))
+
+    @cached_property
+    def all_layers(self) -> dict[str, Layer]:
+        """Layers of all measuring calls, by spec, as they were then; the shipped ones where none were recorded."""
+        recorded = [self.layers(call) for call in self.calls if LAYERS in call.artefacts]
+        return {spec: layer for layers in recorded for spec, layer in layers.items()} or load_layers()
 
     @cached_property
     def spent_s(self) -> float:

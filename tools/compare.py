@@ -52,8 +52,8 @@ def run(arguments: CompareArguments, case: Case) -> Outcome:
         raise ToolError(f"{arguments.call} is a call of {call.tool}; compare takes one of apply_mitigation.")
     applied = call.read(ApplyResult)
     table = case.record.runs(call)
-    baseline, mitigated = table.paired(applied.mitigation)
-    if len(baseline) < 2:
+    baseline, mitigated, whole = table.paired(applied.mitigation)
+    if len(baseline) // whole < 2:
         raise ToolError(f"{arguments.call} has fewer than 2 complete pairs.")
     comparison = compare(
         baseline,
@@ -61,6 +61,7 @@ def run(arguments: CompareArguments, case: Case) -> Outcome:
         lower_is_better=case.subject.lower_is_better,
         seed=case.limits.seed,
         alpha=case.limits.alpha if applied.alpha_left is None else applied.alpha_left,
+        whole=whole,
     )
     sd = comparison.ratio("sd")
     reaches = comparison.verdict == "steadier" and sd.high is not None and sd.high < case.limits.target_ratio
@@ -71,8 +72,8 @@ def run(arguments: CompareArguments, case: Case) -> Outcome:
         p_paid=applied.paid(comparison.p_value, case.limits.alpha),
         moved=_moved(table, applied.mitigation, case),
         reaches_target=reaches,
-        summary=f"{applied.mitigation}, batch {applied.batch}, {len(baseline)} pairs: {comparison.verdict}; SD ratio "
-        f"{_interval(sd.value, sd.low, sd.high)}, p {comparison.p_value:.2g}.",
+        summary=f"{applied.mitigation}, batch {applied.batch}, {len(baseline) // whole} pairs: {comparison.verdict}; "
+        f"SD ratio {_interval(sd.value, sd.low, sd.high)}, p {comparison.p_value:.2g}.",
     )
     return Outcome(result)
 
@@ -83,8 +84,11 @@ def _moved(table: RunTable, mitigation: str, case: Case) -> tuple[Moved, ...]:
     found = case.record.latest("rank_factors").read(RankResult).factors
     named = (*case.knowledge.mitigations[mitigation].moves, *(factor.column for factor in found if factor.visible))
     moved = []
-    for name in dict.fromkeys(name for name in named if name in known):
-        before, after = (float(np.mean(table.column(name, condition))) for condition in (BASELINE, mitigation))
+    for name in dict.fromkeys(name for name in named if name in known and known[name].type == "number"):
+        read = [cells[np.isfinite(cells)] for cells in (table.column(name, arm) for arm in (BASELINE, mitigation))]
+        if not all(cells.size for cells in read):
+            continue
+        before, after = (float(np.mean(cells)) for cells in read)
         moved.append(Moved(column=name, unit=known[name].unit, baseline=before, mitigated=after, fell=after < before))
     return tuple(moved)
 

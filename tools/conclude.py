@@ -10,6 +10,7 @@ from .case import Case, Finished, Record
 from .compare import CompareResult
 from .look_up import LookUpResult
 from .measure import MeasureResult
+from .profile import ProfileResult
 from .rank_factors import RankedFactor, RankResult
 from .statistics.comparison.compare import Ratio, holm
 
@@ -67,16 +68,31 @@ def _early(case: Case) -> ConcludeResult | None:
         limit = 100 * case.limits.steady_cv
         return _say("nothing to reduce", f"The CV is {cv:.2g} %, at or below {limit:g} %.", measured[-1:])
     ranked = record.succeeded("rank_factors")
+    if not ranked and (hiding := _hiding(record)):
+        return _say("inconclusive", hiding, (measured[-1], *record.succeeded("profile")))
     if not ranked:
         return _say("inconclusive", "The budget ended before any factor was looked at; raise --budget.", measured[-1:])
-    ranking = ranked[-1].read(RankResult)
-    if not ranking.visible:
+    looks = [call.read(RankResult) for call in ranked]
+    if not looks[-1].visible:
+        groups, p_value = sum(look.clusters for look in looks), min(look.p_value for look in looks)
         reason = (
-            f"None of {ranking.clusters} groups of counters goes with the slow runs by more than luck "
-            f"(family-wise p {ranking.p_value:.2g}); memory layout, hash seeds and hardware leave no counter here."
+            f"None of {groups} groups of counters goes with the slow runs by more than luck "
+            f"(family-wise p {p_value:.2g}); memory layout, hash seeds and hardware leave no counter here."
         )
-        return _say("no visible factor", reason, (measured[-1], ranked[-1]))
+        return _say("no visible factor", reason, (measured[-1], *ranked))
     return None
+
+
+def _hiding(record: Record) -> str:
+    """Say that every layer hides what it should show; empty where one does not, or nothing was profiled."""
+    profiles = [call.read(ProfileResult) for call in record.succeeded("profile")]
+    if not profiles or any(profile.standing for profile in profiles):
+        return ""
+    one = profiles[0].distortions[0]
+    return (
+        f"Every layer changes the runs too much to explain them ({'+'.join(one.layers)}: {one.set_aside}); "
+        "give the program a longer input, or choose lighter layers with --layer."
+    )
 
 
 def _mitigated(case: Case) -> ConcludeResult | None:

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from .base import Arguments, Outcome, Result, Tool
-from .candidates import ORDER, candidates
+from .candidates import ORDER, Block, candidates
 from .case import Case
 from .statistics.association.look import look
 from .statistics.association.tree import Tree, fit_tree
@@ -26,20 +26,40 @@ class FitTreeResult(Result):
     tree: Tree
     columns: int
     """Columns that it could choose from."""
+    layers: tuple[str, ...]
+    """Whose columns those are; where layers took turns, those that explain best."""
+    runs: int
+    """Runs with these layers on."""
 
 
 def run(arguments: FitTreeArguments, case: Case) -> Outcome:
-    """Fit on the candidate columns of the last profile that do not merely follow from slowness, and on the order."""
+    """Fit on the candidate columns that do not merely follow from slowness, and on the order of the runs.
+
+    No run has the columns of layers that took turns, so each block has a tree, and the one that says most of runs it
+    has not seen is kept: of k trees the best looks a little better than it is. It explains only.
+    """
     chosen = candidates(case)
-    looked = look(chosen.columns, chosen.slow, chosen.outcome, chosen.wall_s)
-    runs = chosen.slow.size
-    values = np.column_stack((chosen.columns.values[:, looked.kept], np.arange(runs, dtype=np.float64)))
+    blocks = chosen.blocks or (chosen.common,)
+    found = [_fitted(block, arguments.depth, case) for block in blocks]
+    result = max(found, key=lambda one: one.tree.cross_validated or 0.0)
+    return Outcome(result)
+
+
+def _fitted(block: Block, depth: int, case: Case) -> FitTreeResult:
+    looked = look(block.columns, block.slow, block.outcome, block.wall_s)
+    runs = block.slow.size
+    values = np.column_stack((block.columns.values[:, looked.kept], np.arange(runs, dtype=np.float64)))
     names = (*looked.names, ORDER)
-    tree = fit_tree(values, names, chosen.slow, depth=arguments.depth, seed=case.limits.seed)
+    tree = fit_tree(values, names, block.slow, depth=depth, seed=case.limits.seed)
     fitted = f"{tree.in_sample:.2f} in-sample"
     honest = "not cross-validated" if tree.cross_validated is None else f"{tree.cross_validated:.2f} cross-validated"
-    summary = f"A tree over {len(names)} columns: balanced accuracy {fitted}, {honest}."
-    return Outcome(FitTreeResult(tree=tree, columns=len(names), summary=summary))
+    return FitTreeResult(
+        tree=tree,
+        columns=len(names),
+        layers=block.layers,
+        runs=runs,
+        summary=f"A tree over {len(names)} columns: balanced accuracy {fitted}, {honest}.",
+    )
 
 
 FIT_TREE = Tool("fit_tree", "Fit a shallow tree that explains slow and fast.", FitTreeArguments, FitTreeResult, run)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .case import Case
-from .row import Row
+from .execution.samples import ITERATION, layer_of
+from .row import FIXED, Row
 from .run_table import read_runs, write_runs
 from .statistics.comparison.compare import Comparison, Verdict, compare
 from .statistics.stopping.interim import SHARE, bounds
@@ -39,13 +40,16 @@ def look(rows: Sequence[Row], mitigation: str, batch: int, case: Case) -> Look |
 
     It depends on the rows and the limits only, so that a resumed series decides as an unbroken one.
     """
-    baseline, mitigated = read_runs(write_runs(rows), "the pairs so far").paired(mitigation)
-    if len(baseline) < LEAST_PAIRS:
+    needed = {ITERATION, *FIXED}
+    bare = [{name: row[name] for name in needed & row.keys()} for row in rows]
+    table = read_runs(write_runs(bare), "the pairs so far", (layer_of(bare),))
+    baseline, mitigated, whole = table.paired(mitigation)
+    if len(baseline) // whole < LEAST_PAIRS:
         return None
     alpha = bounds(case.limits.alpha).first
-    comparison = compare(baseline, mitigated, seed=case.limits.seed, alpha=alpha)
+    comparison = compare(baseline, mitigated, seed=case.limits.seed, alpha=alpha, whole=whole)
     return Look(
-        pairs=len(baseline),
+        pairs=len(baseline) // whole,
         p_value=comparison.p_value,
         alpha=alpha,
         verdict=comparison.verdict,

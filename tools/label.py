@@ -1,4 +1,7 @@
-"""label: split runs into slow and fast; the cut is fixed before any counter is looked at."""
+"""label: split runs into slow and fast; the cut is fixed before any counter is looked at.
+
+Runs with layers that stand are labelled, not the bare ones, which have no counters.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from pydantic import Field
 from .amount import amount
 from .base import Arguments, Outcome, Result, Tool, ToolError
 from .case import Case
+from .profiled import profiled
 from .statistics.labels.classes import Classes, Labelled, label, label_at
 from .statistics.shape.describe import Shape, describe
 
@@ -36,7 +40,9 @@ class LabelResult(Result):
 
 def run(arguments: LabelArguments, case: Case) -> Outcome:
     """Label the runs of the last profile."""
-    outcome = case.record.runs(case.record.latest("profile")).outcome()
+    outcome = profiled(case.record).outcome
+    if not outcome.size:
+        raise ToolError("Every layer was set aside; there is nothing to label.")
     shape = describe(outcome)
     if shape.all_equal:
         raise ToolError("All profiled runs are equal; there is nothing to label.")

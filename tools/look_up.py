@@ -8,7 +8,7 @@ from ..knowledge.schema import Factor, Mitigation, Scope
 from .base import Arguments, Outcome, Result, Tool, ToolError
 from .case import Case
 from .mitigation.launching import command_line
-from .mitigation.preconditions import unmet
+from .mitigation.preconditions import beyond_reach, unmet
 from .profile import ProfileResult
 from .run_table import described
 from .subject import Frozen
@@ -68,7 +68,7 @@ def _nearest(column: str, case: Case) -> Factor:
     """Ask the index with the column's description; chromadb costs a second, so only here."""
     from ..knowledge.index import search
 
-    words = f"{column} {described([column])[0].description}"
+    words = f"{column} {described([column], case.record.all_layers.values())[0].description}"
     for passage in search(words):
         if passage.kind == "factor":
             return case.knowledge.factors[passage.key]
@@ -98,7 +98,10 @@ def _candidate(mitigation: Mitigation, case: Case) -> Candidate:
         name=mitigation.name,
         scope=mitigation.scope,
         automatic=apply is not None,
-        unmet=unmet(mitigation.applies, case.machine, case.subject, busy_cpus(case)),
+        unmet=(
+            *unmet(mitigation.applies, case.machine, case.subject, busy_cpus(case)),
+            *beyond_reach(mitigation, case.machine),
+        ),
         description=mitigation.description,
         when=mitigation.when,
         hurts=mitigation.hurts,

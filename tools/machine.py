@@ -39,6 +39,12 @@ class Machine(Frozen):
     """Paths asked for by some mitigation that exist (writable by root only counts with root)."""
     absent: dict[str, str] = {}
     """Sources of factors that this machine does not show, with the reason."""
+    hosts: tuple[str, ...] = ()
+    """Machines that the program runs on, where a launcher starts it."""
+    away: str = ""
+    """Why what is done to a process here does not reach the program; empty when it does."""
+    launching: tuple[str, ...] = ()
+    """Words that a launcher puts before the program."""
     load_1min: float = 0.0
     program_sha256: str = ""
     """Of the executable file."""

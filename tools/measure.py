@@ -14,7 +14,7 @@ from .base import Arguments, Outcome, Result, Tool
 from .case import Case
 from .execution.bench import Series
 from .row import BASELINE
-from .run_table import write_runs
+from .run_table import artefacts
 from .statistics.sd_interval import log_sd_interval
 from .statistics.shape.describe import Shape, describe
 from .statistics.spread import Summary, summarise
@@ -56,6 +56,8 @@ class MeasureResult(Result):
     outcome: Summary
     sd_interval: Interval | None
     """95 %, in the unit of the outcome; None where it is undefined."""
+    processes: int = 0
+    """Times that the program was started; 0: once for each run, as always where runs are not the samples of one."""
     shape: Shape
     unusable: str = ""
     """Why these runs cannot say anything, with the cure; empty when they can."""
@@ -71,7 +73,7 @@ def run(arguments: MeasureArguments, case: Case) -> Outcome:
     with bench.series(case.call_id) as series:
         while (stopped := _stopped(series, arguments, enough)) is None:
             series.run(BASELINE, bench.launch)
-    return Outcome(_result(series, case, stopped, enough), {"runs.csv": write_runs(series.rows)})
+    return Outcome(_result(series, case, stopped, enough), artefacts(series.rows, bench.described_by(())))
 
 
 @dataclass
@@ -93,9 +95,12 @@ class Enough:
         return cls(rule, case.limits.stop_at or rule.target, times, next(times))
 
     def says(self, series: Series) -> bool:
-        """Ask the rule when a look is due; a series that goes on after a crash is looked at as an unbroken one."""
+        """Ask the rule when a look came due with the last run, which may have given several samples.
+
+        A series that goes on after a crash is looked at as an unbroken one.
+        """
         outcomes = series.outcomes
-        while self.due < len(outcomes):
+        while self.due <= len(outcomes) - series.last_gave:
             self.due = next(self.looks)
         if self.due > len(outcomes):
             return False
@@ -127,6 +132,7 @@ def _result(series: Series, case: Case, stopped: str, enough: Enough) -> Measure
         stop_rule=enough.rule.name,
         stop_reason=enough.said.reason if enough.said else "",
         spent_s=series.spent_s,
+        processes=series.processes,
         outcome=summary,
         sd_interval=log_sd_interval(steady_part),
         shape=shape,

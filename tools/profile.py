@@ -1,16 +1,24 @@
-"""profile: run again with metric layers that read system counters around each run."""
+"""profile: run again with metric layers that read system counters around each run, and bare runs between."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Annotated
 
 from pydantic import Field
 
 from .base import Arguments, Outcome, Result, Tool, ToolError
 from .case import Case
+from .distortion import Distortion, distortion, gap_of, with_their_parts
+from .execution.bench import Bench, Series
+from .execution.samples import first_of_run
+from .layer_choice import Choice, choose
 from .measure import MeasureResult
-from .row import BASELINE, FIXED
-from .run_table import write_runs
+from .rotation import BARE, LayerSet, layer_sets, rotated
+from .row import BASELINE, FIXED, Row
+from .run_table import artefacts
 from .statistics.spread import Summary, summarise
 
 
@@ -19,6 +27,7 @@ class ProfileArguments(Arguments):
 
     layers: Annotated[tuple[str, ...], Field(min_length=1)]
     runs: Annotated[int, Field(ge=2, le=100_000)]
+    """Or samples, with each set of layers that is on together: heavy ones are on in turn; bare runs come on top."""
     max_seconds: Annotated[float, Field(gt=0)]
     """Of the user's program."""
 
@@ -27,49 +36,148 @@ class ProfileResult(Result):
     """The distribution with counters beside it."""
 
     layers: tuple[str, ...]
+    """By spec, those that were on in some runs."""
+    later: tuple[str, ...] = ()
+    """Heavy layers that wait for a second look, should this one show no factor."""
+    unavailable: dict[str, str] = {}
+    """Layers that were wanted and can show nothing here, with the reason and the cure."""
     runs: int
+    """Profiled runs that count and stand: not bare, and not with layers that were set aside."""
     failed: int
     spent_s: float
     outcome: Summary
+    """Of those runs; of all profiled ones where none stand."""
+    bare: Summary | None
+    """Of the runs without any layer, made between the others."""
+    distortions: tuple[Distortion, ...]
+    """What each set of layers does to the runs."""
     columns: int
     """Columns that were read."""
-    absent: dict[str, str]
-    """Columns that this machine does not show, with the reason."""
-    cost_ratio: float | None
-    """p5 with layers over p5 without: what profiling itself costs, untouched by the luck of how many runs are slow."""
-    busy_cpus: float
-    """CPU time over wall time, the median over runs: above 1, several CPUs work at once."""
+    absent: dict[str, dict[str, str]]
+    """Layer to columns that this machine does not show, with the reason."""
+    busy_cpus: float | None
+    """CPU time over wall time, the median over runs: above 1, several CPUs work at once; None where not read."""
+
+    @property
+    def standing(self) -> tuple[LayerSet, ...]:
+        """The sets of layers that were not set aside."""
+        return tuple(found.layers for found in self.distortions if not found.set_aside)
+
+    @property
+    def hidden(self) -> dict[str, str]:
+        """What layers cannot show here, columns that share a reason together, and whole layers, to the reason."""
+        named: dict[str, str] = {}
+        for spec, columns in self.absent.items():
+            for reason in dict.fromkeys(columns.values()):
+                names = (name for name, its in columns.items() if its == reason)
+                named[f"{spec}: {', '.join(names)}"] = reason
+        return named | {f"the layer {spec}": why for spec, why in self.unavailable.items()}
 
 
 def run(arguments: ProfileArguments, case: Case) -> Outcome:
-    """Run with the probes of the layers around each run."""
+    """Run with the probes of the layers around each run, in seeded random order."""
     bench = case.measuring
-    if unknown := set(arguments.layers) - set(case.limits.layers):
-        raise ToolError(f"No layer {sorted(unknown)[0]}; there are {', '.join(case.limits.layers)}.")
-    with bench.series(case.call_id, arguments.layers, planned=arguments.runs) as series:
-        while len(series.rows) < arguments.runs and (not series.rows or series.spent_s < arguments.max_seconds):
-            series.run(BASELINE, bench.launch)
-    rows = [row for row in series.rows if row["ok"] == 1]
-    if not rows:
+    choice = choose(_allowed(arguments.layers, case), bench)
+    sets = layer_sets(choice.layers, {spec for spec in choice.layers if bench.layer(spec).heavy})
+    order = rotated(sets, arguments.runs, case.limits.seed)
+    with bench.series(case.call_id, choice.layers, planned=len(order)) as series:
+        while (done := series.processes) < len(order) and not _enough(series, sets, arguments):
+            series.run(BASELINE, bench.launch, layers=order[done])
+    return Outcome(_result(series, sets, choice, case), artefacts(series.rows, bench.described_by(choice.layers)))
+
+
+def _enough(series: Series, sets: Sequence[LayerSet], arguments: ProfileArguments) -> bool:
+    """The time is up, or runs that give several samples have given each set as many as were asked for."""
+    if not series.rows:
+        return False
+    if series.spent_s >= arguments.max_seconds:
+        return True
+    if series.processes == len(series.rows):
+        return False
+    counts = Counter(row["layers"] for row in series.rows if row["ok"] == 1)
+    return all(counts[set_name(layers, series.bench)] >= arguments.runs for layers in (BARE, *sets))
+
+
+def _allowed(layers: tuple[str, ...], case: Case) -> tuple[str, ...]:
+    """Those of the user's choice, or those that wait for a second look."""
+    earlier = case.record.succeeded("profile")
+    allowed = earlier[-1].read(ProfileResult).later if earlier else case.limits.layers
+    if unknown := [layer for layer in layers if layer not in allowed]:
+        raise ToolError(f"No layer {unknown[0]}; there are {', '.join(allowed)}.")
+    return layers
+
+
+def _result(series: Series, sets: Sequence[LayerSet], choice: Choice, case: Case) -> ProfileResult:
+    bench, rows = series.bench, [row for row in series.rows if row["ok"] == 1]
+    by_set = {layers: [row for row in rows if row["layers"] == set_name(layers, bench)] for layers in (BARE, *sets)}
+    bare = outcomes(by_set.pop(BARE))
+    if not any(by_set.values()):
         raise ToolError("No run with the layers on ended well.")
-    summary = summarise(series.outcomes)
-    before = case.record.latest("measure").read(MeasureResult).outcome.p5
-    absent = {name: why for layer in arguments.layers for name, why in bench.probe(layer).absent().items()}
-    busy = sorted((row["user_s"] + row["system_s"]) / row["wall_s"] for row in rows)[len(rows) // 2]
-    columns = len(set().union(*rows) - set(FIXED))
-    result = ProfileResult(
-        layers=arguments.layers,
-        runs=summary.n,
+    gap = gap_of(_unprofiled(case) or bare, case.subject.lower_is_better)
+    whole = samples_each(rows)
+    found = with_their_parts(
+        distortion(layers, bare, outcomes(own), gap, sets=len(sets), seed=case.limits.seed, whole=whole)
+        for layers, own in by_set.items()
+        if own
+    )
+    standing = [row for one in found if not one.set_aside for row in by_set[one.layers]]
+    profiled = [row for own in by_set.values() for row in own]
+    summary = summarise(outcomes(standing or profiled))
+    absent = {spec: reasons for spec in choice.layers if (reasons := bench.absent(spec))}
+    columns = len(set().union(*profiled) - set(FIXED))
+    return ProfileResult(
+        layers=choice.layers,
+        later=choice.later,
+        unavailable=dict(choice.unavailable),
+        runs=len(standing),
         failed=len(series.rows) - len(rows),
         spent_s=series.spent_s,
         outcome=summary,
+        bare=summarise(bare) if bare else None,
+        distortions=found,
         columns=columns,
         absent=absent,
-        cost_ratio=summary.p5 / before if before else None,
-        busy_cpus=busy,
-        summary=f"{summary.n} runs with {columns} columns; {len(absent)} columns are absent on this machine.",
+        busy_cpus=_busy(profiled),
+        summary=_summary(len(profiled), len(bare), columns, sum(map(len, absent.values())), found),
     )
-    return Outcome(result, {"runs.csv": write_runs(series.rows)})
+
+
+def set_name(layers: LayerSet, bench: Bench) -> str:
+    """What the column `layers` says of these."""
+    return "+".join(bench.layer(spec).key for spec in layers)
+
+
+def samples_each(rows: Sequence[Row]) -> int:
+    """Samples that every run gave; 1 where they gave different numbers, and their order alone tells what they share."""
+    starts = [place for place, row in enumerate(rows) if first_of_run(row)]
+    sizes = {end - begin for begin, end in pairwise([*starts, len(rows)])}
+    return sizes.pop() if len(sizes) == 1 else 1
+
+
+def outcomes(rows: Sequence[Row]) -> list[float]:
+    """Outcomes of rows, in their order."""
+    return [row["outcome"] for row in rows]
+
+
+def _unprofiled(case: Case) -> list[float]:
+    """Outcomes of the baseline, which has more runs than the bare ones here; none where it was not measured."""
+    measured = case.record.succeeded("measure")
+    if not measured:
+        return []
+    warm_up = measured[-1].read(MeasureResult).warm_up
+    steady: list[float] = case.record.runs(measured[-1]).outcome()[warm_up:].tolist()
+    return steady
+
+
+def _busy(rows: Sequence[Mapping[str, float]]) -> float | None:
+    shares = sorted((row["user_s"] + row["system_s"]) / row["wall_s"] for row in rows if "user_s" in row)
+    return shares[len(shares) // 2] if shares else None
+
+
+def _summary(profiled: int, bare: int, columns: int, absent: int, found: Sequence[Distortion]) -> str:
+    aside = [f"{', '.join(one.layers)} set aside: {one.set_aside}" for one in found if one.set_aside]
+    first = f"{profiled} runs with {columns} columns, {bare} bare ones; {absent} columns are absent on this machine."
+    return " ".join([first, *(f"{words}." for words in aside)])
 
 
 PROFILE = Tool(

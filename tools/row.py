@@ -7,6 +7,9 @@ from typing import Any
 
 Row = Mapping[str, Any]
 BASELINE = "baseline"
-FIXED = ("order", "condition", "pair", "ok", "exit_code", "survivors", "outcome", "wall_s")
+FIXED = ("order", "condition", "pair", "ok", "exit_code", "survivors", "outcome", "wall_s", "layers")
 """order: 0 upwards within its table; pair: -1 outside pairs; ok: 0 where the run failed and does not count;
-survivors: processes that the run left behind, which were ended."""
+survivors: processes that the run left behind, which were ended; layers: keys of those that were on, joined by +,
+the outermost first, empty for a bare run."""
+REQUIRED = tuple(name for name in FIXED if name != "layers")
+"""Those that the tables of older versions have too."""

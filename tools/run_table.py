@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +14,22 @@ import pandas as pd
 
 from ..knowledge.errors import VgoError
 from ..layers.loader import load_layers
-from ..layers.schema import Column
-from .row import BASELINE, FIXED, Row
+from ..layers.schema import Column, Layer
+from .execution.samples import ITERATION, SAMPLES, layer_of
+from .row import BASELINE, FIXED, REQUIRED, Row
 
 Floats = npt.NDArray[np.float64]
+RUNS, LAYERS = "runs.csv", "layers.json"
+"""Artefacts of a measuring call; the second where layers or a launcher were used."""
+
+
+class Pairs(NamedTuple):
+    """Outcomes of both arms, shape (runs,), or of their samples, run after run."""
+
+    baseline: Floats
+    other: Floats
+    whole: int
+    """Samples of one run; 1 where runs are the samples."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +38,11 @@ class RunTable:
 
     frame: pd.DataFrame
     columns: tuple[Column, ...]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Metric columns."""
+        return frozenset(column.name for column in self.columns)
 
     def outcome(self, condition: str = BASELINE) -> Floats:
         """Outcomes of the runs that count, in run order, shape (runs,)."""
@@ -34,14 +53,25 @@ class RunTable:
         """One column over the runs that count, shape (runs,)."""
         return np.asarray(self._counted(condition)[name], dtype=np.float64)
 
-    def paired(self, other: str, name: str = "outcome") -> tuple[Floats, Floats]:
-        """One column of the complete pairs, baseline and `other`, pair i with pair i."""
-        wide = self.frame[self.frame["ok"] == 1].pivot(index="pair", columns="condition", values=name)
+    def text(self, name: str, condition: str = BASELINE) -> list[str | None]:
+        """One column of text over the runs that count; None where the cell is missing."""
+        return [None if pd.isna(cell) else str(cell) for cell in self._counted(condition)[name]]
+
+    def paired(self, other: str) -> Pairs:
+        """Outcomes of the complete pairs, baseline and `other`, pair i with pair i; of samples, sample with sample."""
+        index = ["pair", *(name for name in (ITERATION,) if name in self.frame)]
+        wide = self.frame[self.frame["ok"] == 1].pivot(index=index, columns="condition", values="outcome")
         for condition in (BASELINE, other):
             if condition not in wide:
                 wide[condition] = np.nan
         wide = wide[[BASELINE, other]].dropna()
-        return wide[BASELINE].to_numpy(np.float64), wide[other].to_numpy(np.float64)
+        whole = 1
+        if ITERATION in index and len(wide):
+            # A run that gave fewer samples than the others shortens all: whole runs are compared, of equal length.
+            given = wide.groupby(level="pair", sort=False).cumcount()
+            whole = int(wide.groupby(level="pair").size().min())
+            wide = wide[given < whole]
+        return Pairs(wide[BASELINE].to_numpy(np.float64), wide[other].to_numpy(np.float64), whole)
 
     @property
     def failed(self) -> int:
@@ -64,19 +94,56 @@ def write_runs(rows: Sequence[Row]) -> bytes:
     return frame.to_csv(index=False, lineterminator="\n").encode()
 
 
-def read_runs(data: bytes, source: str) -> RunTable:
-    """Read what `write_runs` wrote; after this gate the table is trusted."""
-    frame = pd.read_csv(io.BytesIO(data))
-    missing = [name for name in FIXED if name not in frame]
+def read_runs(data: bytes, source: str, layers: Iterable[Layer] | None = None) -> RunTable:
+    """Read what `write_runs` wrote; after this gate the table is trusted.
+
+    Its metric columns mean what `layers` say; None: what the shipped ones say. Numbers are float64 with NaN where a
+    cell is missing, text is of dtype object.
+    """
+    header = pd.read_csv(io.BytesIO(data), nrows=0).columns
+    missing = [name for name in REQUIRED if name not in header]
     if missing:
         raise VgoError(f"{source} has no column {missing[0]}; it is not a run table of vgo-agent.")
-    return RunTable(frame, tuple(described(str(name) for name in frame if name not in FIXED)))
+    columns = tuple(described((str(name) for name in header if name not in FIXED), layers))
+    texts = {column.name: str for column in columns if column.type == "text"} | {"layers": str}
+    # Only an empty cell is missing: a text may well be `NA` or `None`.
+    frame = pd.read_csv(io.BytesIO(data), dtype=texts, keep_default_na=False, na_values=[""])
+    frame["layers"] = frame["layers"].fillna("") if "layers" in frame else ""
+    return RunTable(frame, columns)
 
 
-def described(names: Iterable[str]) -> list[Column]:
+def described(names: Iterable[str], layers: Iterable[Layer] | None = None) -> list[Column]:
     """Describe metric columns by the layers that define them; a column that no layer knows is an error."""
-    known = {column.name: column for layer in load_layers().values() for column in layer.columns}
+    layers = tuple(load_layers().values() if layers is None else layers)
+    return [_described(name, layers) for name in names]
+
+
+def _described(name: str, layers: Sequence[Layer]) -> Column:
+    for layer in layers:
+        if column := layer.column(name):
+            return column
+    raise VgoError(f"No layer describes the column {name}; add it to a file of layers/.")
+
+
+def artefacts(rows: Sequence[Row], layers: Mapping[str, Layer]) -> dict[str, bytes]:
+    """What a measuring call leaves: its table, and by spec the layers that say what the columns mean."""
+    if any(ITERATION in row for row in rows):
+        layers = {**layers, SAMPLES: layer_of(rows)}
+    table = {RUNS: write_runs(rows)}
+    return table | {LAYERS: write_layers(layers)} if layers else table
+
+
+def write_layers(layers: Mapping[str, Layer]) -> bytes:
+    """Render layers as they are now, whatever becomes of their files."""
+    shown = {spec: layer.model_dump(mode="json") for spec, layer in layers.items()}
+    return json.dumps(shown, indent=1, sort_keys=True, ensure_ascii=False).encode() + b"\n"
+
+
+def read_layers(data: bytes) -> dict[str, Layer]:
+    """Read what `write_layers` wrote."""
     try:
-        return [known[name] for name in names]
-    except KeyError as unknown:
-        raise VgoError(f"No layer describes the column {unknown}; add it to a file of layers/.") from unknown
+        return {spec: Layer.model_validate(shown) for spec, shown in json.loads(data).items()}
+    except ValueError as error:
+        raise VgoError(
+            f"{LAYERS} has another form than this version of vgo-agent writes; read the run with that one."
+        ) from error

@@ -10,6 +10,9 @@ Allow = Literal["none", "process", "system"]
 Stop = Literal["spread", "count", "se", "ci", "hdi", "ks", "bayesian-bootstrap", "mixture", "duration"]
 """The stopping rules by name, as `statistics.stopping.rules` lists them."""
 
+LOCAL = "local"
+"""The launcher that adds nothing, not even the name of the host."""
+
 
 class Frozen(BaseModel):
     """Frozen; unknown fields are errors."""
@@ -27,17 +30,26 @@ class Subject(Frozen):
     shell: bool = False
     directory: str
     metric: str | None = None
-    """A regular expression over standard output; its first group is the outcome. None: wall time."""
+    """A regular expression over standard output; its first group is the outcome. None: wall time.
+    With `per_iteration`, the name of a field."""
+    per_iteration: str | None = None
+    """Each line that the program prints is one sample: `csv`, `json`, or a regular expression with named groups."""
     unit: str = "s"
     lower_is_better: bool = True
     timeout_s: float | None = None
     on_failure: Literal["stop", "drop"] = "stop"
+    launcher: str = LOCAL
+    """Spec of the launcher that starts it; local: started directly."""
+    root: str = "/"
+    """Where the machine's /proc and /sys are looked for."""
     inputs: tuple[str, ...] = ()
     """Files that the program reads: those among its arguments, and those the user named."""
 
     @property
     def outcome(self) -> str:
         """What a run is judged by, in words."""
+        if self.per_iteration is not None:
+            return f"{self.metric} of each sample"
         return "wall time" if self.metric is None else f"/{self.metric}/"
 
 

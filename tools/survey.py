@@ -11,6 +11,7 @@ from importlib import metadata
 from pathlib import Path
 
 from ..knowledge.schema import Condition
+from ..layers.launcher import Launcher
 from .machine import Machine
 from .mitigation.elf import read_elf
 from .mitigation.kernel_file import cpu_list, in_force
@@ -60,7 +61,13 @@ _SOURCES: tuple[tuple[str, tuple[str, ...], str], ...] = (
 )
 
 
-def survey(subject: Subject, knowledge_conditions: Iterable[Condition], *, root: Path = Path("/")) -> Machine:
+def survey(
+    subject: Subject,
+    knowledge_conditions: Iterable[Condition],
+    *,
+    root: Path = Path("/"),
+    launcher: Launcher | None = None,
+) -> Machine:
     """Gather what `knowledge_conditions` may ask for, and what a report names as the system under test."""
     conditions = tuple(knowledge_conditions)
     program = inspect(subject.argv)
@@ -84,6 +91,9 @@ def survey(subject: Subject, knowledge_conditions: Iterable[Condition], *, root:
         executables=_distinct(c.executable for c in conditions if c.executable and shutil.which(c.executable)),
         files=_distinct(c.file for c in conditions if c.file and _usable(root / c.file.lstrip("/"), c.root)),
         absent=_absent(root),
+        hosts=launcher.hosts if launcher else (),
+        away=launcher.away if launcher else "",
+        launching=launcher.before_program if launcher else (),
         load_1min=float((_text(root, "proc/loadavg") or "0").split()[0]),
         program_sha256=program.sha256,
         program_dynamic=program.dynamic,

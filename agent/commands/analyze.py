@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..terminal import answer
-from .options import add_manners
+from .options import add_manners, add_mapping, mapping_of
 
 if TYPE_CHECKING:
     from ...tools.analysis.question import Question
@@ -22,9 +22,9 @@ examples:
   vgo-agent analyze runs.parquet --outcome ops --higher-is-better --settings threads,host --json
   vgo-agent analyze trials.csv --outcome time_s --group kernel,compiler --exclude 'Reps,Bytes*' --save analysis
 
-FILE is CSV, Parquet, a SHARP run log, pyperf or hyperfine JSON, or a run folder of vgo-agent; its rows are runs in the
-order they were made. COLS are names or patterns, separated by commas. What is found is association: only settings that
-were varied in mixed order, and mitigations tried on and off, say more.
+FILE is anything that `vgo-agent import` reads; its rows are runs in the order they were made. COLS are names or
+patterns, separated by commas. What is found is association: only settings that were varied in mixed order, and
+mitigations tried on and off, say more.
 """
 
 
@@ -32,6 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.epilog = EPILOG
     parser.add_argument("file", metavar="FILE", help="the recorded runs")
+    add_mapping(parser)
     columns = parser.add_argument_group("the columns")
     columns.add_argument("--outcome", metavar="COL", help="what a run is judged by (needed unless the format says)")
     direction = columns.add_mutually_exclusive_group()
@@ -70,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ...tools.recorded.read import read
 
     question = _question(arguments)
-    recorded = read(Path(arguments.file), tuple(arguments.exclude))
+    recorded = read(Path(arguments.file), tuple(arguments.exclude), mapping_of(arguments))
 
     # What is wrong with the file is told before the heavy libraries load.
     from ...tools.analysis.groups import analyse_groups
@@ -110,12 +111,14 @@ def _wanted(arguments: argparse.Namespace, recorded: Recorded) -> Wanted:
         return tuple(dict.fromkeys(name for text in getattr(arguments, option) for name in meant(text, names, option)))
 
     lower = True if arguments.lower_is_better else False if arguments.higher_is_better else None
+    settings, exclude = columns("settings"), columns("exclude")
+    usual = (name for name in recorded.group if name not in (*settings, *exclude, arguments.outcome))
     return Wanted(
         outcome=arguments.outcome,
         lower_is_better=lower,
-        group=columns("group"),
-        settings=columns("settings"),
-        exclude=columns("exclude"),
+        group=columns("group") or tuple(usual),
+        settings=settings,
+        exclude=exclude,
         levels=columns("levels"),
         order=arguments.order,
     )

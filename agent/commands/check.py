@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
+from ...knowledge.errors import VgoError
 from ..terminal import answer
 from .options import add_manners
+
+if TYPE_CHECKING:  # pydantic is dear to load, and needed by `run` alone
+    from ...layers.schema import Layer
 
 EPILOG = """\
 example:
@@ -44,17 +50,28 @@ def checks() -> dict[str, Callable[[], Iterator[str] | list[str]]]:
 def columns() -> Iterator[str]:
     """Find columns that knowledge names and no layer has: such a factor or proof would never show."""
     from ...knowledge.loader import load
+    from ...layers.launcher import HOST
     from ...layers.loader import load_layers
     from ...tools.candidates import ORDER
+    from ...tools.execution.samples import PREFIX
 
-    known = {column.name for layer in load_layers().values() for column in layer.columns} | {ORDER}
+    try:
+        layers = load_layers().values()
+    except VgoError:  # The check of the layers says it, with all that is wrong beside it.
+        return
     knowledge = load()
     named = {f"factors/{factor.key}.yaml": factor.signals for factor in knowledge.factors.values()}
     named |= {f"mitigations/{mitigation.key}.yaml": mitigation.moves for mitigation in knowledge.mitigations.values()}
     for file, names in named.items():
         for name in names:
-            if name not in known:
+            made = name in (ORDER, HOST.name) or name.startswith(PREFIX)  # by a run itself, whatever the layers
+            if not made and not any(_shows(layer, name) for layer in layers):
                 yield f"{file}: no layer has the column {name}. Correct the name, or add the column to a layer."
+
+
+def _shows(layer: Layer, name: str) -> bool:
+    """Tell whether the layer has the column, or one that the pattern stands for."""
+    return layer.column(name) is not None or any(fnmatchcase(column.name, name) for column in layer.columns)
 
 
 def tools() -> Iterator[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..terminal import answer
-from .options import add_manners
+from .options import add_manners, add_mapping, mapping_of
 
 if TYPE_CHECKING:
     from ...tools.recorded_comparison.question import Contrast
@@ -30,6 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.add_argument("files", nargs="+", metavar="FILE", help="recorded runs: CSV, Parquet, SHARP, pyperf, ...")
     parser.add_argument("--metric", metavar="COL", help="what to compare (needed with several columns of numbers)")
+    add_mapping(parser)
     direction = parser.add_mutually_exclusive_group()
     direction.add_argument("--lower-is-better", action="store_true", help="a smaller value is a better one")
     direction.add_argument("--higher-is-better", action="store_true", help="a larger value is a better one")
@@ -63,7 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
     from ..report.comparison import text
 
     question = _question(arguments)
-    found, values = contrast([read(Path(file)) for file in arguments.files], question)
+    mapping = mapping_of(arguments)
+    found, values = contrast([read(Path(file), (), mapping) for file in arguments.files], question)
     if arguments.picture:
         from ..report.comparison_figure import save
 

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from .ending import give
-from .options import add_manners, add_settings
+from .options import add_manners, add_program, add_settings
 
 if TYPE_CHECKING:
     from ..session import Request
@@ -26,31 +26,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.usage = f"{parser.prog} [OPTIONS] [--] COMMAND [ARGS...]"
     parser.epilog = EPILOG
-    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="the program and its arguments")
-    program = parser.add_argument_group("the program")
-    program.add_argument("--shell", action="store_true", help="COMMAND is one line for /bin/sh")
-    program.add_argument(
-        "--metric", metavar="REGEX", help="judge by a number that the program prints: the first group, its last match"
-    )
-    program.add_argument("--unit", help="unit of that number, for the report")
-    program.add_argument("--higher-is-better", action="store_true", help="a larger number is a better one")
-    program.add_argument(
-        "--input", metavar="FILE", action="append", default=[], help="a file the program reads; repeatable"
-    )
+    add_program(parser)
     add_settings(parser)
     add_manners(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Diagnose."""
-    from ...layers.loader import load_layer
+    from ...tools.layer_choice import named
     from ..session import Request
     from ..settings import effective
     from .subject import short_name, subject_of
 
     settings, _ = effective(vars(arguments))
-    for layer in settings.layers:
-        load_layer(layer)  # a layer that does not exist is told before the first run
+    named(settings.layers)  # a layer that does not exist is told before the first run
     subject = subject_of(arguments, settings)
     name = short_name(subject.command, subject.shell)
     return carry_out(Request(subject, settings.limits(), settings.out, name, settings.planner), settings, arguments)

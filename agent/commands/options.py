@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection
+from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...tools.recorded.mapping import Meanings
 
 RUN_HELP = "the folder of a run, a file in it, or its name under --out"
 
@@ -30,17 +36,62 @@ def add_out(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_mapping(parser: argparse.ArgumentParser) -> None:
+    """Add what says what the columns of a recorded table mean."""
+    parser.add_argument(
+        "--mapping",
+        type=Path,
+        metavar="FILE.yaml",
+        help="what the columns are called and mean: see `vgo-agent import --help`",
+    )
+
+
+def mapping_of(arguments: argparse.Namespace) -> Meanings | None:
+    """Read the mapping that was given."""
+    if arguments.mapping is None:
+        return None
+    from ...tools.recorded.mapping import read_mapping
+
+    return read_mapping(arguments.mapping)
+
+
 def add_run(parser: argparse.ArgumentParser) -> None:
     """Add the run that is meant."""
     parser.add_argument("run", metavar="RUN", help=RUN_HELP)
     add_out(parser)
 
 
-def add_settings(parser: argparse.ArgumentParser) -> None:
-    """Add every setting that changes a diagnosis; what is not given comes from environment, file or default."""
+def add_program(parser: argparse.ArgumentParser) -> None:
+    """Add what is run and what it is judged by."""
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="the program and its arguments")
+    program = parser.add_argument_group("the program")
+    program.add_argument("--shell", action="store_true", help="COMMAND is one line for /bin/sh")
+    program.add_argument(
+        "--metric", metavar="REGEX", help="judge by a number that the program prints: the first group, its last match"
+    )
+    program.add_argument(
+        "--per-iteration",
+        metavar="FORMAT",
+        help="each line that the program prints is one sample: csv (with a header), json (objects), or a regex "
+        "with named groups; --metric then names the field to judge by, and the other fields may explain it",
+    )
+    program.add_argument("--unit", help="unit of that number, for the report")
+    program.add_argument("--higher-is-better", action="store_true", help="a larger number is a better one")
+    program.add_argument(
+        "--input", metavar="FILE", action="append", default=[], help="a file the program reads; repeatable"
+    )
+
+
+def add_settings(parser: argparse.ArgumentParser, only: Collection[str] = ()) -> None:
+    """Add every setting that changes a diagnosis, or only those flags (without their dashes).
+
+    What is not given comes from environment, file or default.
+    """
     group = parser.add_argument_group("settings", "also in the settings file and the environment: `vgo-agent config`")
 
     def add(flag: str, words: str, **more: object) -> None:
+        if only and flag.removeprefix("--") not in only:
+            return
         group.add_argument(flag, default=argparse.SUPPRESS, help=words, **more)  # type: ignore[arg-type]
 
     add(
@@ -73,11 +124,24 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     add("--max-mitigations", "mitigations tried at most (default 8)", type=int, metavar="N")
     add(
         "--layer",
-        "metric layer to profile with; repeatable (default process)",
+        "metric layer to profile with: NAME, NAME:parameter=value,..., or ./FILE.yaml; all: every one that is there; "
+        "auto: the light ones, then the heavy ones if those show nothing; repeatable (default process)",
         action="append",
         dest="layers",
         metavar="NAME",
     )
+    add(
+        "--launcher",
+        "what starts the program: NAME or NAME:parameter=value,... (see `vgo-agent layers`; default local)",
+        metavar="SPEC",
+    )
+    add(
+        "--root",
+        "where the /proc and /sys of the machine are, as /host in a container; counters of the machine and the survey "
+        "are read there (default /)",
+        metavar="DIR",
+    )
     add("--seed", "seed of all that is drawn at random (default 1)", type=int, metavar="N")
     add("--planner", "who chooses the next step (default rules)", choices=("rules",))
-    add_out(parser)
+    if not only:
+        add_out(parser)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..terminal import answer, table
-from .options import add_manners
+from .options import add_manners, add_mapping, mapping_of
 
 if TYPE_CHECKING:
     from ...tools.recorded_power import Planned
@@ -17,8 +17,8 @@ examples:
   vgo-agent power runs.csv --ratio 0.66
   vgo-agent power runs.parquet --metric time_s --ratio 0.5 --kind tail --paired --json
 
-FILE is CSV, Parquet, a SHARP run log, pyperf or hyperfine JSON, or a run folder of vgo-agent. Experiments are simulated
-on the recorded runs' own shape and judged by the test of `vgo-agent compare`; the interval is that of the simulation.
+FILE is anything that `vgo-agent import` reads. Experiments are simulated on the recorded runs' own shape and judged by
+the test of `vgo-agent compare`; the interval is that of the simulation.
 """
 RATIO = "SD with the cure over SD without: above 0 and below 100, not 1; above 1 the spread grows"
 HEADER = ("RUNS", "POWER", "95 %", "EXPERIMENTS")
@@ -28,6 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.epilog = EPILOG
     parser.add_argument("file", metavar="FILE", help="the recorded runs")
+    add_mapping(parser)
     parser.add_argument(
         "--metric", metavar="COL", help="the column to plan for (needed with several columns of numbers)"
     )
@@ -58,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         paired=arguments.paired,
         seed=arguments.seed,
     )
-    planned = plan(read(Path(arguments.file)), arguments.metric, wish)
+    planned = plan(read(Path(arguments.file), (), mapping_of(arguments)), arguments.metric, wish)
     answer(planned.model_dump(mode="json"), _words(planned), arguments.json)
     return 0
 

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...knowledge.errors import VgoError
+from ...layers.launcher import open_launcher
 from ...tools.execution.resolve import resolve
-from ...tools.subject import Subject
+from ...tools.execution.samples import FORMATS, unit_of
+from ...tools.subject import LOCAL, Subject
 from ..settings import Settings
 
 LONGEST_NAME = 40
@@ -24,16 +26,37 @@ def subject_of(arguments: argparse.Namespace, settings: Settings) -> Subject:
         raise VgoError("The command holds bytes that this locale cannot read; set LC_ALL=C.UTF-8, or use a script.")
     return Subject(
         command=command,
-        argv=resolve(command, shell=arguments.shell),
+        argv=_argv(command, arguments.shell, settings.launcher),
         shell=arguments.shell,
         directory=os.getcwd(),
-        metric=_metric(arguments.metric),
+        metric=_metric(arguments.metric, arguments.per_iteration),
+        per_iteration=arguments.per_iteration,
         unit=_unit(arguments),
         lower_is_better=not arguments.higher_is_better,
         timeout_s=settings.timeout_s,
         on_failure=settings.on_failure,
+        launcher=settings.launcher,
+        root=_root(settings),
         inputs=_inputs(command, arguments.shell, arguments.input),
     )
+
+
+def _argv(command: tuple[str, ...], shell: bool, launcher: str) -> tuple[str, ...]:
+    """Find the program here, or leave its name to the launcher where it is looked for elsewhere."""
+    if launcher == LOCAL or open_launcher(launcher).layer.here or shell or not any(command):
+        return resolve(command, shell=shell)
+    return command
+
+
+def _root(settings: Settings) -> str:
+    """Refuse what cannot be the root of a machine, and mitigations of another machine than the one that is read."""
+    if settings.root == Path("/"):
+        return "/"
+    if settings.allow == "system":
+        raise VgoError("--root reads another root, but --allow system writes to this kernel: leave one of them out.")
+    if not (settings.root / "proc").is_dir():
+        raise VgoError(f"--root {settings.root} has no folder proc: name the folder in which proc and sys lie.")
+    return str(settings.root.absolute())
 
 
 def short_name(command: Sequence[str], shell: bool) -> str:
@@ -43,12 +66,32 @@ def short_name(command: Sequence[str], shell: bool) -> str:
     return name[:LONGEST_NAME] or "command"
 
 
-def _metric(pattern: str | None) -> str | None:
+def _metric(pattern: str | None, form: str | None) -> str | None:
+    if form is not None:
+        return _field(pattern, form)
     try:
         re.compile(os.fsencode(pattern or ""))
     except re.error as error:
         raise VgoError(f"--metric {pattern!r} is not a regular expression ({error}); correct it there.") from error
     return pattern
+
+
+def _field(name: str | None, form: str) -> str:
+    """Check a format of samples, and that it can have the field that they are judged by."""
+    if name is None:
+        raise VgoError("--per-iteration needs the name of the field to judge by; give it with --metric.")
+    if form in FORMATS:
+        return name
+    try:
+        groups = re.compile(form).groupindex
+    except re.error as error:
+        raise VgoError(
+            f"--per-iteration {form!r} is neither csv nor json nor a regular expression ({error}); correct it there."
+        ) from error
+    if name not in groups:
+        named = ", ".join(groups) or "none"
+        raise VgoError(f"--metric {name} is no named group of --per-iteration (it has {named}); write (?P<{name}>...).")
+    return name
 
 
 def _unit(arguments: argparse.Namespace) -> str:
@@ -57,7 +100,7 @@ def _unit(arguments: argparse.Namespace) -> str:
         raise VgoError(f"{option} says how to read a number of the program; name that number with --metric.")
     if arguments.metric is None:
         return "s"
-    return arguments.unit or ""
+    return arguments.unit or (unit_of(arguments.metric) if arguments.per_iteration else "")
 
 
 def _inputs(command: Sequence[str], shell: bool, named: Sequence[str]) -> tuple[str, ...]:

@@ -12,10 +12,11 @@ from ..legal import affordable_pairs, open_candidates
 from .base import Choice, View
 
 PROFILE_RUNS = 100
-"""Runs with layers at least: weak causes need them."""
+"""Runs with each set of layers at least: weak causes need them."""
 MEASURE_SHARE = 0.2
 PROFILE_SHARE = 0.25
 """Shares of the budget; the rest re-measures mitigations, which is where proof comes from."""
+PROFILE_WHY = "the baseline varies: look at what the system did in each run"
 LEAST_PAIRS = 40
 """Fewer give no interval for p95."""
 MOST_PAIRS = 200
@@ -50,12 +51,14 @@ def _profile(view: View) -> Choice | None:
         return None
     limits = view.limits
     baseline = view.record.latest("measure").read(MeasureResult)
+    waiting = view.legal.tools["profile"].get("layers", ())
     arguments = {
-        "layers": list(limits.layers),
+        "layers": waiting[0] if waiting else list(limits.layers),
         "runs": min(limits.max_runs, max(PROFILE_RUNS, baseline.runs)),
         "max_seconds": limits.budget_s * PROFILE_SHARE,
     }
-    return Choice("profile", arguments, "the baseline varies: look at what the system did in each run")
+    why = "the light layers show no factor: look with the heavy ones" if waiting else PROFILE_WHY
+    return Choice("profile", arguments, why)
 
 
 def _label(view: View) -> Choice | None:

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TypeVar
 
 from ...knowledge.errors import VgoError
-from ...layers.loader import load_layers
 from ...layers.schema import Column
 from ...tools.apply_mitigation import ApplyResult
 from ...tools.base import Result
@@ -21,6 +20,7 @@ from ...tools.label import LabelResult
 from ...tools.look_up import Candidate, LookUpResult
 from ...tools.measure import MeasureResult
 from ...tools.profile import ProfileResult
+from ...tools.profiled import Profiled, profiled
 from ...tools.rank_factors import RankedFactor, RankResult
 from ...tools.run_table import RunTable
 from ..finished import FinishedRun
@@ -52,10 +52,11 @@ class Evidence:
 
     run: FinishedRun
     measured: MeasureResult | None
-    profiled: ProfileResult | None
+    profiles: tuple[ProfileResult, ...]
+    """One, and another where heavy layers had a second look."""
     labelled: LabelResult | None
     tree: FitTreeResult | None
-    ranking: RankResult | None
+    rankings: tuple[RankResult, ...]
     looked_up: tuple[LookUpResult, ...]
     batches: tuple[Batch, ...]
     refusals: tuple[Refusal, ...]
@@ -63,18 +64,29 @@ class Evidence:
 
     @cached_property
     def columns(self) -> Mapping[str, Column]:
-        """Every column that a layer defines."""
-        return {column.name: column for layer in load_layers().values() for column in layer.columns}
+        """Every column that was read, as its layer described it then."""
+        tables = [self.table(call) for call in self.run.record.calls if RUNS in call.artefacts]
+        return {column.name: column for table in tables for column in table.columns}
 
     @cached_property
     def baseline(self) -> RunTable | None:
         """Runs of the last measuring without layers."""
         return self._table("measure")
 
+    @property
+    def profiled(self) -> ProfileResult | None:
+        """The last profile."""
+        return self.profiles[-1] if self.profiles else None
+
+    @property
+    def ranking(self) -> RankResult | None:
+        """The last ranking."""
+        return self.rankings[-1] if self.rankings else None
+
     @cached_property
-    def profile(self) -> RunTable | None:
-        """Runs with layers."""
-        return self._table("profile")
+    def runs_explained(self) -> Profiled | None:
+        """Runs with layers that stand, which were told slow from fast; None without a profile."""
+        return profiled(self.run.record) if self.profiles else None
 
     @property
     def confirming(self) -> Batch | None:
@@ -130,10 +142,10 @@ def gather(run: FinishedRun) -> Evidence:
     return Evidence(
         run=run,
         measured=_last(record, "measure", MeasureResult),
-        profiled=_last(record, "profile", ProfileResult),
+        profiles=tuple(call.read(ProfileResult) for call in record.succeeded("profile")),
         labelled=_last(record, "label", LabelResult),
         tree=_last(record, "fit_tree", FitTreeResult),
-        ranking=_last(record, "rank_factors", RankResult),
+        rankings=tuple(call.read(RankResult) for call in record.succeeded("rank_factors")),
         looked_up=tuple(call.read(LookUpResult) for call in record.succeeded("look_up")),
         batches=_batches(record),
         refusals=tuple(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...tools.fit_tree import FitTreeResult
 from ...tools.rank_factors import RankedFactor
 from .evidence import Evidence, meaning, unit
 from .numbers import number, p_value, percent, quantity
@@ -52,6 +53,7 @@ def ranking(evidence: Evidence) -> tuple[RankedRow, ...]:
             column=factor.column,
             factor=known.name if (known := evidence.run.knowledge.factors.get(factor.factor)) else "",
             members=len(factor.members),
+            runs=number(factor.runs),
             auc=number(factor.auc, 3),
             importance=number(factor.importance, 2),
             stability=percent(factor.stability, 2),
@@ -93,8 +95,16 @@ def tree_story(evidence: Evidence) -> TreeStory | None:
         in_sample=percent(tree.in_sample),
         cross_validated=percent(tree.cross_validated) if tree.cross_validated is not None else "not known",
         columns=evidence.tree.columns,
+        over=_tree_runs(evidence.tree, evidence),
         depth_zero=len(tree.nodes) == 1,
     )
+
+
+def _tree_runs(tree: FitTreeResult, evidence: Evidence) -> str:
+    labelled = evidence.labelled
+    if labelled is None or tree.runs == len(labelled.classes.slow):
+        return ""
+    return f"It was fitted to the {number(tree.runs)} runs with {', '.join(tree.layers)} on."
 
 
 def _facts(factor: RankedFactor, column_unit: str) -> Iterator[Fact]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from ...knowledge.schema import Factor
+from ...tools.case import Finished
 from ...tools.look_up import Candidate
 from ...tools.mitigation.launching import command_line
 from ...tools.mitigation.preconditions import unmet
@@ -70,14 +71,18 @@ def untried(evidence: Evidence) -> tuple[Untried, ...]:
 
 def suspects(evidence: Evidence) -> tuple[Suspect, ...]:
     """Factors that none of the counters read here could show, with commands that can be tried by hand."""
-    if evidence.conclusion.verdict != "no visible factor" or evidence.profile is None:
+    if evidence.conclusion.verdict != "no visible factor" or not evidence.profiles:
         return ()
-    read = {column.name for column in evidence.profile.columns}
-    hidden = [factor for factor in evidence.run.knowledge.factors.values() if not read & set(factor.signals)]
+    read = {name for call in evidence.run.record.succeeded("profile") for name in _read(evidence, call)}
+    hidden = [f for f in evidence.run.knowledge.factors.values() if not any(f.place(column) for column in read)]
     hidden.sort(key=lambda factor: (bool(factor.signals), -factor.actionable))
     seen: set[str] = set()
     found = (Suspect(factor.name, factor.description, _tries(factor, evidence, seen)) for factor in hidden)
     return tuple(islice((suspect for suspect in found if suspect.tries), MOST_SUSPECTS))
+
+
+def _read(evidence: Evidence, call: Finished) -> set[str]:
+    return {column.name for column in evidence.table(call).columns}
 
 
 def _batch(batch: Batch, evidence: Evidence) -> BatchStory:

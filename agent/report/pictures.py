@@ -30,11 +30,12 @@ def _axis(evidence: Evidence) -> Outcomes:
 
 def _distribution(evidence: Evidence) -> str:
     """The labelled runs; before labelling, the baseline without its warm-up."""
-    if evidence.labelled and evidence.profile:
+    runs = evidence.runs_explained
+    if evidence.labelled and runs:
         classes, shape = evidence.labelled.classes, evidence.labelled.shape
         modes = [mode.position for mode in shape.modes]
         slow = np.array(classes.slow, dtype=bool)
-        return distribution(evidence.profile.outcome(), slow, classes.cut, modes, _axis(evidence))
+        return distribution(runs.outcome, slow, classes.cut, modes, _axis(evidence))
     if evidence.baseline is None or evidence.measured is None:
         return ""
     values = evidence.baseline.outcome()[evidence.measured.warm_up :]
@@ -46,7 +47,7 @@ def _overlay(evidence: Evidence) -> str:
     batch = evidence.telling
     if batch is None or batch.compared is None:
         return ""
-    baseline, mitigated = evidence.table(batch.call).paired(batch.applied.mitigation)
+    baseline, mitigated, _ = evidence.table(batch.call).paired(batch.applied.mitigation)
     sd = batch.compared.comparison.ratio("sd")
     title = f"SD ratio {ratio(sd.value, sd.low, sd.high)}"
     return overlay(baseline, mitigated, _axis(evidence), title) if baseline.size else ""
@@ -56,17 +57,20 @@ def _order(evidence: Evidence) -> str:
     if evidence.baseline is None or evidence.measured is None:
         return ""
     batch, outcome = evidence.telling, evidence.baseline.outcome()
-    pairs = evidence.table(batch.call).paired(batch.applied.mitigation) if batch else None
+    pairs = evidence.table(batch.call).paired(batch.applied.mitigation)[:2] if batch else None
     return run_order(outcome, evidence.measured.warm_up, pairs, _axis(evidence)) if outcome.size else ""
 
 
 def _scatter(evidence: Evidence) -> str:
-    factor = evidence.factor
-    if factor is None or evidence.profile is None or evidence.labelled is None:
+    factor, runs = evidence.factor, evidence.runs_explained
+    if factor is None or runs is None or evidence.labelled is None:
         return ""
     name = "order" if factor.column == ORDER else factor.column
     slow = np.array(evidence.labelled.classes.slow, dtype=bool)
     title = f"R² {number(factor.r2, 2)}" if factor.r2 is not None else ""
     column = Outcomes(factor.column, unit(factor.column, evidence.columns))
-    profile = evidence.profile
-    return scatter(profile.column(name), profile.outcome(), slow, column, _axis(evidence), title)
+    if name not in runs.table.frame:
+        return ""  # a text: how often it was each value is no axis
+    values = runs.table.column(name)
+    shown = np.isfinite(values)
+    return scatter(values[shown], runs.outcome[shown], slow[shown], column, _axis(evidence), title)

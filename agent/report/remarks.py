@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 from ...tools.measure import MeasureResult
 from ...tools.statistics.shape.describe import Shape
+from . import layers
 from .evidence import Evidence
 from .numbers import number, percent, quantity, ratio
 
-SHIFTED = 1.05
-"""A median with layers above this share of the one without is worth a word."""
 SLOWER = 1.02
 """A mean ratio whose lower bound lies above it is worth a word."""
 BUSY = 0.5
@@ -21,7 +20,8 @@ LINKED = 0.3
 
 def warnings(evidence: Evidence) -> tuple[str, ...]:
     """Advise on what may weaken the result, each with what to do about it."""
-    return tuple(remark for source in (_of_runs, _of_profile, _of_machine, _of_effect) for remark in source(evidence))
+    sources = (_of_runs, layers.remarks, _of_machine, _of_effect)
+    return tuple(remark for source in sources for remark in source(evidence))
 
 
 def findings(measured: MeasureResult, unit: str) -> tuple[str, ...]:
@@ -34,7 +34,7 @@ def _of_runs(evidence: Evidence) -> Iterator[str]:
     if measured is None:
         return
     failed = measured.failed + sum(batch.applied.failed for batch in evidence.batches)
-    failed += evidence.profiled.failed if evidence.profiled else 0
+    failed += sum(profile.failed for profile in evidence.profiles)
     if failed:
         yield f"{_runs(failed)} failed and count nowhere: check that what makes them fail is not what makes runs slow."
     if measured.survivors:
@@ -52,15 +52,6 @@ def _of_runs(evidence: Evidence) -> Iterator[str]:
 
 def _goal(measured: MeasureResult) -> str:
     return "the spread was known" if measured.stop_rule == "spread" else f"the rule {measured.stop_rule} was met"
-
-
-def _of_profile(evidence: Evidence) -> Iterator[str]:
-    profiled = evidence.profiled
-    if profiled and profiled.cost_ratio is not None and profiled.cost_ratio > SHIFTED:
-        yield (
-            f"With counters on, fast runs (p5) take {ratio(profiled.cost_ratio)} times as long as without: "
-            "reading them disturbs so short a program; give it a longer input."
-        )
 
 
 def _of_machine(evidence: Evidence) -> Iterator[str]:

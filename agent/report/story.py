@@ -95,11 +95,26 @@ class RankedRow:
     column: str
     factor: str
     members: int
+    runs: str
+    """In which its layer was on."""
     auc: str
     importance: str
     stability: str
     p: str
     visible: bool
+
+
+@dataclass(frozen=True)
+class LayersRow:
+    """Layers that were on together, and what they did to the runs."""
+
+    layers: str
+    runs: str
+    mean: str
+    """Shift against bare runs."""
+    sd: str
+    kept: str
+    """kept, or set aside with the reason."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +125,8 @@ class TreeStory:
     in_sample: str
     cross_validated: str
     columns: int
+    over: str
+    """The runs that it was fitted to, where they are not all."""
     depth_zero: bool
     """It asks nothing."""
 
@@ -208,6 +225,10 @@ class Story:
     set_aside: tuple[Fact, ...]
     """Reason, and the columns it holds for."""
     set_aside_columns: int
+    layers: tuple[LayersRow, ...]
+    bare_runs: str
+    search: tuple[Fact, ...]
+    """How alpha was spent."""
     classes: str
     tree: TreeStory | None
     batches: tuple[BatchStory, ...]

@@ -7,7 +7,6 @@ import io
 import json
 from collections.abc import Iterator
 
-from ...layers.loader import load_layers
 from ...prompts.render import render
 from ...tools.case import Finished, Record
 from ...tools.profile import ProfileResult
@@ -29,6 +28,7 @@ _MEANINGS = {
     "survivors": ("Processes that the run left behind, which were ended.", "count"),
     "outcome": ("What the run is judged by.", "{unit}"),
     "wall_s": ("From spawn to the end of the process.", "s"),
+    "layers": ("Layers that were on, joined by +, the outermost first; empty for a bare run.", ""),
 }
 
 
@@ -50,8 +50,8 @@ def runs_csv(record: Record) -> bytes:
 
 def absent(run: FinishedRun) -> tuple[Fact, ...]:
     """What this machine does not show, with the reason; what shares a reason stands together."""
-    profiles = run.record.succeeded("profile")
-    columns = profiles[-1].read(ProfileResult).absent if profiles else {}
+    profiles = [call.read(ProfileResult) for call in run.record.succeeded("profile")]
+    columns = {name: reason for profile in profiles for name, reason in profile.hidden.items()}
     grouped: dict[str, list[str]] = {}
     for name, reason in {**run.machine.absent, **columns}.items():
         grouped.setdefault(reason, []).append(name)
@@ -92,8 +92,10 @@ def _columns(run: FinishedRun) -> Iterator[ColumnRow]:
         yield ColumnRow(name, its_unit.format(unit=unit), role, "", words)
     headers = (_split(run.record.store.get(call.artefacts[RUNS]))[0] for call in _measuring(run.record))
     read = {name for header in headers for name in header}
-    for layer in load_layers().values():
-        for column in sorted(layer.columns, key=lambda column: column.name):
-            if column.name in read:
-                words = f"{column.description} ({column.source})" if column.source else column.description
-                yield ColumnRow(column.name, column.unit, column.role, layer.key, words)
+    left = read - set(FIXED)
+    for layer in run.record.all_layers.values():
+        found = {name: column for name in sorted(left) if (column := layer.column(name))}
+        left -= found.keys()
+        for name, column in found.items():
+            words = f"{column.description} ({column.source})" if column.source else column.description
+            yield ColumnRow(name, column.unit, column.role, layer.key, words)

@@ -8,14 +8,16 @@ from typing import Any
 
 from ...prompts.render import render
 from ...tools.statistics.comparison.bootstrap import Ratio
-from ...tools.subject import Subject
+from ...tools.subject import LOCAL, Subject
 from ..record import bodies
 from ..transcript import Decision
+from . import layers
 from .evidence import Batch, Evidence
 from .factors import classes, factor_name, factor_story, ranking, set_aside, tree_story
 from .mitigations import name_of, suspects, tried, untried, winner
 from .numbers import number, p_value, percent, quantity, ratio, scale
 from .remarks import findings, warnings
+from .spread import statistics
 from .story import CallRow, Fact, Row, Story, Suspect, Table, Untried
 from .tables import absent
 
@@ -54,6 +56,9 @@ def tell(evidence: Evidence) -> Story:
         ranking=ranking(evidence),
         set_aside=set_aside(evidence),
         set_aside_columns=len(evidence.ranking.set_aside) if evidence.ranking else 0,
+        layers=layers.rows(evidence),
+        bare_runs=layers.bare_runs(evidence),
+        search=layers.facts(evidence),
         classes=classes(evidence),
         tree=tree_story(evidence),
         batches=tried(evidence),
@@ -101,9 +106,9 @@ def _verdict_facts(evidence: Evidence) -> dict[str, Any]:
         "auc": number(factor.auc, 3) if factor else "",
         "p_factor": p_value(factor.p_value) if factor else "",
         "members": [name for name in factor.members if name != factor.column] if factor else [],
-        "clusters": number(evidence.ranking.clusters) if evidence.ranking else "0",
-        "p_search": p_value(evidence.ranking.p_value) if evidence.ranking else "",
-        "profile_runs": number(evidence.profiled.runs) if evidence.profiled else "0",
+        "clusters": number(sum(ranking.clusters for ranking in evidence.rankings)),
+        "p_search": p_value(min((ranking.p_value for ranking in evidence.rankings), default=None)),
+        "profile_runs": number(sum(profile.runs for profile in evidence.profiles)),
         "runs": number(outcome.n) if outcome else "0",
         "baseline_mean": quantity(outcome.mean, unit) if outcome else "",
         "baseline_sd": quantity(outcome.sd, unit) if outcome and outcome.sd is not None else "",
@@ -135,19 +140,7 @@ def _ratio(found: Ratio | None) -> str:
 def _baseline(evidence: Evidence) -> Iterator[Fact]:
     if evidence.measured is None:
         return
-    outcome, interval = evidence.measured.outcome, evidence.measured.sd_interval
-    show = scale(evidence.run.subject.unit, outcome.median).show
-    yield Fact("mean", show(outcome.mean))
-    yield Fact("median", show(outcome.median))
-    known = ""
-    if interval:
-        known = f" (95 %: {show(interval.low)} to {show(interval.high)})"
-    yield Fact("SD", show(outcome.sd) + known)
-    for name, value in (("MAD", outcome.mad), ("IQR", outcome.iqr), ("p95", outcome.p95), ("p99", outcome.p99)):
-        yield Fact(name, show(value))
-    yield Fact("CV", percent(outcome.cv))
-    yield Fact("range", f"{show(outcome.minimum)} to {show(outcome.maximum)}")
-    yield Fact("runs", number(outcome.n))
+    yield from statistics(evidence.measured.outcome, evidence.measured.sd_interval, evidence.run.subject.unit)
 
 
 def _table(evidence: Evidence) -> Table | None:
@@ -183,16 +176,20 @@ def _row(found: Ratio, batch: Batch, unit: str) -> Row:
 
 
 def _how(evidence: Evidence) -> Iterator[Fact]:
-    run, measured, profiled = evidence.run, evidence.measured, evidence.profiled
+    run, measured = evidence.run, evidence.measured
     limits = run.limits
     yield Fact("Outcome", f"{run.subject.outcome}, {'lower' if run.subject.lower_is_better else 'higher'} is better")
+    if run.subject.launcher != LOCAL:
+        yield Fact("Launcher", run.subject.launcher)
+    if run.subject.root != "/":
+        yield Fact("Root of the machine", run.subject.root)
     yield Fact("Runs of the program", number(evidence.recorded_runs))
     if measured:
         yield Fact("Baseline", f"{number(measured.runs)} runs count; stopped by: {measured.stopped_by}")
         yield Fact("Pairs planned", f"{number(measured.pairs_needed)} a batch, for 80 % power at the target")
-    if profiled:
-        layers = ", ".join(profiled.layers)
-        yield Fact("Profile", f"{number(profiled.runs)} runs with {number(profiled.columns)} columns ({layers})")
+    for profile in evidence.profiles:
+        names = ", ".join(profile.layers)
+        yield Fact("Profile", f"{number(profile.runs)} runs with {number(profile.columns)} columns ({names})")
     yield Fact(
         "Target", f"upper bound of the SD ratio below {number(limits.target_ratio)}, alpha {number(limits.alpha)}"
     )
@@ -206,6 +203,8 @@ def _how(evidence: Evidence) -> Iterator[Fact]:
 
 def _machine(evidence: Evidence) -> Iterator[Fact]:
     machine = evidence.run.machine
+    if machine.hosts:
+        yield Fact("Runs on", f"{', '.join(machine.hosts)}; what follows is of the machine that vgo-agent ran on")
     yield Fact("CPU", f"{machine.cpu} ({machine.architecture}), {len(machine.cpus)} usable")
     yield Fact("Memory", f"{quantity(machine.memory_bytes, 'bytes')}, {machine.numa_nodes} node(s)")
     yield Fact("Kernel", f"{machine.kernel}, {machine.distribution}")

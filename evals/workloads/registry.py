@@ -91,7 +91,7 @@ WORKLOADS = (
         name="contention",
         file="contention.py",
         description="starts a neighbour that computes on the same CPU in 40 % of the runs",
-        cause=("run_queue_wait", "context_switches"),
+        cause=("run_queue_wait", "other_processes", "context_switches"),
         cures=("sched_fifo", "sched_rr"),
         not_cures=("pin_to_cpu", "plain_nice"),
     ),
@@ -120,7 +120,7 @@ WORKLOADS = (
         name="steady",
         file="steady.py",
         description="takes 20 ms by the clock in every run; only what keeps it off its CPU makes it vary",
-        cause=("run_queue_wait", "context_switches", "interrupts", "cpu_steal"),
+        cause=("run_queue_wait", "other_processes", "context_switches", "interrupts", "cpu_steal"),
         cures=("sched_fifo", "sched_rr", "own_autogroup"),
         # The first on a quiet machine; the others are right where the machine itself interferes.
         verdicts=("nothing to reduce", "cause found, no mitigation helped", "mitigated", "inconclusive"),

@@ -1,16 +1,45 @@
-"""What every built-in probe does around one run."""
+"""What a probe may do around one run; a real one overrides what it needs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from dataclasses import dataclass
+
+from ..schema import Value
 
 
-class Probe(Protocol):
-    """Reads counters around one run; parsing waits until `values`, outside the timed window."""
+@dataclass(frozen=True)
+class Command:
+    """What is about to be spawned."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+
+
+class Probe:
+    """Reads counters around one run; parsing waits until `values`, outside the timed window.
+
+    The order of calls: `wrap` once for each way to start the program; then for each run `rest`, `before`, the spawn,
+    `started`, the end of the program, `at_exit`, `after`, the reaping, `said`, `values`; `close` at the end of the
+    session.
+    Nothing here raises for a source that fails in mid-run: the cell is missing, and `absent` says why.
+    """
+
+    reads_output = False
+    """It wants standard output and standard error of each run, whole."""
+
+    def wrap(self, command: Command) -> Command:
+        """Return what is to be spawned in place of the command."""
+        return command
+
+    def rest(self) -> None:
+        """Look at the machine while it is left alone: all probes do, and may sleep, before any of them reads."""
 
     def before(self) -> None:
         """Read what must be read just before the run is spawned."""
+
+    def started(self, pid: int) -> None:
+        """Note the process that was spawned; it runs, so be quick."""
 
     def at_exit(self, pid: int) -> None:
         """Read what only a zombie still shows; the process has ended and is not reaped."""
@@ -18,11 +47,16 @@ class Probe(Protocol):
     def after(self) -> None:
         """Read again what `before` read."""
 
-    def values(self) -> dict[str, float]:
+    def said(self, output: bytes, error: bytes) -> None:
+        """Take what the run said, where `reads_output` asks for it."""
+
+    def values(self) -> Mapping[str, Value]:
         """Parse: column name to value; a source that is absent gives no entry."""
+        return {}
 
     def absent(self) -> Mapping[str, str]:
         """Name the columns that this machine cannot show, each with the reason and the cure."""
+        return {}
 
     def close(self) -> None:
-        """Close what was opened."""
+        """Close what was opened, put back what was changed."""

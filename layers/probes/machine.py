@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import compress
 from operator import ne
+from pathlib import Path
+from typing import TypeVar
 
+from ..schema import Layer, Value
+from .base import Probe
+
+Key = TypeVar("Key")
 Parser = Callable[[Iterable[bytes]], dict[str, float]]
 
 CPU_FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
@@ -29,48 +35,83 @@ class Source:
     prefixes: tuple[str, ...]
     parse: Parser
     cure: str = "it needs a kernel that counts it"
+    head: bool = False
+    """Its first line names the CPUs, over which the others are summed."""
 
 
-class CounterFile:
+class KernelFile:
+    """One file that is opened once and read whole, over and over."""
+
+    def __init__(self, path: str | Path) -> None:
+        """Open it; where that fails every reading is None and `why` says the reason."""
+        self.path = str(path)
+        self.why = ""
+        self._file = -1
+        try:
+            self._file = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            self._fail(error)
+
+    def read(self) -> bytes | None:
+        """Return what it says now; None where it cannot be read."""
+        if self._file < 0:
+            return None
+        try:
+            return read_whole(self._file)
+        except OSError as error:
+            self._fail(error)
+            return None
+
+    def close(self) -> None:
+        """Close it."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def _fail(self, error: OSError) -> None:
+        self.why = f"{self.path} cannot be read ({error.strerror})"
+
+
+class CounterFile(Probe):
     """Reads one file before and after each run; the file is opened once."""
 
     def __init__(self, source: Source, columns: Iterable[str]) -> None:
         """Open the file and find which of the layer's columns it has."""
         self._source = source
         self._mine = [column for column in columns if column.startswith(source.prefixes)]
-        self._absent: dict[str, str] = {}
-        self._file = -1
+        self._file = KernelFile(source.path)
         self._was: bytes | None = None
         self._now: bytes | None = None
-        try:
-            self._file = os.open(source.path, os.O_RDONLY | os.O_CLOEXEC)
-            known = source.parse(read_whole(self._file).splitlines())
-        except OSError as error:
-            self._lose(error)
-            known = {}
-        else:
-            reason = f"{source.path} does not have it on this kernel: {source.cure}"
-            self._absent |= {column: reason for column in self._mine if column not in known}
-        self._zeros = dict.fromkeys((column for column in self._mine if column in known), 0.0)
+        self._zeros: dict[str, float] = {}
+        self._absent: dict[str, str] = {}
+        self._lines = -1
+        self._learn(self._file.read())
 
     def before(self) -> None:
         """Read the file."""
-        self._was = self._read()
-
-    def at_exit(self, pid: int) -> None:
-        """Nothing: the file is not about one process."""
+        self._was = self._file.read() if self._mine else None
 
     def after(self) -> None:
         """Read the file again."""
-        self._now = self._read()
+        self._now = self._file.read() if self._mine else None
 
     def values(self) -> dict[str, float]:
-        """Return the change of each column; nothing where one of the two readings failed."""
-        if self._was is None or self._now is None:
+        """Return the change of each column; nothing of what went backwards or was not there both times."""
+        was, now = self._was, self._now
+        if was is None or now is None:
+            self._learn(now)
             return {}
-        values = self._zeros.copy()
-        for name, change in difference(self._was, self._now, self._source.parse).items():
-            if name in values:
+        before = self._zeros
+        if now.count(b"\n") != self._lines:
+            self._learn(now)
+        if self._source.head and not comparable(was, now):
+            return {}
+        # A line of interrupts that appears has counted from zero; any other counter comes with its past.
+        values = {name: 0.0 for name in self._zeros if self._source.head or name in before}
+        for name, change in difference(was, now, self._source.parse).items():
+            if change < 0:
+                values.pop(name, None)
+            elif name in values:
                 values[name] = change
         return values
 
@@ -80,21 +121,20 @@ class CounterFile:
 
     def close(self) -> None:
         """Close the file."""
-        if self._file >= 0:
-            os.close(self._file)
+        self._file.close()
 
-    def _read(self) -> bytes | None:
-        if not self._zeros:
-            return None
-        try:
-            return read_whole(self._file)
-        except OSError as error:
-            self._lose(error)
-            return None
-
-    def _lose(self, error: OSError) -> None:
-        reason = f"{self._source.path} cannot be read ({error.strerror}): {self._source.cure}"
-        self._absent |= dict.fromkeys(self._mine, reason)
+    def _learn(self, text: bytes | None) -> None:
+        """Find which columns the file has, at first and whenever it got longer or shorter."""
+        if not self._mine:
+            return
+        reason = f"{self._file.why}: {self._source.cure}"
+        known: dict[str, float] = {}
+        if text is not None:
+            reason = f"{self._source.path} does not have it on this kernel: {self._source.cure}"
+            known = self._source.parse(text.splitlines())
+            self._lines = text.count(b"\n")
+        self._absent = {column: reason for column in self._mine if column not in known}
+        self._zeros = dict.fromkeys((column for column in self._mine if column in known), 0.0)
 
 
 def read_whole(file: int) -> bytes:
@@ -107,8 +147,13 @@ def read_whole(file: int) -> bytes:
     return b"".join(parts)
 
 
+def comparable(was: bytes, now: bytes) -> bool:
+    """Tell whether two readings of a file of the CPUs have the same CPUs; a line that went would take from the sums."""
+    return was.partition(b"\n")[0] == now.partition(b"\n")[0] and was.count(b"\n") <= now.count(b"\n")
+
+
 def difference(was: bytes, now: bytes, parse: Parser) -> dict[str, float]:
-    """Return what grew; only lines that changed are parsed, for on many CPUs the files are large."""
+    """Return what changed; only lines that did are parsed, for on many CPUs the files are large."""
     if was == now:
         return {}
     lines_was, lines_now = was.splitlines(), now.splitlines()
@@ -118,6 +163,30 @@ def difference(was: bytes, now: bytes, parse: Parser) -> dict[str, float]:
     start, end = parse(lines_was), parse(lines_now)
     # Times are fractions: rounding takes off the noise of their binary form, so that equal changes stay equal.
     return {name: round(end.get(name, 0.0) - start.get(name, 0.0), 6) for name in start | end}
+
+
+def growth(was: Mapping[Key, float], now: Mapping[Key, float]) -> dict[Key, float]:
+    """Return what each counter grew by; nothing of what went backwards or was not there both times."""
+    return {name: now[name] - start for name, start in was.items() if now.get(name, -1.0) >= start}
+
+
+class Declared:
+    """Keeps the columns that a layer declares, those with names that the machine fills in too."""
+
+    def __init__(self, layer: Layer) -> None:
+        """Take them from the layer."""
+        self._layer = layer
+        self._known: dict[str, bool] = {}
+
+    def __call__(self, values: Mapping[str, Value]) -> dict[str, Value]:
+        """Leave out what the layer does not declare."""
+        return {name: value for name, value in values.items() if self.has(name)}
+
+    def has(self, name: str) -> bool:
+        """Tell whether the layer declares it."""
+        if name not in self._known:
+            self._known[name] = self._layer.column(name) is not None
+        return self._known[name]
 
 
 def parse_stat(lines: Iterable[bytes]) -> dict[str, float]:
@@ -144,20 +213,20 @@ def parse_vmstat(lines: Iterable[bytes]) -> dict[str, float]:
 def parse_interrupts(lines: Iterable[bytes]) -> dict[str, float]:
     """Read /proc/interrupts: a column for each lettered type, one for all numbered lines; sums over CPUs."""
     values: dict[str, float] = {"irq.device": 0.0}
+    for name, counts, _ in interrupt_lines(lines):
+        values[name] = values.get(name, 0.0) + sum(counts)
+    return values
+
+
+def interrupt_lines(lines: Iterable[bytes]) -> Iterator[tuple[str, list[int], list[bytes]]]:
+    """Read the lines of /proc/interrupts: the column, the counts in the order of the first line's CPUs, the rest."""
     for line in lines:
         label, colon, rest = line.partition(b":")
         if not colon:
             continue  # The first line names the CPUs.
         words = rest.split()
-        count = 0
-        for position, word in enumerate(words):
-            if not word.isdigit():
-                words = words[position:]
-                break
-            count += int(word)
-        name = interrupt_name(label.strip(), words)
-        values[name] = values.get(name, 0.0) + count
-    return values
+        cpus = next((place for place, word in enumerate(words) if not word.isdigit()), len(words))
+        yield interrupt_name(label.strip(), words[cpus:]), [int(word) for word in words[:cpus]], words[cpus:]
 
 
 def interrupt_name(label: bytes, words: list[bytes]) -> str:
@@ -184,15 +253,16 @@ def ticks_per_second() -> int:
     return os.sysconf("SC_CLK_TCK")
 
 
-def sources() -> tuple[Source, ...]:
-    """Return the files, the dearest to read first: so the cheap ones are read nearest to the run."""
+def sources(root: Path) -> tuple[Source, ...]:
+    """Return the files below a root, the dearest to read first: so the cheap ones are read nearest to the run."""
+    top = "" if root == Path("/") else str(root)
     pressure = "boot with psi=1 on a kernel with CONFIG_PSI"
     return (
-        Source("/proc/interrupts", ("irq.",), parse_interrupts, "this kind of machine may not raise it"),
-        Source("/proc/vmstat", ("vm.",), parse_vmstat),
-        Source("/proc/stat", ("cpu.", "stat.", "softirq."), parse_stat),
+        Source(f"{top}/proc/interrupts", ("irq.",), parse_interrupts, "not every kind of machine raises it", head=True),
+        Source(f"{top}/proc/vmstat", ("vm.",), parse_vmstat),
+        Source(f"{top}/proc/stat", ("cpu.", "stat.", "softirq."), parse_stat),
         *(
-            Source(f"/proc/pressure/{name}", (f"psi.{name}_",), functools.partial(parse_pressure, name), pressure)
+            Source(f"{top}/proc/pressure/{name}", (f"psi.{name}_",), functools.partial(parse_pressure, name), pressure)
             for name in ("cpu", "memory", "io")
         ),
     )

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
+from pathlib import Path
 
-from ..schema import Layer
+from ..schema import Layer, Value
 from .base import Probe
 from .machine import CounterFile, sources
-from .perf_software import PerfSoftware
+from .perf_events import PerfEvents
 from .zombie import Zombie
 
 
-class ProcessProbe:
+class ProcessProbe(Probe):
     """Reads its parts from the outside in, and out again, so that every pair of readings hugs the run."""
 
-    def __init__(self, layer: Layer) -> None:
+    def __init__(self, layer: Layer, root: Path) -> None:
         """Open the parts that the columns of the layer need."""
         columns = [column.name for column in layer.columns]
         with ExitStack() as opened:
             self._parts: list[Probe] = []
-            for source in sources():
+            for source in sources(root):
                 self._parts.append(CounterFile(source, columns))
                 opened.callback(self._parts[-1].close)
-            self._parts += [Zombie(columns), PerfSoftware(columns)]
+            self._parts += [Zombie(columns), PerfEvents([c for c in layer.columns if c.name.startswith("perf.")], root)]
             opened.callback(self._parts[-1].close)
             self._opened = opened.pop_all()
 
@@ -31,6 +32,11 @@ class ProcessProbe:
         """Read each part; the cheapest comes last."""
         for part in self._parts:
             part.before()
+
+    def started(self, pid: int) -> None:
+        """Tell each part."""
+        for part in self._parts:
+            part.started(pid)
 
     def at_exit(self, pid: int) -> None:
         """Read the zombie."""
@@ -42,9 +48,9 @@ class ProcessProbe:
         for part in reversed(self._parts):
             part.after()
 
-    def values(self) -> dict[str, float]:
+    def values(self) -> dict[str, Value]:
         """Parse what was read."""
-        values: dict[str, float] = {}
+        values: dict[str, Value] = {}
         for part in self._parts:
             values |= part.values()
         return values

@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from .base import Probe
+
 SCHED = re.compile(rb"nr_(migrations|switches)\s*:\s*(\d+)")
 IO_COLUMNS = {
     b"rchar": "read_chars",
@@ -20,7 +22,7 @@ IO_COLUMNS = {
 DELAY_SWITCH = Path("/proc/sys/kernel/task_delayacct")
 
 
-class Zombie:
+class Zombie(Probe):
     """Reads files of /proc/PID of the main thread between its end and its reaping."""
 
     def __init__(self, columns: Iterable[str]) -> None:
@@ -45,9 +47,6 @@ class Zombie:
         """Read every file once."""
         self._raw = {name: raw for name in self._files if (raw := self._read(pid, name)) is not None}
 
-    def after(self) -> None:
-        """Nothing: the counters started with the program."""
-
     def values(self) -> dict[str, float]:
         """Parse the files; a column that is absent gives no entry."""
         values: dict[str, float] = {}
@@ -59,9 +58,6 @@ class Zombie:
     def absent(self) -> Mapping[str, str]:
         """Name the columns that this kernel does not show."""
         return self._absent
-
-    def close(self) -> None:
-        """Nothing stays open."""
 
     def _read(self, pid: int, name: str) -> bytes | None:
         try:

@@ -26,7 +26,12 @@ from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.subject import Limits, Subject
 from vgo_agent.tools.survey import survey
 
-PROGRAM = "block = b'x' * ((48 << 20) if __import__('os').urandom(1)[0] < 100 else (1 << 20))"
+PROGRAM = """
+import os, time
+block = b"x" * ((48 << 20) if os.urandom(1)[0] < 100 else (1 << 20))
+print("cpu_ms", time.process_time_ns() / 1e6)
+"""
+"""Judged by its own CPU time, so that what else this machine does counts for little."""
 THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 TO_LOOK_UP = (
     Choice("measure", {"max_runs": 40, "max_seconds": 30.0}, ""),
@@ -61,7 +66,7 @@ class Watcher:
 def loop(folder: Path, choices: tuple[Choice, ...], watcher: Watcher, **limits: Any) -> Iterator[Loop]:
     """A live loop on a program whose slow runs fault more pages."""
     argv = (sys.executable, "-I", "-S", "-c", PROGRAM)
-    subject = Subject(command=argv, argv=argv, directory=str(folder))
+    subject = Subject(command=argv, argv=argv, directory=str(folder), metric="cpu_ms ([0-9.]+)", unit="ms")
     run = RunFolder.create(folder, "loop")
     knowledge = load()
     machine = survey(subject, [mitigation.applies for mitigation in knowledge.mitigations.values()])

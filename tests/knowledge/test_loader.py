@@ -7,6 +7,7 @@ import resource
 import shutil
 import subprocess
 import sys
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
@@ -14,14 +15,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.knowledge.errors import VgoError
-from vgo_agent.knowledge.loader import HERE, check, digest, load
-from vgo_agent.knowledge.schema import Apply
+from vgo_agent.knowledge.loader import HERE, Knowledge, check, digest, load
+from vgo_agent.knowledge.schema import Apply, Factor, Place
 
 KNOWN = load()
 COLUMNS = sorted({column for factor in KNOWN.factors.values() for column in factor.signals})
+ALPHABET = st.characters(whitelist_categories=["L", "N"], whitelist_characters="._-")
 FILES = sorted(
     path.relative_to(HERE) for kind in ("factors", "mitigations", "papers") for path in (HERE / kind).iterdir()
 )
+
+
+def knowledge(**factors: tuple[list[str], int]) -> Knowledge:
+    """Know factors by their signals and how actionable they are."""
+    made = {
+        key: Factor(key=key, name=key, description=key, signals=tuple(signals), actionable=actionable)
+        for key, (signals, actionable) in factors.items()
+    }
+    return Knowledge(made, {}, "")
 
 
 def test_everything_shipped_is_sound() -> None:
@@ -58,6 +69,9 @@ def test_there_are_enough_of_each() -> None:
         ("vm.compact_stall", "compaction"),
         ("vm.numa_miss", "numa_remote"),
         ("run_index", "run_order"),
+        ("vm.pswpin", "swap"),
+        ("irq.TRM", "thermal_throttling"),
+        ("stat.processes", "process_creation"),
     ],
 )
 def test_a_column_names_its_most_actionable_factor(column: str, factor: str) -> None:
@@ -72,11 +86,45 @@ def test_a_column_that_nothing_lists_names_no_factor() -> None:
 
 
 @pytest.mark.parametrize("column", COLUMNS)
-def test_the_factors_of_a_column_fall_in_how_actionable_they_are(column: str) -> None:
+def test_the_factors_of_a_column_are_those_that_name_it_then_those_with_a_pattern_each_the_most_actionable_first(
+    column: str,
+) -> None:
     found = KNOWN.factors_of(column)
     assert KNOWN.factor_of(column) == found[0]
-    assert {factor.key for factor in found} == {key for key, f in KNOWN.factors.items() if column in f.signals}
-    assert [factor.actionable for factor in found] == sorted((f.actionable for f in found), reverse=True)
+    naming = [factor for factor in found if column in factor.signals]
+    matching = [factor for factor in found if factor not in naming]
+    assert found == (*naming, *matching)
+    assert {f.key for f in naming} == {key for key, f in KNOWN.factors.items() if column in f.signals}
+    assert all(any(fnmatchcase(column, signal) for signal in factor.signals) for factor in matching)
+    for part in (naming, matching):
+        assert [factor.actionable for factor in part] == sorted((f.actionable for f in part), reverse=True)
+
+
+@given(signal=st.sampled_from(COLUMNS), filled=st.text(ALPHABET, min_size=1), value=st.text(min_size=1))
+def test_what_the_machine_fills_in_and_one_value_of_a_text_change_no_signal(
+    signal: str, filled: str, value: str
+) -> None:
+    owners = {key for key, factor in KNOWN.factors.items() if signal in factor.signals}
+    column = signal.replace("*", filled)
+    assert owners <= {factor.key for factor in KNOWN.factors_of(column)}
+    assert KNOWN.factors_of(f"{column}={value}") == KNOWN.factors_of(column)
+
+
+def test_a_name_in_full_wins_over_a_pattern_that_is_more_actionable() -> None:
+    pattern = knowledge(one=(["disk.*.read_ms"], 10), other=(["disk.sda.read_ms", "disk.*.read_ms"], 1))
+    assert [factor.key for factor in pattern.factors_of("disk.sda.read_ms")] == ["other", "one"]
+    assert [factor.key for factor in pattern.factors_of("disk.sdb.read_ms")] == ["one", "other"]
+
+
+def test_of_one_factor_a_name_in_full_comes_before_an_earlier_pattern() -> None:
+    factor = knowledge(one=(["gpu.*", "gpu.1.temp_c", "gpu.*.temp_c"], 5)).factors["one"]
+    assert factor.place("gpu.1.temp_c") == Place(by_pattern=False, position=1)
+    assert factor.place("gpu.0.temp_c") == Place(by_pattern=True, position=0)
+    assert factor.place("temp_c") is None
+
+
+def test_a_name_without_a_star_is_no_pattern() -> None:
+    assert knowledge(one=(["irq.?"], 5)).factor_of("irq.X") is None
 
 
 @pytest.mark.parametrize(

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import gc
-import math
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...knowledge.errors import VgoError
+from ...layers.launcher import Launcher
 from ...layers.loader import load_layer, open_probe
 from ...layers.probes.base import Probe
+from ...layers.schema import Layer
 from ..row import Row
 from ..subject import Subject
+from .judge import judge
 from .launch import Launch, Run
 from .row_log import RowLog
+from .samples import first_of_run, spread
 from .spawn import Spawner
+from .through import Through
+from .way import Way, Ways
 
 MOST_FAILED = 0.5
 """More failed runs than this share, and dropping them would leave a different program."""
+
+
+WRAPPED_S, WRAPPED_TIMES = 60.0, 100.0
+"""A wrapper may take so many seconds, and so many times the longest run without one (strace: up to 70 times)."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +47,10 @@ def ignore(progress: Progress) -> None:
 
 @dataclass
 class Bench:
-    """What measuring tools share: the spawner, the program, where rows are kept, who is told."""
+    """What measuring tools share: the spawner, the program, its layers and launcher, where rows are kept, who is told.
+
+    Layers are named by their specs, as the user gave them.
+    """
 
     subject: Subject
     spawner: Spawner
@@ -48,24 +59,77 @@ class Bench:
     """How the program is started when nothing is changed."""
     listener: Callable[[Progress], None] = ignore
     on_started: Callable[[int], None] | None = None
+    root: Path = Path("/")
+    """Where the machine's /proc and /sys are looked for."""
+    launcher: Launcher | None = None
+    """None: the program is started directly."""
+    _layers: dict[str, Layer] = field(default_factory=dict)
     _probes: dict[str, Probe] = field(default_factory=dict)
+    _ways: Ways = field(init=False)
+    _longest_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Nothing is opened yet."""
+        self._ways = Ways(self.launcher, lambda spec: (self.layer(spec), self.probe(spec)))
 
     @contextmanager
     def series(self, call_id: str, layers: Sequence[str] = (), planned: int = 0) -> Iterator[Series]:
-        """Open a series of runs; rows that a killed process left are its beginning."""
+        """Open a series of runs with these layers on unless a run says otherwise; all of them are opened now.
+
+        Rows that a killed process left are its beginning.
+        """
+        for spec in layers:
+            self.probe(spec)
         log = RowLog(self.folder / f"{call_id}.jsonl")
         gc.disable()  # a collection between two runs would evict what the next one finds in the cache
         try:
-            yield Series(self, call_id, [self.probe(layer) for layer in layers], log, planned)
+            yield Series(self, call_id, tuple(layers), log, planned)
         finally:
             gc.enable()
             log.close()
 
-    def probe(self, layer: str) -> Probe:
+    def layer(self, spec: str) -> Layer:
+        """Read a layer once a session."""
+        if spec not in self._layers:
+            self._layers[spec] = load_layer(spec)
+        return self._layers[spec]
+
+    def probe(self, spec: str) -> Probe:
         """Open a layer's probe once a session: opening and closing can cost more than a run."""
-        if layer not in self._probes:
-            self._probes[layer] = open_probe(load_layer(layer))
-        return self._probes[layer]
+        if spec not in self._probes:
+            self._probes[spec] = open_probe(self.layer(spec), self.root)
+        return self._probes[spec]
+
+    def way(self, launch: Launch, layers: Sequence[str] = ()) -> Way:
+        """How the program is started with these layers on, through the launcher; made once."""
+        return self._ways.of(launch, tuple(layers))
+
+    def limit_s(self, way: Way) -> float | None:
+        """When a run is ended: at --timeout, or where a wrapper may go on for ever, far beyond every run without it."""
+        wrapped = any(layer.kind == "metric" for layer in way.through)
+        if self.subject.timeout_s is not None or not wrapped or not self._longest_s:
+            return self.subject.timeout_s
+        return WRAPPED_S + WRAPPED_TIMES * self._longest_s
+
+    def took(self, run: Run, way: Way) -> None:
+        """Remember the longest run without a wrapper."""
+        if not any(layer.kind == "metric" for layer in way.through):
+            self._longest_s = max(self._longest_s, run.wall_ns / 1e9)
+
+    @property
+    def proving(self) -> Through:
+        """Starts runs outside the data as those of the data are started."""
+        return Through(self.spawner, self._ways)
+
+    def described_by(self, layers: Sequence[str]) -> dict[str, Layer]:
+        """The layers that describe the columns of such runs, the launcher among them, by spec: for `layers.json`."""
+        used = {spec: self.layer(spec) for spec in layers}
+        return used | ({self.launcher.spec: self.launcher.layer} if self.launcher else {})
+
+    def absent(self, spec: str) -> dict[str, str]:
+        """Columns of a layer that cannot be had here, with the reason and the cure."""
+        unseen = self.launcher.unseen(self.layer(spec)) if self.launcher else {}
+        return {**self.probe(spec).absent(), **unseen}
 
     def close(self) -> None:
         """Close the probes."""
@@ -79,7 +143,7 @@ class Series:
 
     bench: Bench
     call_id: str
-    probes: Sequence[Probe]
+    layers: tuple[str, ...]
     log: RowLog
     planned: int
 
@@ -94,27 +158,52 @@ class Series:
         return [row["outcome"] for row in self.rows if row["ok"] == 1]
 
     @property
+    def processes(self) -> int:
+        """Runs so far; each of them may have given several rows."""
+        return sum(first_of_run(row) for row in self.rows)
+
+    @property
+    def last_gave(self) -> int:
+        """Rows that count of the last run."""
+        gave = 0
+        for row in reversed(self.rows):
+            gave += row["ok"]
+            if first_of_run(row):
+                break
+        return gave
+
+    @property
     def spent_s(self) -> float:
         """Seconds of the user's program in this series."""
         return float(sum(row["wall_s"] for row in self.rows))
 
-    def run(self, condition: str, launch: Launch, pair: int = -1) -> None:
-        """Run once and keep the row; refuse to go on when failing runs are the rule."""
+    def run(self, condition: str, launch: Launch, pair: int = -1, layers: Sequence[str] | None = None) -> None:
+        """Run once, with these of the layers on (None: all, empty: bare), and keep the row.
+
+        Refuse to go on when failing runs are the rule.
+        """
         subject = self.bench.subject
+        way = self.bench.way(launch, self.layers if layers is None else layers)
+        limit_s = self.bench.limit_s(way)
         run = self.bench.spawner.run(
-            launch,
-            self.probes,
-            timeout_s=subject.timeout_s,
+            way.launch,
+            way.probes,
+            timeout_s=limit_s,
             capture=subject.metric is not None,
             on_started=self.bench.on_started,
         )
-        outcome, failure = judge(run, subject)
-        self.log.append(self._row(run, condition, pair, outcome))
+        self.bench.took(run, way)
+        judged = judge(run, subject, way.through, limit_s)
+        row = self._row(run, condition, pair, judged.outcome, way)
+        if judged.samples:
+            self.log.append(*spread(row, judged.samples, str(subject.metric), self.processes))
+        else:
+            self.log.append(row)
         self.bench.listener(Progress(self.call_id, condition, self.rows, self.planned))
-        if failure:
-            self._refuse(failure)
+        if judged.failure:
+            self._refuse(judged.failure)
 
-    def _row(self, run: Run, condition: str, pair: int, outcome: float | None) -> Row:
+    def _row(self, run: Run, condition: str, pair: int, outcome: float | None, way: Way) -> Row:
         return {
             "order": len(self.rows),
             "condition": condition,
@@ -124,51 +213,15 @@ class Series:
             "survivors": run.survivors,
             "outcome": outcome,
             "wall_s": run.wall_ns / 1e9,
-            **(run.counters if self.probes else {}),
+            "layers": way.name,
+            **way.cells(run.counters),
         }
 
     def _refuse(self, failure: str) -> None:
         """Stop, or when failed runs are dropped, stop once they are too many."""
-        done, failed = len(self.rows), sum(row["ok"] == 0 for row in self.rows)
+        done, failed = self.processes, sum(row["ok"] == 0 for row in self.rows)
         if self.bench.subject.on_failure == "stop":
             cure = "mend it, or leave such runs out with --on-failure drop" if failed < done else "run it by hand first"
-            raise VgoError(f"Run {done} failed: the program {failure}; {cure}.")
+            raise VgoError(f"Run {done} failed: {failure}; {cure}.")
         if done >= 5 and failed > MOST_FAILED * done:
-            raise VgoError(f"{failed} of {done} runs failed, the last because the program {failure}; mend it first.")
-
-
-def judge(run: Run, subject: Subject) -> tuple[float | None, str]:
-    """Read a run's outcome; None with the reason when the run does not count."""
-    if run.timed_out:
-        return None, f"did not end within {subject.timeout_s:g} s (--timeout) and was ended with its children"
-    if run.stopped_for_terminal:
-        return None, "stopped because it wants a terminal; give it its input in a file or as arguments"
-    if run.exit_code != 0:
-        said = run.error.decode(errors="replace").strip().splitlines()
-        how = f"was ended by signal {-run.exit_code}" if run.exit_code < 0 else f"exited with {run.exit_code}"
-        return None, how + (f" and said: {_printable(said[-1])[:200]}" if said else "")
-    if subject.metric is None:
-        return run.wall_ns / 1e9, ""
-    return _metric(run.output, subject.metric)
-
-
-def _metric(output: bytes, pattern: str) -> tuple[float | None, str]:
-    """Read the last match as the outcome: what a program prints last is its total."""
-    found = re.findall(pattern.encode(), output, re.MULTILINE)
-    if not found:
-        text = output.decode(errors="replace").strip()
-        seen = f"printed {_printable(text)[:120]!r}" if text else "printed nothing on standard output"
-        return None, f"{seen}, where --metric {pattern!r} finds nothing"
-    last = found[-1][0] if isinstance(found[-1], tuple) else found[-1]
-    try:
-        value = float(last)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        return None, f"printed {_printable(last.decode(errors='replace'))[:60]!r} where --metric expects a number"
-    return value, ""
-
-
-def _printable(text: str) -> str:
-    """Keep a hostile or binary output from steering the terminal."""
-    return "".join(char if char.isprintable() else " " for char in text)
+            raise VgoError(f"{failed} of {done} runs failed, the last because {failure}; mend it first.")

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ...layers.schema import Value
+
 
 @dataclass(frozen=True)
 class Scheduler:
@@ -45,7 +47,7 @@ class Run:
     """Monotonic time from just before posix_spawn until the program has ended."""
     exit_code: int
     """0 to 255, or minus the signal that ended it."""
-    counters: Mapping[str, float]
+    counters: Mapping[str, Value]
     """Values of the probes and of rusage, by column."""
     output: bytes = b""
     """Standard output, when it was captured."""

@@ -23,17 +23,17 @@ class RowLog:
         self._file = path.open("wb", buffering=0)  # a row that does not fit is told now, not at the end
         self._file.write(kept + b"\n" if kept else b"")
 
-    def append(self, row: Row) -> None:
-        """Keep one row; it survives the death of this process from here on."""
+    def append(self, *rows: Row) -> None:
+        """Keep the rows of one run, all at once; they survive the death of this process from here on."""
         try:
-            line = json.dumps(row, separators=(",", ":")).encode() + b"\n"
-            if self._file.write(line) != len(line):
+            lines = b"".join(json.dumps(row, separators=(",", ":")).encode() + b"\n" for row in rows)
+            if self._file.write(lines) != len(lines):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
             raise VgoError(
                 f"Cannot write {self._path} ({error.strerror}); free space there, then go on with `vgo-agent resume`."
             ) from error
-        self.rows.append(row)
+        self.rows += rows
 
     def close(self) -> None:
         """Close the file; it stays until the call's table is stored."""

@@ -6,6 +6,7 @@ import ctypes
 import errno
 import fcntl
 import os
+import resource
 import signal
 import threading
 import time
@@ -16,6 +17,7 @@ from types import FrameType, TracebackType
 from typing import Any, NamedTuple, NoReturn, Self
 
 from ...layers.probes.base import Probe
+from ...layers.schema import Value
 from .conditions import (
     PR_GET_CHILD_SUBREAPER,
     PR_SET_CHILD_SUBREAPER,
@@ -133,21 +135,19 @@ class Spawner:
         """Run the program once to its end; survivors of a run that was cut short are not counted."""
         if launch.prewarm:
             prewarm(launch.prewarm)
+        for probe in probes:
+            probe.rest()
         known = self._survivors.children()
+        listening = any(probe.reads_output for probe in probes)
+        captured = capture or listening
         pid = 0
         try:
-            started_ns, pid = self._start(launch, probes, capture)
-            if on_started is not None:
-                on_started(pid)
-            if needs_child(launch):
-                impose_on_child(pid, launch)
+            started_ns, pid = self._start(launch, probes, captured)
+            tell_started(pid, launch, probes, on_started)
             ending = wait(pid) if timeout_s is None else wait_until(pid, started_ns / 1e9 + timeout_s)
             wall_ns = time.monotonic_ns() - started_ns
             self.spent_ns += wall_ns
-            for probe in probes:
-                probe.at_exit(pid)
-            for probe in reversed(probes):
-                probe.after()
+            tell_ended(pid, probes)
             _, status, usage = os.wait4(pid, 0)
             pid = 0
             # After the reaping, when the list of children is as it was before: the cheapest to compare.
@@ -155,15 +155,14 @@ class Spawner:
         except BaseException:
             self._abandon(pid, known)
             raise
-        counters = dict(zip(RUSAGE, map(float, RUSAGE_VALUES(usage)), strict=True))
-        for probe in probes:
-            counters |= probe.values()
+        output = take(self._output) if captured else b""
+        error = take(self._error) if listening else take(self._error, last=ERROR_TAIL)
         return Run(
             wall_ns=wall_ns,
             exit_code=os.waitstatus_to_exitcode(status),
-            counters=counters,
-            output=take(self._output) if capture else b"",
-            error=take(self._error, last=ERROR_TAIL),
+            counters=counted(usage, probes, output, error),
+            output=output if capture else b"",
+            error=error[-ERROR_TAIL:],
             timed_out=ending.timed_out,
             stopped_for_terminal=ending.stopped_for_terminal,
             survivors=0 if any(ending) else survivors,
@@ -210,6 +209,34 @@ class Spawner:
             self._survivors.end(known)
             take(self._output)
             take(self._error)
+
+
+def tell_started(pid: int, launch: Launch, probes: Sequence[Probe], on_started: Callable[[int], None] | None) -> None:
+    """Tell all who want to know that the program runs, and set what can only be set on it."""
+    for probe in probes:
+        probe.started(pid)
+    if on_started is not None:
+        on_started(pid)
+    if needs_child(launch):
+        impose_on_child(pid, launch)
+
+
+def tell_ended(pid: int, probes: Sequence[Probe]) -> None:
+    """Let the probes read the zombie, then what they read before; the last that read before reads first."""
+    for probe in probes:
+        probe.at_exit(pid)
+    for probe in reversed(probes):
+        probe.after()
+
+
+def counted(usage: resource.struct_rusage, probes: Sequence[Probe], output: bytes, error: bytes) -> dict[str, Value]:
+    """Parse what was counted around a run that has been reaped."""
+    counters: dict[str, Value] = dict(zip(RUSAGE, map(float, RUSAGE_VALUES(usage)), strict=True))
+    for probe in probes:
+        if probe.reads_output:
+            probe.said(output, error)
+        counters |= probe.values()
+    return counters
 
 
 def child_subreaper() -> int:

@@ -52,7 +52,8 @@ def mitigated(launch: Launch, mitigation: Mitigation, subject: Subject, machine:
 def command_line(mitigation: Mitigation, subject: Subject, machine: Machine) -> str:
     """Write the shell line that applies the mitigation by hand, in the directory of the subject."""
     apply = _applicable(mitigation)
-    command = (*_launchers(apply.spawn, machine), *map(shlex.quote, apply.wrap), *_variables(apply), _typed(subject))
+    launched = (*_launchers(apply.spawn, machine), *map(shlex.quote, machine.launching))
+    command = (*launched, *map(shlex.quote, apply.wrap), *_variables(apply), _typed(subject))
     line = " && ".join((*_preparations(apply, subject, machine), " ".join(command)))
     # In a shell of its own, so that the directory is left and the copy removed.
     return f"({line})" if apply.tmpfs_directory else line

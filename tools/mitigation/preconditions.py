@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ...knowledge.schema import Condition
+from ...knowledge.schema import Condition, Mitigation
 from ..machine import Machine
 from ..subject import Subject
 
@@ -31,6 +31,13 @@ def unmet(condition: Condition, machine: Machine, subject: Subject, busy_cpus: f
     `busy_cpus` is how many CPUs the program keeps busy (CPU time over wall time); None before it was profiled.
     """
     return tuple(reason for check in _CHECKS for reason in check(condition, machine, subject, busy_cpus))
+
+
+def beyond_reach(mitigation: Mitigation, machine: Machine) -> tuple[str, ...]:
+    """Say why the tool cannot apply a mitigation although it could be tried by hand."""
+    if mitigation.apply is None or not machine.away:
+        return ()
+    return (f"{machine.away}, and it would be applied here: apply it there by hand",)
 
 
 def _privilege(condition: Condition, machine: Machine, _: Subject, __: float | None) -> Iterator[str]:

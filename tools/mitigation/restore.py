@@ -1,4 +1,4 @@
-"""Put back what a dead agent left: settings from the journal, working copies on tmpfs. Safe to repeat."""
+"""Put back what a dead agent left: settings from the journal, working copies, control groups. Safe to repeat."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import shutil
 from pathlib import Path
 
+from ...layers.probes.cgroup_leaf import remove_leaves
 from .journal import Entry, Journal, journal_folder, put_back
 from .owner import boot_id
 from .working_copy import SHARED_MEMORY, stale_copies
@@ -15,6 +16,7 @@ def restore(*, force: bool = False, folder: Path | None = None, shared_memory: P
     """Put back what was left behind and say what was done; with `force` also the settings of a living agent."""
     journal = Journal(folder or journal_folder())
     told = _remove_copies(shared_memory)
+    told += [f"{leaf}: removed, the control group of an agent that died" for leaf in remove_leaves()]
     if not any(force or entry.left_behind for entry in journal.entries()):
         return told
     # A living agent holds the lock: who forces means to override it.

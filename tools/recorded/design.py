@@ -71,6 +71,9 @@ def _counted(recorded: Recorded, wanted: Wanted, outcome: OutcomeColumn) -> tupl
             if not counted.all():
                 other = int((~counted).sum())
                 warnings.append(f"{other} runs whose {name} is not {value} were left out: give --group {name} for all.")
+    if (bare := _bare(recorded, wanted) & counted).any() and not bare[counted].all():
+        counted &= ~bare
+        warnings.append(f"{int(bare.sum())} bare runs (no layer was on) have no counters: left out.")
     missing = int(np.isnan(outcome.values[counted]).sum())
     if missing:
         warnings.append(f"{missing} of {int(counted.sum())} runs have no finite {outcome.name}: left out.")
@@ -78,6 +81,14 @@ def _counted(recorded: Recorded, wanted: Wanted, outcome: OutcomeColumn) -> tupl
     if not len(rows):
         raise VgoError(f"No run that counts has a finite {outcome.name}: name another outcome.")
     return rows, warnings
+
+
+def _bare(recorded: Recorded, wanted: Wanted) -> BoolArray:
+    """Runs of vgo-agent in which no layer was on; none where runs are grouped by layers."""
+    if recorded.format != "vgo-agent" or "layers" not in recorded.frame or "layers" in wanted.group:
+        return np.zeros(recorded.frame.height, dtype=np.bool_)
+    bare: BoolArray = (recorded.frame["layers"].fill_null("") == "").to_numpy()
+    return bare
 
 
 def _out_of_order(recorded: Recorded, wanted: Wanted, known: Understood, order: Order) -> list[str]:

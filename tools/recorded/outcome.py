@@ -101,18 +101,28 @@ def lower_is_better(recorded: Recorded, wanted: Wanted, name: str, unit: str) ->
         return wanted.lower_is_better, ""
     if name in recorded.lower_is_better:
         return recorded.lower_is_better[name], ""
-    lower = _by_unit_or_name(name, unit)
+    lower = by_unit_or_name(name, unit)
     way, other = ("lower", "higher") if lower else ("higher", "lower")
     return lower, f"A {way} {name} is assumed to be better: give --{other}-is-better if it is not."
 
 
-def _by_unit_or_name(name: str, unit: str) -> bool:
-    words = set(re.split(r"[^a-z]+", re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()))
+def by_unit_or_name(name: str, unit: str) -> bool:
+    """Guess whether a lower value is a better one."""
+    words = _words(name)
     if words & _WORSE_HIGH:
         return True
     if words & _BETTER_HIGH or re.search(r"(/s|_?per_?s(ec(ond)?)?)$", name, re.I):
         return False
     return bool(_TIME_UNITS.fullmatch(unit)) or not _RATE_UNITS.fullmatch(unit)
+
+
+def speaks_of_outcome(name: str) -> bool:
+    """Tell whether a name is that of a time, a rate or another thing that a run is judged by."""
+    return bool(_words(name) & (_WORSE_HIGH | _BETTER_HIGH | {"result", "value"}) or _SUFFIX.search(name))
+
+
+def _words(name: str) -> set[str]:
+    return set(re.split(r"[^a-z]+", re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()))
 
 
 def _name(recorded: Recorded, wanted: Wanted) -> str:

@@ -8,29 +8,33 @@ from pathlib import Path
 from ...knowledge.errors import VgoError
 from .formats import FORMATS
 from .formats.json_text import is_json
+from .mapping import Meanings
+from .meant import meant
 from .recorded import Recorded
 from .source import Source, open_source
 
 
-def read(path: Path, leave_out: Collection[str] = ()) -> Recorded:
+def read(path: Path, leave_out: Collection[str] = (), mapping: Meanings | None = None) -> Recorded:
     """Read a file or run folder; the format is told by what is in it, not only by its name.
 
-    `leave_out` names columns that need not be read. At 1,000,000 runs x 200 columns (1.6 GB of numbers) the process
-    peaks at 2.2 GB from CSV and 1.8 GB from Parquet. Raises VgoError for whatever cannot be read.
+    `leave_out` names columns that need not be read; `mapping` says what columns are called and mean. At 1,000,000 runs
+    x 200 columns (1.6 GB of numbers) the process peaks at 2.2 GB from CSV and 1.8 GB from Parquet. Raises VgoError for
+    whatever cannot be read.
     """
-    source = open_source(path)
+    source = open_source(path, mapping.texts if mapping else frozenset())
     form = next((form for form in FORMATS if form.recognises(source)), None)
     if form is None:
         raise _unknown(source)
-    recorded = form.read(source, leave_out)
+    recorded = form.read(source, mapping.in_file(leave_out) if mapping else leave_out)
     if recorded.frame.is_empty():
         raise VgoError(f"{source.given} holds no runs: record some, or name another file.")
-    return recorded
+    return meant(recorded, mapping) if mapping else recorded
 
 
 def _unknown(source: Source) -> VgoError:
     if is_json(source):
         return VgoError(
-            f"{source.given} is JSON, but neither of pyperf nor of hyperfine: export the runs as CSV, one row a run."
+            f"{source.given} is JSON, but not of pyperf, hyperfine, Google Benchmark or perf stat: "
+            "export the runs as CSV, one row a run."
         )
     return VgoError(f"{source.given} is no run table: give CSV with a header line, one row a run.")

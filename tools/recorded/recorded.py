@@ -32,6 +32,8 @@ class Recorded:
     """The system under test and the options of the runs, flat; {} if unknown."""
     usual: Mapping[str, str] = field(default_factory=dict)
     """Column to value: the rows to look at unless the user groups by the column (the baseline of a diagnosis)."""
+    group: tuple[str, ...] = ()
+    """Columns whose combinations are looked at one by one unless the user says otherwise: benchmarks of one file."""
     left_out: tuple[str, ...] = ()
     """Columns that were not read, as asked for."""
     notes: tuple[str, ...] = ()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 import numpy as np
-from scipy import stats
 
+from ..statistics.ranks import centred_ranks, ranks_of
 from ..statistics.values import FloatArray, IntArray
 
 _ALIKE = 0.995
@@ -36,11 +36,11 @@ def restated(values: FloatArray, outcome: FloatArray, exempt: Collection[int] = 
 
 
 def _found(values: FloatArray, outcome: FloatArray, rows: IntArray, places: IntArray) -> Iterator[tuple[int, str]]:
-    ranks = stats.rankdata(outcome)
+    ranks = ranks_of(outcome)
     for start in range(0, len(places), _CHUNK):
         chunk = places[start : start + _CHUNK]
         sample = np.column_stack([values[rows, place] for place in chunk])
-        rank = _correlations(stats.rankdata(sample, axis=0), ranks)
+        rank = _correlations(centred_ranks(sample), ranks)
         for place in np.flatnonzero(np.abs(rank) >= _ALIKE):
             reason = _reason(sample[:, place], outcome, float(rank[place]))
             if reason:

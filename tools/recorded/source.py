@@ -21,7 +21,10 @@ _PACKED = {
     b"\x89HDF": "an HDF5 file",
     b"ARROW1": "an Arrow file",
 }
-_KNOWN = "give CSV, TSV, CSV.gz, Parquet, a SHARP log, pyperf or hyperfine JSON, or a run folder of vgo-agent"
+_KNOWN = (
+    "give CSV, TSV, CSV.gz, Parquet, a SHARP log, JSON of pyperf, hyperfine, Google Benchmark or perf stat, "
+    "or a run folder of vgo-agent"
+)
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,12 @@ class Source:
     """The path as the user gave it, for messages."""
     head: bytes
     """The first bytes, unpacked, without the mark that some editors put before UTF-8."""
+    texts: frozenset[str] = frozenset()
+    """Columns that are text whatever they look like, as a mapping says."""
+
+    def beside(self, ending: str) -> Path:
+        """Name the file that would stand beside this one and share its stem."""
+        return self.path.with_name(self.path.name.removesuffix(".gz")).with_suffix(ending)
 
     @property
     def is_parquet(self) -> bool:
@@ -50,7 +59,7 @@ class Source:
             raise _broken_gzip(self.given) from error
 
 
-def open_source(path: Path) -> Source:
+def open_source(path: Path, texts: frozenset[str] = frozenset()) -> Source:
     """Find the file behind a path, which may be a run folder or the page beside a table, and look into it."""
     given = str(path)
     target = _table_behind(path)
@@ -63,7 +72,7 @@ def open_source(path: Path) -> Source:
         raise _broken_gzip(given) from error
     except OSError as error:
         raise VgoError(f"{given} cannot be read: {error.strerror}.") from error
-    source = Source(target, given, head)
+    source = Source(target, given, head, texts)
     _refuse_at_sight(source)
     return source
 

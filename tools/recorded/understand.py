@@ -65,7 +65,7 @@ def _beforehand(recorded: Recorded, wanted: Wanted, name: str, outcome: str, ord
         return "it gives the order of the runs"
     role, words = recorded.roles.get(name), recorded.descriptions.get(name, "")
     if role == "consequence":
-        return "a consequence: it grows because a run is slow" + (f" ({words.rstrip('.')})" if words else "")
+        return "a consequence: it changes because a run is slow" + (f" ({words.rstrip('.')})" if words else "")
     if role in ("id", "order"):
         return "it names the run or its circumstances" + (f" ({words.rstrip('.')})" if words else "")
     return ""

@@ -16,6 +16,7 @@ from vgo_agent.knowledge.loader import Knowledge, load
 from vgo_agent.tools.apply_mitigation import ApplyResult
 from vgo_agent.tools.base import Result
 from vgo_agent.tools.case import Case, Finished, Record
+from vgo_agent.tools.distortion import Distortion
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.measure import MeasureResult
 from vgo_agent.tools.mitigation.checks import Check
@@ -99,8 +100,9 @@ class Diagnosis:
             spent_s=float(outcomes.sum()),
             outcome=summarise(outcomes),
             columns=len(columns),
-            absent={"perf.cycles": "no hardware counters", "perf.instructions": "no hardware counters"},
-            cost_ratio=1.01,
+            bare=None,
+            distortions=(Distortion(layers=("process",), runs=outcomes.size, mean=None, sd=None),),
+            absent={"process": {"perf.cycles": "no hardware counters", "perf.instructions": "no hardware counters"}},
             busy_cpus=1.0,
             summary="profiled",
         )
@@ -178,6 +180,7 @@ def rows(outcomes: np.ndarray, columns: Mapping[str, np.ndarray] | None = None) 
             "survivors": 0,
             "outcome": float(outcome),
             "wall_s": float(outcome),
+            "layers": "process",
             **{name: float(values[order]) for name, values in (columns or {}).items()},
         }
         for order, outcome in enumerate(outcomes)

@@ -86,6 +86,7 @@ def test_the_sections_of_a_whole_diagnosis_come_in_their_order(finished: Finishe
         "Mitigations tried",
         "Not tried",
         "Order and shape of the runs",
+        "The layers",
         "Not available on this machine",
         "How it was measured",
     ]

@@ -68,5 +68,5 @@ def test_the_page_describes_every_column_of_the_table(finished: Finished) -> Non
 
 def test_the_page_says_what_this_machine_does_not_show_and_why(finished: Finished) -> None:
     page = runs_md(finished("mitigated")).decode()
-    assert "| perf.cycles, perf.instructions | no hardware counters |" in page
+    assert "| process: perf.cycles, perf.instructions | no hardware counters |" in page
     assert "RAPL" in page

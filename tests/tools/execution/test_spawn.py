@@ -171,8 +171,11 @@ def test_children_of_survivors_are_ended_too(spawner, tmp_path):
 
 
 def test_an_orphan_that_ended_by_itself_is_reaped_and_not_counted(spawner, tmp_path):
-    pid = tmp_path / "pid"
-    orphan = f"(true & echo $! > {pid}); until grep -q ') Z ' /proc/$(cat {pid})/stat; do sleep 0.01; done"
+    pid, gate = tmp_path / "pid", tmp_path / "gate"
+    os.mkfifo(gate)
+    # It ends after its parent, which might reap it otherwise.
+    orphan = f"(cat {gate} & echo $! > {pid}); echo > {gate}; "
+    orphan += f"until grep -q ') Z ' /proc/$(cat {pid})/stat; do sleep 0.01; done"
     run = spawner.run(sh(orphan), timeout_s=LONG_S)
     assert (run.exit_code, run.survivors) == (0, 0)
     assert own_children() == []

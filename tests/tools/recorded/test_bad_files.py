@@ -25,12 +25,17 @@ CONTENTS = {
     "damaged parquet": (PARQUET, "is no whole Parquet file"),
     "long line": (b"time,count\n1,2\n3,4,5\n", "line 3 has 3 fields, the header 2: mend the line"),
     "open quote": (b'time,host\n1,"a\n2,b\n', "is no table"),
-    "other json": (json.dumps({"samples": [1, 2]}).encode(), "is JSON, but neither of pyperf nor of hyperfine"),
+    "other json": (json.dumps({"samples": [1, 2]}).encode(), "is JSON, but not of pyperf, hyperfine, Google"),
     "cut json": (b'{"benchmarks": [{"runs": [{"values": [1.0,', "line 1: "),
     "odd pyperf": (
         b'{"benchmarks": [{"runs": [{"values": "x"}]}]}',
         "is no file of pyperf: benchmarks.0.runs.0.values",
     ),
+    "cut perf json": (b'{"counter-value" : "1.0", "unit" : "ns", "event" : "dura', "line 1: Unterminated string"),
+    "perf without events": (b"# started on Sat Nov 21 01:08:38 2026\n\n", "holds no event: give perf -x, or -j"),
+    "cut google benchmark": (b'{"context": {"date": "x"}, "benchmarks": [{"name": "BM', "the JSON is cut short"),
+    "odd google benchmark": (b'{"context": {}, "benchmarks": [{"name": 1}]}', "is no file of Google Benchmark"),
+    "a million columns": (b"count," * 1_000_000 + b"time\n", "has a first line of more than 1 MiB"),
     "no command": (b'{"results": [], "times": []}', "is no file of hyperfine: results"),
 }
 

@@ -74,6 +74,12 @@ def test_empty_lines_are_no_runs(tmp_path: Path) -> None:
     assert recorded.frame.height == 2 and recorded.notes == ("2 empty lines were left out.",)
 
 
+def test_a_header_that_comes_again_is_no_run_and_leaves_the_numbers_numbers(tmp_path: Path) -> None:
+    recorded = written(tmp_path, "runs.csv", "time,faults\n1.5,2\n1.6,\ntime,faults\n1.7,5\n")
+    assert recorded.frame.rows() == [(1.5, 2.0), (1.6, None), (1.7, 5.0)]
+    assert recorded.notes == ("The header stands in the file 2 times: only rows of runs were read.",)
+
+
 def test_columns_that_are_left_out_are_not_read_but_known(tmp_path: Path) -> None:
     pl.DataFrame({"time": [1.0, 2.0], "huge": [1, 2]}).write_parquet(tmp_path / "runs.parquet")
     recorded = read(tmp_path / "runs.parquet", leave_out=("huge", "absent"))
@@ -143,6 +149,33 @@ def test_rows_appended_with_more_fields_are_named_by_the_page(tmp_path: Path) ->
     assert any("1 rows were appended with 1 fields more" in note for note in recorded.notes)
 
 
+def test_of_rows_that_neither_header_nor_page_fits_only_what_every_launch_has_is_read(tmp_path: Path) -> None:
+    rows = ["aa,1,1,0,1.9,0.03", "bb,2,1,0,1.8,9,2.5,7", "cc,3,1,0,1.7"]
+    recorded = written(tmp_path, "inc.csv", "\n".join([SHARP_HEADER, *rows]) + "\n")
+    assert recorded.frame["outer_time"].to_list() == [1.9, 1.8, 1.7]
+    assert recorded.frame["inner_time"].to_list() == [0.03, None, None]
+    assert [note for note in recorded.notes if "appended" in note] == [
+        f"1 rows were appended with {fields} than the header names: "
+        "only SHARP's own columns are read of them, since nothing names them."
+        for fields in ("2 fields more", "1 fields less")
+    ]
+
+
+SHARP_PROFILE = """\
+launch_id,completion_timestamp,repeat,rank,outer_time,perf_time,cache_misses,page_faults,cpu_clock,clock_rate
+0561eed6,1795189043.8,1,0,2.13,2.04,,9387.0,663.36,2.6
+0561eed6,1795189045.8,2,0,2.11,2.01,,9389.0,662.36,2.7
+"""
+
+
+def test_a_profile_of_sharp_has_its_own_clocks_as_consequences_and_gaps_as_gaps(tmp_path: Path) -> None:
+    (tmp_path / "inc-prof.md").write_text(SHARP_PAGE)
+    recorded = written(tmp_path, "inc-prof.csv", SHARP_PROFILE)
+    assert recorded.outcome == "outer_time" and recorded.units["clock_rate"] == "GHz"
+    assert recorded.roles["perf_time"] == recorded.roles["cpu_clock"] == "consequence"
+    assert "page_faults" not in recorded.roles and recorded.frame["cache_misses"].to_list() == [None, None]
+
+
 def test_appended_fields_that_nothing_names_are_left_out_and_said(tmp_path: Path) -> None:
     recorded = written(tmp_path, "inc.csv", f"{SHARP_HEADER}\naa,1,1,0,1.9,0.03\nbb,2,1,0,1.8,0.04,2.5\n")
     assert recorded.frame.columns == SHARP_HEADER.split(",") and recorded.frame.height == 2
@@ -186,14 +219,14 @@ def test_pyperf_values_are_rows_with_what_their_process_noted(tmp_path: Path) ->
     assert recorded.system == {"hostname": "h", "loops": "8", "name": "b0"}
     assert recorded.notes[:2] == (
         "2 warm-up values were left out.",
-        "1 processes only calibrated or warmed up: left out.",
+        "Processes that only calibrated or warmed up were left out: 1.",
     )
 
 
 def test_several_pyperf_benchmarks_are_told_apart(tmp_path: Path) -> None:
     recorded = written(tmp_path, "b.json", json.dumps(pyperf(2)))
     assert recorded.frame["benchmark"].to_list() == ["b0", "b0", "b1", "b1"]
-    assert any("--group benchmark" in note for note in recorded.notes)
+    assert recorded.group == ("benchmark",) and any("each is a group" in note for note in recorded.notes)
 
 
 def hyperfine(*commands: dict[str, Any]) -> str:

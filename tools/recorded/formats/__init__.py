@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from .base import Format
 from .delimited import CSV
+from .described import DESCRIBED_CSV
+from .google_benchmark import GOOGLE_BENCHMARK
 from .hyperfine import HYPERFINE
 from .parquet import PARQUET
+from .perf_stat import PERF_STAT
 from .pyperf import PYPERF
 from .sharp import SHARP
 from .vgo import VGO_AGENT
 
-FORMATS: tuple[Format, ...] = (PARQUET, PYPERF, HYPERFINE, VGO_AGENT, SHARP, CSV)
+FORMATS: tuple[Format, ...] = (
+    PARQUET,
+    DESCRIBED_CSV,
+    PERF_STAT,
+    GOOGLE_BENCHMARK,
+    PYPERF,
+    HYPERFINE,
+    SHARP,
+    VGO_AGENT,
+    CSV,
+)

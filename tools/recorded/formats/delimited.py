@@ -14,7 +14,7 @@ import polars as pl
 
 from ....knowledge.errors import VgoError
 from ..recorded import Recorded
-from ..source import Source, not_utf8
+from ..source import HEAD, Source, not_utf8
 from .base import Format
 from .json_text import is_json
 
@@ -53,6 +53,8 @@ def header_of(source: Source) -> tuple[str, ...]:
 def dialect_of(source: Source) -> Dialect:
     """Tell the separator by the header line, and the decimal comma by the first lines."""
     lines = source.head.decode(errors="ignore").splitlines()[:50]
+    if len(lines) == 1 and len(source.head) >= HEAD:
+        raise VgoError(f"{source.given} has a first line of more than 1 MiB: give a header with fewer columns.")
     first = lines[0]
     separator = max(SEPARATORS, key=first.count) if any(mark in first for mark in SEPARATORS) else ","
     header, *cells = csv.reader(lines, delimiter=separator)
@@ -71,7 +73,8 @@ def read_table(source: Source, leave_out: Collection[str] = ()) -> Table:
     frame = parse(source.path, source, dialect, names, leave_out)
     frame, dropped = _without_index(frame)
     frame, empty = _without_empty_rows(frame)
-    return Table(frame, (*notes, *dropped, *empty))
+    frame, again = _without_headers(frame, source)
+    return Table(frame, (*notes, *dropped, *empty, *again))
 
 
 def distinct(header: tuple[str, ...]) -> tuple[list[str], tuple[str, ...]]:
@@ -96,11 +99,11 @@ def parse(
     """Parse a text table into typed columns; what polars cannot parse is said in one sentence."""
     try:
         try:
-            return _scan(data, dialect, names, leave_out, _GUESS_ROWS)
+            return _scan(data, source, dialect, names, leave_out, _GUESS_ROWS)
         except pl.exceptions.ComputeError as error:
             if "could not parse" not in str(error):
                 raise
-            return _scan(data, dialect, names, leave_out, None)
+            return _scan(data, source, dialect, names, leave_out, None)
     except pl.exceptions.NoDataError as error:
         raise VgoError(f"{source.given} is empty: record runs into it, or name another file.") from error
     except pl.exceptions.ComputeError as error:
@@ -110,7 +113,12 @@ def parse(
 
 
 def _scan(
-    data: Path | bytes, dialect: Dialect, names: list[str], leave_out: Collection[str], rows: int | None
+    data: Path | bytes,
+    source: Source,
+    dialect: Dialect,
+    names: list[str],
+    leave_out: Collection[str],
+    rows: int | None,
 ) -> pl.DataFrame:
     lazy = pl.scan_csv(
         data,
@@ -118,6 +126,7 @@ def _scan(
         decimal_comma=dialect.decimal_comma,
         new_columns=names,
         null_values=NULLS,
+        schema_overrides={name: pl.String for name in names if name in source.texts},
         infer_schema_length=rows,
         glob=False,
     )
@@ -168,6 +177,21 @@ def _without_empty_rows(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, .
     kept = frame.filter(~pl.all_horizontal(pl.all().is_null()))
     empty = frame.height - kept.height
     return kept, ((f"{empty} empty lines were left out.",) if empty else ())
+
+
+def _without_headers(frame: pl.DataFrame, source: Source) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Drop header lines that come again, as in tables that were joined, and read as numbers what they made text."""
+    texts = [name for name, dtype in frame.schema.items() if dtype == pl.String]
+    if len(texts) < frame.width or not texts:
+        return frame, ()
+    is_header = pl.all_horizontal(pl.col(name) == name for name in texts).fill_null(False)
+    kept = frame.filter(~is_header)
+    again = frame.height - kept.height
+    if not again:
+        return frame, ()
+    numbers = {name: kept[name].cast(pl.Float64, strict=False) for name in texts if name not in source.texts}
+    whole = [column for name, column in numbers.items() if column.null_count() == kept[name].null_count()]
+    return kept.with_columns(whole), (f"The header stands in the file {again + 1} times: only rows of runs were read.",)
 
 
 def _refusal(source: Source, dialect: Dialect, message: str) -> VgoError:

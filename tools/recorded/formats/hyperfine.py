@@ -32,6 +32,10 @@ def _read(source: Source, leave_out: Collection[str]) -> Recorded:
     frame, notes = _without_failed(frame)
     parameters = sorted({name for command in export.results for name in command.parameters})
     several = len(export.results) > 1
+    varied = {tuple(sorted(command.parameters.items())) for command in export.results}
+    told_apart = len(varied) == len(export.results) and all(
+        parameters and command.parameters.keys() == set(parameters) for command in export.results
+    )
     return Recorded(
         frame.drop(leave_out, strict=False),
         source.given,
@@ -42,7 +46,7 @@ def _read(source: Source, leave_out: Collection[str]) -> Recorded:
         roles={
             "run": "id",
             "exit_code": "id",
-            "command": "setting" if several else "id",
+            "command": "setting" if several and not told_apart else "id",
             **dict.fromkeys(parameters, "setting"),
         },
         levels=frozenset({"memory_usage_byte"} & set(frame.columns)),
@@ -64,16 +68,19 @@ def _rows(command: _Command) -> Iterator[dict[str, Any]]:
 
 
 def _without_failed(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """A run that failed or was killed is no measurement, unless every run ends that way by intent."""
+    """A run that failed or was killed is no measurement, unless every run of its command ends that way by intent."""
     if "exit_code" not in frame.columns:
         return frame, ()
-    worked = frame.filter(pl.col("exit_code") == 0)
-    failed = frame.height - worked.height
-    if not failed:
-        return frame, ()
-    if worked.is_empty():
-        return frame, (f"All {failed} runs ended with an exit code other than 0: kept, since none is left otherwise.",)
-    return worked, (f"{failed} runs ended with an exit code other than 0: left out.",)
+    worked = (pl.col("exit_code") == 0).fill_null(False)
+    none_did = ~worked.any().over("command")
+    kept = frame.filter(worked | none_did)
+    by_intent = kept.filter(~worked)
+    notes = []
+    if kept.height < frame.height:
+        notes.append(f"{frame.height - kept.height} runs ended with an exit code other than 0: left out.")
+    for command in by_intent["command"].unique(maintain_order=True):
+        notes.append(f"Every run of `{command}` ended with an exit code other than 0: kept, as if that were intended.")
+    return kept, tuple(notes)
 
 
 HYPERFINE = Format("hyperfine", lambda source: looks_like(source, "results") and looks_like(source, "times"), _read)

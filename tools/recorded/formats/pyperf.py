@@ -39,7 +39,14 @@ class _Suite(BaseModel):
 def _read(source: Source, leave_out: Collection[str]) -> Recorded:
     suite = load(source, _Suite, "pyperf")
     several = len(suite.benchmarks) > 1
-    rows = [row for index, benchmark in enumerate(suite.benchmarks) for row in _rows(benchmark, index)]
+    units = [_unit(suite, benchmark) for benchmark in suite.benchmarks]
+    mixed = len(set(units)) > 1
+    measured = {key for benchmark in suite.benchmarks for run in benchmark.runs for key in run.metadata}
+    rows = [
+        row | ({"unit": units[index]} if mixed else {})
+        for index, benchmark in enumerate(suite.benchmarks)
+        for row in _rows(benchmark, index, measured)
+    ]
     frame = pl.DataFrame(rows, infer_schema_length=None)
     if not several and not frame.is_empty():
         frame = frame.drop("benchmark")
@@ -49,7 +56,7 @@ def _read(source: Source, leave_out: Collection[str]) -> Recorded:
         "pyperf",
         outcome="value",
         lower_is_better={"value": True},
-        units={"value": _unit(suite)},
+        units={} if mixed else {"value": units[0]},
         roles={
             "process": "id",
             "value_index": "id",
@@ -60,15 +67,18 @@ def _read(source: Source, leave_out: Collection[str]) -> Recorded:
         },
         levels=frozenset(name for name in frame.columns if name.startswith(_LEVELS)),
         system=_system(suite),
+        group=("benchmark",) if several else (),
         left_out=tuple(name for name in leave_out if name in frame.columns),
         notes=_notes(suite, several),
     )
 
 
-def _rows(benchmark: _Benchmark, index: int) -> Iterator[dict[str, Any]]:
+def _rows(benchmark: _Benchmark, index: int, measured: Collection[str]) -> Iterator[dict[str, Any]]:
+    """Give one row a value; pyperf notes what was the same in all processes once, with the benchmark."""
     name = str(benchmark.metadata.get("name", index))
+    same = {key: value for key, value in benchmark.metadata.items() if key in measured}
     for process, run in enumerate(benchmark.runs):
-        noted = dict(_numbers(run.metadata))
+        noted = dict(_numbers({**same, **run.metadata}))
         for place, value in enumerate(run.values):
             yield {"benchmark": name, "process": process, "value_index": place, "value": value} | noted
 
@@ -85,8 +95,8 @@ def _numbers(metadata: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
                     yield f"{key}.{part['key']}", float(part["number"])
 
 
-def _unit(suite: _Suite) -> str:
-    named = suite.metadata.get("unit") or suite.benchmarks[0].metadata.get("unit") or "second"
+def _unit(suite: _Suite, benchmark: _Benchmark) -> str:
+    named = benchmark.metadata.get("unit") or suite.metadata.get("unit") or "second"
     return _UNITS.get(str(named), str(named))
 
 
@@ -104,13 +114,13 @@ def _notes(suite: _Suite, several: bool) -> tuple[str, ...]:
     silent = sum(not run.values for run in runs)
     notes = [f"{warmups} warm-up values were left out."] if warmups else []
     if silent:
-        notes.append(f"{silent} processes only calibrated or warmed up: left out.")
+        notes.append(f"Processes that only calibrated or warmed up were left out: {silent}.")
     if any(len(run.values) > 1 for run in runs):
         notes.append(
             "Several values come from one process and share its metadata: they are less independent than as many runs."
         )
     if several:
-        notes.append(f"{len(suite.benchmarks)} benchmarks stand in one file: give --group benchmark.")
+        notes.append(f"{len(suite.benchmarks)} benchmarks stand in one file: each is a group of its own.")
     return tuple(notes)
 
 

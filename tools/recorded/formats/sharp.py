@@ -7,21 +7,26 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from ....knowledge.errors import VgoError
+from ..mapping import Meanings, parse_mapping
+from ..meant import meant
 from ..recorded import Recorded
+from ..sharp_layout import MEANINGS
 from ..source import Source
 from .base import Format
 from .delimited import Dialect, Table, dialect_of, header_of, parse, read_table
 from .json_text import flat
 
 _IDS = ("launch_id", "repeat", "rank")
+_LEADING = ("launch_id", "completion_timestamp", "repeat", "rank", "outer_time")
+_UNNAMED = "only SHARP's own columns are read of them, since nothing names them."
 _TIMES = {"perf_time", "wall_time", "cpu_clock", "task_clock", "user_time", "system_time"}
 """Durations that SHARP's own layers record beside the run time: they are long because the run is."""
 _OPTIONS = ("backend_names", "entry_point", "args", "task", "start", "mpl", "timeout", "environment")
@@ -46,6 +51,8 @@ class _Page:
     system: Mapping[str, Any] = field(default_factory=dict)
     fields: tuple[str, ...] = ()
     """Columns of the CSV, as described."""
+    meanings: Meanings | None = None
+    """What the columns mean, where vgo-agent wrote the page: it knows more than SHARP has a place for."""
     notes: tuple[str, ...] = ()
 
 
@@ -55,6 +62,8 @@ def _recognises(source: Source) -> bool:
 
 def _read(source: Source, leave_out: Collection[str]) -> Recorded:
     page = _page(source)
+    if page.meanings:
+        return _own(source, page.meanings, leave_out)
     table = _table(source, page)
     frame, swept, constant = _with_sweep(table.frame, page)
     outcome = _outcome(frame)
@@ -81,12 +90,23 @@ def _read(source: Source, leave_out: Collection[str]) -> Recorded:
     )
 
 
+def _own(source: Source, meanings: Meanings, leave_out: Collection[str]) -> Recorded:
+    """Read a table that vgo-agent wrote: its clock is no SHARP's, and nothing must be guessed."""
+    frame, notes = read_table(replace(source, texts=source.texts | meanings.texts | {"launch_id"}))
+    added = {name: "id" for name in _IDS if name in frame.columns} | {"outer_time": "consequence"}
+    recorded = Recorded(frame, source.given, "sharp", roles=added, units={"outer_time": "s"}, notes=notes)
+    recorded = meant(recorded, meanings)
+    left = tuple(name for name in leave_out if name in frame.columns)
+    return replace(recorded, frame=recorded.frame.drop(left), format="sharp", left_out=left)
+
+
 def _page(source: Source) -> _Page:
-    path = source.path.with_name(source.path.name.removesuffix(".gz")).with_suffix(".md")
+    path = source.beside(".md")
     if not path.is_file():
         return _Page(notes=(f"There is no page {path.name} beside it: units, options and system are unknown.",))
     text = path.read_text(encoding="utf-8", errors="replace")
     options = _block(text, "runtime options", path)
+    told = _block(text, MEANINGS, path)
     fields = re.search(r"^## (?:CSV )?[Ff]ield description\n(.*?)(?=^## |\Z)", text, re.M | re.S)
     return _Page(
         metrics=options.get("metrics") or {},
@@ -94,6 +114,7 @@ def _page(source: Source) -> _Page:
         invariants=_block(text, "Invariant parameters", path),
         system=_block(text, "system configuration", path),
         fields=tuple(re.findall(r"^\s*\* `([^`]+)`", fields[1], re.M)) if fields else (),
+        meanings=parse_mapping(json.dumps(told), str(path)) if told else None,
     )
 
 
@@ -110,31 +131,36 @@ def _block(text: str, heading: str, path: Path) -> dict[str, Any]:
 
 
 def _table(source: Source, page: _Page) -> Table:
-    """Read the CSV; launches appended with more metrics than the header names are given their names from the page."""
+    """Read the CSV; launches appended with other metrics than the header names are named by the page, where it can."""
     dialect = dialect_of(source)
     rows = list(csv.reader(io.StringIO(source.text()), delimiter=dialect.separator))
     widths = Counter(len(row) for row in rows[1:] if row)
-    width = max(widths, default=0)
-    if width <= len(dialect.header):
+    odd = [width for width in widths if width != len(dialect.header)]
+    if not odd:
         return read_table(source)
-    extra = width - len(dialect.header)
-    names = [*page.fields] if len(page.fields) == width else []
-    note = f"{widths[width]} rows were appended with {extra} fields more than the header names: "
-    if names:
-        note += "named by the page, each row by its own width."
-    else:
-        names, note = list(dialect.header), note + "these fields are left out, since nothing names them."
-    return Table(_aligned(source, dialect, rows[1:], names), (note,))
+    names = list(dict.fromkeys((*dialect.header, *(page.fields if len(page.fields) in odd else ()))))
+    return Table(_aligned(source, dialect, rows[1:], page, names), tuple(_ragged(widths, dialect, page)))
 
 
-def _aligned(source: Source, dialect: Dialect, rows: list[list[str]], names: list[str]) -> pl.DataFrame:
-    """Put each field below its name: short rows by the header, long ones by the page."""
+def _ragged(widths: Counter[int], dialect: Dialect, page: _Page) -> Iterator[str]:
+    """Say what became of rows that are not as wide as the header."""
+    for width, rows in widths.items():
+        extra = width - len(dialect.header)
+        how = "named by the page." if width == len(page.fields) else _UNNAMED
+        if extra:
+            more = "more" if extra > 0 else "less"
+            yield f"{rows} rows were appended with {abs(extra)} fields {more} than the header names: {how}"
+
+
+def _aligned(source: Source, dialect: Dialect, rows: list[list[str]], page: _Page, names: list[str]) -> pl.DataFrame:
+    """Put each field below its name: by the header, by the page, or else only what every launch begins with."""
+    leading = [name for name in dialect.header if name in _LEADING]
+    own = {len(page.fields): page.fields, len(dialect.header): dialect.header}
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(names)
-    for row in rows:
-        own = dialect.header if len(row) <= len(dialect.header) or len(names) < len(row) else names
-        cells = dict(zip(own, row, strict=False))
+    for row in filter(None, rows):
+        cells = dict(zip(own.get(len(row), leading), row, strict=False))
         writer.writerow([cells.get(name, "") for name in names])
     return parse(text.getvalue().encode(), source, Dialect(",", False, tuple(names)), names)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import polars as pl
 
 from ....knowledge.errors import VgoError
 from ....layers.loader import load_layers
-from ....layers.schema import Column
-from ...row import BASELINE, FIXED
+from ....layers.schema import Column, Layer
+from ...row import BASELINE, FIXED, REQUIRED
+from ...run_table import LAYERS, read_layers
 from ..recorded import Recorded
 from ..source import Source
 from .base import Format
@@ -26,35 +28,58 @@ _FACTS = re.compile(r"```json\n(.*?)\n```", re.S)
 
 
 def _read(source: Source, leave_out: Collection[str]) -> Recorded:
-    frame, notes = read_table(source)
+    folder = source.path.parent
+    layers = _layers(folder)
+    known = _known(header_of(source), layers)
+    texts = {name for name, column in known.items() if column.type == "text"} | {"layers"}
+    frame, notes = read_table(replace(source, texts=source.texts | texts))
+    recorded = measured(frame, source.given, layers, _facts(folder))
+    left = tuple(name for name in leave_out if name in frame.columns)
+    return replace(recorded, frame=recorded.frame.drop(left), left_out=left, notes=(*notes, *recorded.notes))
+
+
+def measured(frame: pl.DataFrame, given: str, layers: Collection[Layer], facts: Mapping[str, Any]) -> Recorded:
+    """Describe runs that vgo-agent measured, one row a run with the columns of `tools.row`; failed ones are left out.
+
+    `layers` say what the metric columns mean. `facts` may have `subject` (with `unit` and `lower_is_better`) and
+    `machine`, as JSON has them. `given` is what the table is called in messages; SHARP's task is named after it.
+    """
+    notes: tuple[str, ...] = ()
     failed = frame.filter(pl.col("ok") == 0).height
     if failed:
         frame = frame.filter(pl.col("ok") != 0)
-        notes = (*notes, f"{failed} runs failed and do not count: left out.")
-    known = {column.name: column for column in _described() if column.name in frame.columns}
-    facts = _facts(source.path.parent)
+        notes = (f"{failed} runs failed and do not count: left out.",)
+    known = _known(frame.columns, layers)
     subject = facts.get("subject", {})
     usual = {"condition": BASELINE} if BASELINE in frame["condition"] else {}
     return Recorded(
-        frame.drop(leave_out, strict=False),
-        source.given,
+        frame,
+        given,
         "vgo-agent",
         outcome="outcome",
         lower_is_better={"outcome": subject["lower_is_better"]} if "lower_is_better" in subject else {},
         units={"outcome": subject.get("unit", ""), "wall_s": "s"} | {name: its.unit for name, its in known.items()},
         roles=_roles(known),
-        levels=frozenset(name for name, its in known.items() if its.innate) | (_NOT_DIVIDED & set(frame.columns)),
+        levels=frozenset(name for name, its in known.items() if its.innate or its.level)
+        | (_NOT_DIVIDED & set(frame.columns)),
         most_us={name: its.most_us for name, its in known.items() if its.most_us is not None},
         descriptions={name: its.description for name, its in known.items()},
         system=dict(flat({key: facts[key] for key in ("machine", "subject") if key in facts})),
         usual=usual,
-        left_out=tuple(name for name in leave_out if name in frame.columns),
         notes=notes,
     )
 
 
-def _described() -> list[Column]:
-    return [column for layer in load_layers().values() for column in layer.columns]
+def _layers(folder: Path) -> list[Layer]:
+    """Read the layers that lie beside the table, as they were when it was made; else the shipped ones."""
+    beside = folder / LAYERS
+    return list((read_layers(beside.read_bytes()) if beside.is_file() else load_layers()).values())
+
+
+def _known(names: Collection[str], layers: Collection[Layer]) -> dict[str, Column]:
+    """Describe each column by the first layer that knows it."""
+    found = ((name, next(filter(None, (layer.column(name) for layer in layers)), None)) for name in names)
+    return {name: column for name, column in found if column}
 
 
 def _roles(known: dict[str, Column]) -> dict[str, str]:
@@ -79,4 +104,4 @@ def _facts(folder: Path) -> dict[str, Any]:
     return {}
 
 
-VGO_AGENT = Format("vgo-agent", lambda source: set(FIXED) <= set(header_of(source)), _read)
+VGO_AGENT = Format("vgo-agent", lambda source: set(REQUIRED) <= set(header_of(source)), _read)

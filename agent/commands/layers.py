@@ -1,0 +1,222 @@
+"""layers: what can be measured on this machine, what not and why, and what it costs."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...knowledge.errors import VgoError
+from ..terminal import answer, table
+from .options import add_manners
+
+if TYPE_CHECKING:
+    from ...layers.schema import Layer
+    from ...tools.layers_here import Here
+
+EPILOG = """\
+examples:
+  vgo-agent layers
+  vgo-agent layers process perf
+  vgo-agent layers ./mine.yaml
+  vgo-agent layers --trust ./mine.yaml
+
+HERE: yes, partly (some columns are missing), no, untrusted (a file of yours that would run commands), broken.
+MS/RUN is what a layer adds to a run of a program that does nothing: the median of a few, so a busy machine shows more.
+Layers of your own are found by path, or by name in the folder `layers` beside the settings file.
+"""
+HEADER = ("LAYER", "HERE", "COLUMNS", "MS/RUN", "", "WHAT IT SHOWS")
+LAUNCHER_HEADER = ("LAUNCHER", "HERE", "WHERE THE PROGRAM RUNS")
+COLUMN_HEADER = ("COLUMN", "UNIT", "ROLE", "HERE", "SOURCE")
+WIDTH = 100
+MOST_NAMED = 6
+"""Columns that are named with a reason; the others are counted."""
+
+
+class Listed(NamedTuple):
+    """One layer, as it is shown."""
+
+    spec: str
+    path: str
+    layer: Layer | None
+    """None where the file is broken."""
+    here: Here
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.epilog = EPILOG
+    parser.add_argument("names", metavar="NAME", nargs="*", help="show the columns of these layers; a path is one too")
+    parser.add_argument("--trust", metavar="FILE", help="let this layer file run its commands, as it is now")
+    parser.add_argument("--no-cost", action="store_true", help="measure no cost, so run nothing")
+    parser.add_argument("--root", metavar="DIR", default="/", help="where /proc and /sys lie (default /)")
+    add_manners(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """List, or trust."""
+    if arguments.trust:
+        return _trust(arguments)
+    root = Path(arguments.root)
+    if not (root / "proc").is_dir() and not (root / "sys").is_dir():
+        raise VgoError(f"{root} has neither proc nor sys: name the folder in which both lie with --root.")
+    specs = arguments.names or list(_all())
+    with ExitStack() as opened:
+        spawner = None
+        if not arguments.no_cost:
+            from ...tools.execution.spawn import Spawner
+
+            spawner = opened.enter_context(Spawner())
+        listed = [_look(spec, root, spawner, bool(arguments.names)) for spec in specs]
+    words = "\n\n".join(map(_detail, listed)) if arguments.names else _overview(listed)
+    answer({"root": str(root), "layers": [_json(one) for one in listed]}, words, arguments.json)
+    return 0
+
+
+def _trust(arguments: argparse.Namespace) -> int:
+    from ...layers.loader import read_spec
+    from ...layers.sharp import files_of
+    from ...layers.trust import commands, trust
+
+    path, layer = read_spec(arguments.trust if "/" in arguments.trust else f"./{arguments.trust}")
+    files = files_of(path)
+    place = trust(files)
+    what = commands(layer)
+    lines = [f"Trusted until it changes: {', '.join(map(str, files))} (kept in {place})."]
+    lines += [f"  {line}" for line in what] or ["  It runs nothing."]
+    answer({"trusted": list(map(str, files)), "commands": what, "store": str(place)}, "\n".join(lines), arguments.json)
+    return 0
+
+
+def _all() -> Iterator[str]:
+    """Every layer and launcher that ships or that the user has; the path stands for a name that is not unique."""
+    from ...layers.loader import FOLDER, LAUNCHERS, files, user_folder
+
+    for folder in (FOLDER, user_folder(), FOLDER / LAUNCHERS, user_folder() / LAUNCHERS):
+        yield from map(str, files(folder))
+
+
+def _look(spec: str, root: Path, spawner: Any, asked: bool) -> Listed:
+    """See one layer; what a user can mend in it is shown with it, and ends the command only for a name asked for."""
+    from ...layers.loader import FOLDER, belongs, read_spec
+    from ...layers.sharp import files_of
+    from ...layers.trust import refuse_untrusted
+    from ...tools.layers_here import Here, here
+
+    try:
+        path, layer = read_spec(spec)
+    except VgoError as error:
+        if asked:
+            raise
+        return Listed(Path(spec).stem, spec, None, Here("broken", {"": str(error).rstrip(".")}))
+    try:
+        if not belongs(path, FOLDER):
+            refuse_untrusted(layer, files_of(path))
+    except VgoError as error:
+        return Listed(layer.key, str(path), layer, Here("untrusted", {"": str(error).rstrip(".")}))
+    return Listed(layer.key, str(path), layer, here(layer, root, spawner))
+
+
+def _overview(listed: Sequence[Listed]) -> str:
+    launchers = [one for one in listed if one.layer is not None and one.layer.kind == "launcher"]
+    metrics = [one for one in listed if one not in launchers]
+    parts = [_table(HEADER, [_row(one) for one in metrics])]
+    if launchers:
+        parts.append(_table(LAUNCHER_HEADER, [_launcher_row(one) for one in launchers]))
+    reasons = [line for one in listed for line in _reasons(one)]
+    if reasons:
+        parts.append("\n".join(["What is missing, why, and what would bring it:", *reasons]))
+    return "\n\n".join(parts)
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Lay out rows whose last cell is prose, cut to the width."""
+    import textwrap
+
+    taken = sum(max(len(row[place]) for row in (header, *rows)) + 2 for place in range(len(header) - 1))
+    return table(header, [(*row[:-1], textwrap.shorten(row[-1], WIDTH - taken, placeholder=" ...")) for row in rows])
+
+
+def _row(one: Listed) -> tuple[str, ...]:
+    cost = "" if one.here.cost_ms is None else f"{one.here.cost_ms:.2f}"
+    heavy = "heavy" if one.layer and one.layer.heavy else ""
+    shown = f"{_shown(one)}/{len(one.layer.columns)}" if one.layer else ""
+    return one.spec, one.here.state, shown.rjust(7), cost.rjust(6), heavy, _what(one)
+
+
+def _launcher_row(one: Listed) -> tuple[str, ...]:
+    given = ",".join(f"{name}=..." for name in one.layer.required) if one.layer else ""
+    return f"{one.spec}:{given}" if given else one.spec, one.here.state, _what(one)
+
+
+def _what(one: Listed) -> str:
+    return one.layer.description.split(". ")[0].rstrip(".") if one.layer else "This file cannot be read"
+
+
+def _shown(one: Listed) -> int:
+    if one.layer is None or one.here.state in ("no", "untrusted"):
+        return 0
+    return sum(column.name not in one.here.why for column in one.layer.columns)
+
+
+def _reasons(one: Listed) -> Iterator[str]:
+    """Say why columns are missing."""
+    import textwrap
+
+    from ...tools.layers_here import by_reason
+
+    for reason, columns in by_reason(one.here.why).items():
+        named = [name for name in columns if name]
+        which = ", ".join(named[:MOST_NAMED])
+        which += f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+        text = f"{one.spec}: {which}: {reason.rstrip('.')}." if named else f"{one.spec}: {reason.rstrip('.')}."
+        yield textwrap.fill(
+            text, WIDTH, initial_indent="  ", subsequent_indent="      ", break_on_hyphens=False, break_long_words=False
+        )
+
+
+def _detail(one: Listed) -> str:
+    layer = one.layer
+    if layer is None:
+        return "\n".join(_reasons(one))
+    facts: Mapping[str, str] = {
+        "file": one.path,
+        "probe": layer.probe,
+        "command": layer.run + (" (in a shell)" if layer.shell else ""),
+        "environment": " ".join(f"{name}={value}" for name, value in layer.environment.items()),
+        "parameters": ", ".join(f"{name}={value}" for name, value in layer.parameters.items()),
+        "needs": ", ".join(layer.needs),
+        "heavy": "yes" if layer.heavy else "",
+        "cost": "" if one.here.cost_ms is None else f"{one.here.cost_ms:.2f} ms a run",
+        "here": one.here.state,
+    }
+    lines = [f"{layer.key}: {layer.description}"]
+    lines += [f"  {name:<12}{value}" for name, value in facts.items() if value]
+    rows = [
+        (column.name, column.unit, column.role, _column_here(one, column.name), column.source or "what the run said")
+        for column in layer.columns
+    ]
+    parts = ["\n".join(lines), *([table(COLUMN_HEADER, rows)] if rows else [])]
+    return "\n\n".join([*parts, *(["\n".join(reasons)] if (reasons := list(_reasons(one))) else [])])
+
+
+def _column_here(one: Listed, name: str) -> str:
+    return "no" if name in one.here.why or one.here.state in ("no", "untrusted") else "yes"
+
+
+def _json(one: Listed) -> dict[str, Any]:
+    layer = one.layer
+    return {
+        "layer": one.spec,
+        "file": one.path,
+        "kind": layer.kind if layer else None,
+        "here": one.here.state,
+        "why": dict(one.here.why),
+        "columns": [column.model_dump(mode="json") for column in layer.columns] if layer else [],
+        "columns_here": _shown(one),
+        "heavy": bool(layer and layer.heavy),
+        "cost_ms": one.here.cost_ms,
+        "description": layer.description if layer else "",
+    }

@@ -1,0 +1,72 @@
+"""measure: run a command until its spread is known, and nothing else."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..terminal import answer, speaks_unicode
+from .options import add_manners, add_program, add_settings
+
+if TYPE_CHECKING:
+    from ..settings import Settings
+    from ..step import Wish
+
+EPILOG = """\
+examples:
+  vgo-agent measure ./bench.sh
+  vgo-agent measure --stop count --stop-at 100 --save runs.csv ./bench.sh
+  vgo-agent measure --metric 'time: ([0-9.]+) ms' --unit ms --json -- python bench.py
+
+Nothing reads counters, nothing is changed. Ctrl-C ends it with the runs so far. --save FILE.csv, FILE.parquet or FOLDER
+keeps every run, with a page that describes them; analyze, compare and power read it.
+"""
+SETTINGS = ("budget", "timeout", "on-failure", "min-runs", "max-runs", "stop", "stop-at", "launcher", "root", "seed")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.usage = f"{parser.prog} [OPTIONS] [--] COMMAND [ARGS...]"
+    parser.epilog = EPILOG
+    add_program(parser)
+    add_settings(parser, SETTINGS)
+    add_save(parser)
+    add_manners(parser)
+
+
+def add_save(parser: argparse.ArgumentParser) -> None:
+    """Add where the table goes."""
+    parser.add_argument("--save", type=Path, metavar="PATH", help="keep every run: FILE.csv, FILE.parquet or a folder")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measure."""
+    from ...tools.measure import MEASURE
+    from ..settings import effective
+    from ..step import Wish
+    from .subject import subject_of
+
+    settings, _ = effective(vars(arguments))
+    subject = subject_of(arguments, settings)
+    limits = {"max_runs": settings.max_runs, "max_seconds": settings.budget_s}
+    return carry_out(Wish(subject, settings.limits(), MEASURE, limits, "run until it is enough"), settings, arguments)
+
+
+def carry_out(wish: Wish, settings: Settings, arguments: argparse.Namespace) -> int:
+    """Run one step, tell what goes on, save and answer; one that was cut short does so too before it ends as it was."""
+    from ..progress import watching
+    from ..report.step import summary, text
+    from ..save import refuse, save
+    from ..step import step
+
+    if arguments.save:
+        refuse(arguments.save)
+    with watching(settings.quiet, arguments, wish.subject.unit) as interface:
+        stepped = step(wish, interface)
+    saved = save(stepped, arguments.save) if arguments.save else ()
+    answer(summary(stepped, saved), text(stepped, saved, speaks_unicode(sys.stdout)), arguments.json)
+    if stepped.stopped is not None:
+        raise stepped.stopped
+    return 0

@@ -1,0 +1,97 @@
+"""The layers: which were on, what they did to the runs, and how alpha was spent over what they showed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...tools.distortion import Distortion, shift
+from ...tools.profile import ProfileResult
+from ...tools.rank_factors import RankResult
+from ...tools.rotation import LayerSet
+from .evidence import Evidence
+from .numbers import number
+from .story import Fact, LayersRow
+
+SHIFTED = 0.05
+"""A shift of the mean whose nearer bound lies beyond it is worth a word."""
+
+
+def layer_rows(profile: ProfileResult) -> tuple[LayersRow, ...]:
+    """One line for each set of layers that was on together; what the first line names is not repeated."""
+    first = profile.distortions[0].layers if profile.distortions else ()
+    return tuple(
+        LayersRow(
+            layers=_named(found.layers, first),
+            runs=number(found.runs),
+            mean=shift(found.mean) if found.mean else "not known",
+            sd=shift(found.sd) if found.sd else "not known",
+            kept=f"set aside: {found.set_aside}" if found.set_aside else "kept",
+        )
+        for found in profile.distortions
+    )
+
+
+def _named(layers: LayerSet, first: LayerSet) -> str:
+    more = [spec for spec in layers if spec not in first]
+    return f"+ {', '.join(more)}" if more and set(first) < set(layers) else ", ".join(layers)
+
+
+def rows(evidence: Evidence) -> tuple[LayersRow, ...]:
+    """The lines of every look."""
+    return tuple(row for profile in evidence.profiles for row in layer_rows(profile))
+
+
+def facts(evidence: Evidence) -> tuple[Fact, ...]:
+    """Say how alpha was spent, and what stands in for missing cells."""
+    return tuple(fact for ranking in evidence.rankings for fact in _of_look(ranking, evidence))
+
+
+def bare_runs(evidence: Evidence) -> str:
+    """Count the runs that the shifts are measured against."""
+    return number(sum(profile.bare.n for profile in evidence.profiles if profile.bare))
+
+
+def remarks(evidence: Evidence) -> Iterator[str]:
+    """Warn of layers that changed what they were to show."""
+    for profile in evidence.profiles:
+        yield from of_profile(profile)
+
+
+def of_profile(profile: ProfileResult) -> Iterator[str]:
+    """Warn of the layers of one look; of a set, name the layers that are in no other."""
+    for found in profile.distortions:
+        yield from _remark(found, profile)
+
+
+def _remark(found: Distortion, profile: ProfileResult) -> Iterator[str]:
+    elsewhere = {spec for one in profile.distortions if one is not found for spec in one.layers}
+    name = ", ".join(spec for spec in found.layers if spec not in elsewhere) or ", ".join(found.layers)
+    if found.set_aside:
+        yield (
+            f"{name}: set aside with all that it shows, since {found.set_aside}; "
+            "give the program a longer input, or leave the layer out."
+        )
+    elif found.mean and found.mean.low is not None and found.mean.low > 1 + SHIFTED:
+        yield (
+            f"With {name} on, the mean shifts by {shift(found.mean)}: "
+            "reading disturbs so short a program; give it a longer input."
+        )
+
+
+def _groups(count: int) -> str:
+    return "1 group of columns" if count == 1 else f"{number(count)} groups of columns"
+
+
+def _of_look(ranking: RankResult, evidence: Evidence) -> Iterator[Fact]:
+    look = f"Look {ranking.look}" if len(evidence.rankings) > 1 or ranking.look_share < 1 else "Search"
+    alpha = evidence.run.limits.alpha
+    blocks = [
+        f"{', '.join(block.layers)} ({number(block.runs)} runs, {_groups(block.clusters)}: "
+        f"{number(alpha * block.share, 2)})"
+        for block in ranking.blocks
+    ]
+    spent = f"{number(alpha * ranking.look_share, 2)} of alpha {number(alpha)}"
+    yield Fact(look, f"{spent}, split over the order of the runs and {'; '.join(blocks) or 'nothing else'}")
+    if ranking.filled:
+        cells = ", ".join(f"{name} in {number(count)} runs" for name, count in ranking.filled.items())
+        yield Fact("Missing cells, for which the median stands in", cells)

@@ -1,0 +1,129 @@
+"""The answer of one step alone: words for a terminal, and one object for programs."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ...prompts.render import render
+from ...tools.base import Result
+from ...tools.measure import MeasureResult
+from ...tools.profile import ProfileResult
+from ...tools.statistics.sd_interval import log_sd_interval
+from ...tools.statistics.shape.describe import describe
+from ..step import Stepped
+from ..terminal import folded, table
+from . import layers
+from .numbers import number
+from .remarks import findings, of_form
+from .spread import histogram, statistics
+from .story import Fact
+from .tell import typed
+
+HEADER = ("LAYERS ON", "RUNS", "MEAN SHIFTS", "SD SHIFTS", "")
+MOST_HIDDEN = 12
+CTRL_C = "Ctrl-C"
+
+
+def summary(stepped: Stepped, saved: Sequence[Path]) -> dict[str, Any]:
+    """Give the object that `--json` prints: the result, every run, and what the runs were made on."""
+    subject = stepped.wish.subject
+    return {
+        "command": typed(subject),
+        "outcome": subject.outcome,
+        "unit": subject.unit,
+        **stepped.result.model_dump(mode="json"),
+        "interrupted": stepped.stopped is not None,
+        "rows": [dict(row) for row in stepped.rows],
+        "machine": stepped.machine.model_dump(mode="json"),
+        "saved": [str(path) for path in saved],
+    }
+
+
+def text(stepped: Stepped, saved: Sequence[Path], fancy: bool) -> str:
+    """Give the words of a terminal; `fancy` where it can show block characters."""
+    match stepped.result:
+        case MeasureResult() as measured:
+            words = _measured(stepped, measured, fancy)
+        case ProfileResult() as profiled:
+            words = _profiled(stepped, profiled, fancy)
+        case other:
+            raise TypeError(f"no words for {other}")
+    return folded(
+        render("step.txt.j2", saved=[str(path) for path in saved], after=_after(stepped.result, saved), **words)
+    )
+
+
+def _measured(stepped: Stepped, measured: MeasureResult, fancy: bool) -> dict[str, Any]:
+    unit = stepped.wish.subject.unit
+    reason = f" ({measured.stop_reason})" if measured.stop_reason and not stepped.stopped else ""
+    failed = f", {number(measured.failed)} failed" if measured.failed else ""
+    return {
+        "sentence": f"{typed(stepped.wish.subject)}: {number(measured.runs)} runs count{failed}; "
+        f"stopped by {_ended(stepped) or measured.stopped_by}{reason}.",
+        "facts": list(statistics(measured.outcome, measured.sd_interval, unit)),
+        "picture": histogram(_outcomes(stepped, measured.warm_up), unit, fancy),
+        "findings": list(findings(measured, unit)),
+        "layers": "",
+        "hidden": (),
+        "notes": [measured.unusable] if measured.unusable else [],
+    }
+
+
+def _profiled(stepped: Stepped, profiled: ProfileResult, fancy: bool) -> dict[str, Any]:
+    subject = stepped.wish.subject
+    counted = profiled_outcomes(stepped)
+    bare = f", {number(profiled.bare.n)} bare ones between" if profiled.bare else ""
+    ended = f"; stopped by {_ended(stepped)}" if stepped.stopped else ""
+    failed = f", {number(profiled.failed)} failed" if profiled.failed else ""
+    rows = [(row.layers, row.runs, row.mean, row.sd, row.kept) for row in layers.layer_rows(profiled)]
+    hidden = [Fact(name, reason) for name, reason in profiled.hidden.items()]
+    more = len(hidden) - MOST_HIDDEN
+    return {
+        "sentence": f"{typed(subject)}: {number(len(counted))} runs with {number(profiled.columns)} columns"
+        f"{bare}{failed}{ended}.",
+        "facts": list(statistics(profiled.outcome, log_sd_interval(counted), subject.unit)),
+        "picture": histogram(counted, subject.unit, fancy),
+        "findings": list(of_form(describe(counted), subject.unit)),
+        "layers": table(HEADER, rows),
+        "hidden": [*hidden[:MOST_HIDDEN], *([Fact(f"... and {more} more", "(--json)")] if more > 0 else [])],
+        "notes": list(layers.of_profile(profiled)),
+    }
+
+
+def profiled_outcomes(stepped: Stepped) -> list[float]:
+    """Outcomes of the runs that the statistics are of: with layers that stand, or all with layers where none do."""
+    assert isinstance(stepped.result, ProfileResult)
+    found = stepped.run.record
+    names = {
+        "+".join(layer.key for layer in (found.all_layers[spec] for spec in one.layers)): one.set_aside
+        for one in stepped.result.distortions
+    }
+    standing = {name for name, why in names.items() if not why} or set(names)
+    return [row["outcome"] for row in stepped.rows if row["ok"] == 1 and row["layers"] in standing]
+
+
+def _outcomes(stepped: Stepped, warm_up: int) -> list[float]:
+    return [row["outcome"] for row in stepped.rows if row["ok"] == 1][warm_up:]
+
+
+def _ended(stepped: Stepped) -> str:
+    if stepped.stopped is None:
+        return ""
+    return CTRL_C if isinstance(stepped.stopped, KeyboardInterrupt) else "a signal"
+
+
+def _after(result: Result, saved: Sequence[Path]) -> str:
+    """Where layers took turns, no run has all columns, so each set is looked at by itself."""
+    if not saved:
+        return ""
+    turns = isinstance(result, ProfileResult) and len(result.distortions) > 1
+    return f"vgo-agent analyze {shlex.quote(str(_table(saved)))}{' --group layers' if turns else ''}"
+
+
+def _table(saved: Sequence[Path]) -> Path:
+    """What other commands read: the table, or the folder that it lies in."""
+    first = saved[0]
+    return first.parent if first.name == "runs.csv" and first.with_name("layers.json") in saved else first

@@ -1,0 +1,152 @@
+"""One step of the paper alone, measure or profile: run it, and keep what was measured however it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..knowledge.errors import VgoError
+from ..knowledge.loader import Knowledge
+from ..tools.base import Outcome, Result, Tool, ToolError
+from ..tools.case import Case, Finished, Record
+from ..tools.execution.bench import Bench, Progress
+from ..tools.execution.spawn import Spawner
+from ..tools.execution.way import Ways
+from ..tools.machine import Machine
+from ..tools.row import Row
+from ..tools.subject import Limits, Subject
+from ..tools.survey import survey
+from .finished import FinishedRun
+from .interface import Interface
+from .session import base_launch, launcher_of, try_once
+from .transcript import Decision, ToolEnd
+
+CALL = "c001"
+NO_TIME = 1e-9
+"""Seconds: a step that has any runs ends at once."""
+NOTHING_KNOWN = Knowledge({}, {}, "")
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What to run."""
+
+    subject: Subject
+    limits: Limits
+    tool: Tool
+    arguments: Mapping[str, Any]
+    why: str
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """What it gave."""
+
+    wish: Wish
+    machine: Machine
+    result: Result
+    rows: Sequence[Row]
+    files: Mapping[str, bytes]
+    """The table, and what its columns mean, as a run folder has them."""
+    stopped: BaseException | None
+    """Ctrl-C, or the exit that a signal asked for; what was measured until then counts."""
+
+    @property
+    def run(self) -> FinishedRun:
+        """The same as a diagnosis of one call, for what describes those."""
+        digests = {name: hashlib.sha256(content).hexdigest() for name, content in self.files.items()}
+        store = Contents({digests[name]: content for name, content in self.files.items()})
+        call = Finished(CALL, self.wish.tool.name, self.wish.arguments, self.result.model_dump(mode="json"), digests)
+        record = Record((call,), store)
+        return FinishedRun(
+            (), record, self.wish.subject, self.wish.limits, self.machine, NOTHING_KNOWN, "", "", 0.0, 0.0, ""
+        )
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Files by hash, in memory."""
+
+    by_hash: Mapping[str, bytes]
+
+    def get(self, sha256: str) -> bytes:
+        """Return a file."""
+        return self.by_hash[sha256]
+
+
+@dataclass
+class Rows:
+    """Hands each run on, and remembers that there are some."""
+
+    interface: Interface
+    rows: Sequence[Row] = field(default_factory=tuple)
+
+    def __call__(self, progress: Progress) -> None:
+        """Take the rows so far."""
+        self.rows = progress.rows
+        self.interface.progressed(progress)
+
+    @property
+    def count(self) -> bool:
+        """Whether any run counts."""
+        return any(row["ok"] == 1 for row in self.rows)
+
+
+def step(wish: Wish, interface: Interface) -> Stepped:
+    """Run the step; Ctrl-C ends it early, and raises only where no run counts yet."""
+    subject = wish.subject
+    launcher = launcher_of(subject)
+    machine = survey(subject, (), root=Path(subject.root), launcher=launcher)
+    with Spawner() as spawner, tempfile.TemporaryDirectory(prefix="vgo-agent-") as folder:
+        interface.trying(" ".join(subject.command))
+        try_once(spawner, Ways(launcher=launcher).of(base_launch(subject)), subject)
+        rows = Rows(interface)
+        bench = Bench(
+            subject=subject,
+            spawner=spawner,
+            folder=Path(folder),
+            launch=base_launch(subject),
+            listener=rows,
+            root=Path(subject.root),
+            launcher=launcher,
+        )
+        with contextlib.closing(bench):
+            case = Case(CALL, subject, wish.limits, machine, NOTHING_KNOWN, Record((), Contents({})), bench)
+            outcome, stopped = _run(wish, case, rows, interface)
+        return Stepped(wish, machine, outcome.result, rows.rows, outcome.artefacts, stopped)
+
+
+def _run(wish: Wish, case: Case, rows: Rows, interface: Interface) -> tuple[Outcome, BaseException | None]:
+    decision = Decision(
+        call_id=CALL, tool=wish.tool.name, arguments=dict(wish.arguments), why=wish.why, origin="user", legal=()
+    )
+    interface.decided(decision)
+    stopped: BaseException | None = None
+    with _refusing():
+        try:
+            outcome = _call(wish, wish.arguments, case)
+        except (KeyboardInterrupt, SystemExit) as stop:
+            if not rows.count:
+                raise
+            stopped = stop
+            outcome = _call(wish, {**wish.arguments, "max_seconds": NO_TIME}, case)
+    interface.ended(decision, ToolEnd(call_id=CALL, result=outcome.result.model_dump(mode="json")))
+    return outcome, stopped
+
+
+def _call(wish: Wish, arguments: Mapping[str, Any], case: Case) -> Outcome:
+    return wish.tool.run(wish.tool.arguments.model_validate(arguments), case)
+
+
+@contextlib.contextmanager
+def _refusing() -> Iterator[None]:
+    """There is no planner that could mend an error."""
+    try:
+        yield
+    except ToolError as error:
+        raise VgoError(str(error)) from error

@@ -1,0 +1,171 @@
+"""What the limits of the control groups around this process did to a run: read before and after it, nothing changed.
+
+A limit may be set on any group from the own one to the top, so those counters are summed upwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from ..schema import Layer
+from .base import Probe
+from .cgroup_tree import numbers, own_groups, stalls
+from .machine import KernelFile
+
+Parse = Callable[[bytes], dict[str, float]]
+
+
+class Counters(NamedTuple):
+    """One file of a group."""
+
+    controller: str
+    """Of version 1; empty: version 2."""
+    name: str
+    columns: Mapping[str, tuple[str, float]]
+    """Key in the file: the column, and what turns it into the unit of the column."""
+    upwards: bool = True
+    """The counters of the groups above count too."""
+    parse: Parse = numbers
+
+
+def device_sums(said: bytes) -> dict[str, float]:
+    """Read io.stat: `254:0 rbytes=1 wbytes=2 ...`, summed over devices."""
+    sums: dict[str, float] = {}
+    for word in said.split():
+        name, equals, count = word.decode().partition("=")
+        if equals:
+            sums[name] = sums.get(name, 0.0) + float(count)
+    return sums
+
+
+PERIODS = {"nr_periods": ("cgroup.periods", 1.0), "nr_throttled": ("cgroup.throttled", 1.0)}
+FILES = (
+    Counters("cpu", "cpu.stat", PERIODS | {"throttled_time": ("cgroup.throttled_us", 1e-3)}),
+    Counters("", "cpu.stat", PERIODS | {"throttled_usec": ("cgroup.throttled_us", 1.0)}),
+    Counters("memory", "memory.failcnt", {"": ("cgroup.memory_max", 1.0)}),
+    Counters("memory", "memory.oom_control", {"oom_kill": ("cgroup.oom_kill", 1.0)}),
+    Counters(
+        "",
+        "memory.events.local",
+        {name: (f"cgroup.{column}", 1.0) for name, column in (("high", "memory_high"), ("max", "memory_max"))}
+        | {"oom_kill": ("cgroup.oom_kill", 1.0)},
+    ),
+    Counters("pids", "pids.events", {"max": ("cgroup.pids_max", 1.0)}, upwards=False),
+    Counters("", "pids.events", {"max": ("cgroup.pids_max", 1.0)}, upwards=False),
+    *(
+        Counters(
+            "",
+            f"{name}.pressure",
+            {kind: (f"cgroup.{name}_{kind}_us", 1.0) for kind in ("some", "full")},
+            upwards=False,
+            parse=stalls,
+        )
+        for name in ("memory", "io")
+    ),
+    Counters(
+        "",
+        "io.stat",
+        {
+            "rios": ("cgroup.reads", 1.0),
+            "wios": ("cgroup.writes", 1.0),
+            "rbytes": ("cgroup.read_bytes", 1.0),
+            "wbytes": ("cgroup.write_bytes", 1.0),
+        },
+        upwards=False,
+        parse=device_sums,
+    ),
+)
+MEMORY = (("memory", "memory.usage_in_bytes", "memory.limit_in_bytes"), ("", "memory.current", "memory.max"))
+"""Controller, use and limit."""
+NO_LIMIT = 1 << 60
+"""Bytes: version 1 writes such a number where there is none."""
+SHARE = "cgroup.memory_share"
+
+
+class Limits(Probe):
+    """Counts what the groups around this process held back."""
+
+    def __init__(self, layer: Layer, root: Path) -> None:
+        """Open the files; which groups there are is settled now."""
+        groups = own_groups(root)
+        self._opened = [(file, counters) for counters in FILES for file in opened(counters, groups)]
+        self._memory = [(file, limit) for use, limit in limited(groups) if (file := KernelFile(use)).read() is not None]
+        self._was = self._now = self._read()
+        self._used = [file.read() for file, _ in self._memory]
+        shown = self.values()
+        why = "no control group around it counts this: there is no such limit on it, or the controller is not mounted"
+        mine = [column.name for column in layer.columns if column.name.startswith("cgroup.")]
+        self._absent = {name: why for name in mine if name not in shown}
+
+    def before(self) -> None:
+        """Read all files."""
+        self._used = [file.read() for file, _ in self._memory]
+        self._was = self._read()
+
+    def after(self) -> None:
+        """Read the counters again."""
+        self._now = self._read()
+
+    def values(self) -> dict[str, float]:
+        """Return the differences, summed over groups; nothing of a column of which a part cannot be read."""
+        values: dict[str, float] = {}
+        for (_, counters), was, now in zip(self._opened, self._was, self._now, strict=True):
+            for column, change in changes(counters, was, now):
+                values[column] = values.get(column, 0.0) + change
+        shares = [
+            100 * float(used) / limit
+            for used, (_, limit) in zip(self._used, self._memory, strict=True)
+            if used is not None
+        ]
+        if shares:
+            values[SHARE] = max(shares)
+        # A part that is not there, or went backwards, is not a number, and so is the sum.
+        return {column: value for column, value in values.items() if value == value}
+
+    def absent(self) -> Mapping[str, str]:
+        """Name what no group around this process shows."""
+        return self._absent
+
+    def close(self) -> None:
+        """Close the files."""
+        for file in (*(file for file, _ in self._opened), *(file for file, _ in self._memory)):
+            file.close()
+
+    def _read(self) -> list[bytes | None]:
+        return [file.read() for file, _ in self._opened]
+
+
+def opened(counters: Counters, groups: Mapping[str, list[Path]]) -> Iterator[KernelFile]:
+    """Open one kind of file in the groups that have any of its keys."""
+    folders = groups.get(counters.controller, [])
+    for folder in folders if counters.upwards else folders[:1]:
+        file = KernelFile(folder / counters.name)
+        said = file.read()
+        if said is not None and counters.parse(said).keys() & counters.columns.keys():
+            yield file
+        else:
+            file.close()
+
+
+def limited(groups: Mapping[str, list[Path]]) -> Iterator[tuple[Path, float]]:
+    """Find the groups with a memory limit: the file of their use, and the limit in bytes."""
+    for controller, use, limit in MEMORY:
+        for folder in groups.get(controller, []):
+            file = KernelFile(folder / limit)
+            said = (file.read() or b"").strip()
+            file.close()
+            if said.isdigit() and 0 < int(said) < NO_LIMIT:
+                yield folder / use, float(said)
+
+
+def changes(counters: Counters, was: bytes | None, now: bytes | None) -> Iterator[tuple[str, float]]:
+    """Return how much the columns of one file grew; NaN where that cannot be told."""
+    start = counters.parse(was) if was is not None else {}
+    end = counters.parse(now) if now is not None else {}
+    for key, (column, factor) in counters.columns.items():
+        if key in start and key in end:
+            yield column, (end[key] - start[key]) * factor if end[key] >= start[key] else float("nan")
+        elif key in start or key in end:
+            yield column, float("nan")

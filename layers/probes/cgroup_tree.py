@@ -1,0 +1,58 @@
+"""Where the control groups of this process lie, in the tree of version 2 and in those of version 1; how files read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+MOUNT = Path("sys/fs/cgroup")
+UNIFIED = "unified"
+"""Where version 2 is mounted beside version 1."""
+
+
+def unified(root: Path = Path("/")) -> Path | None:
+    """Return the folder of the top group of version 2; None where it is not mounted."""
+    tops = (root / MOUNT, root / MOUNT / UNIFIED)
+    return next((top for top in tops if (top / "cgroup.controllers").exists()), None)
+
+
+def own_groups(root: Path = Path("/")) -> dict[str, list[Path]]:
+    """Return, by controller, the folders from the group of this process up to the top; version 2 is the empty name."""
+    groups: dict[str, list[Path]] = {}
+    for line in own_lines(root):
+        _, controllers, path = line.split(":", 2)
+        for controller in controllers.split(","):
+            top = root / MOUNT / controller if controller else unified(root)
+            if top is not None and top.is_dir():
+                groups[controller] = upwards(top, path)
+    return groups
+
+
+def own_lines(root: Path) -> list[str]:
+    """Return the lines of /proc/self/cgroup; none where there is no such file."""
+    try:
+        return (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return []
+
+
+def upwards(top: Path, path: str) -> list[Path]:
+    """Return the folder of a group and those of its ancestors.
+
+    In a container the path may be that of the host while only the container's own group is mounted, at the top.
+    """
+    group = Path(os.path.normpath(f"{top}/{path}"))
+    if not (group.is_relative_to(top) and group.is_dir()):
+        return [top]
+    return [group, *(parent for parent in group.parents if parent.is_relative_to(top))]
+
+
+def numbers(said: bytes) -> dict[str, float]:
+    """Read lines of a word and a number; a number alone has the empty word."""
+    pairs = (line.rpartition(b" ") for line in said.splitlines())
+    return {name.decode(): float(count) for name, _, count in pairs if count.isdigit()}
+
+
+def stalls(said: bytes) -> dict[str, float]:
+    """Read a pressure file: microseconds of standstill, by `some` and `full`."""
+    return {line.split()[0].decode(): float(line.rpartition(b"=")[2]) for line in said.splitlines()}

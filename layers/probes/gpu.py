@@ -1,0 +1,175 @@
+"""The probe of the layer `gpu`: clocks, heat, power, limits and use of each GPU, sampled over a run."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from ..schema import Layer, Value
+from .amd import amd_cards
+from .nvidia import Nvidia
+from .nvml_queries import REASONS
+from .sampler import Sampled
+
+Levels = Mapping[str, float]
+
+
+class Fold(NamedTuple):
+    """How the samples of a level become a column."""
+
+    column: str
+    level: str
+    fold: Callable[[Sequence[float]], float]
+
+
+FOLDS = (
+    Fold("sm_mhz", "sm_mhz", statistics.fmean),
+    Fold("sm_min_mhz", "sm_mhz", min),
+    Fold("memory_mhz", "memory_mhz", statistics.fmean),
+    Fold("temp_c", "temp_c", statistics.fmean),
+    Fold("temp_max_c", "temp_c", max),
+    Fold("power_w", "power_w", statistics.fmean),
+    Fold("busy", "busy", statistics.fmean),
+    Fold("memory_busy", "memory_busy", statistics.fmean),
+    Fold("memory_used_bytes", "memory_used_bytes", max),
+    Fold("memory_free_bytes", "memory_free_bytes", min),
+    Fold("others", "others", max),
+    Fold("pstate", "pstate", statistics.fmean),
+    Fold("pcie_generation", "pcie_generation", min),
+    Fold("pcie_width", "pcie_width", min),
+    Fold("pcie_tx_bytes_s", "pcie_tx_bytes_s", statistics.fmean),
+    Fold("pcie_rx_bytes_s", "pcie_rx_bytes_s", statistics.fmean),
+    *(Fold(f"limit.{reason}", f"limit.{reason}", statistics.fmean) for reason in REASONS),
+)
+SUMMED = (
+    "power_w",
+    "energy_j",
+    "memory_used_bytes",
+    "pcie_tx_bytes",
+    "pcie_rx_bytes",
+    "ecc_corrected",
+    "ecc_uncorrected",
+)
+"""Of several GPUs, the sum too: `gpu.power_w`."""
+ONE = "there is but one GPU, whose own column tells it: no cure is needed"
+LEVEL_OF = {fold.column: fold.level for fold in FOLDS} | {"temp_start_c": "temp_c"}
+
+
+class Card(Protocol):
+    """One GPU."""
+
+    name: str
+    """As in the columns: `0`, or `card0` of another maker."""
+
+    def levels(self, pid: int) -> Levels | None:
+        """Return what it shows now; None where it has fallen off."""
+
+    def counters(self) -> Levels | None:
+        """Return what grows; None where it has fallen off."""
+
+    def settings(self) -> Mapping[str, Value]:
+        """Return how it is set."""
+
+    def loss(self) -> str:
+        """Say why it fell off, and the cure; empty where it is there."""
+
+    def unknown(self, name: str, /) -> str:
+        """Say why it does not tell a level, a counter or a setting; empty where it does."""
+
+
+class Reading(NamedTuple):
+    """One sample of one run."""
+
+    pid: int
+    cards: list[Levels | None]
+
+
+class GpuProbe(Sampled[Reading]):
+    """Samples the GPUs of all makers, and reads their counters at the start and at the end of a run."""
+
+    def __init__(self, layer: Layer, root: Path) -> None:
+        """Open the drivers' libraries and files."""
+        self._layer = layer
+        self._nvidia = Nvidia(rates=bool(layer.parameters.get("pcie_rates", False)))
+        self._amd = amd_cards(root)
+        self._cards: list[Card] = [*self._nvidia.cards, *self._amd]
+        self._was: list[Levels | None] = []
+        self._now: list[Levels | None] = []
+        super().__init__(float(layer.parameters.get("interval_ms", 100)) / 1000)
+
+    def read(self, pid: int) -> Reading:
+        """Ask every GPU."""
+        return Reading(pid, [card.levels(pid) for card in self._cards])
+
+    def before(self) -> None:
+        """Ask, and begin a run."""
+        self._was = [card.counters() for card in self._cards]
+        super().before()
+
+    def after(self) -> None:
+        """Ask, and end the run."""
+        super().after()
+        self._now = [card.counters() for card in self._cards]
+
+    def values(self) -> dict[str, Value]:
+        """Return values of each GPU that was there all the time, and the sums of several."""
+        readings = [reading for _, reading in self.samples()]
+        each = [self._of_one(place, readings) for place in range(len(self._cards))]
+        values = {
+            f"gpu.{card.name}.{name}": value
+            for card, found in zip(self._cards, each, strict=True)
+            for name, value in found.items()
+        }
+        if len(each) > 1:
+            values |= {f"gpu.{name}": total for name in SUMMED if (total := sum_of(name, each)) is not None}
+        return {name: value for name, value in values.items() if self._layer.column(name)}
+
+    def absent(self) -> Mapping[str, str]:
+        """Name what no GPU tells, what one of several does not tell, and all of one that fell off."""
+        absent: dict[str, str] = {}
+        for column in self._layer.columns:
+            name = column.name.removeprefix("gpu.*.")
+            if not self._cards:
+                absent[column.name] = self._nvidia.why_none
+            elif name == column.name:
+                absent |= {name: ONE} if len(self._cards) == 1 else {}
+            else:
+                absent |= self._unknown(name)
+        return absent
+
+    def close(self) -> None:
+        """Leave the thread, close the library and the files."""
+        super().close()
+        self._nvidia.close()
+        for card in self._amd:
+            card.close()
+
+    def _unknown(self, name: str) -> dict[str, str]:
+        reasons = {card.name: card.loss() or card.unknown(LEVEL_OF.get(name, name)) for card in self._cards}
+        missing = {card: reason for card, reason in reasons.items() if reason}
+        if len(missing) == len(reasons):
+            return {f"gpu.*.{name}": "; ".join(dict.fromkeys(missing.values()))}
+        return {f"gpu.{card}.{name}": reason for card, reason in missing.items()}
+
+    def _of_one(self, place: int, readings: Sequence[Reading]) -> dict[str, Value]:
+        was, now = self._was[place], self._now[place]
+        seen = [(reading.pid, reading.cards[place]) for reading in readings]
+        if was is None or now is None or any(levels is None for _, levels in seen):
+            return {}  # It fell off: what it told before that would be half a run.
+        values = dict(self._cards[place].settings())
+        # Before the program began, the GPU had other work or none.
+        start = [levels["temp_c"] for pid, levels in seen if pid == 0 and levels and "temp_c" in levels]
+        values |= {"temp_start_c": start[0]} if start else {}
+        during = [levels for pid, levels in seen if pid and levels]
+        for column, level, fold in FOLDS:
+            if known := [levels[level] for levels in during if level in levels]:
+                values[column] = float(fold(known))
+        return values | {name: now[name] - count for name, count in was.items() if now.get(name, -1) >= count}
+
+
+def sum_of(name: str, each: Sequence[Mapping[str, Value]]) -> float | None:
+    """Add a column of all GPUs up; None where one of them has none."""
+    parts = [part for found in each if isinstance(part := found.get(name), float)]
+    return sum(parts) if len(parts) == len(each) else None

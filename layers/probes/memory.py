@@ -1,0 +1,180 @@
+"""Memory: what the kernel did to find some, how much there was and in what pieces, and how the program's own lies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from ..schema import Layer
+from .base import Probe
+from .machine import CounterFile, KernelFile, Source, parse_vmstat
+from .parts import Parts
+from .running import Looks
+from .sysfs import number, read_once
+from .zones import Zones
+
+LEVELS = {
+    b"MemAvailable": "memory.available_mib",
+    b"MemFree": "memory.free_mib",
+    b"Cached": "memory.cached_mib",
+    b"AnonPages": "memory.anonymous_mib",
+    b"AnonHugePages": "memory.anonymous_huge_mib",
+    b"Dirty": "memory.dirty_mib",
+    b"Writeback": "memory.writeback_mib",
+    b"Slab": "memory.slab_mib",
+    b"HugePages_Free": "memory.huge_pages_free",
+}
+"""Lines of /proc/meminfo, in kB; the last is a number of pages."""
+LINE = re.compile(rb"^(\w+)[^:\n]*:\s+(\d+)( kB)?", re.MULTILINE)
+KSM = "sys/kernel/mm/ksm"
+OWN = ("memory.rss_mib", "memory.pss_mib", "memory.swap_mib", "memory.own_huge_share")
+Smaps = dict[bytes, float]
+"""Lines of smaps_rollup, in MiB."""
+
+
+def open_memory(layer: Layer, root: Path) -> Probe:
+    """Open the files of the machine, and the sampler of the program if a column asks for it."""
+    columns = [column.name for column in layer.columns]
+    vmstat = Source(str(root / "proc/vmstat"), ("vm.",), parse_vmstat)
+    interval_ms = float(layer.parameters.get("interval_ms", 20))
+    parts: list[Probe] = [
+        CounterFile(vmstat, columns),
+        Zones(root, [name for name in columns if name.rpartition(".")[2] in ("huge_share", "huge_mib", "margin_mib")]),
+        Levels(root, columns),
+        Merging(root, columns),
+        Own([name for name in columns if name in OWN], interval_ms),
+    ]
+    return Parts(layer, parts)
+
+
+class Levels(Probe):
+    """Reads /proc/meminfo at the start of a run."""
+
+    def __init__(self, root: Path, columns: Iterable[str]) -> None:
+        """Open the file."""
+        self._file = KernelFile(root / "proc/meminfo")
+        self._said = self._file.read()
+        shown = self.values()
+        why = f"{self._file.why or f'{self._file.path} does not tell it'}: it needs a kernel and a /proc that show it"
+        self._absent = {name: why for name in columns if name in LEVELS.values() and name not in shown}
+
+    def before(self) -> None:
+        """Read the file."""
+        self._said = self._file.read()
+
+    def values(self) -> dict[str, float]:
+        """Parse it."""
+        return {LEVELS[name]: size for name, size in sizes(self._said or b"").items() if name in LEVELS}
+
+    def absent(self) -> Mapping[str, str]:
+        """Name what the file does not tell."""
+        return self._absent
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class Merging(Probe):
+    """Reads what same-page merging (KSM) shares at the start of a run, and how much it looks at during the run."""
+
+    def __init__(self, root: Path, columns: Iterable[str]) -> None:
+        """Open the files."""
+        self._sharing, self._scanned = (KernelFile(root / KSM / name) for name in ("pages_sharing", "pages_scanned"))
+        self.before()
+        self.after()
+        shown = self.values()
+        why = f"{self._sharing.why or self._scanned.why}: it needs a kernel with CONFIG_KSM, 6.7 or later"
+        self._absent = {name: why for name in columns if name.startswith("memory.ksm_") and name not in shown}
+
+    def before(self) -> None:
+        """Read both."""
+        self._shared = number(self._sharing.read())
+        self._was = number(self._scanned.read())
+
+    def after(self) -> None:
+        """Read the counter again."""
+        self._now = number(self._scanned.read())
+
+    def values(self) -> dict[str, float]:
+        """Return the level, and the growth of the counter."""
+        values = {} if self._shared is None else {"memory.ksm_sharing_pages": self._shared}
+        if self._was is not None and self._now is not None and self._now >= self._was:
+            values["memory.ksm_scanned_pages"] = self._now - self._was
+        return values
+
+    def absent(self) -> Mapping[str, str]:
+        """Name what the kernel does not show."""
+        return self._absent
+
+    def close(self) -> None:
+        """Close both."""
+        self._sharing.close()
+        self._scanned.close()
+
+
+class Own(Probe):
+    """Samples smaps_rollup of the program and its descendants; tells the moment at which they had most in memory."""
+
+    def __init__(self, columns: Iterable[str], interval_ms: float) -> None:
+        """Start to sample, if there is a column for it."""
+        self._columns = list(columns)
+        self._absent: dict[str, str] = {}
+        self._looks = Looks(smaps, interval_ms / 1e3) if self._columns else None
+
+    def before(self) -> None:
+        """Begin."""
+        if self._looks is not None:
+            self._looks.before()
+
+    def started(self, pid: int) -> None:
+        """Note the process."""
+        if self._looks is not None:
+            self._looks.started(pid)
+
+    def after(self) -> None:
+        """End."""
+        if self._looks is not None:
+            self._looks.after()
+
+    def values(self) -> dict[str, float]:
+        """Return the sums over processes where the sum of resident memory was largest."""
+        if self._looks is None:
+            return {}
+        sums = [added(processes) for processes in self._looks.enough()]
+        self._absent = {} if sums else dict.fromkeys(self._columns, self._looks.why_not_enough("memory"))
+        if not sums:
+            return {}
+        most = max(sums, key=lambda own: own[b"Rss"])
+        values = dict(zip(OWN, (most[b"Rss"], most[b"Pss"], most[b"Swap"]), strict=False))
+        if most[b"Anonymous"]:
+            values["memory.own_huge_share"] = 100 * most[b"AnonHugePages"] / most[b"Anonymous"]
+        return values
+
+    def absent(self) -> Mapping[str, str]:
+        """Say so where the last run was too short to be looked at."""
+        return self._absent
+
+    def close(self) -> None:
+        """Stop sampling."""
+        if self._looks is not None:
+            self._looks.close()
+
+
+def smaps(pid: int) -> Smaps | None:
+    """Read the sums over all mappings of a process; None for one that has none, as a zombie."""
+    said = sizes(read_once(f"/proc/{pid}/smaps_rollup") or b"")
+    return said if b"Rss" in said else None
+
+
+def sizes(said: bytes) -> Smaps:
+    """Read lines of a name and kB into MiB; a number without a unit stays as it is."""
+    return {name: float(count) / 1024 if unit else float(count) for name, count, unit in LINE.findall(said)}
+
+
+def added(processes: Iterable[Smaps]) -> Smaps:
+    """Add processes up; what one has not counts as nothing."""
+    names = (b"Rss", b"Pss", b"Swap", b"Anonymous", b"AnonHugePages")
+    everything = list(processes)
+    return {name: sum(one.get(name, 0.0) for one in everything) for name in names}

@@ -1,0 +1,154 @@
+"""MPI per rank: time inside MPI and outside, from our own PMPI library or from the text report of mpiP."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from platformdirs import user_cache_path
+
+from ..schema import Layer
+from .base import Command, Probe
+
+SOURCE = Path(__file__).with_name("pmpi.c")
+LONGEST_BUILD_S = 120.0
+OURS = re.compile(r"^(\d+) ([\d.]+) ([\d.]+) (\d+)$", re.MULTILINE)
+"""Rank, seconds since MPI_Init, seconds inside MPI, calls."""
+MPIP_TIMES = re.compile(r"^@--- MPI Time \(seconds\) -+\n-+\n(.*?)(?:\n-{20}|\Z)", re.MULTILINE | re.DOTALL)
+MPIP_ROW = re.compile(r"^\s*(\d+)\s+([\d.eE+-]+)\s+([\d.eE+-]+)\s+[\d.]+\s*$", re.MULTILINE)
+"""Task, AppTime, MPITime, MPI%; the row of all tasks has a star."""
+SILENT = (
+    "no rank told of its time: the program is no MPI program, links MPI statically, ended before MPI_Finalize, "
+    "or ran on a machine that does not see this one's files"
+)
+
+
+class Rank(NamedTuple):
+    """What one rank told."""
+
+    rank: int
+    all_s: float
+    mpi_s: float
+    calls: float | None = None
+
+
+class MpiProbe(Probe):
+    """Loads a profiling library into every rank and reads what each wrote at its end."""
+
+    def __init__(self, layer: Layer, root: Path) -> None:
+        """Find the library, building ours where none is named; without one every column is absent."""
+        named = str(layer.parameters.get("library", ""))
+        self._names = [column.name for column in layer.columns]
+        self._library, self._why = (Path(named).absolute(), "") if named else built()
+        if named and not self._library.is_file():
+            self._why = f"there is no library {named}: name the file of libmpiP.so with --layer mpi:library=PATH"
+        self._folder = tempfile.TemporaryDirectory(prefix="vgo-mpi-", ignore_cleanup_errors=True)
+        self._told = False
+        self._ran = False
+
+    def wrap(self, command: Command) -> Command:
+        """Let every process load the library, before what the user loads."""
+        if self._why:
+            return command
+        others = command.environment.get("LD_PRELOAD", "")
+        added = {
+            "LD_PRELOAD": f"{self._library}:{others}" if others else str(self._library),
+            "VGO_MPI_REPORT": self._folder.name,
+            "MPIP": f"{command.environment.get('MPIP', '')} -f {self._folder.name}".strip(),
+        }
+        return replace(command, environment={**command.environment, **added})
+
+    def before(self) -> None:
+        """Remove the reports of the run before."""
+        for entry in os.scandir(self._folder.name):
+            os.unlink(entry.path)
+
+    def values(self) -> Mapping[str, float]:
+        """Read the reports of all ranks; a rank that died wrote none, so its cells are missing."""
+        if self._why:
+            return {}
+        texts = [path.read_text(errors="replace") for path in sorted(Path(self._folder.name).iterdir())]
+        ranks = [rank for text in texts for rank in read_report(text)]
+        self._ran, self._told = True, self._told or bool(ranks)
+        return figures(ranks)
+
+    def absent(self) -> Mapping[str, str]:
+        """Name every column without a library, or when no run told anything."""
+        why = self._why or (SILENT if self._ran and not self._told else "")
+        return dict.fromkeys(self._names, f"MPI is not seen, since {why}.") if why else {}
+
+    def close(self) -> None:
+        """Remove the reports."""
+        self._folder.cleanup()
+
+
+def read_report(text: str) -> list[Rank]:
+    """Read the line of one rank, or the table of all ranks in a report of mpiP."""
+    if table := MPIP_TIMES.search(text):
+        return [Rank(int(rank), float(app), float(mpi)) for rank, app, mpi in MPIP_ROW.findall(table[1])]
+    return [Rank(int(rank), float(all_s), float(mpi), float(calls)) for rank, all_s, mpi, calls in OURS.findall(text)]
+
+
+def figures(ranks: Sequence[Rank]) -> dict[str, float]:
+    """Columns of all ranks; the imbalance is how much longer the busiest rank computes than the mean, in percent."""
+    found = {name: value for rank in ranks for name, value in _of_rank(rank)}
+    own = [rank.all_s - rank.mpi_s for rank in ranks]
+    total = sum(rank.all_s for rank in ranks)
+    if total > 0:
+        found["mpi.share"] = 100 * sum(rank.mpi_s for rank in ranks) / total
+    if sum(own) > 0:
+        found["mpi.imbalance"] = 100 * (max(own) * len(own) / sum(own) - 1)
+    return found
+
+
+def _of_rank(rank: Rank) -> Iterable[tuple[str, float]]:
+    yield f"mpi.{rank.rank}.time_s", rank.mpi_s
+    yield f"mpi.{rank.rank}.own_s", max(0.0, rank.all_s - rank.mpi_s)
+    if rank.all_s > 0:
+        yield f"mpi.{rank.rank}.share", 100 * rank.mpi_s / rank.all_s
+    if rank.calls is not None:
+        yield f"mpi.{rank.rank}.calls", rank.calls
+
+
+def built(folder: Path | None = None) -> tuple[Path, str]:
+    """Build our library once for this compiler and source; return where it lies, or why it does not."""
+    compiler = shutil.which("mpicc")
+    place = folder or user_cache_path("vgo-agent") / "pmpi"
+    if compiler is None:
+        return (
+            place,
+            "mpicc is not installed: apt install libopenmpi-dev, or name libmpiP with --layer mpi:library=PATH",
+        )
+    source = SOURCE.read_bytes()
+    mark = hashlib.sha256(source + os.path.realpath(compiler).encode() + _version(compiler)).hexdigest()[:16]
+    library = place / f"pmpi-{mark}.so"
+    if library.is_file():
+        return library, ""
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=place) as making:
+            made = Path(making) / "pmpi.so"
+            words = [compiler, "-shared", "-fPIC", "-O2", "-o", str(made), str(SOURCE)]
+            done = subprocess.run(words, capture_output=True, text=True, timeout=LONGEST_BUILD_S, check=False)
+            if done.returncode == 0:
+                os.replace(made, library)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return library, f"the profiling library could not be built in {place} ({error}): set XDG_CACHE_HOME"
+    first = next(iter(done.stderr.splitlines()), "no word")
+    return library, "" if done.returncode == 0 else f"mpicc refused the profiling library ({first}): mend mpicc"
+
+
+def _version(compiler: str) -> bytes:
+    """What the compiler wrapper stands for: another MPI under the same name is another library."""
+    try:
+        return subprocess.run([compiler, "-show"], capture_output=True, timeout=LONGEST_BUILD_S, check=False).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return b""

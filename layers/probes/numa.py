@@ -1,0 +1,206 @@
+"""Memory nodes: where the machine's pages went during a run, and where those of the program lay."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from ..schema import Layer
+from .base import Probe
+from .cgroup_tree import numbers
+from .machine import CounterFile, KernelFile, Source, growth, parse_vmstat
+from .parts import Missing, Parts
+from .running import Looks, threads
+from .sysfs import cpu_numbers, read_once, text_of
+
+NODES = "sys/devices/system/node"
+COUNTERS = {
+    "numa_hit": "hit",
+    "numa_miss": "miss",
+    "numa_foreign": "foreign",
+    "local_node": "local",
+    "other_node": "other",
+}
+"""Key in a node's numastat: end of the column's name."""
+PLACES = re.compile(rb" N(\d+)=(\d+)")
+PAGE_SIZE = re.compile(rb" kernelpagesize_kB=(\d+)")
+PROCESSOR = 39
+"""Field of /proc/PID/stat."""
+SAMPLED = ("numa.off_node_share", "numa.node.*.own_mib")
+Nodes = Mapping[int, int]
+"""CPU: its node."""
+
+
+def open_numa(layer: Layer, root: Path) -> Probe:
+    """Open the files of the nodes; with one node there is nothing to tell."""
+    columns = [column.name for column in layer.columns]
+    folders = sorted((root / NODES).glob("node[0-9]*"), key=lambda folder: int(folder.name[4:]))
+    if len(folders) < 2:
+        found = "one NUMA node" if folders else "no NUMA nodes"
+        return Missing(columns, f"{found} here, so no memory can be remote: run on a machine with several")
+    nodes = {cpu: int(folder.name[4:]) for folder in folders for cpu in cpu_numbers(text_of(folder / "cpulist"))}
+    interval_ms = float(layer.parameters.get("interval_ms", 100))
+    vmstat = Source(str(root / "proc/vmstat"), ("vm.",), parse_vmstat)
+    sampled = [name for name in columns if name in SAMPLED]
+    return Parts(
+        layer,
+        [
+            CounterFile(vmstat, columns),
+            Allocations(folders, columns),
+            Places(nodes, sampled, interval_ms),
+            LastNode(nodes),
+        ],
+    )
+
+
+class Allocations(Probe):
+    """Reads numastat of each node around a run."""
+
+    def __init__(self, folders: Iterable[Path], columns: Iterable[str]) -> None:
+        """Open the files."""
+        self._files = {folder.name: KernelFile(folder / "numastat") for folder in folders}
+        self._was = self._now = self._read()
+        shown = {name.rpartition(".")[2] for name in self.values()}
+        ends = {name: name.rpartition(".")[2] for name in columns if name.startswith("numa.node.")}
+        why = next((file.why for file in self._files.values() if file.why), f"{NODES} does not tell it")
+        cure = f"{why}: it needs a kernel with CONFIG_NUMA"
+        self._absent = {name: cure for name, end in ends.items() if end in COUNTERS.values() and end not in shown}
+
+    def before(self) -> None:
+        """Read them."""
+        self._was = self._read()
+
+    def after(self) -> None:
+        """Read them again."""
+        self._now = self._read()
+
+    def values(self) -> dict[str, float]:
+        """Return the pages allocated by node and kind, and the share that is remote for who asked."""
+        grown = {name: growth(counters(self._was[name]), counters(self._now[name])) for name in self._files}
+        values = {f"numa.node.{name[4:]}.{kind}": pages for name, of in grown.items() for kind, pages in of.items()}
+        local, other = (sum(of.get(kind, 0.0) for of in grown.values()) for kind in ("local", "other"))
+        if local + other > 0 and all({"local", "other"} <= of.keys() for of in grown.values()):
+            values["numa.remote_share"] = 100 * other / (local + other)
+        return values
+
+    def absent(self) -> Mapping[str, str]:
+        """Name what the nodes do not tell."""
+        return self._absent
+
+    def close(self) -> None:
+        """Close the files."""
+        for file in self._files.values():
+            file.close()
+
+    def _read(self) -> dict[str, bytes | None]:
+        return {name: file.read() for name, file in self._files.items()}
+
+
+class Placed(NamedTuple):
+    """Where the memory of one process lies."""
+
+    kb: Mapping[int, float]
+    """By node."""
+    off_kb: float
+    """On nodes other than those of the CPUs of its threads."""
+
+
+class Places(Probe):
+    """Samples numa_maps of the program and its descendants."""
+
+    def __init__(self, nodes: Nodes, columns: Iterable[str], interval_ms: float) -> None:
+        """Start to sample, if there is a column for it."""
+        self._columns = list(columns)
+        self._absent: dict[str, str] = {}
+        self._looks = Looks(lambda pid: placed(pid, nodes), interval_ms / 1e3)
+
+    def before(self) -> None:
+        """Begin."""
+        self._looks.before()
+
+    def started(self, pid: int) -> None:
+        """Note the process."""
+        self._looks.started(pid)
+
+    def after(self) -> None:
+        """End."""
+        self._looks.after()
+
+    def values(self) -> dict[str, float]:
+        """Return the share off the node over all looks, and the memory by node at the look that found most."""
+        looks = self._looks.enough()
+        self._absent = {} if looks else dict.fromkeys(self._columns, self._looks.why_not_enough("numa"))
+        if not looks:
+            return {}
+        by_node = [sum((Counter(one.kb) for one in processes), Counter[int]()) for processes in looks]
+        whole = sum(kb.total() for kb in by_node)
+        off = sum(one.off_kb for processes in looks for one in processes)
+        values = {"numa.off_node_share": 100 * off / whole} if whole else {}
+        most = max(by_node, key=Counter.total)
+        return values | {f"numa.node.{node}.own_mib": kb / 1024 for node, kb in most.items()}
+
+    def absent(self) -> Mapping[str, str]:
+        """Say so where the last run was too short to be looked at."""
+        return self._absent
+
+    def close(self) -> None:
+        """Stop sampling."""
+        self._looks.close()
+
+
+class LastNode(Probe):
+    """Reads from the zombie on which node the main thread ended."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        """Take the node of each CPU."""
+        self._nodes = nodes
+        self._cpu = -1
+
+    def before(self) -> None:
+        """Forget the run before."""
+        self._cpu = -1
+
+    def at_exit(self, pid: int) -> None:
+        """Read the CPU."""
+        self._cpu = last_cpu(f"/proc/{pid}/stat")
+
+    def values(self) -> dict[str, float]:
+        """Return its node."""
+        return {"numa.last_node": float(self._nodes[self._cpu])} if self._cpu in self._nodes else {}
+
+
+def counters(said: bytes | None) -> dict[str, float]:
+    """Read a node's numastat."""
+    found = numbers(said or b"")
+    return {COUNTERS[name]: pages for name, pages in found.items() if name in COUNTERS}
+
+
+def placed(pid: int, nodes: Nodes) -> Placed | None:
+    """Read where the memory of a process lies and how much of it is off the nodes of its threads' CPUs."""
+    with open(f"/proc/{pid}/numa_maps", "rb") as file:
+        kb = places(file.read())
+    cpus = [last_cpu(f"/proc/{pid}/task/{thread}/stat") for thread in threads(pid)]
+    at = Counter(nodes[cpu] for cpu in cpus if cpu in nodes)
+    if not kb or not at:
+        return None
+    off = sum(size * (1 - at[node] / at.total()) for node, size in kb.items())
+    return Placed(kb, off)
+
+
+def places(said: bytes) -> dict[int, float]:
+    """Read numa_maps: kB by node."""
+    sizes: dict[int, float] = {}
+    for line in said.splitlines():
+        size = PAGE_SIZE.search(line)
+        for node, pages in PLACES.findall(line):
+            sizes[int(node)] = sizes.get(int(node), 0.0) + float(pages) * float(size[1] if size else 4)
+    return sizes
+
+
+def last_cpu(path: str) -> int:
+    """Read the CPU that a thread is or was last on; -1 where it has gone."""
+    fields = (read_once(path) or b"").rpartition(b")")[2].split()
+    return int(fields[PROCESSOR - 3]) if len(fields) > PROCESSOR - 3 else -1

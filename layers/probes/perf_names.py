@@ -1,0 +1,182 @@
+"""What perf's names of events mean: `cycles`, `LLC-load-misses:u`, `sched:sched_switch if prev_state & 2`, `r01c2`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from .perf_libpfm import encoded
+from .perf_open import (
+    EXCLUDE_HV,
+    EXCLUDE_KERNEL,
+    EXCLUDE_USER,
+    EXCLUSIONS,
+    HARDWARE,
+    HW_CACHE,
+    RAW,
+    SOFTWARE,
+    TRACEPOINT,
+    Attr,
+)
+from .perf_sysfs import NoEvent, Pmu, core_pmus, pmus, pmus_named
+
+SOFTWARE_EVENTS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "cpu-clock",
+            "task-clock",
+            "page-faults faults",
+            "context-switches cs",
+            "cpu-migrations migrations",
+            "minor-faults",
+            "major-faults",
+            "alignment-faults",
+            "emulation-faults",
+            "dummy",
+            "bpf-output",
+            "cgroup-switches",
+        )
+    )
+    for name in names.split()
+}
+HARDWARE_EVENTS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "cycles cpu-cycles",
+            "instructions",
+            "cache-references",
+            "cache-misses",
+            "branch-instructions branches",
+            "branch-misses",
+            "bus-cycles",
+            "stalled-cycles-frontend idle-cycles-frontend",
+            "stalled-cycles-backend idle-cycles-backend",
+            "ref-cycles",
+        )
+    )
+    for name in names.split()
+}
+"""perf's names of PERF_COUNT_SW_* and PERF_COUNT_HW_* of linux/perf_event.h."""
+CACHES = {name: n for n, name in enumerate(("L1-dcache", "L1-icache", "LLC", "dTLB", "iTLB", "branch", "node"))}
+OPERATIONS = {"load": 0, "store": 1, "prefetch": 2}
+CACHE = re.compile(rf"({'|'.join(CACHES)})-(?:({'|'.join(OPERATIONS)})(e?s|-misses)|(misses))")
+MODIFIERS = re.compile(r"(?P<event>.+):(?P<modes>[ukh]+)")
+"""`:u` counts in user mode alone, `:k` in the kernel; no tracepoint is called so."""
+TRACING = ("sys/kernel/tracing", "sys/kernel/debug/tracing")
+"""Where tracefs is mounted."""
+EXTENDED_TYPE = 32
+"""Bit of config from which on a hardware event names one of several core PMUs."""
+
+
+class Target(NamedTuple):
+    """One event to open: with the thread that starts the runs (no CPUs), or on each of some CPUs."""
+
+    attr: Attr
+    cpus: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Event:
+    """What one name stands for; its value is the sum over its targets."""
+
+    targets: tuple[Target, ...]
+    filter: str = ""
+    scale: float = 1.0
+
+    @property
+    def hardware(self) -> bool:
+        """A PMU counts it, not the kernel."""
+        return self.targets[0].attr.type not in (SOFTWARE, TRACEPOINT)
+
+    @property
+    def core(self) -> bool:
+        """A core's own PMU counts it, which many virtual machines do not have."""
+        return self.targets[0].attr.type in (HARDWARE, HW_CACHE, RAW)
+
+
+def find_event(text: str, root: Path) -> Event:
+    """Find what a name means on this machine; raise NoEvent, with the cure, where it means nothing."""
+    name, _, condition = text.partition(" if ")
+    modes = MODIFIERS.fullmatch(name)
+    event = named(modes["event"] if modes else name, root)
+    if condition and event.targets[0].attr.type != TRACEPOINT:
+        raise NoEvent(f"{name} is no tracepoint, so it takes no filter ({condition}): leave it out")
+    flags = left_out(modes["modes"]) if modes else 0
+    targets = tuple(
+        target._replace(attr=target.attr._replace(flags=target.attr.flags | flags)) for target in event.targets
+    )
+    return Event(targets, condition, event.scale)
+
+
+def left_out(modes: str) -> int:
+    """Return the flags that leave out every mode that is not named."""
+    bits = {"u": EXCLUDE_USER, "k": EXCLUDE_KERNEL, "h": EXCLUDE_HV}
+    return EXCLUSIONS & ~sum(bits[mode] for mode in set(modes))
+
+
+def named(name: str, root: Path) -> Event:
+    """Try the kinds of names, the surest first."""
+    if name in SOFTWARE_EVENTS:
+        return Event((Target(Attr(SOFTWARE, SOFTWARE_EVENTS[name])),))
+    if name in HARDWARE_EVENTS:
+        return on_cores(HARDWARE, HARDWARE_EVENTS[name], root)
+    if cache := CACHE.fullmatch(name):
+        return on_cores(HW_CACHE, cache_event(*cache.groups()), root)
+    if re.fullmatch(r"r[0-9a-fA-F]+", name):
+        return Event((Target(Attr(RAW, int(name[1:], 16))),))
+    if slashed := re.fullmatch(r"([^/]+)/([^/]*)/", name):
+        return of_pmus(pmus_named(slashed[1], root), slashed[2])
+    if found := [pmu for pmu in pmus(root).values() if (pmu.folder / "events" / name).is_file()]:
+        return of_pmus([pmu for pmu in found if pmu.core] or found, name)
+    if tracepoint := re.fullmatch(r"([a-z0-9_]+):([A-Za-z0-9_]+)", name):
+        return Event((Target(Attr(TRACEPOINT, tracepoint_id(tracepoint[1], tracepoint[2], root))),))
+    return Event((Target(encoded(name)),))
+
+
+def on_cores(kind: int, config: int, root: Path) -> Event:
+    """Return a generalized event; where cores differ (P and E cores), one for each kind of core."""
+    cores = core_pmus(root)
+    if len(cores) < 2:
+        return Event((Target(Attr(kind, config)),))
+    return Event(tuple(Target(Attr(kind, pmu.type << EXTENDED_TYPE | config)) for pmu in cores))
+
+
+def of_pmus(found: list[Pmu], terms: str) -> Event:
+    """Return an event of all the PMUs of a name."""
+    return Event(tuple(Target(pmu.attr(terms), pmu.cpus) for pmu in found), scale=found[0].scale(terms))
+
+
+def cache_event(cache: str, operation: str | None, result: str | None, misses: str | None) -> int:
+    """Encode `LLC-load-misses`, `dTLB-stores`; `iTLB-misses` is short for its loads."""
+    missed = bool(misses) or result == "-misses"
+    return CACHES[cache] | OPERATIONS[operation or "load"] << 8 | missed << 16
+
+
+def tracepoint_id(system: str, event: str, root: Path) -> int:
+    """Return the number that tracefs gives a tracepoint."""
+    mounted = [root / place / "events" for place in TRACING if readable(root / place / "events")]
+    if not mounted:
+        if (root / TRACING[0]).is_dir():
+            raise NoEvent(
+                "tracefs is not mounted or not for this user: as root, mount -t tracefs nodev /sys/kernel/tracing"
+            )
+        raise NoEvent("this kernel has no tracepoints: it needs CONFIG_FTRACE and CONFIG_EVENT_TRACING")
+    file = mounted[0] / system / event / "id"
+    try:
+        return int(file.read_text())
+    except PermissionError:
+        raise NoEvent(f"{file} is for root alone: run as root") from None
+    except (OSError, ValueError):
+        raise NoEvent(f"this kernel has no tracepoint {system}:{event}: it needs one that was built with it") from None
+
+
+def readable(folder: Path) -> bool:
+    """Tell whether a folder is there and may be entered."""
+    try:
+        return folder.is_dir()
+    except PermissionError:
+        return False

@@ -1,0 +1,167 @@
+"""What happens on some CPUs of the machine between two readings, as rates and shares."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from .busy import STEAL, cpu_ticks, finest
+from .machine import KernelFile, comparable, difference, growth, interrupt_lines, parse_pressure, ticks_per_second
+
+RESOURCES = ("cpu", "memory", "io", "irq")
+"""Files of /proc/pressure; irq is there since Linux 6.1, where interrupts are timed."""
+CPUs = frozenset[int]
+
+
+class Reading(NamedTuple):
+    """All files at one time, which is the time nearest to what is measured."""
+
+    at: float
+    thread_s: float
+    """CPU time of this thread by then."""
+    texts: Mapping[str, bytes | None]
+
+
+class Window(NamedTuple):
+    """Two readings and what lies between."""
+
+    start: Reading
+    end: Reading
+
+    @property
+    def length(self) -> float:
+        """Seconds."""
+        return self.end.at - self.start.at
+
+    def texts(self, name: str) -> tuple[bytes, bytes] | None:
+        """Return both texts of a file; None where one reading failed."""
+        was, now = self.start.texts[name], self.end.texts[name]
+        return None if was is None or now is None else (was, now)
+
+
+class Surroundings:
+    """Reads the files that tell of interrupts, pressure, steal and the busy time of each CPU."""
+
+    def __init__(self, root: Path) -> None:
+        """Open them; what is not there gives nothing."""
+        self.account = finest(root)
+        # The dearest to read comes first, and the account of the CPUs last, so that it hugs what is measured.
+        self.files = {
+            "interrupts": KernelFile(root / "proc/interrupts"),
+            "softirqs": KernelFile(root / "proc/softirqs"),
+            **{name: KernelFile(root / "proc/pressure" / name) for name in RESOURCES},
+            "stat": KernelFile(root / "proc/stat"),
+            "busy": self.account.file,
+        }
+        self._kinds: dict[tuple[str, int], tuple[str, ...]] = {}
+
+    def read_inwards(self) -> Reading:
+        """Read all before something."""
+        texts = {name: file.read() for name, file in self.files.items() if name != "busy"}
+        # Asking for our own CPU time makes the kernel book it: what we did so far must not count as others' later.
+        thread_s = time.thread_time()
+        texts["busy"] = self.files["busy"].read()
+        return Reading(time.monotonic(), thread_s, texts)
+
+    def read_outwards(self) -> Reading:
+        """Read all after something, in the opposite order."""
+        at, thread_s = time.monotonic(), time.thread_time()
+        return Reading(at, thread_s, {name: file.read() for name, file in reversed(self.files.items())})
+
+    def close(self) -> None:
+        """Close them."""
+        for file in self.files.values():
+            file.close()
+
+    def busy_s(self, window: Window, cpus: CPUs) -> float | None:
+        """Return the CPU time of everybody on these CPUs in seconds; None where one came or went."""
+        if (texts := window.texts("busy")) is None:
+            return None
+        grown = growth(*map(self.account.parse, texts))
+        if not cpus <= grown.keys():
+            return None
+        # An account up to the last switch may hand over in one lump what a task did before the window.
+        return sum(min(grown[cpu], window.length) for cpu in cpus)
+
+    def rates(self, window: Window, cpus: CPUs) -> dict[str, float]:
+        """Return interrupts and forks per second, shares in percent, tasks ready to run; what failed is left out."""
+        counts = self._counts(window, cpus, "interrupts", "irq.") | self._counts(window, cpus, "softirqs", "softirq.")
+        counts |= dict(forks(window))
+        rates = {name: count / window.length for name, count in counts.items()}
+        for name in RESOURCES:
+            rates |= pressure(window, name)
+        if (share := steal(window, cpus)) is not None:
+            rates["steal"] = share
+        return rates | dict(runnable(window))
+
+    def _counts(self, window: Window, cpus: CPUs, name: str, prefix: str) -> dict[str, float]:
+        """Return how often each kind interrupted these CPUs; nothing of what went backwards."""
+        texts = window.texts(name)
+        if texts is None or not cpus or (changes := per_cpu(texts, cpus)) is None:
+            return {}
+        shape = (name, texts[1].count(b"\n"))
+        if shape not in self._kinds:
+            self._kinds[shape] = tuple(sums([0], texts[1].splitlines()))
+        grown = ((kind, changes.get(kind, 0.0)) for kind in self._kinds[shape])
+        return {prefix + kind.removeprefix("irq."): count for kind, count in grown if count >= 0}
+
+
+def per_cpu(texts: tuple[bytes, bytes], cpus: CPUs) -> dict[str, float] | None:
+    """Return what changed in a file with a column for each CPU, on these; None where a CPU came or went."""
+    if not comparable(*texts):
+        return None
+    online = [int(word[3:]) for word in texts[0].partition(b"\n")[0].split()]
+    if not cpus <= set(online):
+        return None
+    places = [place for place, cpu in enumerate(online) if cpu in cpus]
+    return difference(*texts, partial(sums, places))
+
+
+def sums(places: list[int], lines: Iterable[bytes]) -> dict[str, float]:
+    """Add up the counts of some CPUs, by column."""
+    values: dict[str, float] = {}
+    for name, counts, _ in interrupt_lines(lines):
+        if len(counts) > places[-1]:  # ERR and MIS are one number for the whole machine.
+            values[name] = values.get(name, 0.0) + sum(counts[place] for place in places)
+    return values
+
+
+def pressure(window: Window, name: str) -> dict[str, float]:
+    """Return the part of the time, in percent, in which tasks stood still for want of something."""
+    if (texts := window.texts(name)) is None:
+        return {}
+    grown = growth(*(parse_pressure(name, text.splitlines()) for text in texts))
+    return {key.removesuffix("_us"): us / window.length / 1e4 for key, us in grown.items()}
+
+
+def steal(window: Window, cpus: CPUs) -> float | None:
+    """Return the part of the time of these CPUs that the hypervisor took, in percent; None where one came or went."""
+    texts = window.texts("stat")
+    was, now = map(cpu_ticks, texts) if texts else ({}, {})
+    if not cpus or not cpus <= was.keys() & now.keys():
+        return None
+    ticks = sum(now[cpu][STEAL] - was[cpu][STEAL] for cpu in cpus)
+    return None if ticks < 0 else min(100.0, 100 * ticks / ticks_per_second() / window.length / len(cpus))
+
+
+def forks(window: Window) -> Iterator[tuple[str, float]]:
+    """Return how many processes and threads were started on the machine."""
+    was, now = (single(reading, b"processes") for reading in window)
+    if was is not None and now is not None and now >= was:
+        yield "forks", now - was
+
+
+def runnable(window: Window) -> Iterator[tuple[str, float]]:
+    """Return how many tasks were running or ready on the machine, on average of both readings, without ourselves."""
+    was, now = (single(reading, b"procs_running") for reading in window)
+    if was is not None and now is not None:
+        yield "runnable", max(0.0, (was + now) / 2 - 1)
+
+
+def single(reading: Reading, key: bytes) -> float | None:
+    """Read a line of /proc/stat that holds one number."""
+    _, found, rest = (reading.texts["stat"] or b"").partition(b"\n" + key + b" ")
+    return float(rest.partition(b"\n")[0]) if found else None

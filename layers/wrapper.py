@@ -1,0 +1,107 @@
+"""The probe of layers that need no code: a command around the program, variables for it, and what both then say."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from ..knowledge.errors import VgoError
+from .extract import Collector
+from .probes.base import Command, Probe
+from .schema import Layer, Value
+from .words import NAMES, Words, split
+
+MOST_BYTES = 64 << 20
+"""So much of what a wrapper wrote is read."""
+
+
+class WrapperProbe(Probe):
+    """Puts the program into a layer's command and environment, and reads the layer's columns from what was said."""
+
+    def __init__(self, layer: Layer, root: Path) -> None:
+        """Make the folder for the wrapper's files; a wrapper that is not installed leaves its columns absent.
+
+        Raises VgoError where the layer has no columns, since then it is there only for its command.
+        """
+        self._layer = layer
+        self._missing = missing(layer)
+        if self._missing and not (layer.columns and layer.kind == "metric"):
+            raise VgoError(f"The layer {layer.key} cannot be used: {self._missing}.")
+        self._made = tempfile.TemporaryDirectory(prefix=f"vgo-{layer.key}-", ignore_cleanup_errors=True)
+        self._folder = Path(self._made.name)
+        self._collector = Collector(layer, {"FILE": f"{self._folder}/out", "FOLDER": str(self._folder)})
+        self.reads_output = not self._missing and bool(self._collector.sources & {"output", "error", "both"})
+        self._output = self._error = b""
+
+    def wrap(self, command: Command) -> Command:
+        """Put the words of the command where the layer has `$CMD $ARGS`, and merge the environment."""
+        if self._missing:
+            return command
+        words = Words(self._layer, command.argv, str(self._folder))
+        environment = {
+            name: words.text(text, {name: command.environment.get(name, "")})
+            for name, text in self._layer.environment.items()
+        }
+        return Command(
+            words.argv(self._layer) if self._layer.run else command.argv, {**command.environment, **environment}
+        )
+
+    def before(self) -> None:
+        """Empty the folder of the wrapper's files."""
+        self._output = self._error = b""
+        if "file" in self._collector.sources:
+            for entry in os.scandir(self._folder):
+                with suppress(OSError):
+                    shutil.rmtree(entry) if entry.is_dir(follow_symlinks=False) else os.unlink(entry)
+
+    def said(self, output: bytes, error: bytes) -> None:
+        """Keep what the run said."""
+        self._output, self._error = output, error
+
+    def values(self) -> Mapping[str, Value]:
+        """Extract the columns."""
+        if self._missing:
+            return {}
+        output, error = (text.decode(errors="replace") for text in (self._output, self._error))
+        written = self._written() if "file" in self._collector.sources else ""
+        return self._collector.collect({"output": output, "error": error, "both": output + error, "file": written})
+
+    def absent(self) -> Mapping[str, str]:
+        """Name every column when the wrapper is not installed, else those that no run gave."""
+        if self._missing:
+            return dict.fromkeys((column.name for column in self._layer.columns), self._missing)
+        return self._collector.absent()
+
+    def close(self) -> None:
+        """Remove the folder."""
+        self._made.cleanup()
+
+    def _written(self) -> str:
+        """Read all files that the wrapper wrote, in the order of their names: one for each rank, say."""
+        parts, left = [], MOST_BYTES
+        for path in sorted(path for path in self._folder.rglob("*") if path.is_file()):
+            with suppress(OSError), path.open("rb") as file:
+                parts.append(file.read(left).decode(errors="replace"))
+                left -= len(parts[-1])
+        return "".join(parts)
+
+
+def missing(layer: Layer) -> str:
+    """Say which program of a layer is not installed, and the cure; empty when all are."""
+    names = list(layer.needs)
+    if layer.run and not layer.shell:
+        names.insert(0, program(layer))
+    for name in names:
+        if name and shutil.which(name) is None:
+            return f"{name} is not installed: {layer.cure or f'put {name} on PATH'}"
+    return ""
+
+
+def program(layer: Layer) -> str:
+    """Return the first word of a layer's command; empty where it is the program itself."""
+    first = split(layer.run)[0]
+    return "" if NAMES.search(first) else first

@@ -1,0 +1,205 @@
+"""measure and profile through the front door: what they tell, what they keep, what Ctrl-C leaves."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+COMMAND = Path(sys.executable).with_name("vgo-agent")
+NUMBER = """
+import os, random
+extra = float(os.environ.get("EXTRA", "0"))
+slow = random.random() < 0.4
+print("time", 10 + 2 * slow + random.gauss(0, 0.05) + extra)
+print("calls", 40 + random.randrange(9) if slow else 5 + random.randrange(9))
+"""
+"""What it prints does not depend on how fast the machine is; a wrapper that sets EXTRA makes it slow."""
+LAYER = """\
+key: {key}
+description: Counts calls.
+run: env {variable}={extra} $CMD $ARGS
+{heavy}
+columns:
+  - {{name: {key}.calls, unit: count, description: Calls., innate: true, extract: {{regex: "calls ([0-9]+)"}}}}
+"""
+METRIC = ("--metric", "time ([0-9.]+)", "--unit", "ms")
+
+
+@pytest.fixture
+def program(script):
+    return str(script("number.py", NUMBER))
+
+
+@pytest.fixture
+def layer(tmp_path, vgo, monkeypatch):
+    """Write and trust a layer that wraps the program."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+    def write(key: str, extra: float, heavy: bool = True) -> str:
+        path = tmp_path / f"{key}.yaml"
+        path.write_text(
+            LAYER.format(
+                key=key, extra=extra, variable="EXTRA" if extra else "NOTHING", heavy="heavy: true" if heavy else ""
+            )
+        )
+        trusted = vgo("layers", "--trust", str(path))
+        assert trusted.returncode == 0, trusted.stderr
+        return f"./{key}.yaml"
+
+    return write
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_measure_tells_the_distribution_and_what_stopped_it(vgo, program):
+    done = vgo("measure", "--stop", "count", "--stop-at", "40", *METRIC, program)
+    assert done.returncode == 0, done.stderr
+    assert "40 runs count; stopped by fixed count" in " ".join(done.stdout.split())
+    for name in ("mean", "median", "SD", "CV", "p95", "p99", "range"):
+        assert f"\n  {name} " in done.stdout
+    assert "(95 %:" in done.stdout and "There are 2 modes" in done.stdout
+    assert "▁" in done.stdout or "█" in done.stdout
+
+
+def test_measure_prints_every_run_as_json(vgo, program):
+    done = vgo("measure", "--max-runs", "30", "--json", *METRIC, program)
+    answer = json.loads(done.stdout)
+    assert answer["runs"] == len(answer["rows"]) == 30
+    assert answer["outcome"].keys() >= {"n", "median", "sd", "p99"}
+    assert answer["machine"]["kernel"] and answer["unit"] == "ms" and answer["interrupted"] is False
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "folder"])
+def test_what_profile_saves_is_analysed(vgo, program, layer, tmp_path, name):
+    spec = layer("calls", 0.0, heavy=False)
+    done = vgo("profile", "--layer", spec, "--runs", "60", "--save", name, *METRIC, program)
+    assert done.returncode == 0, done.stderr
+    assert f"Next: vgo-agent analyze {name}" in done.stdout
+    analysed = vgo("analyze", name, "--json")
+    assert analysed.returncode == 0, analysed.stderr
+    found = json.loads(analysed.stdout)
+    assert found["verdict"] == "cause found" and found["factors"][0]["name"] == "calls.calls"
+    assert found["unit"] == "ms" and found["runs"] == 60
+    page = (tmp_path / name / "runs.md") if name == "folder" else (tmp_path / "t.md")
+    assert "| `calls.calls` | count | factor | calls | Calls. |" in page.read_text()
+
+
+def test_what_measure_saves_has_every_run_and_is_compared(vgo, program, tmp_path):
+    for name in ("a.csv", "b.csv"):
+        done = vgo("measure", "--stop", "count", "--stop-at", "30", "--save", name, *METRIC, program)
+        assert done.returncode == 0, done.stderr
+    assert len(rows_of(tmp_path / "a.csv")) == 30
+    compared = vgo("compare", "a.csv", "b.csv", "--json")
+    assert compared.returncode in (0, 1), compared.stderr
+    assert "Traceback" not in compared.stderr
+
+
+def test_profile_rotates_heavy_layers_and_says_what_each_costs(vgo, program, layer, tmp_path):
+    specs = [layer("near", 0.1), layer("far", 50.0), layer("light", 0.0, heavy=False)]
+    flags = [word for spec in specs for word in ("--layer", spec)]
+    done = vgo("profile", *flags, "--runs", "30", "--save", "folder", "--json", *METRIC, program)
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    judged = {tuple(one["layers"]): one for one in answer["distortions"]}
+    assert set(judged) == {(specs[2],), (specs[0], specs[2]), (specs[1], specs[2])}
+    assert "more than slow and fast runs differ" in judged[specs[1], specs[2]]["set_aside"]
+    assert judged[specs[1], specs[2]]["mean"]["low"] > 3
+    assert judged[specs[0], specs[2]]["set_aside"] == judged[(specs[2],)]["set_aside"] == ""
+    rows = rows_of(tmp_path / "folder" / "runs.csv")
+    on = [row["layers"] for row in rows]
+    assert {name: on.count(name) for name in set(on)} == {"": 30, "light": 30, "near+light": 30, "far+light": 30}
+    assert all((row["near.calls"] != "") == ("near" in row["layers"]) for row in rows)
+    assert on != sorted(on)
+
+
+def test_a_wrapper_that_sleeps_is_found_by_wall_time(vgo, tmp_path, script, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    quick = str(script("quick.py", "import random\nprint('n', random.randrange(9))"))
+    body = LAYER.format(key="sleepy", extra=1, variable="EXTRA", heavy="").replace(
+        "env EXTRA=1", "sh -c 'sleep 0.5; exec \"$@\"' sh"
+    )
+    (tmp_path / "sleepy.yaml").write_text(body.replace("calls ([", "n (["))
+    assert vgo("layers", "--trust", "sleepy.yaml").returncode == 0
+    done = vgo("profile", "--layer", "./sleepy.yaml", "--runs", "20", quick)
+    assert done.returncode == 0, done.stderr
+    assert "set aside: it shifts the mean by +" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["measure", "profile"])
+def test_ctrl_c_keeps_the_runs_so_far(command, program, tmp_path):
+    slow = tmp_path / "slow.py"
+    slow.write_text(f"#!{sys.executable} -IS\nimport time, random; time.sleep(0.02); print('time', random.random())")
+    slow.chmod(0o755)
+    process = subprocess.Popen(
+        [COMMAND, command, "--save", "t.csv", "--json", *METRIC, str(slow)]
+        if command == "profile"
+        else [
+            COMMAND,
+            command,
+            "--stop",
+            "count",
+            "--stop-at",
+            "5000",
+            "--max-runs",
+            "9999",
+            "--save",
+            "t.csv",
+            "--json",
+        ]
+        + [*METRIC, str(slow)],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"XDG_CONFIG_HOME": str(tmp_path / "config")},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert process.stderr is not None
+    while f"{command}:" not in (line := process.stderr.readline()):
+        assert line, "it ended too early"
+    time.sleep(1.5)
+    process.send_signal(signal.SIGINT)
+    output, error = process.communicate(timeout=60)
+    assert process.returncode == 130, error
+    answer = json.loads(output[: output.rindex("{")]) if output.count('"error"') else json.loads(output)
+    assert answer["interrupted"] is True
+    assert 0 < len(answer["rows"]) < 5000
+    assert len(rows_of(tmp_path / "t.csv")) == len(answer["rows"])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("measure", "--save", "t.xlsx", "true"), "name it *.csv or *.parquet"),
+        (("measure", "--save", "no/where.csv", "true"), "make it first"),
+        (("profile", "--runs", "1", "true"), "--runs 1"),
+        (("profile", "--layer", "nothing_such", "true"), "nothing_such"),
+        (("profile", "--layer", "process", "--layer", "process", "true"), "named twice"),
+        (("profile", "--layer", "./one.yaml", "--layer", "./two.yaml", "true"), "both give the column again.x"),
+        (("profile", "--layer", "./gone.yaml", "true"), "can show nothing here"),
+        (("measure", "false"), "exited with 1"),
+        (("profile", "no-such-program-at-all"), "no-such-program-at-all"),
+    ],
+)
+def test_what_cannot_work_is_refused_in_one_sentence(vgo, tmp_path, words, said):
+    column = '  - {name: again.x, unit: count, description: Again., extract: {regex: "x"}}'
+    for key in ("one", "two"):
+        (tmp_path / f"{key}.yaml").write_text(f"key: {key}\ndescription: Twice.\ncolumns:\n{column}\n")
+    (tmp_path / "gone.yaml").write_text(
+        "key: gone\ndescription: Not here.\nneeds: [no-such-tool]\ncure: install no-such-tool\ncolumns:\n"
+        '  - {name: gone.x, unit: count, description: X., extract: {regex: "x"}}\n'
+    )
+    done = vgo(*words)
+    assert done.returncode == 1, done.stdout
+    assert said in done.stderr
+    assert len([line for line in done.stderr.splitlines() if line.startswith("vgo-agent: ")]) == 1
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,147 @@
+// A libnvidia-ml.so.1 that says what a text file tells it to: lines `GPU KEY VALUE`, or `GPU KEY !ERROR`.
+//
+// The file is named by $FAKE_NVML and read anew for each call, so that a test changes the GPUs while a program runs.
+// What is not in the file is not supported. GPU - is the library itself. Structures as in nvml.h of driver 580.
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef int Return;
+enum { SUCCESS = 0, NOT_SUPPORTED = 3, INSUFFICIENT_SIZE = 7 };
+
+static Return look(const char *gpu, const char *key, unsigned long long *value) {
+    char line[256], one[32], name[64], said[64];
+    FILE *file = fopen(getenv("FAKE_NVML"), "r");
+    Return found = NOT_SUPPORTED;
+    while (file && fgets(line, sizeof line, file)) {
+        if (sscanf(line, "%31s %63s %63s", one, name, said) != 3 || strcmp(one, gpu) || strcmp(name, key)) continue;
+        found = said[0] == '!' ? atoi(said + 1) : SUCCESS;
+        if (said[0] != '!') *value = strtoull(said, NULL, 10);
+        break;
+    }
+    if (file) fclose(file);
+    return found;
+}
+
+static Return of(void *gpu, const char *key, unsigned long long *value) {
+    char number[16], seen[512];
+    unsigned long long ignored;
+    snprintf(number, sizeof number, "%d", (int)(intptr_t)gpu - 1);
+    Return lost = look(number, "all", &ignored);
+    if (lost == NOT_SUPPORTED) return look(number, key, value);
+    // A test waits for this file, to know that its loss was noticed.
+    snprintf(seen, sizeof seen, "%s.seen", getenv("FAKE_NVML"));
+    FILE *file = fopen(seen, "w");
+    if (file) fclose(file);
+    return lost;
+}
+
+static Return small(void *gpu, const char *key, unsigned int *value) {
+    unsigned long long found = 0;
+    Return result = of(gpu, key, &found);
+    if (result == SUCCESS) *value = (unsigned int)found;
+    return result;
+}
+
+#define SMALL(function, key) \
+    Return function(void *gpu, unsigned int *value) { return small(gpu, key, value); }
+#define LARGE(function, key) \
+    Return function(void *gpu, unsigned long long *value) { return of(gpu, key, value); }
+
+Return nvmlInitWithFlags(unsigned int flags) {
+    unsigned long long ignored;
+    Return result = look("-", "init", &ignored);
+    return result == NOT_SUPPORTED ? SUCCESS : result;
+}
+Return nvmlShutdown(void) { return SUCCESS; }
+const char *nvmlErrorString(Return result) { return "an error without a name"; }
+Return nvmlDeviceGetCount_v2(unsigned int *count) {
+    unsigned long long found = 0;
+    Return result = look("-", "count", &found);
+    *count = (unsigned int)found;
+    return result;
+}
+Return nvmlDeviceGetHandleByIndex_v2(unsigned int index, void **gpu) {
+    unsigned int ignored;
+    *gpu = (void *)(intptr_t)(index + 1);
+    Return result = small(*gpu, "handle", &ignored);
+    return result == NOT_SUPPORTED ? SUCCESS : result;
+}
+
+Return nvmlDeviceGetClockInfo(void *gpu, int clock, unsigned int *mhz) {
+    return small(gpu, clock == 1 ? "sm_mhz" : "memory_mhz", mhz);
+}
+Return nvmlDeviceGetTemperature(void *gpu, int sensor, unsigned int *celsius) { return small(gpu, "temp_c", celsius); }
+SMALL(nvmlDeviceGetPowerUsage, "power_mw")
+SMALL(nvmlDeviceGetEnforcedPowerLimit, "power_limit_mw")
+SMALL(nvmlDeviceGetPerformanceState, "pstate")
+SMALL(nvmlDeviceGetCurrPcieLinkGeneration, "pcie_generation")
+SMALL(nvmlDeviceGetCurrPcieLinkWidth, "pcie_width")
+SMALL(nvmlDeviceGetPcieReplayCounter, "pcie_replays")
+SMALL(nvmlDeviceGetPersistenceMode, "persistence")
+SMALL(nvmlDeviceGetComputeMode, "compute_mode")
+LARGE(nvmlDeviceGetTotalEnergyConsumption, "energy_mj")
+#ifdef OLD_DRIVER
+LARGE(nvmlDeviceGetCurrentClocksThrottleReasons, "reasons")
+#else
+LARGE(nvmlDeviceGetCurrentClocksEventReasons, "reasons")
+#endif
+Return nvmlDeviceGetTotalEccErrors(void *gpu, int error, int counter, unsigned long long *count) {
+    return of(gpu, error == 0 ? "ecc_corrected" : "ecc_uncorrected", count);
+}
+Return nvmlDeviceGetPcieThroughput(void *gpu, int counter, unsigned int *kb_s) {
+    return small(gpu, counter == 0 ? "pcie_tx_kb_s" : "pcie_rx_kb_s", kb_s);
+}
+Return nvmlDeviceGetMigMode(void *gpu, unsigned int *now, unsigned int *pending) {
+    *pending = 0;
+    return small(gpu, "mig", now);
+}
+Return nvmlDeviceGetName(void *gpu, char *name, unsigned int length) {
+    unsigned long long number = 0;
+    Return result = of(gpu, "name", &number);
+    if (result == SUCCESS) snprintf(name, length, "NVIDIA H%llu", number);
+    return result;
+}
+
+struct Memory { unsigned long long total, free, used; };
+Return nvmlDeviceGetMemoryInfo(void *gpu, struct Memory *memory) {
+    Return result = of(gpu, "memory_used", &memory->used);
+    return result == SUCCESS ? of(gpu, "memory_free", &memory->free) : result;
+}
+
+struct Use { unsigned int gpu, memory; };
+Return nvmlDeviceGetUtilizationRates(void *gpu, struct Use *use) {
+    Return result = small(gpu, "busy", &use->gpu);
+    return result == SUCCESS ? small(gpu, "memory_busy", &use->memory) : result;
+}
+
+struct Process { unsigned int pid; unsigned long long memory; unsigned int instance, compute; };
+Return nvmlDeviceGetComputeRunningProcesses_v3(void *gpu, unsigned int *count, struct Process *processes) {
+    unsigned int pid;
+    Return result = small(gpu, "process", &pid);
+    unsigned int room = *count;
+    *count = result == SUCCESS && pid ? 1 : 0;
+    if (result != SUCCESS || !*count) return result;
+    if (!processes || room < 1) return INSUFFICIENT_SIZE;
+    processes[0] = (struct Process){.pid = pid};
+    return SUCCESS;
+}
+
+struct Field {
+    unsigned int field, scope;
+    long long timestamp, latency;
+    int type;
+    Return result;
+    unsigned long long value;
+};
+Return nvmlDeviceGetFieldValues(void *gpu, int count, struct Field *fields) {
+    for (int place = 0; place < count; place++) {
+        char key[32];
+        snprintf(key, sizeof key, "field_%u", fields[place].field);
+        fields[place].type = 3;  // unsigned long long
+        fields[place].result = of(gpu, key, &fields[place].value);
+        if (fields[place].result == 15) return 15;
+    }
+    return SUCCESS;
+}

@@ -1,0 +1,197 @@
+"""SHARP's backend and metric files load unchanged and mean what they mean there.
+
+The files here are written from the description of SHARP's format; `bintime` is the layer of the paper's Figure 15.
+"""
+
+import os
+import shutil
+
+import pytest
+
+from vgo_agent.knowledge.errors import VgoError
+from vgo_agent.layers.launcher import open_launcher
+from vgo_agent.layers.loader import find_layer, open_probe
+from vgo_agent.layers.probes.base import Command
+from vgo_agent.layers.sharp import files_of
+from vgo_agent.layers.trust import trust
+from vgo_agent.tools.execution.launch import Launch
+from vgo_agent.tools.execution.spawn import Spawner
+
+BINTIME = """\
+backend_options:
+  bintime:
+    run: '/usr/bin/time -f "Major page faults: %R" $CMD $ARGS 2>&1'
+    profiling: true
+metrics:
+  page_faults_seen:
+    description: Page faults that needed no disk
+    extract: "grep 'Major page faults:' | awk '{print $4}'"
+    lower_is_better: true
+    type: numeric
+    units: count
+"""
+STRACE = """\
+version: 4.0.0
+include: [inner_time.yaml]
+backend_options:
+  tracer:
+    command_template: "strace -c -o $TMP_PATH/out $CMD $ARGS"
+    run: "false $CMD $ARGS"
+metrics:
+  auto:
+    description: Calls by name
+    extract: "awk '$4 ~ /^[0-9]+$/ && $NF != \\"total\\" {print $NF, $4}' $TMP_PATH/out"
+    units: count
+"""
+INNER = """\
+metrics:
+  inner_time:
+    description: Run time as the function reports it
+    extract: "grep '@@@ Time' | awk '{ print $(NF); }'"
+    type: numeric
+    units: seconds
+  policy:
+    description: A word
+    extract: "sed -n 's/policy //p'"
+    type: string
+"""
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(name, text):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def trusted(path, spec=""):
+    trust(files_of(path))
+    return find_layer(f"{path}{spec}")
+
+
+def ran(layer, argv):
+    """Run once through the layer; return the cells of its columns."""
+    probe = open_probe(layer)
+    try:
+        command = probe.wrap(Command(tuple(argv), dict(os.environ)))
+        with Spawner() as spawner:
+            run = spawner.run(Launch(command.argv, environment=command.environment), [probe], timeout_s=60)
+        return {name: value for name, value in run.counters.items() if layer.column(name)}
+    finally:
+        probe.close()
+
+
+def needs(program):
+    if shutil.which(program) is None:
+        pytest.skip(f"apt install {program}")
+
+
+def test_the_layer_of_figure_15_counts_page_faults_in_a_real_run(write):
+    needs("time")
+    layer = trusted(write("bintime.yaml", BINTIME))
+    assert (layer.key, layer.kind, layer.shell) == ("bintime", "metric", True)
+    column = layer.column("page_faults_seen")
+    assert (column.unit, column.role, column.lower_is_better) == ("count", "factor", True)
+    few = ran(layer, ["/bin/sh", "-c", "echo 'hello world'"])["page_faults_seen"]
+    many = ran(layer, ["/usr/bin/python3", "-IS", "-c", "b = bytearray(64 << 20)"])["page_faults_seen"]
+    assert 0 < few < many
+
+
+def test_it_is_refused_until_it_is_trusted(write):
+    path = write("bintime.yaml", BINTIME)
+    with pytest.raises(VgoError, match="not trusted.*Major page faults: %R.*awk"):
+        find_layer(str(path))
+
+
+def test_trust_covers_the_files_that_are_included(write):
+    write("inner_time.yaml", INNER)
+    path = write("strace.yaml", STRACE)
+    trusted(path)
+    write("inner_time.yaml", INNER.replace("NF", "1"))
+    with pytest.raises(VgoError, match="not trusted"):
+        find_layer(str(path))
+
+
+def test_the_metric_auto_gives_a_column_for_each_name(write):
+    needs("strace")
+    write("inner_time.yaml", INNER)
+    layer = trusted(write("strace.yaml", STRACE))
+    assert (layer.run, layer.shell, layer.heavy) == ("strace -c -o $FOLDER/out $CMD $ARGS", False, True)
+    cells = ran(layer, ["/bin/sh", "-c", "echo @@@ Time 1.5; echo policy x y"])
+    assert cells.pop("inner_time") == 1.5
+    assert cells.pop("policy") == "x y"
+    assert cells["tracer.execve"] == 1
+    assert all(name.startswith("tracer.") for name in cells)
+
+
+def test_types_units_and_roles_are_carried_over(write):
+    layer = trusted(write("inner_time.yaml", INNER))
+    assert layer.run == ""
+    time, policy = layer.columns
+    assert (time.unit, time.role, time.type, time.extract.text) == ("s", "consequence", "number", "both")
+    assert (policy.role, policy.type) == ("setting", "text")
+
+
+def test_a_file_of_several_backends_asks_which(write):
+    several = (
+        "backend_options:\n  one: {run: 'env A=1 $CMD $ARGS'}\n  two: {run: 'chrt --batch 0 $CMD $ARGS | tee x'}\n"
+    )
+    path = write("several.yaml", several)
+    trust(files_of(path))
+    with pytest.raises(VgoError, match="holds the backends one, two: choose one with .*:backend=NAME"):
+        find_layer(str(path))
+    assert find_layer(f"{path}:backend=one").shell is False
+    assert find_layer(f"{path}:backend=two").shell is True
+    assert find_layer(f"{path}:backend=two").needs == ("chrt",)
+    named = write("two.yaml", several)
+    assert trusted(named).run.startswith("chrt")
+
+
+def test_macros_of_launchers_become_parameters(write):
+    path = write(
+        "mpi.yaml",
+        "backend_options:\n  mpi: {run: 'mpirun -np $MPL --host $HOST0,$HOST1 $MPIFLAGS $CMD $ARGS # $TASK',"
+        " hosts: 'a, b', mpiflags: '--bind-to core'}\n",
+    )
+    layer = trusted(path)
+    assert (layer.kind, layer.here) == ("launcher", False)
+    assert layer.parameters == {"host0": "a", "host1": "b", "mpl": "1", "options": "--bind-to core"}
+
+
+def test_a_launcher_of_sharp_starts_the_program(write):
+    flags = write("flags.yaml", "backend_options: {flags: {run: 'env $MPIFLAGS $CMD $ARGS', mpiflags: '-u A B=1'}}\n")
+    shell = write("shell.yaml", "backend_options: {shell: {run: 'cd /; exec $CMD $ARGS 2>&1'}}\n")
+    trust(files_of(flags))
+    trust(files_of(shell))
+    command = Command(("/bin/echo", "a b"), {})
+    assert open_launcher(str(flags)).wrap(command).argv == ("/usr/bin/env", "-u", "A", "B=1", "/bin/echo", "a b")
+    assert open_launcher(str(shell)).wrap(command).argv == ("/bin/sh", "-c", "cd /; exec /bin/echo 'a b' 2>&1")
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("metrics: {a: {units: s}}\n", "the metric a has no `extract`"),
+        ("metrics: [a]\n", "`metrics` is no mapping"),
+        ("include: other.yaml\nmetrics: {}\n", r"includes other.yaml, which is not there"),
+        ("include: it.yaml\nmetrics: {}\n", "includes itself"),
+        ("backend_options: {a: 3}\n", "`a` is no mapping"),
+    ],
+)
+def test_what_is_wrong_is_named_with_the_cure(write, text, what):
+    with pytest.raises(VgoError, match=what):
+        find_layer(str(write("it.yaml", text)))
+
+
+def test_a_name_that_a_shipped_layer_has_gets_the_name_of_the_layer(write):
+    path = write("it.yaml", INNER.replace("inner_time:", "major_faults:"))
+    assert [column.name for column in trusted(path).columns] == ["it.major_faults", "policy"]

@@ -1,0 +1,102 @@
+"""Judge a run: its outcome, or in words why it does not count and whose failure it may be."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ...layers.schema import Layer
+from ..subject import Subject
+from .launch import Run
+from .samples import NoSamples, Sample, read_samples
+
+
+class Judged(NamedTuple):
+    """What a run gave, or why it does not count."""
+
+    outcome: float | None
+    """None where it does not count, and where its samples have each their own."""
+    failure: str = ""
+    samples: Sequence[Sample] = ()
+
+
+def judge(run: Run, subject: Subject, through: Sequence[Layer] = (), limit_s: float | None = None) -> Judged:
+    """Read a run's outcome or its samples, or the reason why the run does not count.
+
+    `through` are the layers and the launcher that the program was started through, the outermost first: what looks like
+    the program's failure may be theirs, so the reason names them. `limit_s` is when the run would have been ended.
+    """
+    outcome, failure, samples = _outcome(run, subject, limit_s or subject.timeout_s)
+    if not failure:
+        return Judged(outcome, "", samples)
+    if run.timed_out and not all(layer.here for layer in through):
+        failure += " here, while what the launcher started elsewhere may go on"
+    theirs = next((layer for layer in through if run.exit_code in layer.exits and not run.timed_out), None)
+    if theirs is not None:
+        return Judged(None, f"{_named(theirs)} ended with {run.exit_code}, {theirs.exits[run.exit_code]}{_said(run)}")
+    return Judged(None, f"the program{_started(through)} {failure}")
+
+
+def _outcome(run: Run, subject: Subject, limit_s: float | None) -> Judged:
+    """Give the outcome or the samples, or the words that follow `the program`."""
+    if run.timed_out:
+        why = "--timeout" if subject.timeout_s else "far longer than without layers"
+        return Judged(None, f"did not end within {limit_s:g} s ({why}) and was ended with its children")
+    if run.stopped_for_terminal:
+        return Judged(None, "stopped because it wants a terminal; give it its input in a file or as arguments")
+    if run.exit_code != 0:
+        how = f"was ended by signal {-run.exit_code}" if run.exit_code < 0 else f"exited with {run.exit_code}"
+        return Judged(None, how + _said(run))
+    if subject.metric is None:
+        return Judged(run.wall_ns / 1e9)
+    if subject.per_iteration is not None:
+        return _samples(run.output, subject.per_iteration, subject.metric)
+    return _metric(run.output, subject.metric)
+
+
+def _started(through: Sequence[Layer]) -> str:
+    names = " and ".join(map(_named, through))
+    return f", started through {names}," if names else ""
+
+
+def _named(layer: Layer) -> str:
+    return f"the {'launcher' if layer.kind == 'launcher' else 'layer'} {layer.key}"
+
+
+def _said(run: Run) -> str:
+    """The last line of words: mpirun ends with a rule of dashes."""
+    lines = run.error.decode(errors="replace").strip().splitlines()
+    said = [line for line in lines if any(map(str.isalnum, line))] or lines
+    return f" and said: {_printable(said[-1])[:200]}" if said else ""
+
+
+def _samples(output: bytes, form: str, metric: str) -> Judged:
+    try:
+        return Judged(None, "", read_samples(output, form, metric))
+    except NoSamples as broken:
+        return Judged(None, _printable(str(broken)))
+
+
+def _metric(output: bytes, pattern: str) -> Judged:
+    """Read the last match as the outcome: what a program prints last is its total."""
+    found = re.findall(pattern.encode(), output, re.MULTILINE)
+    if not found:
+        text = output.decode(errors="replace").strip()
+        seen = f"printed {_printable(text)[:120]!r}" if text else "printed nothing on standard output"
+        return Judged(None, f"{seen}, where --metric {pattern!r} finds nothing")
+    last = found[-1][0] if isinstance(found[-1], tuple) else found[-1]
+    try:
+        value = float(last)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        said = _printable(last.decode(errors="replace"))[:60]
+        return Judged(None, f"printed {said!r} where --metric expects a number")
+    return Judged(value)
+
+
+def _printable(text: str) -> str:
+    """Keep a hostile or binary output from steering the terminal."""
+    return "".join(char if char.isprintable() else " " for char in text)

@@ -1,0 +1,80 @@
+"""Start proofs through the launcher too, and look at the program then, not at the launcher before it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...layers.probes.base import Probe
+from .launch import Launch, Run
+from .spawn import Spawner
+from .way import Ways
+
+PAUSE_S = 0.001
+
+
+@dataclass(frozen=True)
+class Through:
+    """A spawner that goes through a launcher."""
+
+    spawner: Spawner
+    ways: Ways
+
+    def run(
+        self,
+        launch: Launch,
+        probes: Sequence[Probe] = (),
+        timeout_s: float | None = None,
+        capture: bool = False,
+        on_started: Callable[[int], None] | None = None,
+    ) -> Run:
+        """Run once; `on_started` gets the process of the program, or of one rank, once it is there."""
+        started = self.ways.of(launch, ()).launch
+        waiting = Waiting(os.path.realpath(started.argv[0]), on_started) if on_started and started != launch else None
+        try:
+            return self.spawner.run(started, probes, timeout_s, capture, waiting.start if waiting else on_started)
+        finally:
+            if waiting:
+                waiting.stop()
+
+
+@dataclass
+class Waiting:
+    """Waits, in a thread, until a launcher has become the program or has started it."""
+
+    launcher: str
+    """The executable file."""
+    found: Callable[[int], None]
+    _thread: threading.Thread | None = None
+
+    def start(self, pid: int) -> None:
+        """Begin with the launcher's process."""
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._wait, args=(pid,), daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Give up; what has been found has been told by then."""
+        if self._thread:
+            self._ended.set()
+            self._thread.join()
+
+    def _wait(self, pid: int) -> None:
+        while not self._ended.wait(PAUSE_S):
+            for one in (pid, *children(pid)):
+                with suppress(OSError):
+                    if os.readlink(f"/proc/{one}/exe") != self.launcher:
+                        self.found(one)
+                        return
+
+
+def children(pid: int) -> list[int]:
+    """Processes that a process has started from its first thread."""
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []

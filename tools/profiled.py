@@ -1,0 +1,87 @@
+"""The runs of a profile that explain: with layers on that stand, made alike where different layers were on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..layers.schema import Layer
+from .case import Record
+from .profile import ProfileResult
+from .rotation import LayerSet
+from .run_table import Floats, RunTable
+from .statistics.values import BoolArray
+
+
+@dataclass(frozen=True)
+class Profiled:
+    """Runs of the last profile, bare ones and those with layers that were set aside left out."""
+
+    table: RunTable
+    """In run order; every run counts."""
+    sets: tuple[LayerSet, ...]
+    """Layers that were on together, by spec."""
+    place: tuple[int, ...]
+    """Which of them, for each run."""
+    layers: dict[str, Layer]
+    """By spec, as they were then; the launcher among them, and what the program prints."""
+    switched: frozenset[str]
+    """Those of them that were on in some runs only, as metric layers are: not in bare ones."""
+
+    @property
+    def outcome(self) -> Floats:
+        """Outcomes in run order, shape (runs,), each set moved onto the first by what its layers add.
+
+        Otherwise runs with a heavy layer would be the slow ones, and whatever that layer does would look like a cause.
+        The shift is the median of all differences (Hodges and Lehmann 1963): of bimodal runs it is that of the modes,
+        not of how many happened to be slow.
+        """
+        outcome, place = self.table.outcome(), np.array(self.place)
+        first = outcome[place == 0]
+        for number in range(1, len(self.sets)):
+            own = place == number
+            outcome = np.where(own, outcome - np.median(outcome[own][:, None] - first[None, :]), outcome)
+        return outcome
+
+    def on(self, spec: str) -> BoolArray:
+        """Runs in which a layer was on, shape (runs,); what is not switched always is."""
+        if spec not in self.switched:
+            return np.ones(len(self.place), dtype=np.bool_)
+        return np.array([spec in self.sets[number] for number in self.place], dtype=np.bool_)
+
+
+def profiled(record: Record) -> Profiled:
+    """Take the last profile; raise ToolError where there is none."""
+    call = record.latest("profile")
+    result = call.read(ProfileResult)
+    layers, table = record.layers(call), record.runs(call)
+    names = {"+".join(layers[spec].key for spec in one): one for one in result.standing}
+    frame = table.frame
+    stands = frame[(frame["ok"] == 1) & frame["layers"].isin(list(names))]
+    sets = tuple(one for name, one in names.items() if (stands["layers"] == name).any())
+    place = {name: sets.index(one) for name, one in names.items() if one in sets}
+    return Profiled(
+        RunTable(stands, table.columns),
+        sets,
+        tuple(place[name] for name in stands["layers"]),
+        layers,
+        frozenset(result.layers),
+    )
+
+
+def companions(record: Record) -> tuple[str, ...]:
+    """Layers to keep on while mitigations are tried: those on in every run of a profile that stands.
+
+    They show whether the cause falls with the spread; heavy layers that took turns stay off.
+    """
+    found: dict[str, None] = {}
+    for call in record.succeeded("profile"):
+        standing = call.read(ProfileResult).standing
+        found |= dict.fromkeys(spec for spec in _all_of(standing))
+    return tuple(found)
+
+
+def _all_of(sets: Sequence[LayerSet]) -> list[str]:
+    return [spec for spec in sets[0] if all(spec in one for one in sets)] if sets else []
