@@ -159,11 +159,12 @@ def test_what_a_run_leaves_behind_is_counted_when_it_is_ended(spawner, probe):
 
 
 def test_what_others_start_and_end_meanwhile_is_not_counted(spawner, probe):
-    storm = subprocess.Popen(["/bin/sh", "-c", "while :; do /bin/true; done"])
+    # On SIGTERM the shell first waits for the child that it has: killed, it would leave us an orphan to reap.
+    storm = subprocess.Popen(["/bin/sh", "-c", "trap exit TERM; while :; do /bin/true; done"])
     try:
         counters = spawner.run(Launch(("/bin/sleep", "0.1")), [probe]).counters
     finally:
-        storm.kill()
+        storm.terminate()
         storm.wait()
     assert counters["delay.tasks"] == 1
 

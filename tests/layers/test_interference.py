@@ -167,11 +167,12 @@ def test_the_idle_moment_is_before_any_probe_reads(spawner, opened):
 
 def test_processes_that_others_start_are_counted_in_the_idle_moment(spawner, opened):
     probe = opened("interference:idle_ms=300")
-    forking = subprocess.Popen(["/bin/sh", "-c", "while :; do /bin/true; done"])
+    # On SIGTERM the shell first waits for the child that it has: killed, it would leave us an orphan to reap.
+    forking = subprocess.Popen(["/bin/sh", "-c", "trap exit TERM; while :; do /bin/true; done"])
     try:
         run = spawner.run(Launch(("/bin/true",)), [probe])
     finally:
-        forking.kill()
+        forking.terminate()
         forking.wait()
     assert run.counters["interference.forks_before"] > 0
 

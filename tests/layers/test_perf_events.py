@@ -141,9 +141,10 @@ def test_events_of_the_machine_share_a_group_on_each_cpu_and_none_is_mixed_up(sp
     finally:
         probe.close()
     switches, traced_switches, faults, forks = (counters[f"e{i}"] for i in range(4))
-    # The two are not read in the same instant as they are not in the same place of the kernel's scheduler.
-    assert abs(switches - traced_switches) <= 2 * len(os.sched_getaffinity(0))
-    assert faults > forks >= 8
+    # The two are neither read in the same instant nor counted in the same place of the kernel's scheduler, so on a busy
+    # machine they differ; one that joined its group too early would be 0.
+    assert min(switches, traced_switches) >= forks >= 8
+    assert faults > forks
 
 
 def test_a_pmu_of_sysfs_counts_time_stamps_of_the_processor(spawner):
