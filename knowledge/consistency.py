@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
+from .patterns import overlap
 from .schema import Apply, Factor, Mitigation, Spawn, Verify
 
 PROOF = {
@@ -112,17 +113,6 @@ def _ties(factors: Mapping[str, Factor]) -> Iterator[str]:
                 f"factors/{factor.key}.yaml: {signal} would name {other} as well. "
                 f"Give the two another actionable or another order of signals."
                 for other, theirs in same
-                if _share_a_column(signal, theirs)
+                if overlap(signal, theirs)
             )
             same.append((factor.key, signal))
-
-
-def _share_a_column(one: str, other: str) -> bool:
-    """Tell whether some name fits both, in each of which `*` stands for anything."""
-    if "*" not in one + other:
-        return one == other
-    if one.startswith("*"):
-        return _share_a_column(one[1:], other) or (other != "" and _share_a_column(one, other[1:]))
-    if other.startswith("*"):
-        return _share_a_column(other, one)
-    return one[:1] == other[:1] and _share_a_column(one[1:], other[1:])

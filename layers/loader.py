@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from platformdirs import user_config_path
 
 from ..knowledge.errors import VgoError
+from ..knowledge.patterns import overlap
 from .probes.base import Probe
 from .probes.block import BlockProbe
 from .probes.bpf import BpfProbe
@@ -32,7 +33,6 @@ from .probes.threads import ThreadsProbe
 from .reading import read_all, read_layer
 from .schema import Layer
 from .sharp import files_of
-from .soundness import overlap
 from .trust import refuse_untrusted, shipped
 from .wrapper import WrapperProbe
 

@@ -6,7 +6,6 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
 from typing import NamedTuple
 
 from .schema import Column, Extract, Layer
@@ -114,15 +113,3 @@ def _unsound_path(path: str) -> Iterator[str]:
 def layer_text(layer: Layer) -> str:
     """Return everything in which a layer may name $FILE."""
     return "\n".join((layer.run, *layer.environment.values()))
-
-
-@cache
-def overlap(one: str, other: str) -> bool:
-    """Tell whether a name can match both patterns, in which `*` stands for any text."""
-    if not one or not other:
-        return not (one + other).strip("*")
-    if one[0] == "*":
-        return overlap(one[1:], other) or overlap(one, other[1:])
-    if other[0] == "*":
-        return overlap(other, one)
-    return one[0] == other[0] and overlap(one[1:], other[1:])

@@ -8,9 +8,9 @@ from itertools import combinations
 from typing import Protocol
 
 from ..knowledge.errors import VgoError
+from ..knowledge.patterns import overlap
 from ..layers.loader import load_layer, load_layers
 from ..layers.schema import Layer
-from ..layers.soundness import overlap
 
 ALL, AUTO = "all", "auto"
 """Every layer that is available here; the light ones of them first, and the heavy ones if those show nothing."""

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.knowledge.errors import VgoError
+from vgo_agent.knowledge.patterns import overlap
 from vgo_agent.layers.loader import (
     PROBES,
     check,
@@ -16,7 +17,6 @@ from vgo_agent.layers.loader import (
     split,
 )
 from vgo_agent.layers.schema import Layer
-from vgo_agent.layers.soundness import overlap
 
 GOOD = """\
 key: small
