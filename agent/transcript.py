@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..knowledge.errors import VgoError
 from ..tools.subject import Limits, Subject
@@ -113,7 +113,6 @@ class RunEnd(Body):
 
 
 EventBody = RunStart | Decision | Approval | ToolStart | ToolEnd | VerdictGiven | RunEnd
-_BODY: TypeAdapter[EventBody] = TypeAdapter(Annotated[EventBody, Field(discriminator="kind")])
 
 
 class Event(BaseModel):

@@ -36,7 +36,7 @@ from vgo_agent.tools.statistics.association.results import Factor
 from vgo_agent.tools.statistics.comparison.compare import compare
 from vgo_agent.tools.statistics.labels.cut import parse
 from vgo_agent.tools.statistics.spread import log_sd_interval
-from vgo_agent.tools.statistics.values import FloatArray
+from vgo_agent.tools.statistics.values import FloatArray, IntArray
 
 Row = tuple[str, ...]
 Law = Callable[[np.random.Generator, int], FloatArray]
@@ -93,6 +93,54 @@ def false_cause(seed: int, law: str, n: int, columns: int, order: str, cut: str 
     outcome = ordered(rng, law, n, order)
     found = analysed(outcome, table(rng, outcome, columns, order), cut)
     return found.groups[0].analysis.verdict == "cause found"
+
+
+def of_setting(rng: np.random.Generator, outcome: FloatArray, which: IntArray, cut: str = "auto") -> Analysis:
+    """Put one text setting and 20 unrelated levels through the whole pipeline."""
+    values = np.unique(which)
+    names = (*(f"s={value}" for value in values), *(f"c{place}" for place in range(20)))
+    table = np.column_stack((which[:, None] == values, rng.normal(size=(outcome.size, 20))))
+    members = names[: values.size]
+    question = Question(cut=parse(cut), steady_cv=0.0, permutations=PERMUTATIONS, explain=False)
+    design = Design(
+        "time",
+        "s",
+        True,
+        outcome,
+        names,
+        np.asfortranarray(table),
+        np.arange(outcome.size),
+        True,
+        groups={"s": members},
+        settings=frozenset(members),
+        levels=frozenset(names),
+    )
+    return analyse_groups([({}, design)], question).groups[0].analysis
+
+
+def dealt(rng: np.random.Generator, n: int, values: int, skewed: bool) -> IntArray:
+    """Deal runs to the values of a setting in mixed order: evenly, or the first has half of what is left, and so on."""
+    if skewed:
+        return np.minimum(rng.geometric(0.5, n) - 1, values - 1).astype(np.int64)
+    return rng.permutation(np.arange(n, dtype=np.int64) % values)
+
+
+def false_setting(seed: int, law: str, n: int, values: int, skewed: bool, order: str, cut: str = "auto") -> bool:
+    """Is a cause found where a setting does nothing?"""
+    rng = np.random.default_rng(seed)
+    found = of_setting(rng, ordered(rng, law, n, order), dealt(rng, n, values, skewed), cut)
+    return found.verdict == "cause found"
+
+
+def found_setting(seed: int, n: int, values: int, skewed: bool, share: float) -> bool:
+    """Is a setting found that makes a share of the variance of the logarithm of the outcome?"""
+    rng = np.random.default_rng(seed)
+    which = dealt(rng, n, values, skewed)
+    made = rng.normal(size=values)[which]
+    outcome = np.exp(0.3 * (np.sqrt(share) * made + np.sqrt(1 - share) * rng.normal(size=n)))
+    found = of_setting(rng, outcome, which)
+    visible = any(finding.factor.visible and finding.factor.name == "s" for finding in found.findings)
+    return found.verdict == "cause found" and visible
 
 
 def false_cure(seed: int, law: str, n: int, paired: bool) -> bool:
@@ -225,6 +273,23 @@ def searches(bench: Bench) -> Iterator[Row]:
         yield law, "60", "60", bench.share(partial(false_cause, law=law, n=60, columns=60, order="none", cut="search"))
 
 
+def settings(bench: Bench) -> Iterator[Row]:
+    """A setting with many values among 20 unrelated columns: false causes where it does nothing, at most 0.05 is
+    claimed; and how often it is found where it makes a share of the variance.
+
+    Skewed: half of the runs have the first value, half of the rest the second, and so on.
+    """
+    yield "law", "runs", "values", *(f"false, {order}" for order in ORDERS), "false, cut search", "share .2", "share .5"
+    for law in ("normal", "bimodal", "spiky"):
+        for n, values, skewed in ((60, 12, False), (200, 12, True), (408, 51, False)):
+            cell = partial(false_setting, law=law, n=n, values=values, skewed=skewed)
+            searched = bench.share(partial(cell, order="none", cut="search")) if n < 408 else ""
+            power = [partial(found_setting, n=n, values=values, skewed=skewed, share=share) for share in (0.2, 0.5)]
+            found = [bench.share(one) if law == "normal" else "" for one in power]
+            orders = (bench.share(partial(cell, order=order)) for order in ORDERS)
+            yield law, str(n), f"{values} skewed" if skewed else str(values), *orders, searched, *found
+
+
 def cures(bench: Bench) -> Iterator[Row]:
     """False "steadier"; at most 0.05 is claimed."""
     yield "law", "runs an arm", "paired", "not paired"
@@ -295,6 +360,7 @@ def _coverage(cell: list[dict[str, tuple[bool, bool]]], name: str) -> str:
 
 PARTS: dict[str, tuple[str, Callable[[Bench], Iterator[Row]]]] = {
     "cause": ("False causes", causes),
+    "setting": ("Settings with many values", settings),
     "search": ("False causes when the cut is searched for", searches),
     "cure": ("False cures", cures),
     "power": ("Power", powers),

@@ -1,4 +1,4 @@
-"""From a table to a verdict: shape, classes, association, tree; each step may end it with a reason."""
+"""From a table to an analysis: shape, classes, association, tree; each step may end it with a reason."""
 
 from __future__ import annotations
 
@@ -25,15 +25,11 @@ from .advice import advice
 from .analysis import Analysis, Finding, Verdict
 from .evidence import evidence, mixed
 from .question import Question
+from .verdict import early, uneven
 
-LEAST_RUNS = 20
-"""Fewer say nothing about what goes with spread: a column that separates them perfectly is found by luck."""
-LEAST_IN_CLASS = 5
 LEAST_LINK, LEAST_SHARE = 0.05, 0.01
 """Distance of an AUC from 0.5, and share of the variance between values of a setting, that matter."""
 POWER = 0.8
-MOST_BESIDE = 3
-"""Factors named beside the first; all are listed."""
 
 
 @dataclass(frozen=True)
@@ -51,15 +47,15 @@ class Steps:
 
 
 def analyse(design: Design, question: Question) -> Analysis:
-    """Analyse one group; `concluded` then gives the verdict its price for the other groups."""
+    """Analyse one group; `verdict.concluded` then gives the verdict its price for the other groups."""
     design = trusted(design)
     shape = describe(design.outcome, ordered=design.ordered)
     steps = Steps(design.after(shape.warm_up), shape, design.outcome.size)
-    ended = _early(steps, question)
+    ended = early(steps.design, shape, question)
     if ended:
         return _analysis(steps, question, *ended)
     steps = _labelled(steps, question)
-    ended = _uneven(steps)
+    ended = uneven(steps.labelled.classes) if steps.labelled else None
     if ended:
         return _analysis(steps, question, *ended)
     steps = replace(steps, association=_associated(steps, question))
@@ -83,72 +79,6 @@ def trusted(design: Design) -> Design:
     return replace(design, ordered=False, warnings=(*design.warnings, words))
 
 
-def concluded(found: Analysis, p_adjusted: float | None, question: Question) -> Analysis:
-    """Give the verdict, at the price of all groups; what ended early stays as it is."""
-    if p_adjusted is None:
-        return found
-    matter = any(finding.factor.visible for finding in found.findings) or bool(found.interactions)
-    shown = p_adjusted <= question.alpha and (matter or found.cut_search is not None)
-    verdict: Verdict = "cause found" if shown else "no visible factor"
-    reason = _cause(found, p_adjusted) if shown else _nothing(found, p_adjusted, question.alpha)
-    return found.model_copy(update={"verdict": verdict, "reason": reason, "p_adjusted": p_adjusted})
-
-
-def _cause(found: Analysis, p: float) -> str:
-    visible = [finding.factor for finding in found.findings if finding.factor.visible]
-    chance = f"family-wise p {p:.2g}"
-    if not visible and found.interactions:
-        pair = found.interactions[0]
-        return f"{pair.first} and {pair.second} go with slow runs together, though neither does alone ({chance})."
-    if not visible:
-        return f"Some column goes with slow runs at one of the cuts that were tried ({chance}), none at the chosen one."
-    first = visible[0]
-    others = [factor.name for factor in visible[1:] if factor.independent]
-    more = f" and {len(others) - MOST_BESIDE} more" if len(others) > MOST_BESIDE else ""
-    beside = f"; beside it {', '.join(others[:MOST_BESIDE])}{more}" if others else ""
-    if first.eta2 is not None:
-        share = f"{first.eta2:.0%} of the variance of {found.outcome} lies between its values"
-        return f"{first.name} goes with slow runs: {share} ({chance}){beside}."
-    return f"Slow runs have {first.direction} {first.name}: AUC {first.auc:.2f}, {chance}{beside}."
-
-
-def _nothing(found: Analysis, p: float, alpha: float) -> str:
-    if not found.findings:
-        return "No column is left that could explain slow runs; `set_aside` says why each went."
-    if p <= alpha:
-        first = found.findings[0].factor
-        return (
-            f"{first.name} goes with slow runs by more than luck (family-wise p {p:.2g}) and by too little to matter: "
-            f"AUC {first.auc:.2f}."
-        )
-    return (
-        f"None of {len(found.findings)} clusters of columns goes with slow runs by more than luck (family-wise "
-        f"p {p:.2g})."
-    )
-
-
-def _early(steps: Steps, question: Question) -> tuple[Verdict, str] | None:
-    """Verdicts that need no column."""
-    outcome, shape = steps.design.outcome, steps.shape
-    if outcome.size < LEAST_RUNS:
-        return (
-            "insufficient data",
-            f"Only {outcome.size} runs count, and causes need at least {LEAST_RUNS}; record more.",
-        )
-    if shape.all_equal:
-        return "nothing to reduce", f"All {outcome.size} runs gave {outcome[0]:g}."
-    if shape.clock_too_coarse:
-        return (
-            "insufficient data",
-            f"{steps.design.outcome_name} steps by {shape.resolution:g}, coarser than its spread; record more digits.",
-        )
-    cv = summarise(outcome).cv
-    if cv is not None and cv <= question.steady_cv:
-        limit = f"{100 * question.steady_cv:g} %"
-        return "nothing to reduce", f"The CV is {100 * cv:.2g} %, at or below {limit} (--steady-cv 0 looks anyway)."
-    return None
-
-
 def _labelled(steps: Steps, question: Question) -> Steps:
     design = steps.design
     if question.cut.kind != "search":
@@ -161,6 +91,7 @@ def _labelled(steps: Steps, question: Question) -> Steps:
         ordered=design.ordered,
         permutations=question.permutations,
         seed=question.seed,
+        groups=[places(design, members) for members in design.groups.values()],
     )
     how = "where a tree explains the classes best"
     labelled = label_at(design.outcome, searched.cut, design.lower_is_better, "search", how)
@@ -173,17 +104,6 @@ def _per_unit(design: Design) -> FloatArray | None:
         return None
     whole = np.array([name in design.levels for name in design.names], dtype=np.bool_)
     return np.where(whole, design.values, design.values / design.outcome[:, None])
-
-
-def _uneven(steps: Steps) -> tuple[Verdict, str] | None:
-    assert steps.labelled is not None
-    sizes = steps.labelled.classes.sizes
-    if min(sizes) >= LEAST_IN_CLASS:
-        return None
-    return (
-        "insufficient data",
-        f"The cut leaves {min(sizes)} runs in a class, which needs {LEAST_IN_CLASS}; move --cut or record more runs.",
-    )
 
 
 def _associated(steps: Steps, question: Question) -> Association:

@@ -8,9 +8,10 @@ from dataclasses import replace
 from ..recorded.shapes import Design
 from ..statistics.comparison.permutation import holm
 from ..statistics.values import Result
-from .analyse import analyse, concluded
+from .analyse import analyse
 from .analysis import Analysis
 from .question import Question
+from .verdict import concluded
 
 PER_GROUP, MOST_PERMUTATIONS = 60, 20_000
 """Draws for each group, so that the least p-value there is survives being multiplied by the number of groups."""

@@ -24,13 +24,15 @@ def explained(looked: Looked, factors: Sequence[Factor], rows: IntArray, alpha: 
     ranked, labels = restrict(looked.ranked, looked.labels, rows)
     classes, block = looked.classes[rows], looked.labels.block
     shown = [place for place, factor in enumerate(factors) if factor.visible]
-    own = independent(ranked, labels, [place_of[factors[place].column] for place in shown], alpha, seed)
+    groups = [place for place, factor in enumerate(factors) if factor.name in looked.columns.groups]
+    asked = [clusters[place] if place in groups else [place_of[factors[place].column]] for place in shown]
+    own = independent(ranked, labels, asked, alpha, seed)
     alone = dict(zip(shown, own, strict=True))
     # A consequence that passed the sift by luck parts the classes as well as its cause: trees do not see shadows.
     seen = [place for place in shown if alone[place] is not False] or list(range(len(factors)))
     weighed = _importance(looked, [clusters[place] for place in seen], rows, seed)
     weights = {**dict.fromkeys(range(len(factors)), UNSEEN), **dict(zip(seen, weighed, strict=True))}
-    steady = stability(ranked, labels, classes, clusters, seed)
+    steady = stability(ranked, labels, classes, clusters, seed, groups)
 
     def convincing(place: int) -> tuple[bool, bool, float, float]:
         # What was set comes before what it moves.

@@ -58,7 +58,8 @@ def associate(
     """
     looked = look(columns, classes, outcome, per, per_name, ordered)
     clusters = _clusters(looked)
-    found = search(looked.ranked, looked.labels, _places(looked, clusters), permutations, seed)
+    groups = [place for place, cluster in enumerate(clusters) if cluster.name in columns.groups]
+    found = search(looked.ranked, looked.labels, _places(looked, clusters), permutations, seed, groups)
     # A pair can only be surer than the best column if its least p-value, paid for, is below that column's.
     decided = not explain and found.p_value / SHARE <= 1 / (1 + permutations) / (1 - SHARE)
     pairing = None if decided else pair(looked, clusters, found, alpha, permutations, seed)

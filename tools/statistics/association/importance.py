@@ -12,6 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from ..values import FloatArray, IntArray
 from .chance import Floats, Labels
+from .grouped import grouped
 from .ranked import Ranked, lesser
 from .search import strongest
 from .tree import Singles, balanced_accuracy, classifier, numbered, prepared, stratified
@@ -107,14 +108,25 @@ def _interval(losses: FloatArray) -> Importance:
 
 
 def stability(
-    ranked: Ranked, labels: Labels, classes: IntArray, clusters: Sequence[Sequence[int]], seed: int = 0
+    ranked: Ranked,
+    labels: Labels,
+    classes: IntArray,
+    clusters: Sequence[Sequence[int]],
+    seed: int = 0,
+    groups: Sequence[int] = (),
 ) -> list[float]:
-    """Share of 100 subsamples (63 % of the runs of each class) in which a cluster is among the three strongest."""
+    """Share of 100 subsamples (63 % of the runs of each class) in which a cluster is among the three strongest.
+
+    `groups` are the clusters that are the indicators of one setting, with one statistic each, as in the search.
+    """
     if not clusters or classes.max(initial=0) == 0:
         return [0.0] * len(clusters)
     rng = np.random.default_rng(seed)
     drawn = _subsamples(classes, rng)
-    by_cluster = strongest(lesser(_link(ranked.vectors, labels.residual, drawn), ranked.places), clusters)
+    z = _link(ranked.vectors, labels.residual, drawn)
+    by_cluster = strongest(lesser(z, ranked.places), clusters)
+    together = grouped(ranked.vectors, [ranked.places[0, list(clusters[group])].tolist() for group in groups])
+    by_cluster[:, list(groups)] = together.equivalent(together.sums(z))
     top = min(TOP, len(clusters))
     bar = np.partition(by_cluster, -top, axis=1)[:, -top]
     return [float(share) for share in (by_cluster >= bar[:, None]).mean(axis=0)]
@@ -133,12 +145,14 @@ def _subsamples(classes: IntArray, rng: np.random.Generator) -> FloatArray:
 
 
 def _link(vectors: Floats, residual: FloatArray, drawn: FloatArray) -> FloatArray:
-    """Covariance of labels and ranks over the spread of the ranks, in each subsample: subsamples x vectors."""
+    """z of labels and ranks in each subsample: subsamples x vectors."""
     rows = drawn.astype(vectors.dtype)
     size = rows.sum(axis=1, keepdims=True)
     mean = (rows @ vectors) / size
     variance = (rows @ vectors**2) / size - mean**2
     labels = rows * residual.astype(vectors.dtype)
     covariance = (labels @ vectors) / size - labels.sum(axis=1, keepdims=True) / size * mean
-    link: FloatArray = covariance / np.sqrt(np.where(variance > 1e-12, variance, np.inf))
-    return link
+    whole = (labels**2).sum(axis=1, keepdims=True) / size - (labels.sum(axis=1, keepdims=True) / size) ** 2
+    spread = np.sqrt(np.where(variance > 1e-12, variance, np.inf) * np.where(whole > 0, whole, np.inf))
+    z: FloatArray = np.sqrt(size) * covariance / spread
+    return z

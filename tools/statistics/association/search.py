@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from ..values import FloatArray, IntArray, Result
 from .chance import Floats, Labels
+from .grouped import Grouped, grouped
 from .parallel import each
 from .ranked import HEAVY, Ranked, lesser
 
@@ -20,13 +23,21 @@ class Search(Result):
     p_values: tuple[float, ...]
     """The same for each cluster, in their order; each has paid for the whole search."""
     statistics: tuple[float, ...]
-    """|z| of the strongest column of each cluster."""
+    """|z| of the strongest column of each cluster; of a group, the |z| that is as rare as its sum."""
 
 
 def search(
-    ranked: Ranked, labels: Labels, clusters: Sequence[Sequence[int]], permutations: int = 2000, seed: int = 0
+    ranked: Ranked,
+    labels: Labels,
+    clusters: Sequence[Sequence[int]],
+    permutations: int = 2000,
+    seed: int = 0,
+    groups: Sequence[int] = (),
 ) -> Search:
     """Draw the labels anew and search again, over all versions of all columns.
+
+    `groups` are the clusters that are the indicators of one setting: each has one statistic (see `grouped`), in the
+    table as in every draw.
 
     A column must stand out in every version, raw and divided: its statistic is the lesser |z|. It is held against the
     greatest of all versions by chance, which is valid for a column that has nothing to do with time and for one that
@@ -42,9 +53,12 @@ def search(
     length = float(np.sqrt(labels.residual @ labels.residual))
     if not clusters or length == 0:
         return Search(p_value=1.0, p_values=(1.0,) * len(clusters), statistics=(0.0,) * len(clusters))
-    greatest, spread = _by_chance(ranked.vectors, labels, permutations, seed)
-    column_z = lesser(links / length / spread, ranked.places)
-    observed = strongest(column_z, clusters)
+    together = grouped(ranked.vectors, [ranked.places[0, list(clusters[group])].tolist() for group in groups])
+    chance = _by_chance(ranked.vectors, labels, together, permutations, seed)
+    z = links / length
+    observed = strongest(lesser(z / chance.spread, ranked.places), clusters)
+    observed[list(groups)] = chance.together.equivalent(together.sums(z))
+    greatest = chance.greatest
     return family_wise(observed, greatest, exact=ranked.vectors.dtype == np.float64)
 
 
@@ -65,22 +79,38 @@ def strongest(column_z: FloatArray, clusters: Sequence[Sequence[int]]) -> FloatA
     return greatest
 
 
-def _by_chance(vectors: Floats, labels: Labels, permutations: int, seed: int) -> tuple[FloatArray, FloatArray]:
-    """Greatest |z| in each draw, shape (permutations,), and the spread that each z was divided by, shape (m,)."""
-    precision = vectors.dtype
+class _Chance(NamedTuple):
+    """What the draws showed."""
 
-    def work(chunk: tuple[int, int]) -> Floats:
+    greatest: FloatArray
+    """The greatest |z| of each draw, shape (permutations,)."""
+    spread: FloatArray
+    """What the z of each vector was divided by, shape (m,)."""
+    together: Grouped
+    """The groups, with what their sums were divided by."""
+
+
+def _by_chance(vectors: Floats, labels: Labels, together: Grouped, permutations: int, seed: int) -> _Chance:
+    precision, everyone = vectors.dtype, together.everyone
+
+    def work(chunk: tuple[int, int]) -> tuple[Floats, FloatArray]:
         rows, scale = labels.draw(*chunk, seed, precision)
-        z: Floats = np.abs(_z(rows, vectors)) * (scale * np.sqrt(labels.freedom)).astype(precision)[:, None]
-        return z if labels.dependent else np.asarray(z.max(axis=1))
+        z = _z(rows, vectors) * (scale * np.sqrt(labels.freedom)).astype(precision)[:, None]
+        sums = together.sums(z)
+        z[:, everyone] = 0
+        z = np.abs(z, out=z)
+        return (z if labels.dependent else z.max(axis=1)), sums
 
     parts = each(work, labels.chunks(permutations, precision), labels.residual.size >= HEAVY)
-    if not labels.dependent:
-        return np.concatenate(parts).astype(np.float64), np.ones(vectors.shape[1])
-    squares = sum((part.astype(np.float64) ** 2).sum(axis=0) for part in parts)
-    spread = np.sqrt(np.maximum(squares / permutations, 1.0))
-    greatest = [(part / spread.astype(precision)).max(axis=1) for part in parts]
-    return np.concatenate(greatest).astype(np.float64), spread
+    sums = np.concatenate([own for _, own in parts])
+    spread = np.ones(vectors.shape[1])
+    if labels.dependent:
+        squares = sum((part.astype(np.float64) ** 2).sum(axis=0) for part, _ in parts)
+        spread = np.sqrt(np.maximum(squares / permutations, 1.0))
+        together = replace(together, own_scale=np.maximum(sums.mean(axis=0) / np.maximum(together.freedom, 1), 1.0))
+        parts = [((part / spread.astype(precision)).max(axis=1), own) for part, own in parts]
+    alone = np.concatenate([part for part, _ in parts]).astype(np.float64)
+    return _Chance(np.maximum(alone, together.equivalent(sums).max(axis=1, initial=0.0)), spread, together)
 
 
 def _z(rows: Floats, vectors: Floats) -> Floats:

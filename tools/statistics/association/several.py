@@ -22,30 +22,37 @@ NEW = 0.02
 
 
 def independent(
-    ranked: Ranked, labels: Labels, columns: Sequence[int], alpha: float = 0.05, seed: int = 0
+    ranked: Ranked, labels: Labels, factors: Sequence[Sequence[int]], alpha: float = 0.05, seed: int = 0
 ) -> list[bool | None]:
-    """Test each of the `columns` (best first) on what the stronger independent ones leave of ranks and labels."""
+    """Test each of the `factors` (best first) on what the stronger independent ones leave of ranks and labels.
+
+    A factor is the column that speaks for it, or all indicators of a setting, which are tested as one.
+    """
     decided: list[bool | None] = []
     basis = labels.basis
-    for column in columns[:MOST]:
-        versions = np.unique(ranked.places[:, column])
+    for columns in factors[:MOST]:
+        versions = np.unique(ranked.places[:, list(columns)])
         vectors = np.asarray(ranked.vectors[:, versions], dtype=np.float64)
         left = vectors - basis @ (basis.T @ vectors)
-        fresh = bool((left**2).sum(axis=0).min() > NEW)
-        linked = not decided or (fresh and _linked(ranked, column, left, labels, basis, seed) <= alpha)
+        new = (left**2).sum(axis=0)
+        fresh = bool((new.max() if len(columns) > 1 else new.min()) > NEW)
+        linked = not decided or (fresh and _linked(ranked, columns, left, labels, basis, seed) <= alpha)
         decided.append(linked)
         if linked:
-            basis = _widened(basis, _terms(vectors, labels))
-    return decided + [None] * (len(columns) - len(decided))
+            basis = _widened(basis, _terms(vectors, labels) if len(columns) == 1 else vectors)
+    return decided + [None] * (len(factors) - len(decided))
 
 
-def _linked(ranked: Ranked, column: int, left: FloatArray, labels: Labels, basis: FloatArray, seed: int) -> float:
-    """p-value of one column, all its versions together."""
+def _linked(
+    ranked: Ranked, columns: Sequence[int], left: FloatArray, labels: Labels, basis: FloatArray, seed: int
+) -> float:
+    """p-value of one factor, all its versions together."""
     residual = labels.residual - basis @ (basis.T @ labels.residual)
-    versions = np.unique(ranked.places[:, column])
-    only = replace(ranked, vectors=unit(left), places=np.searchsorted(versions, ranked.places[:, [column]]))
+    versions = np.unique(ranked.places[:, list(columns)])
+    places = np.searchsorted(versions, ranked.places[:, list(columns)])
+    only = replace(ranked, vectors=unit(left), places=places)
     rest = Labels(residual, basis, labels.dependent, labels.block)
-    return search(only, rest, [[0]], DRAWS, seed).p_value
+    return search(only, rest, [range(len(columns))], DRAWS, seed, groups=[0] if len(columns) > 1 else ()).p_value
 
 
 def _terms(vectors: FloatArray, labels: Labels) -> FloatArray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +11,7 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from ..association.chance import Floats, Labels, labels_of
+from ..association.grouped import Grouped, grouped
 from ..ranks import centred_ranks
 from ..values import FloatArray, IntArray
 
@@ -34,6 +37,18 @@ class _Links(NamedTuple):
     """Where the runs above each cut begin, in ascending outcome."""
     labels: Labels
     """Normal scores of the outcome less their trend."""
+    versions: int
+    """2 where there are columns per unit."""
+
+
+class _Spread(NamedTuple):
+    """What z is divided by, where runs depend on their neighbours and it is above one."""
+
+    columns: FloatArray
+    """Shape (columns, raw and then per unit,)."""
+    together: Grouped
+    grouped: IntArray
+    """Columns that are in a group, in either version."""
 
 
 def strongest(
@@ -56,21 +71,42 @@ def cut_p_value(
     ordered: bool,
     permutations: int,
     seed: int,
+    groups: Sequence[Sequence[int]] = (),
 ) -> Tested:
     """Order the runs by chance, cut after as many of them, and search again.
 
     Orders by chance are permutations or, where neighbouring runs are alike, those of series with the outcome's
     spectrum and random phases; the trend in run order is out of labels and columns (as in association). Held against
-    the greatest |z| of either version of any column at any cut. `worse` grows with badness.
+    the greatest |z| of either version of any column at any cut. `worse` grows with badness; `groups` are places of the
+    indicators of one setting, which have one statistic at each cut.
     """
     links = _links(raw, per_unit, worse, cuts, ordered)
-    spread = _spread(links, seed)
-    observed = _lesser(_z(links, np.argsort(worse, kind="stable")) / spread, raw.shape[1]).max(axis=0)
-    greatest = np.array(
-        [float(np.abs(_z(links, order) / spread).max()) for order in _orders(links, permutations, seed)]
-    )
-    beaten = int((greatest >= observed.max() * (1 - 1e-5) - 1e-9).sum())
-    return Tested((1 + beaten) / (1 + permutations), int(observed.argmax()))
+    spread = _spread(links, grouped(links.ranks, groups), seed)
+    z, together = _z(links, np.argsort(worse, kind="stable")), spread.together
+    alone = _lesser(z / spread.columns, raw.shape[1]).max(axis=0)
+    alone[together.everyone] = 0
+    joint = together.equivalent(together.sums(z)).max(axis=0)
+    observed = max(float(alone.max()), float(joint.max(initial=0.0)))
+    greatest = np.array([_greatest(_z(links, order), spread) for order in _orders(links, permutations, seed)])
+    beaten = int((greatest >= observed * (1 - 1e-5) - 1e-9).sum())
+    return Tested((1 + beaten) / (1 + permutations), _strongest(z, alone, joint, groups))
+
+
+def _strongest(z: FloatArray, alone: FloatArray, joint: FloatArray, groups: Sequence[Sequence[int]]) -> int:
+    """Find the column that stands out most; for a group, the indicator that does within it."""
+    if not joint.size or alone.max() >= joint.max():
+        return int(alone.argmax())
+    members = list(groups[int(joint.argmax())])
+    return members[int(np.abs(z[:, members]).max(axis=0).argmax())]
+
+
+def _greatest(z: FloatArray, spread: _Spread) -> float:
+    """Greatest |z| of one draw, over all cuts and either version of all columns."""
+    together = spread.together
+    joint = together.equivalent(together.sums(z)).max(initial=0.0)
+    alone = np.abs(z / spread.columns)
+    alone[:, spread.grouped] = 0
+    return max(float(alone.max()), float(joint))
 
 
 def _links(raw: FloatArray, per_unit: FloatArray | None, worse: FloatArray, cuts: FloatArray, ordered: bool) -> _Links:
@@ -81,7 +117,8 @@ def _links(raw: FloatArray, per_unit: FloatArray | None, worse: FloatArray, cuts
     ranks /= np.where(length > 1e-9 * worse.size, length, np.inf)
     # Halves the time; sums of thousands of ranks keep five digits.
     ranks = ranks.astype(np.float32)
-    return _Links(ranks, np.searchsorted(np.sort(worse), cuts, side="right"), labels)
+    starts = np.searchsorted(np.sort(worse), cuts, side="right")
+    return _Links(ranks, starts, labels, 1 if per_unit is None else 2)
 
 
 def _z(links: _Links, ascending: IntArray) -> FloatArray:
@@ -101,13 +138,17 @@ def _orders(links: _Links, draws: int, seed: int) -> IntArray:
     return np.argsort(np.concatenate(parts)[:draws], axis=1)
 
 
-def _spread(links: _Links, seed: int) -> FloatArray | float:
-    """Spread of each column's z by chance, where above one: else the slowest columns would set the bar for all."""
+def _spread(links: _Links, together: Grouped, seed: int) -> _Spread:
+    """Learn how far columns and groups stray by chance: else the slowest of them would set the bar for all."""
+    half = links.ranks.shape[1] // 2
+    both = np.concatenate((together.everyone, together.everyone + half if links.versions == 2 else together.everyone))
     if not links.labels.dependent:
-        return 1.0
-    squares = [(_z(links, order) ** 2).mean(axis=0) for order in _orders(links, FIRST_DRAWS, seed + 1)]
-    spread: FloatArray = np.sqrt(np.maximum(np.mean(squares, axis=0), 1.0))
-    return spread
+        return _Spread(np.ones(links.ranks.shape[1]), together, both)
+    draws = [_z(links, order) for order in _orders(links, FIRST_DRAWS, seed + 1)]
+    squares = np.mean([(z**2).mean(axis=0) for z in draws], axis=0)
+    sums = np.mean([together.sums(z).mean(axis=0) for z in draws], axis=0)
+    scale = np.maximum(sums / np.maximum(together.freedom, 1), 1.0)
+    return _Spread(np.sqrt(np.maximum(squares, 1.0)), replace(together, own_scale=scale), both)
 
 
 def _lesser(z: FloatArray, columns: int) -> FloatArray:

@@ -7,6 +7,7 @@ tree that looks right nearly always. So it is searched anew in every training fo
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -73,11 +74,12 @@ def search_cut(
     ordered: bool = True,
     permutations: int = 2000,
     seed: int = 0,
+    groups: Sequence[Sequence[int]] = (),
 ) -> CutSearch:
     """Search for the cut, judge it on unseen runs, and test it against chance.
 
     `columns` and `per_unit` (divided by the outcome; columns that cannot be divided repeat there) have shape
-    (runs, columns), rows in run order where `ordered`.
+    (runs, columns), rows in run order where `ordered`; `groups` are places of the indicators of one setting each.
     """
     y = complete(outcome)
     if y.size < LEAST_RUNS or not columns.shape[1] or y.min() == y.max():
@@ -96,6 +98,7 @@ def search_cut(
         ordered=ordered,
         permutations=permutations,
         seed=seed,
+        groups=groups,
     )
     sign = 1.0 if lower_is_better else -1.0
     back = slice(None, None, int(sign))
