@@ -65,6 +65,9 @@ class Column(Shape):
     lower_is_better: bool = True
     level: bool = False
     """It does not add up over a run (a temperature, a share, a mean), so dividing it by the run time means nothing."""
+    rate: bool = False
+    """A rate or share over the run's own time: what happens once a run makes short runs show more of it, so it must go
+    with slow runs multiplied by the run time, too."""
     innate: bool = False
     """What the program itself asks for: being slow does not multiply it, so its rate over the run is no test of it.
     Where time is mostly made of it, as of page faults, the rate is flat and would hide the cause."""

@@ -21,6 +21,7 @@ from .mitigation.kernel_file import KernelFiles, in_force
 from .mitigation.launching import command_line
 from .mitigation.preconditions import beyond_reach, unmet
 from .profiled import companions
+from .rank_factors import RankResult
 from .row import BASELINE
 from .run_table import artefacts
 from .statistics.stopping.interim import bounds
@@ -67,7 +68,7 @@ class ApplyResult(Result):
 def run(arguments: ApplyArguments, case: Case) -> Outcome:
     """Apply, prove, run the pairs, put everything back."""
     mitigation = _allowed(arguments.mitigation, case)
-    bench, layers = case.measuring, companions(case.record)
+    bench, layers = case.measuring, companions(case.record, telling(mitigation, case))
     with ExitStack() as stack:
         change, checks = _proved(mitigation, case, stack)
         in_force = all(check.passed for check in checks)
@@ -75,6 +76,13 @@ def run(arguments: ApplyArguments, case: Case) -> Outcome:
             looks = _run_pairs(series, change, arguments, case) if in_force else ()
     result = _result(arguments, case, series, checks, change.told, looks)
     return Outcome(result, artefacts(series.rows, bench.described_by(layers)))
+
+
+def telling(mitigation: Mitigation, case: Case) -> tuple[str, ...]:
+    """Columns that the mitigation should lower, and those that were found to go with slow runs."""
+    ranked = case.record.succeeded("rank_factors")
+    found = ranked[-1].read(RankResult).factors if ranked else ()
+    return tuple(dict.fromkeys((*mitigation.moves, *(factor.column for factor in found if factor.visible))))
 
 
 def _proved(mitigation: Mitigation, case: Case, stack: ExitStack) -> tuple[Applied, tuple[Check, ...]]:

@@ -182,13 +182,15 @@ def _finished(block: Block, drafted: _Draft, case: Case) -> Block:
     # Divided by the run time it would mean nothing: what does not add up, and what the program itself asks for.
     levels = frozenset(column.name for column in drafted.known if column.level)
     innate = frozenset(column.name for column in drafted.known if column.innate)
+    rates = frozenset(column.name for column in drafted.known if column.rate)
     if not case.subject.lower_is_better:
         indicators = {name for members in drafted.groups.values() for name in members}
-        aside |= _work_done(varying.values, varying.names, block, levels | indicators)
+        aside |= _work_done(varying.values, varying.names, block, levels | indicators | rates)
     columns = Columns(
         names=varying.names,
         values=varying.values,
         levels=levels | innate,
+        rates=rates,
         groups=drafted.groups,
         settings=frozenset(drafted.groups),
         priority={name: _naming_priority(name, case) for name in varying.names},

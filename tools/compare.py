@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .apply_mitigation import ApplyResult
+from .apply_mitigation import ApplyResult, telling
 from .base import Arguments, Outcome, Result, Tool, ToolError
 from .case import Case
-from .rank_factors import RankResult
 from .row import BASELINE
 from .run_table import RunTable
 from .statistics.comparison.compare import Comparison, compare
@@ -81,10 +80,9 @@ def run(arguments: CompareArguments, case: Case) -> Outcome:
 def _moved(table: RunTable, mitigation: str, case: Case) -> tuple[Moved, ...]:
     """What the mitigation should lower, and the columns that were found to go with slow runs."""
     known = {column.name: column for column in table.columns}
-    found = case.record.latest("rank_factors").read(RankResult).factors
-    named = (*case.knowledge.mitigations[mitigation].moves, *(factor.column for factor in found if factor.visible))
+    named = telling(case.knowledge.mitigations[mitigation], case)
     moved = []
-    for name in dict.fromkeys(name for name in named if name in known and known[name].type == "number"):
+    for name in (name for name in named if name in known and known[name].type == "number"):
         read = [cells[np.isfinite(cells)] for cells in (table.column(name, arm) for arm in (BASELINE, mitigation))]
         if not all(cells.size for cells in read):
             continue

@@ -78,7 +78,8 @@ def run(arguments: ProfileArguments, case: Case) -> Outcome:
     """Run with the probes of the layers around each run, in seeded random order."""
     bench = case.measuring
     choice = choose(_allowed(arguments.layers, case), bench)
-    sets = layer_sets(choice.layers, {spec for spec in choice.layers if bench.layer(spec).heavy})
+    heavy = {spec for spec in choice.layers if bench.layer(spec).heavy}
+    sets = layer_sets(choice.layers, heavy, {spec for spec in heavy if bench.layer(spec).run})
     order = rotated(sets, arguments.runs, case.limits.seed)
     with bench.series(case.call_id, choice.layers, planned=len(order)) as series:
         while (done := series.processes) < len(order) and not _enough(series, sets, arguments):

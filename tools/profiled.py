@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,15 +71,19 @@ def profiled(record: Record) -> Profiled:
     )
 
 
-def companions(record: Record) -> tuple[str, ...]:
-    """Layers to keep on while mitigations are tried: those on in every run of a profile that stands.
+def companions(record: Record, columns: Collection[str]) -> tuple[str, ...]:
+    """Layers to keep on while a mitigation is tried: of those on in every run that stands, what shows `columns`.
 
-    They show whether the cause falls with the spread; heavy layers that took turns stay off.
+    They show whether the cause falls with the spread. Every other layer would only cost, and what is heavy or wraps the
+    program would measure something else than what the user runs.
     """
     found: dict[str, None] = {}
     for call in record.succeeded("profile"):
-        standing = call.read(ProfileResult).standing
-        found |= dict.fromkeys(spec for spec in _all_of(standing))
+        layers = record.layers(call)
+        for spec in _all_of(call.read(ProfileResult).standing):
+            light = not layers[spec].heavy and not layers[spec].run
+            if light and any(layers[spec].column(name) for name in columns):
+                found[spec] = None
     return tuple(found)
 
 

@@ -17,14 +17,17 @@ BARE_SHARE = 1 / 3
 """Bare runs for each profiled one."""
 
 
-def layer_sets(layers: Sequence[str], heavy: Container[str]) -> tuple[LayerSet, ...]:
+def layer_sets(layers: Sequence[str], heavy: Container[str], wrapping: Container[str] = ()) -> tuple[LayerSet, ...]:
     """Split layers into the sets that are on together: the light ones alone, and the light ones with heavy ones.
 
-    Up to two heavy layers have a set each, so that the cost of either is seen; more of them share sets by two.
+    Up to two heavy layers have a set each, so that the cost of either is seen; more of them share sets by two, but one
+    that wraps the program is never beside another, which would measure the wrapper.
     """
     dear = [layer for layer in layers if layer in heavy]
+    mixing = [layer for layer in dear if layer not in wrapping]
     at_once = 1 if len(dear) <= TOGETHER else TOGETHER
-    groups = [dear[place : place + at_once] for place in range(0, len(dear), at_once)]
+    groups = [mixing[place : place + at_once] for place in range(0, len(mixing), at_once)]
+    groups += [[layer] for layer in dear if layer in wrapping]
     light = tuple(layer for layer in layers if layer not in heavy)
     with_heavy = [tuple(layer for layer in layers if layer not in heavy or layer in group) for group in groups]
     return (*([light] if light else []), *with_heavy)

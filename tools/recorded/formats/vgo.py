@@ -60,7 +60,7 @@ def measured(frame: pl.DataFrame, given: str, layers: Collection[Layer], facts: 
         lower_is_better={"outcome": subject["lower_is_better"]} if "lower_is_better" in subject else {},
         units={"outcome": subject.get("unit", ""), "wall_s": "s"} | {name: its.unit for name, its in known.items()},
         roles=_roles(known),
-        levels=frozenset(name for name, its in known.items() if its.innate or its.level)
+        levels=frozenset(name for name, its in known.items() if its.innate or its.level or its.rate)
         | (_NOT_DIVIDED & set(frame.columns)),
         most_us={name: its.most_us for name, its in known.items() if its.most_us is not None},
         descriptions={name: its.description for name, its in known.items()},

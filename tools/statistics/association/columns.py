@@ -20,6 +20,8 @@ class Columns:
     """Shape (runs, columns), finite, none constant; in Fortran order it is read fastest. Never written to."""
     levels: frozenset[str] = frozenset()
     """Do not add up over a run (a temperature, a share), so they are not divided by its length."""
+    rates: frozenset[str] = frozenset()
+    """Rates and shares over a run, in which a fixed amount makes short runs show more: multiplied by its length."""
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Categorical setting to its indicator columns: one cluster, named by the setting, and never divided."""
     settings: frozenset[str] = frozenset()
@@ -32,8 +34,12 @@ class Columns:
     def divided(self) -> BoolArray:
         """Which columns add up over a run, shape (columns,)."""
         indicators = {member for members in self.groups.values() for member in members}
-        whole = self.levels | self.settings | indicators
+        whole = self.levels | self.settings | indicators | self.rates
         return np.array([name not in whole for name in self.names], dtype=np.bool_)
+
+    def multiplied(self) -> BoolArray:
+        """Which columns were divided by the length of a run already, shape (columns,)."""
+        return np.array([name in self.rates for name in self.names], dtype=np.bool_)
 
     def without(self, aside: Mapping[str, str]) -> Columns:
         """Leave out what was set aside; a copy of the rest."""
@@ -43,6 +49,7 @@ class Columns:
             names=tuple(self.names[place] for place in keep),
             values=self.values[:, keep],
             levels=self.levels,
+            rates=self.rates,
             groups={group: members for group, members in groups.items() if members},
             settings=self.settings,
             priority=self.priority,

@@ -60,7 +60,7 @@ def look(
     scores = class_scores(labels)
     divisors, names, warnings = _divisors(per, per_name, labels.size)
     rest = labels_of(scores, ordered, _design(columns))
-    ranked = rank(columns.values, scores, rest.basis, divisors, columns.divided())
+    ranked = rank(columns.values, scores, rest.basis, divisors, columns.divided(), columns.multiplied())
     aside = _following(columns, ranked, labels, divisors, names)
     if divisors.shape[1]:
         few = too_few(columns.values, columns.names, labels, divisors[:, 0], columns.most_us)

@@ -24,7 +24,7 @@ LEAST_LENGTH = 1e-4
 
 @dataclass(frozen=True)
 class Ranked:
-    """`m` vectors over the runs, each a version of a column: as it is, or divided by one of the divisors."""
+    """`m` vectors over the runs, each a version of a column: as it is, or divided or multiplied by a divisor."""
 
     vectors: Floats
     """Shape (runs, m), Fortran order, orthogonal to the trend, of length one; zero where a column is all trend."""
@@ -48,22 +48,36 @@ class Ranked:
         return self.vectors[:, : self.columns]
 
 
-def rank(values: FloatArray, scores: FloatArray, basis: FloatArray, divisors: FloatArray, divided: BoolArray) -> Ranked:
-    """Rank columns (runs, p) against class scores (runs,); divisors (runs, d); `basis` orthonormal (runs, terms)."""
+def rank(
+    values: FloatArray,
+    scores: FloatArray,
+    basis: FloatArray,
+    divisors: FloatArray,
+    divided: BoolArray,
+    multiplied: BoolArray | None = None,
+) -> Ranked:
+    """Rank columns (runs, p) against class scores (runs,); divisors (runs, d); `basis` orthonormal (runs, terms).
+
+    Columns to be `divided` have a version divided by each divisor, those to be `multiplied` one multiplied by it.
+    """
+    times = np.zeros_like(divided) if multiplied is None else multiplied
+    other = divided | times
     runs, p = values.shape
     places = [np.arange(p)]
     jobs: list[tuple[int, int | None]] = [(column, None) for column in range(p)]
     for divisor in range(divisors.shape[1]):
         places.append(np.arange(p))
-        places[-1][divided] = len(jobs) + np.arange(int(divided.sum()))
-        jobs += [(int(column), divisor) for column in np.flatnonzero(divided)]
+        places[-1][other] = len(jobs) + np.arange(int(other.sum()))
+        jobs += [(int(column), divisor) for column in np.flatnonzero(other)]
     precision = np.float64 if runs * len(jobs) <= EXACT else np.float32
     vectors = np.empty((runs, len(jobs)), dtype=precision, order="F")
     facts = np.empty((len(jobs), 3))
 
     def work(place: int) -> None:
         column, divisor = jobs[place]
-        x = values[:, column] if divisor is None else values[:, column] / divisors[:, divisor]
+        x = values[:, column]
+        if divisor is not None:
+            x = x * divisors[:, divisor] if times[column] else x / divisors[:, divisor]
         ranks = ranks_of(x)
         facts[place, 0] = auc_of_ranks(ranks[:, None], scores)[0]
         left, facts[place, 1], facts[place, 2] = _without_trend(ranks, basis)
