@@ -69,6 +69,7 @@ class Live:
         if LAYERS in end.artefacts:
             write(self.folder.path / LAYERS, write_layers(record.all_layers))
         (self.folder.partial / f"{end.call_id}.jsonl").unlink(missing_ok=True)
+        self.bench.choice_of(end.call_id).unlink(missing_ok=True)
 
     def _case(self, decision: Decision, record: Record) -> Case:
         return Case(decision.call_id, self.subject, self.limits, self.machine, self.knowledge, record, self.bench)

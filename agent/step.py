@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +17,7 @@ from ..tools.execution.bench import Bench, Progress
 from ..tools.execution.spawn import Spawner
 from ..tools.execution.way import Ways
 from ..tools.machine import Machine
+from ..tools.mitigation.owned_folder import temporary_folder
 from ..tools.row import Row
 from ..tools.subject import Limits, Subject
 from ..tools.survey import survey
@@ -102,14 +102,14 @@ def step(wish: Wish, interface: Interface) -> Stepped:
     subject = wish.subject
     launcher = launcher_of(subject)
     machine = survey(subject, (), root=Path(subject.root), launcher=launcher)
-    with Spawner() as spawner, tempfile.TemporaryDirectory(prefix="vgo-agent-") as folder:
+    with Spawner() as spawner, temporary_folder() as folder:
         interface.trying(" ".join(subject.command))
         try_once(spawner, Ways(launcher=launcher).of(base_launch(subject)), subject)
         rows = Rows(interface)
         bench = Bench(
             subject=subject,
             spawner=spawner,
-            folder=Path(folder),
+            folder=folder,
             launch=base_launch(subject),
             listener=rows,
             root=Path(subject.root),
@@ -134,9 +134,16 @@ def _run(wish: Wish, case: Case, rows: Rows, interface: Interface) -> tuple[Outc
             if not rows.count:
                 raise
             stopped = stop
-            outcome = _call(wish, {**wish.arguments, "max_seconds": NO_TIME}, case)
+            outcome = _cut_short(wish, case, stop)
     interface.ended(decision, ToolEnd(call_id=CALL, result=outcome.result.model_dump(mode="json")))
     return outcome, stopped
+
+
+def _cut_short(wish: Wish, case: Case, stop: BaseException) -> Outcome:
+    try:
+        return _call(wish, {**wish.arguments, "max_seconds": NO_TIME}, case)
+    except ToolError:  # of a profile there are bare runs only
+        raise stop from None
 
 
 def _call(wish: Wish, arguments: Mapping[str, Any], case: Case) -> Outcome:

@@ -25,6 +25,7 @@ from vgo_agent.layers.probes.perf_events import PerfEvents
 from vgo_agent.layers.schema import Column, Layer
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
+from vgo_agent.tools.layers_here import Timed
 
 PROGRAM = ("/bin/true",)
 BLOCK = 25
@@ -52,7 +53,9 @@ class Arm:
     columns: int = 0
     heavy: bool = False
     cost_ms: list[float] = field(default_factory=list)
-    """Median run minus the median run of the bare spawn just before, one a block."""
+    """Median run, idle window left out, minus the median run of the bare spawn just before, one a block."""
+    idle_ms: list[float] = field(default_factory=list)
+    """Median time before a run in which a probe only watches the machine, one a block."""
     open_ms: list[float] = field(default_factory=list)
     close_ms: list[float] = field(default_factory=list)
     core_percent: float | None = None
@@ -182,9 +185,11 @@ def measure(spawner: Spawner, compared: Mapping[str, Arm], rounds: int) -> None:
             arm = compared[names[(turn + place) % len(names)]]
             runs = DEAR_BLOCK if arm.cost_ms and statistics.median(arm.cost_ms) > DEAR_S * 1e3 else BLOCK
             # Opened for the block alone: while perf events are open, every child of this thread inherits them.
-            without = median_ms(spawner, bare, [], runs)
+            without, _ = medians_ms(spawner, bare, [], runs)
             with opened(arm) as probes:
-                arm.cost_ms.append(median_ms(spawner, wrapped(arm.launch, probes), probes, runs) - without)
+                within, idle = medians_ms(spawner, wrapped(arm.launch, probes), probes, runs)
+                arm.cost_ms.append(within - without)
+                arm.idle_ms.append(idle)
         gc.collect()
     gc.enable()
     for arm in compared.values():
@@ -207,14 +212,22 @@ def opened(arm: Arm) -> Iterator[Sequence[Probe]]:
         arm.close_ms.append((time.perf_counter() - started) * 1e3)
 
 
-def median_ms(spawner: Spawner, launch: Launch, probes: Sequence[Probe], runs: int) -> float:
-    """Return the median time of a whole run, with all that happens around it; the first one is not counted."""
-    times = []
+def medians_ms(spawner: Spawner, launch: Launch, probes: Sequence[Probe], runs: int) -> tuple[float, float]:
+    """Return the median times of a whole run with all that happens around it, and of the idle window, which is apart.
+
+    The first run is not counted.
+    """
+    resting = [Timed(probe) for probe in probes if type(probe).rest is not Probe.rest]
+    timed = [*(probe for probe in probes if type(probe).rest is Probe.rest), *resting]
+    times, idle = [], []
     for _ in range(runs + 1):
-        started = time.perf_counter()
-        spawner.run(launch, probes)
-        times.append((time.perf_counter() - started) * 1e3)
-    return statistics.median(times[1:])
+        rested_ns = sum(probe.rested_ns for probe in resting)
+        started = time.perf_counter_ns()
+        spawner.run(launch, timed)
+        spent_ns = time.perf_counter_ns() - started
+        idle.append((sum(probe.rested_ns for probe in resting) - rested_ns) / 1e6)
+        times.append(spent_ns / 1e6 - idle[-1])
+    return statistics.median(times[1:]), statistics.median(idle[1:])
 
 
 def sampling(spawner: Spawner, arm: Arm) -> float:
@@ -242,11 +255,13 @@ def page(compared: Mapping[str, Arm], absent: Mapping[str, str], rounds: int, pr
         "",
         f"{rounds} blocks of {BLOCK} runs of `{PROGRAM[0]}` each ({DEAR_BLOCK} where a run costs more than"
         f" {DEAR_S * 1e3:.0f} ms), after as many bare spawns. Cost of a run: the median of a block minus that of the"
-        " bare block before it, here the median and the quartiles over blocks. Opening and closing happen once a"
-        " session. Sampling: CPU time of the other threads of vgo-agent during a sleep, in per cent of one core.",
+        " bare block before it, here the median and the quartiles over blocks. Idle: before"
+        " each run, for so long a layer watches the machine while nothing runs; it is not in the cost."
+        " Opening and closing happen once a session. Sampling: CPU time of the other threads of vgo-agent during a"
+        " sleep, in per cent of one core.",
         "",
-        "| | columns | ms a run | quartiles | open ms | close ms | sampling % |",
-        "|---|---:|---:|---|---:|---:|---:|",
+        "| | columns | ms a run | quartiles | idle ms | open ms | close ms | sampling % |",
+        "|---|---:|---:|---|---:|---:|---:|---:|",
         *(row(name, arm) for name, arm in compared.items()),
         "",
         *verdicts(compared),
@@ -261,7 +276,7 @@ def row(name: str, arm: Arm) -> str:
     low, middle, high = statistics.quantiles(arm.cost_ms, n=4)
     sampled = "" if arm.core_percent is None else f"{arm.core_percent:.2f}"
     shown = f"`{name}`{' (heavy)' if arm.heavy else ''}" if arm.sampled else name
-    once = " | ".join(f"{statistics.median(times):.1f}" for times in (arm.open_ms, arm.close_ms))
+    once = " | ".join(f"{statistics.median(times):.1f}" for times in (arm.idle_ms, arm.open_ms, arm.close_ms))
     return f"| {shown} | {arm.columns} | {middle:.3f} | {low:.3f} .. {high:.3f} | {once} | {sampled} |"
 
 

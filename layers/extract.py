@@ -17,12 +17,13 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from .schema import Column, Extract, Layer, Value
+from .search import Searcher, TooLong
 
 if TYPE_CHECKING:
     import jsonpath
 
-FILTER_LIMIT_S = 10
-"""A shell filter that takes longer gives nothing."""
+LIMIT_S = 10.0
+"""A shell filter that takes longer, or a regex that takes more CPU time, gives nothing and is not tried again."""
 DELIMITERS = ",;\t|"
 _UNFIT = re.compile(r"[^A-Za-z0-9_.-]+")
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?")
@@ -47,13 +48,16 @@ Texts = Mapping[str, str]
 class Collector:
     """Reads the columns of one layer from each run, and remembers which were never found."""
 
-    def __init__(self, layer: Layer, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(self, layer: Layer, environment: Mapping[str, str] | None = None, limit_s: float = LIMIT_S) -> None:
         """Take the columns that have an extraction; shell filters get `environment` beside that of this process."""
         self._file = f"{layer.key}.yaml"
         self._columns = [(column, column.extract) for column in layer.columns if column.extract is not None]
         self._environment = dict(os.environ) | dict(environment or {})
         self._runs = 0
+        self._limit_s = limit_s
+        self._searcher = Searcher()
         self._met: set[str] = set()
+        self._slow: set[str] = set()
         self.sources = frozenset(extract.text for _, extract in self._columns)
         """Which texts it wants."""
 
@@ -63,38 +67,65 @@ class Collector:
         values: dict[str, Value] = {}
         filtered: dict[tuple[str, str], str] = {}
         for column, extract in self._columns:
-            text = texts[extract.text]
-            if extract.shell is not None:
-                filter_ = (extract.text, extract.shell)
-                if filter_ not in filtered:
-                    filtered[filter_] = run_filter(extract.shell, text, self._environment)
-                text = filtered[filter_]
-            mine = cells(column, extract, text)
+            if way(extract) in self._slow:
+                continue
+            try:
+                mine = self._cells(column, extract, texts[extract.text], filtered)
+            except TooLong:
+                self._slow.add(way(extract))
+                continue
             if mine:
                 self._met.add(column.name)
             values |= {name: value for name, value in mine.items() if name not in values}
         return values
 
+    def close(self) -> None:
+        """End the process that searches."""
+        self._searcher.close()
+
+    def _cells(
+        self, column: Column, extract: Extract, text: str, filtered: dict[tuple[str, str], str]
+    ) -> dict[str, Value]:
+        if extract.regex is not None:
+            found = self._searcher.finds(extract.regex, text, "*" in column.name, self._limit_s)
+            return cells(column, extract, text, found)
+        if extract.shell is not None:
+            filter_ = (extract.text, extract.shell)
+            if filter_ not in filtered:
+                filtered[filter_] = run_filter(extract.shell, text, self._environment, self._limit_s)
+            text = filtered[filter_]
+        return cells(column, extract, text, finds(column, extract, text))
+
     def absent(self) -> dict[str, str]:
         """Name the columns that no run gave."""
         if not self._runs:
             return {}
-        runs = f"{self._runs} runs" if self._runs > 1 else "1 run"
         return {
-            column.name: f"its {way(extract)} in {self._file} found nothing for it in the {where(extract)} of {runs}: "
-            "correct it, or see whether the program or the wrapper still prints it"
+            column.name: self._why(extract)
             for column, extract in self._columns
-            if column.name not in self._met
+            if column.name not in self._met or way(extract) in self._slow
         }
+
+    def _why(self, extract: Extract) -> str:
+        if way(extract) in self._slow:
+            return (
+                f"its {way(extract)} in {self._file} took longer than {self._limit_s:g} s, so it was ended and is not "
+                "tried again: make it simpler"
+            )
+        runs = f"{self._runs} runs" if self._runs > 1 else "1 run"
+        return (
+            f"its {way(extract)} in {self._file} found nothing for it in the {where(extract)} of {runs}: "
+            "correct it, or see whether the program or the wrapper still prints it"
+        )
 
 
 def way(extract: Extract) -> str:
     """Name how a value is found."""
     if extract.regex is not None:
-        return f"regex {extract.regex!r}"
+        return f"regex '{extract.regex}'"
     if extract.json_path is not None:
-        return f"JSONPath {extract.json_path!r}"
-    return f"CSV column {extract.csv!r}" if extract.csv is not None else f"shell filter {extract.shell!r}"
+        return f"JSONPath '{extract.json_path}'"
+    return f"CSV column '{extract.csv}'" if extract.csv is not None else f"shell filter '{extract.shell}'"
 
 
 def where(extract: Extract) -> str:
@@ -107,10 +138,10 @@ def where(extract: Extract) -> str:
     }[extract.text]
 
 
-def cells(column: Column, extract: Extract, text: str) -> dict[str, Value]:
-    """Read one column, or all that its `*` stands for, from the text (that of a shell filter is filtered already)."""
+def cells(column: Column, extract: Extract, text: str, finds: Iterable[Found]) -> dict[str, Value]:
+    """Read one column, or all that its `*` stands for, from what was found in a text."""
     found: defaultdict[str, list[Any]] = defaultdict(list)
-    for name, value in finds(column, extract, text):
+    for name, value in finds:
         found[name].append(value)
     if not found and extract.take in ("count", "distinct") and "*" not in column.name and text.strip():
         return {column.name: 0.0}
@@ -125,15 +156,12 @@ def cells(column: Column, extract: Extract, text: str) -> dict[str, Value]:
 
 
 def finds(column: Column, extract: Extract, text: str) -> Iterable[Found]:
-    """Find every value in the text."""
-    filled_in = "*" in column.name
-    if extract.regex is not None:
-        return by_regex(extract.regex, text, filled_in)
+    """Find every value in the text, that of a shell filter being filtered already; a regex is not searched here."""
     if extract.json_path is not None:
         return by_path(extract.json_path, extract.where, extract.key, text)
     if extract.csv is not None:
         return by_csv(extract.csv, extract.where, extract.key, text)
-    if filled_in:
+    if "*" in column.name:
         return (found for line in text.splitlines() if (found := pair(line)))
     lines = text.splitlines() if column.type == "text" else text.split()
     return [("", line) for line in lines if line.strip()]
@@ -180,16 +208,6 @@ def number(value: Any, unit: str = "") -> float | None:
     except ValueError:
         return None
     return read if math.isfinite(read) and "_" not in text else None
-
-
-def by_regex(regex: str, text: str, filled_in: bool) -> Iterator[Found]:
-    """Find the first group of every match, or the whole match; of two groups the first is the name."""
-    for match in re.finditer(regex, text, re.MULTILINE):
-        if filled_in:
-            if match[1] and match[2] is not None:
-                yield match[1].strip(), match[2]
-        elif (value := match[1] if match.re.groups else match[0]) is not None:
-            yield "", value
 
 
 def by_path(path: str, where: Mapping[str, str], key: str, text: str) -> Iterator[Found]:
@@ -250,8 +268,8 @@ def by_csv(column: str, where: Mapping[str, str], key: str, text: str) -> Iterat
             yield row[header[key]] if key else "", row[header[column]]
 
 
-def run_filter(script: str, text: str, environment: Mapping[str, str], limit_s: float = FILTER_LIMIT_S) -> str:
-    """Run a shell filter over a text; empty when it fails or takes too long."""
+def run_filter(script: str, text: str, environment: Mapping[str, str], limit_s: float = LIMIT_S) -> str:
+    """Run a shell filter over a text; empty when it fails. Raises TooLong after so many seconds."""
     child = subprocess.Popen(
         ["/bin/sh", "-c", script],
         stdin=subprocess.PIPE,
@@ -262,11 +280,11 @@ def run_filter(script: str, text: str, environment: Mapping[str, str], limit_s: 
     )
     try:
         output, _ = child.communicate(text.encode(errors="replace"), timeout=limit_s)
-    except subprocess.TimeoutExpired:
+    except subprocess.TimeoutExpired as expired:
         os.killpg(child.pid, signal.SIGKILL)
         child.communicate()
         reap_group(child.pid)
-        return ""
+        raise TooLong from expired
     return output.decode(errors="replace") if child.returncode == 0 else ""
 
 

@@ -24,6 +24,8 @@ MANY = "options"
 """The parameter that may hold several words; every other one is a word, whatever is in it."""
 ANSWER_S = 60.0
 """A host that has not told its name by then does not answer."""
+READY_S = 5.0
+"""A service of this machine that has not answered by then does not."""
 
 
 def open_launcher(spec: str, environment: Mapping[str, str] = os.environ) -> Launcher:
@@ -105,6 +107,8 @@ class Launcher:
 
     def ask(self) -> tuple[str, ...]:
         """Ask for the hosts now, so that a launcher that starts nothing is refused before the first run."""
+        if refused := refusal(self.layer, self.environment):
+            raise VgoError(f"The launcher {self.layer.key} cannot be used: {refused}.")
         return self.hosts
 
     @property
@@ -136,11 +140,39 @@ class Launcher:
         return {name: value for name, value in command.environment.items() if self.environment.get(name) != value}
 
     def _refused(self, done: subprocess.CompletedProcess[bytes]) -> str:
-        lines = done.stderr.decode(errors="replace").splitlines()
-        said = " ".join(line.strip() for line in lines if any(map(str.isalpha, line)))
-        words = f" and said: {''.join(c if c.isprintable() else ' ' for c in said)[:200]}" if said else ""
+        said = one_line(done.stderr)
+        words = f" and said: {said}" if said else ""
         meaning = self.layer.exits.get(done.returncode, "so it starts nothing")
         return f"The launcher {self.spec} ended with {done.returncode}, {meaning}{words}."
+
+
+def refusal(layer: Layer, environment: Mapping[str, str] = os.environ) -> str:
+    """Run the commands that must succeed for a launcher and say which does not, and the cure; empty when all do."""
+    for command, cure in layer.asks.items():
+        try:
+            done = subprocess.run(
+                shlex.split(command),
+                env=dict(environment),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=READY_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return f"`{command}` did not answer within {READY_S:g} s: {cure}"
+        except OSError as error:
+            return f"`{command}` cannot be started ({error.strerror}): {cure}"
+        if done.returncode != 0:
+            said = one_line(done.stderr)
+            return f"`{command}` ended with {done.returncode}{f' and said {said!r}' if said else ''}: {cure}"
+    return ""
+
+
+def one_line(said: bytes) -> str:
+    """Return the beginning of a message, in one line that can be printed."""
+    lines = said.decode(errors="replace").splitlines()
+    words = " ".join(line.strip() for line in lines if any(map(str.isalpha, line)))
+    return "".join(c if c.isprintable() else " " for c in words)[:200]
 
 
 def _words(launcher: Launcher, command: Command, directory: Path | None) -> Words:

@@ -11,6 +11,7 @@ from platformdirs import user_config_path
 
 from ..knowledge.errors import VgoError
 from ..knowledge.patterns import overlap
+from .document import Problem, read_document
 from .probes.base import Probe
 from .probes.block import BlockProbe
 from .probes.bpf import BpfProbe
@@ -92,6 +93,7 @@ def read_spec(spec: str, folder: Path = FOLDER) -> tuple[Path, Layer]:
     path = locate(where, folder)
     layer = read_layer(path, given.pop("backend", ""))
     if not belongs(path, folder):
+        known_probe(layer, path)
         layer = beside_others(layer, path, folder)
     return path, with_parameters(layer, given)
 
@@ -223,7 +225,16 @@ def beside_others(layer: Layer, path: Path, folder: Path) -> Layer:
             column.model_copy(update={"name": renamed.get(column.name, column.name)}) for column in layer.columns
         )
         return layer.model_copy(update={"columns": tuple(columns)})
-    raise VgoError(next(shared({**others, path: layer})))
+    index = next(index for index, column in enumerate(layer.columns) if column.name in clashes)
+    what = next(shared({**others, path: layer})).removeprefix(f"{path}: ").rstrip(".")
+    raise VgoError(read_document(path).sentence(Problem(("columns", index, "name"), what)))
+
+
+def known_probe(layer: Layer, path: Path) -> None:
+    """Refuse a probe that there is not, with its line."""
+    if layer.probe and layer.probe not in PROBES:
+        what = f"there is no built-in probe {layer.probe}; name one of {', '.join(PROBES)}"
+        raise VgoError(read_document(path).sentence(Problem(("probe",), what)))
 
 
 def with_parameters(layer: Layer, given: Mapping[str, str]) -> Layer:

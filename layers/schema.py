@@ -116,6 +116,8 @@ class Layer(Shape):
     """Of a launcher: parameters that must be given."""
     flags: dict[str, str] = {}
     """Of a launcher: by parameter, the words that stand at `$FLAGS` in `run` when that parameter is given."""
+    asks: dict[str, str] = {}
+    """Of a launcher: commands that must succeed on this machine before it can start anything, each with the cure."""
     variable: str = ""
     """Of a launcher: the words that stand at `$VARIABLES` in `run` for each environment variable that is not as ours,
     `$VARIABLE` being NAME=VALUE. Empty where the environment reaches the program by itself, or within `$LINE`."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from ..knowledge.errors import VgoError
+from .document import Document, Problem, last_holding, read_document
 from .schema import Column, Extract, Layer
+from .sharp_shape import refuse_unsound
 from .words import FILES, FURTHER
 
 UNITS = {
@@ -31,6 +31,8 @@ ELSEWHERE = ("ssh", "docker", "podman", "srun", "kubectl", "fission", "kn", "cur
 SLOWING = ("strace", "ltrace", "valgrind")
 NEEDS_SHELL = re.compile(r"[|&;<>()`$*?\[\]{}~!#\n]|^\s*\w+=|^\s*(cd|exec|export|set|trap|ulimit|umask)\b")
 MACROS = re.compile(r"\$(CMD|ARGS|OPTIONS|MPL|HOST\d*)\b")
+STARTS = re.compile(r"\$(CMD|PROGRAM)\b")
+"""The program, or the function named like it that a cloud has."""
 _UNFIT = re.compile(r"[^A-Za-z0-9_.-]+")
 _OURS = re.compile(rf"\$({'|'.join((*FILES, *FURTHER, 'LINE'))})\b")
 
@@ -40,15 +42,19 @@ def is_sharp(content: Any) -> bool:
     return isinstance(content, dict) and "key" not in content and bool({"backend_options", "metrics"} & set(content))
 
 
-def read_sharp(path: Path, content: Mapping[str, Any], backend: str = "") -> Layer:
+def read_sharp(document: Document, backend: str = "") -> Layer:
     """Make a layer of one backend of a file and of all its metrics; `reset` and `run_sys_spec` are left out."""
-    merged = with_includes(path, content, ())
-    name, options = chosen(path, _mapping(path, merged, "backend_options"), backend)
-    metrics = _mapping(path, merged, "metrics")
+    path = document.path
+    documents = with_includes(document, ())
+    merged: dict[str, Any] = {}
+    for one in documents:
+        deep_update(merged, {key: value for key, value in one.content.items() if value is not None})
+    name, options = chosen(path, merged.get("backend_options", {}), backend)
+    metrics = merged.get("metrics", {})
     key = re.sub(r"[^a-z0-9]+", "_", (name or path.stem).lower()).strip("_") or "sharp"
     key = key if key[0].isalpha() else f"sharp_{key}"
     own_folder = "tmp_path" not in options
-    run = macros(str(options.get("command_template") or options.get("run") or ""), own_folder)
+    run = started(documents, name, options, own_folder)
     first = run.split(maxsplit=1)[0].rpartition("/")[2] if run.strip() else ""
     shell = bool(NEEDS_SHELL.search(MACROS.sub("", run.replace("$PROGRAM", "").replace("$FOLDER", ""))))
     return Layer(
@@ -61,41 +67,70 @@ def read_sharp(path: Path, content: Mapping[str, Any], backend: str = "") -> Lay
         needs=(first,) if shell and re.fullmatch(r"[a-z][a-z0-9._-]*", first) and not NEEDS_SHELL.search(first) else (),
         heavy=first in SLOWING,
         here=first not in ELSEWHERE and "$HOST" not in run,
-        columns=tuple(column(path, key, name, metric, own_folder) for name, metric in metrics.items()),
+        columns=tuple(columns(documents, key, metrics, own_folder)),
     )
 
 
-def with_includes(path: Path, content: Mapping[str, Any], above: tuple[Path, ...]) -> dict[str, Any]:
-    """Merge the files that a file includes, itself last."""
-    merged: dict[str, Any] = {}
-    for file in includes(path, content):
+def started(documents: Sequence[Document], name: str, options: Mapping[str, Any], own_folder: bool) -> str:
+    """Return the command that starts the program, or the function named like it; empty where there is none."""
+    which = "command_template" if options.get("command_template") else "run"
+    run = macros(str(options.get(which) or ""), own_folder)
+    if run and not STARTS.search(run):
+        place = ("backend_options", name, which)
+        what = "does not start the program, so this command would be measured instead; put $CMD $ARGS where it goes"
+        raise VgoError(last_holding(documents, place).sentence(Problem(place, what)))
+    return run
+
+
+def columns(documents: Sequence[Document], key: str, metrics: Mapping[str, Any], own_folder: bool) -> Iterator[Column]:
+    """Describe the metrics; raise VgoError for one that has no filter, and for two that become one column."""
+    seen: dict[str, str] = {}
+    for name, metric in metrics.items():
+        place = ("metrics", name)
+        document = last_holding(documents, place)
+        if not metric or not metric.get("extract"):
+            what = "has no `extract`; add the shell filter that prints its value"
+            raise VgoError(document.sentence(Problem(place, what)))
+        made = column(document.path, key, name, metric, own_folder)
+        if made.name in seen:
+            what = f"becomes the same column as {seen[made.name]} ({made.name}); rename one"
+            raise VgoError(document.sentence(Problem(place, what)))
+        seen[made.name] = name
+        yield made
+
+
+def with_includes(document: Document, above: tuple[Path, ...]) -> list[Document]:
+    """Return the files that a file includes, itself last; raise VgoError for one that includes itself or is unsound."""
+    if not isinstance(document.content, dict):
+        raise VgoError(f"{document.path} holds no keys: write `metrics` or `backend_options` into it.")
+    refuse_unsound(document)
+    found = []
+    for file in includes(document):
         if file.resolve() in above:
-            raise VgoError(f"{path} includes itself through {file}: take one of the two includes out.")
-        deep_update(merged, with_includes(file, _load(file), (*above, path.resolve())))
-    deep_update(merged, {key: value for key, value in content.items() if key != "include"})
-    return merged
+            what = f"includes itself through {file}; take one of the two includes out"
+            raise VgoError(document.sentence(Problem(("include",), what)))
+        found += with_includes(read_document(file), (*above, document.path.resolve()))
+    return [*found, document]
 
 
-def includes(path: Path, content: Mapping[str, Any]) -> list[Path]:
+def includes(document: Document) -> list[Path]:
     """Find the files that a file includes: beside it, or below the folder above it, as SHARP's own are."""
-    named = content.get("include") or []
+    named = document.content.get("include") or []
     found = []
     for name in [named] if isinstance(named, str) else named:
-        places = [path.parent / str(name), path.parent.parent / str(name)]
+        places = [document.path.parent / str(name), document.path.parent.parent / str(name)]
         file = next((place for place in places if place.is_file()), None)
         if file is None:
-            raise VgoError(f"{path} includes {name}, which is not there: put it beside the file, or correct `include`.")
+            what = f"includes {name}, which is not there; put it beside the file, or correct `include`"
+            raise VgoError(document.sentence(Problem(("include",), what)))
         found.append(file)
     return found
 
 
 def files_of(path: Path) -> list[Path]:
     """List a layer file and all that it includes: what a user trusts when trusting it."""
-    content = _load(path)
-    if not is_sharp(content):
-        return [path]
-    with_includes(path, content, ())  # Refuses a circle.
-    return [path, *(below for file in includes(path, content) for below in files_of(file))]
+    document = read_document(path)
+    return [one.path for one in with_includes(document, ())][::-1] if is_sharp(document.content) else [path]
 
 
 def chosen(path: Path, backends: Mapping[str, Any], backend: str) -> tuple[str, Mapping[str, Any]]:
@@ -107,7 +142,7 @@ def chosen(path: Path, backends: Mapping[str, Any], backend: str) -> tuple[str, 
     else:
         name = path.stem
     if name in backends:
-        return name, _mapping(path, backends, name)
+        return name, backends[name] or {}
     if not backends and not backend:
         return "", {}
     raise VgoError(f"{path} holds the backends {', '.join(backends) or 'none'}: choose one with {path}:backend=NAME.")
@@ -136,10 +171,8 @@ def parameters(options: Mapping[str, Any]) -> dict[str, str | float | bool]:
     }
 
 
-def column(path: Path, key: str, name: str, metric: Any, own_folder: bool) -> Column:
+def column(path: Path, key: str, name: str, metric: Mapping[str, Any], own_folder: bool) -> Column:
     """Describe one metric; the metric `auto` prints names and values, which become columns below the layer's name."""
-    if not isinstance(metric, Mapping) or not metric.get("extract"):
-        raise VgoError(f"{path}: the metric {name} has no `extract`: add the shell filter that prints its value.")
     unit = UNITS.get(str(metric.get("units", "")).lower(), str(metric.get("units") or "count"))
     text = metric.get("type") == "string"
     grows = unit in TIMES or name in GROWING
@@ -167,18 +200,3 @@ def deep_update(old: dict[str, Any], new: Mapping[str, Any]) -> None:
             deep_update(old[key], value)
         else:
             old[key] = dict(value) if isinstance(value, Mapping) else value
-
-
-def _mapping(path: Path, content: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = content.get(key) or {}
-    if not isinstance(value, Mapping):
-        raise VgoError(f"{path}: `{key}` is no mapping: write `name: value` lines below it.")
-    return value
-
-
-def _load(path: Path) -> dict[str, Any]:
-    try:
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise VgoError(f"{path} cannot be read as YAML ({error}): mend it.") from error
-    return content if isinstance(content, dict) else {}

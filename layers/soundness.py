@@ -6,22 +6,14 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from .document import Problem
 from .schema import Column, Extract, Layer
 from .words import LAUNCHING, NAMES, WHOLE, own_names
 
 RESERVED = ("order", "condition", "pair", "ok", "exit_code", "survivors", "outcome", "wall_s", "layers", "run_index")
 """Columns that every run table has."""
 ADDING = ("sum", "mean", "min", "max")
-
-
-class Problem(NamedTuple):
-    """Something to mend."""
-
-    place: tuple[int | str, ...]
-    """Keys and indices that lead to it from the top of the file."""
-    what: str
 
 
 def unsound(layer: Layer, stem: str) -> Iterator[Problem]:
@@ -31,6 +23,8 @@ def unsound(layer: Layer, stem: str) -> Iterator[Problem]:
     yield from _unsound_run(layer)
     yield from _unsound_names(layer)
     yield from _unsound_columns(layer)
+    if not (layer.columns or layer.run or layer.probe or layer.environment):
+        yield Problem((), "it collects nothing and changes nothing; give it `columns`, `run` or `environment`")
 
 
 def _unsound_run(layer: Layer) -> Iterator[Problem]:
@@ -68,6 +62,8 @@ def _unsound_columns(layer: Layer) -> Iterator[Problem]:
         seen[column.name] += 1
         if seen[column.name] == 2:
             yield Problem((*place, "name"), f"the column {column.name} is declared twice; keep one")
+        if column.name.count("*") > 1:
+            yield Problem((*place, "name"), f"{column.name} has more than one `*`; keep the one that is filled in")
         if column.name in RESERVED:
             yield Problem((*place, "name"), f"every run table has a column {column.name}; choose another name")
         if column.extract is None:
@@ -95,10 +91,10 @@ def _unsound_regex(regex: str, filled_in: bool) -> Iterator[str]:
     try:
         groups = re.compile(regex, re.MULTILINE).groups
     except re.error as error:
-        yield f"the regex {regex!r} does not compile ({error}); mend it"
+        yield f"the regex {regex} does not compile ({error}); mend it"
         return
     if filled_in and groups != 2:
-        yield f"the regex {regex!r} has {groups} groups; give it two, the name for `*` and the value"
+        yield f"the regex {regex} has {groups} groups; give it two, the name for `*` and the value"
 
 
 def _unsound_path(path: str) -> Iterator[str]:
@@ -107,7 +103,7 @@ def _unsound_path(path: str) -> Iterator[str]:
     try:
         jsonpath.compile(path)
     except jsonpath.JSONPathError as error:
-        yield f"the JSONPath {path!r} does not parse ({str(error).splitlines()[0]}); mend it"
+        yield f"the JSONPath {path} does not parse ({str(error).splitlines()[0]}); mend it"
 
 
 def layer_text(layer: Layer) -> str:

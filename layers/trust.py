@@ -39,6 +39,7 @@ def commands(layer: Layer) -> list[str]:
     A built-in probe may load what its parameters and columns tell it to: a library, a program for the kernel.
     """
     found = [f"{name}: {words}" for name, words in (("run", layer.run), ("hosts", layer.hosts)) if words]
+    found += [f"asks: {words}" for words in layer.asks]
     told = [f"{name}={value}" for name, value in layer.parameters.items()]
     told += [column.read for column in layer.columns if column.read]
     found += [f"probe: {layer.probe} with {', '.join(told)}"] if layer.probe and told else []

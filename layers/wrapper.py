@@ -77,7 +77,8 @@ class WrapperProbe(Probe):
         return self._collector.absent()
 
     def close(self) -> None:
-        """Remove the folder."""
+        """Remove the folder, and end what reads the columns."""
+        self._collector.close()
         self._made.cleanup()
 
     def _written(self) -> str:

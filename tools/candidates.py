@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ..layers.schema import Column
 from .base import ToolError
 from .case import Case, Finished
-from .execution.samples import ITERATION, PREFIX
+from .execution.samples import PREFIX
 from .label import LabelResult
 from .profile import ProfileResult
 from .profiled import Profiled, profiled
@@ -66,6 +66,8 @@ class Candidates:
     """Column to the runs in which the median stands in for its cell."""
     call: Finished
     """The profile that they come from."""
+    sampled: bool = False
+    """Rows are samples, several of a run."""
 
     @property
     def common(self) -> Block:
@@ -84,7 +86,7 @@ def candidates(case: Case) -> Candidates:
     if len(slow) != len(runs.place):
         raise ToolError("The labels belong to an earlier profile; label again.")
     outcome, wall_s = runs.outcome, runs.table.column("wall_s")
-    if case.subject.per_iteration and case.subject.lower_is_better:
+    if runs.sampled and case.subject.lower_is_better:
         wall_s = outcome  # a phase that takes its usual share of a slow sample is slow merely because all of it is
     aside, filled = _with_distorting_layers(result, runs), dict[str, int]()
     blocks = []
@@ -98,7 +100,7 @@ def candidates(case: Case) -> Candidates:
             drafted.offer(column)
         blocks.append(_finished(own, drafted, case))
     blocks.sort(key=lambda block: not block.everywhere)
-    return Candidates(tuple(blocks), slow, outcome, wall_s, aside, filled, call)
+    return Candidates(tuple(blocks), slow, outcome, wall_s, aside, filled, call, runs.sampled)
 
 
 def _with_distorting_layers(result: ProfileResult, runs: Profiled) -> dict[str, str]:
@@ -136,7 +138,7 @@ class _Draft:
         self.groups: dict[str, tuple[str, ...]] = {}
 
     def offer(self, column: Column) -> None:
-        if ITERATION in self.runs.table.names and not column.name.startswith(PREFIX):
+        if self.runs.sampled and not column.name.startswith(PREFIX):
             self.aside[column.name] = "counted over a run, of which each sample is a part"
         elif column.type == "text":
             self._indicate(column)
@@ -155,7 +157,7 @@ class _Draft:
         if count:
             self.filled[column.name] = count
             values = np.where(missing, np.median(values[~missing]), values)
-        self.values[column.name] = values
+        self.values[column.name] = self.runs.within(values, self.on)
         self.known.append(column)
 
     def _indicate(self, column: Column) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from pathlib import Path
 from typing import Protocol
+
+from pydantic import TypeAdapter
 
 from ..knowledge.errors import VgoError
 from ..knowledge.patterns import overlap
@@ -37,6 +40,9 @@ class Choice:
     """Heavy ones that wait until the light ones have shown nothing."""
     unavailable: Mapping[str, str] = field(default_factory=dict)
     """Spec to the reason and the cure."""
+
+
+_CHOICE = TypeAdapter(Choice)
 
 
 def named(asked: Sequence[str], read: Callable[[str], Layer] = load_layer) -> dict[str, Layer]:
@@ -71,6 +77,24 @@ def choose(asked: Sequence[str], bench: Opened) -> Choice:
     here = [key for key in rest if key not in reasons]
     later = tuple(key for key in here if ALL not in asked and bench.layer(key).heavy)
     return Choice((*layers, *(key for key in here if key not in later)), later, reasons)
+
+
+def choose_once(asked: Sequence[str], bench: Opened, kept: Path) -> Choice:
+    """Choose, or take the choice that this call began with; it is kept in a file until the call has ended.
+
+    After some runs a layer can turn out to show nothing here, and a new choice would no longer fit the rows.
+    """
+    if kept.exists():
+        return _CHOICE.validate_json(kept.read_bytes())
+    choice = choose(asked, bench)
+    part = kept.with_suffix(".part")
+    try:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(_CHOICE.dump_json(choice))
+        part.replace(kept)  # a killed process leaves all of it or nothing
+    except OSError as error:
+        raise VgoError(f"Cannot write {kept} ({error.strerror}); free space there, then run it again.") from error
+    return choice
 
 
 def unavailable(spec: str, bench: Opened) -> str:

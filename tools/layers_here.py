@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from ..knowledge.errors import VgoError
+from ..layers.launcher import refusal
 from ..layers.loader import open_probe
 from ..layers.probes.base import Command, Probe
 from ..layers.schema import Layer, Value
@@ -21,6 +22,11 @@ from .execution.spawn import Spawner
 State = Literal["yes", "partly", "no", "untrusted", "broken"]
 ROUNDS = 7
 """Runs of which the median counts."""
+PAIRS = 101
+"""Runs with a wrapper, each beside one without, at most: what the runs take differs by more than most wrappers cost."""
+PAIRS_S = 1.5
+"""For all pairs, once there are FEWEST."""
+FEWEST = 3
 LIMIT_S = 30.0
 """Of one run of a program that does nothing."""
 NOTHING = "true"
@@ -33,7 +39,9 @@ class Here(NamedTuple):
     why: Mapping[str, str]
     """Columns that cannot be had, each with the reason and the cure; the key is empty where that holds for all."""
     cost_ms: float | None = None
-    """Added to each run, all in all: a median; None where it was not measured."""
+    """Added to each run, all in all, but for `idle_ms`: a median; None where it was not measured."""
+    idle_ms: float | None = None
+    """Before each run, in which nothing runs since the probe looks at the machine while it is left alone: a median."""
 
 
 def here(layer: Layer, root: Path, spawner: Spawner | None) -> Here:
@@ -48,40 +56,54 @@ def here(layer: Layer, root: Path, spawner: Spawner | None) -> Here:
         absent = dict(probe.absent())
         names = {column.name for column in layer.columns}
         state: State = "yes" if not names & absent.keys() else "partly" if names - absent.keys() else "no"
-        cost = None if spawner is None or state == "no" else cost_ms(probe, spawner, layer.heavy)
+        cost = (None, None) if spawner is None or state == "no" else costs_ms(probe, spawner, layer.heavy)
     except VgoError as error:
         return Here("no", {"": str(error).rstrip(".")})
     finally:
         probe.close()
-    return Here(state, absent, cost)
+    return Here(state, absent, *cost)
 
 
 def launcher_here(layer: Layer) -> Here:
-    """See whether a launcher is installed; where it goes is not tried."""
-    if why := missing(layer):
+    """See whether a launcher is installed and what it needs here answers; where it goes is not tried."""
+    if why := missing(layer) or refusal(layer):
         return Here("no", {"": why})
     return Here("yes", {})
 
 
-def cost_ms(probe: Probe, spawner: Spawner, slows: bool) -> float:
-    """Return what a probe adds to a run of a program that does nothing: its own time, and by what the run takes longer.
+def costs_ms(probe: Probe, spawner: Spawner, slows: bool) -> tuple[float, float]:
+    """Return what a probe adds to a run of a program that does nothing, and how long it lets the machine rest before.
 
-    The second only with a wrapper, or where the layer `slows` programs: for others it would be noise.
+    It adds its own time, and with a wrapper, or where the layer `slows` programs, that by which the run takes longer:
+    the median difference of pairs of runs, which take turns in who is first. For others that would be noise.
     """
     timed = Timed(probe)
     bare = Command((str(shutil.which(NOTHING)),), dict(os.environ))
     wrapped = probe.wrap(bare)
-    without, within = [], []
-    for _ in range(ROUNDS):
-        if slows or wrapped != bare:
-            without.append(spawner.run(Launch(bare.argv, environment=bare.environment)).wall_ns)
-        timed.spent_ns = 0
-        run = spawner.run(Launch(wrapped.argv, environment=wrapped.environment), [timed], timeout_s=LIMIT_S)
-        if run.timed_out:
-            raise VgoError(f"its command did not end within {LIMIT_S:g} s around `true`: correct its `run`")
-        within.append((run.wall_ns, timed.spent_ns))
-    added = statistics.median(wall for wall, _ in within) - statistics.median(without) if without else 0.0
-    return (max(0.0, added) + statistics.median(spent for _, spent in within)) / 1e6
+    paired = slows or wrapped != bare
+    until = time.monotonic() + PAIRS_S
+    added: list[int] = []
+    spent: list[int] = []
+    rested: list[int] = []
+    while len(spent) < (PAIRS if paired else ROUNDS) and (len(spent) < FEWEST or time.monotonic() < until):
+        first = paired and len(spent) % 2 == 0
+        without_ns = wall_ns(spawner, bare) if first else 0
+        timed.spent_ns = timed.rested_ns = 0
+        within_ns = wall_ns(spawner, wrapped, timed)
+        if paired:
+            added.append(within_ns - (without_ns if first else wall_ns(spawner, bare)))
+        spent.append(timed.spent_ns)
+        rested.append(timed.rested_ns)
+    longer = max(0.0, statistics.median(added)) if added else 0.0
+    return (longer + statistics.median(spent)) / 1e6, statistics.median(rested) / 1e6
+
+
+def wall_ns(spawner: Spawner, command: Command, *probes: Probe) -> int:
+    """Run the program that does nothing."""
+    run = spawner.run(Launch(command.argv, environment=command.environment), probes, timeout_s=LIMIT_S)
+    if run.timed_out:
+        raise VgoError(f"its command did not end within {LIMIT_S:g} s around `true`: correct its `run`")
+    return run.wall_ns
 
 
 class Timed(Probe):
@@ -91,11 +113,13 @@ class Timed(Probe):
         """Stand in for the probe."""
         self._probe = probe
         self.reads_output = probe.reads_output
-        self.spent_ns = 0
+        self.spent_ns = self.rested_ns = 0
 
     def rest(self) -> None:
-        """Leave its time out: nothing runs in it, and nothing waits for it but the next run."""
+        """Time it apart: nothing runs in it, and nothing waits for it but the next run."""
+        started = time.perf_counter_ns()
         self._probe.rest()
+        self.rested_ns += time.perf_counter_ns() - started
 
     def before(self) -> None:
         """Time it."""

@@ -29,6 +29,10 @@ FLOOR = 30
 """Fewer say nothing unless fewer were asked for."""
 
 
+LEAST_PROCESSES = 10
+"""Runs of a program that give several samples each: what the samples of a run share shows only between runs."""
+
+
 class MeasureArguments(Arguments):
     """How long to go on at most."""
 
@@ -102,14 +106,23 @@ class Enough:
         outcomes = series.outcomes
         while self.due <= len(outcomes) - series.last_gave:
             self.due = next(self.looks)
-        if self.due > len(outcomes):
+        if self.due > len(outcomes) or few_runs(series):
             return False
         self.said = self.rule.decide(Runs.of(outcomes, series.spent_s), self.target)
         return self.said.known
 
 
+def few_runs(series: Series) -> bool:
+    """Tell whether samples come from too few runs to know how much runs differ."""
+    return len(series.rows) > series.processes and series.processes < LEAST_PROCESSES
+
+
+def _counted(count: int, series: Series) -> str:
+    return f"{count} runs" if len(series.rows) == series.processes else f"{count} samples of {series.processes} runs"
+
+
 def _stopped(series: Series, arguments: MeasureArguments, enough: Enough) -> str | None:
-    if len(series.rows) >= arguments.max_runs:
+    if series.processes >= arguments.max_runs:
         return "run cap"
     if series.spent_s >= arguments.max_seconds and series.outcomes:
         return "time cap"
@@ -134,13 +147,13 @@ def _result(series: Series, case: Case, stopped: str, enough: Enough) -> Measure
         spent_s=series.spent_s,
         processes=series.processes,
         outcome=summary,
-        sd_interval=log_sd_interval(steady_part),
+        sd_interval=None if few_runs(series) else log_sd_interval(steady_part),
         shape=shape,
         unusable=unusable,
         steady=not unusable and abs(cv) <= case.limits.steady_cv,
         pairs_needed=pairs_needed(steady_part, ratio=case.limits.target_ratio),
         summary=unusable
-        or f"{summary.n} runs: median {amount(summary.median, case.subject.unit)}, "
+        or f"{_counted(summary.n, series)}: median {amount(summary.median, case.subject.unit)}, "
         f"CV {100 * cv:.2g} %, p99 {amount(summary.p99, case.subject.unit)}; stopped by {stopped}.",
     )
 

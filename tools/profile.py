@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from itertools import pairwise
 from typing import Annotated
 
@@ -14,7 +14,7 @@ from .case import Case
 from .distortion import Distortion, distortion, gap_of, with_their_parts
 from .execution.bench import Bench, Series
 from .execution.samples import first_of_run
-from .layer_choice import Choice, choose
+from .layer_choice import Choice, choose_once
 from .measure import MeasureResult
 from .rotation import BARE, LayerSet, layer_sets, rotated
 from .row import BASELINE, FIXED, Row
@@ -77,7 +77,7 @@ class ProfileResult(Result):
 def run(arguments: ProfileArguments, case: Case) -> Outcome:
     """Run with the probes of the layers around each run, in seeded random order."""
     bench = case.measuring
-    choice = choose(_allowed(arguments.layers, case), bench)
+    choice = choose_once(_allowed(arguments.layers, case), bench, bench.choice_of(case.call_id))
     heavy = {spec for spec in choice.layers if bench.layer(spec).heavy}
     sets = layer_sets(choice.layers, heavy, {spec for spec in heavy if bench.layer(spec).run})
     order = rotated(sets, arguments.runs, case.limits.seed)
@@ -176,9 +176,15 @@ def _busy(rows: Sequence[Mapping[str, float]]) -> float | None:
 
 
 def _summary(profiled: int, bare: int, columns: int, absent: int, found: Sequence[Distortion]) -> str:
-    aside = [f"{', '.join(one.layers)} set aside: {one.set_aside}" for one in found if one.set_aside]
+    standing = {layer for one in found if not one.set_aside for layer in one.layers}
+    aside = [f"{_blamed(one, standing)} set aside: {one.set_aside}" for one in found if one.set_aside]
     first = f"{profiled} runs with {columns} columns, {bare} bare ones; {absent} columns are absent on this machine."
     return " ".join([first, *(f"{words}." for words in aside)])
+
+
+def _blamed(one: Distortion, standing: Container[str]) -> str:
+    """Name the layers that stand in no set; where each stands in another, all of these together."""
+    return ", ".join(layer for layer in one.layers if layer not in standing) or f"{' + '.join(one.layers)} together"
 
 
 PROFILE = Tool(

@@ -132,10 +132,16 @@ def run(arguments: RankArguments, case: Case) -> Outcome:
         blocks=tuple(block for block, _ in searched),
         filled=chosen.filled,
         interactions=tuple(pair for _, found in searched for pair in found.interactions),
-        warnings=tuple(dict.fromkeys(warning for _, found in searched for warning in found.warnings)),
+        warnings=tuple(dict.fromkeys([*_sampled(chosen), *(one for _, found in searched for one in found.warnings)])),
         summary=_summary(factors, visible, p_value),
     )
     return Outcome(result)
+
+
+def _sampled(chosen: Candidates) -> list[str]:
+    return ["Rows are samples: what all samples of a run share was taken out, so whole runs explain nothing here."] * (
+        chosen.sampled
+    )
 
 
 def look_of(record: Record) -> tuple[int, float]:

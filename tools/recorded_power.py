@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ import polars as pl
 from ..knowledge.errors import VgoError
 from .recorded.columns import numeric
 from .recorded.recorded import Recorded
+from .recorded.sampled import of_runs, runs_of
 from .statistics.dependence import inflation
 from .statistics.stopping.alternative import Kind
 from .statistics.stopping.power import formula
@@ -127,6 +129,15 @@ def _notes(recorded: Recorded, given: int, values: FloatArray, power: Power) -> 
         yield (
             f"Neighbouring runs resemble each other: {values.size} count as {values.size / square:.0f}. The number "
             f"holds for pairs in random order; arms measured one after the other need some {square:.1f} times as many."
+        )
+    if runs := of_runs(runs_of(recorded.frame)):
+        each = recorded.frame.height / runs
+        least = (
+            f"; at {each:.0f} samples a run it is at least {math.ceil(power.runs / each)} runs" if power.runs else ""
+        )
+        yield (
+            f"Rows are samples of {runs} runs, and samples of one run are not independent: the number counts samples"
+            f"{least}, and more where runs differ from each other."
         )
     if power.runs is None:
         yield f"More than {MOST_RUNS} runs of each arm were not simulated: hope for a stronger cure, or average runs."

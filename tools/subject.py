@@ -46,6 +46,11 @@ class Subject(Frozen):
     """Files that the program reads: those among its arguments, and those the user named."""
 
     @property
+    def counted(self) -> str:
+        """What a row of the run table is."""
+        return "runs" if self.per_iteration is None else "samples"
+
+    @property
     def outcome(self) -> str:
         """What a run is judged by, in words."""
         if self.per_iteration is not None:

@@ -25,12 +25,15 @@ examples:
 
 HERE: yes, partly (some columns are missing), no, untrusted (a file of yours that would run commands), broken.
 MS/RUN is what a layer adds to a run of a program that does nothing: the median of a few, so a busy machine shows more.
+0.50+10: before each run it also watches the machine for 10 ms in which nothing runs.
 Layers of your own are found by path, or by name in the folder `layers` beside the settings file.
 """
 HEADER = ("LAYER", "HERE", "COLUMNS", "MS/RUN", "", "WHAT IT SHOWS")
 LAUNCHER_HEADER = ("LAUNCHER", "HERE", "WHERE THE PROGRAM RUNS")
 COLUMN_HEADER = ("COLUMN", "UNIT", "ROLE", "HERE", "SOURCE")
 WIDTH = 100
+LEAST_IDLE_MS = 0.5
+"""Less is the time of a call that does nothing."""
 MOST_NAMED = 6
 """Columns that are named with a reason; the others are counted."""
 
@@ -50,7 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.add_argument("names", metavar="NAME", nargs="*", help="show the columns of these layers; a path is one too")
     parser.add_argument("--trust", metavar="FILE", help="let this layer file run its commands, as it is now")
-    parser.add_argument("--no-cost", action="store_true", help="measure no cost, so run nothing")
+    parser.add_argument("--no-cost", action="store_true", help="measure no cost, so run no program under a layer")
     parser.add_argument("--root", metavar="DIR", default="/", help="where /proc and /sys lie (default /)")
     add_manners(parser)
 
@@ -140,10 +143,17 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _row(one: Listed) -> tuple[str, ...]:
-    cost = "" if one.here.cost_ms is None else f"{one.here.cost_ms:.2f}"
     heavy = "heavy" if one.layer and one.layer.heavy else ""
     shown = f"{_shown(one)}/{len(one.layer.columns)}" if one.layer else ""
-    return one.spec, one.here.state, shown.rjust(7), cost.rjust(6), heavy, _what(one)
+    return one.spec, one.here.state, shown.rjust(7), _cost(one).rjust(6), heavy, _what(one)
+
+
+def _cost(one: Listed) -> str:
+    """Say what a layer adds to a run, and behind a + the idle window before it, where there is one."""
+    if one.here.cost_ms is None:
+        return ""
+    idle = one.here.idle_ms or 0.0
+    return f"{one.here.cost_ms:.2f}" + (f"+{idle:.0f}" if idle >= LEAST_IDLE_MS else "")
 
 
 def _launcher_row(one: Listed) -> tuple[str, ...]:
@@ -178,6 +188,8 @@ def _reasons(one: Listed) -> Iterator[str]:
 
 
 def _detail(one: Listed) -> str:
+    from ...layers.words import spelt
+
     layer = one.layer
     if layer is None:
         return "\n".join(_reasons(one))
@@ -186,10 +198,10 @@ def _detail(one: Listed) -> str:
         "probe": layer.probe,
         "command": layer.run + (" (in a shell)" if layer.shell else ""),
         "environment": " ".join(f"{name}={value}" for name, value in layer.environment.items()),
-        "parameters": ", ".join(f"{name}={value}" for name, value in layer.parameters.items()),
+        "parameters": ", ".join(f"{name}={spelt(value)}" for name, value in layer.parameters.items()),
         "needs": ", ".join(layer.needs),
         "heavy": "yes" if layer.heavy else "",
-        "cost": "" if one.here.cost_ms is None else f"{one.here.cost_ms:.2f} ms a run",
+        "cost": f"{cost} ms a run" if (cost := _cost(one)) else "",
         "here": one.here.state,
     }
     lines = [f"{layer.key}: {layer.description}"]
@@ -203,7 +215,9 @@ def _detail(one: Listed) -> str:
 
 
 def _column_here(one: Listed, name: str) -> str:
-    return "no" if name in one.here.why or one.here.state in ("no", "untrusted") else "yes"
+    if one.here.state == "untrusted":
+        return "untrusted"
+    return "no" if name in one.here.why or one.here.state == "no" else "yes"
 
 
 def _json(one: Listed) -> dict[str, Any]:
@@ -218,5 +232,6 @@ def _json(one: Listed) -> dict[str, Any]:
         "columns_here": _shown(one),
         "heavy": bool(layer and layer.heavy),
         "cost_ms": one.here.cost_ms,
+        "idle_ms": one.here.idle_ms,
         "description": layer.description if layer else "",
     }

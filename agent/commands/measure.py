@@ -67,6 +67,9 @@ def carry_out(wish: Wish, settings: Settings, arguments: argparse.Namespace) -> 
         stepped = step(wish, interface)
     saved = save(stepped, arguments.save) if arguments.save else ()
     answer(summary(stepped, saved), text(stepped, saved, speaks_unicode(sys.stdout)), arguments.json)
+    if isinstance(stepped.stopped, KeyboardInterrupt):
+        print("vgo-agent: stopped by Ctrl-C.", file=sys.stderr)
+        return 130  # raised, it would print a second object
     if stepped.stopped is not None:
         raise stepped.stopped
     return 0

@@ -12,7 +12,7 @@ example:
   vgo-agent restore
 
 Puts settings of this machine back to what they were before an agent that is dead changed them, and removes its working
-copies. A setting that someone else has changed since is left alone and named. Safe to repeat.
+copies and temporary folders. A setting that someone else has changed since is left alone and named. Safe to repeat.
 """
 
 

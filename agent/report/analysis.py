@@ -102,8 +102,11 @@ def runs(one: Analysis) -> str:
         sd = f", SD {quantity(spread.sd, one.unit)}"
         sd += f" [{quantity(between.low, one.unit)}, {quantity(between.high, one.unit)}]" if between else ""
     better = "lower" if one.lower_is_better else "higher"
+    what = f"{number(spread.n)} runs of"
+    if one.of_runs:
+        what = f"{number(spread.n)} samples of {number(one.of_runs)} run{'s' * (one.of_runs != 1)}:"
     return (
-        f"{number(spread.n)} runs of {one.outcome} ({better} is better): "
+        f"{what} {one.outcome} ({better} is better): "
         f"median {quantity(spread.median, one.unit)}{sd}, CV {percent(spread.cv)}, "
         f"p95 {quantity(spread.p95, one.unit)}, p99 {quantity(spread.p99, one.unit)}."
     )

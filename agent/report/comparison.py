@@ -31,7 +31,7 @@ def _one(found: Contrasted, arm: Screened) -> str:
         "comparison.txt.j2",
         verdict=one.verdict,
         names=f": {arm.name} against {found.baseline}",
-        sentence=_sentence(found, one),
+        sentence=_sentence(found, arm),
         table=table(("", found.baseline, arm.name, "RATIO [95 %]"), [_row(r, found.unit) for r in one.ratios]),
         tests=list(_tests(found, one)),
         differs=_differs(found),
@@ -50,7 +50,7 @@ def _several(found: Contrasted) -> str:
         verdict=f"{steadier} of {len(found.arms)} steadier",
         names=f" than {found.baseline}",
         sentence=f"{less} less steady, {len(claimed) - steadier - less} without a claim; {_metric(found)}.",
-        table=table(ARMS, [_arm(arm) for arm in found.arms]),
+        table=table(ARMS, [_arm(found, arm) for arm in found.arms]),
         tests=["Q screens: measure those arms again. CLAIM holds although so many arms were tried."],
         differs=_differs(found),
         facts=_facts(found),
@@ -64,11 +64,16 @@ def _metric(found: Contrasted) -> str:
     return f"{found.metric}{f' in {found.unit}' if found.unit else ''}, {better} is better"
 
 
-def _sentence(found: Contrasted, one: Comparison) -> str:
-    if one.paired:
-        runs = f"{number(one.baseline_runs)} pairs"
-    else:
-        runs = f"{number(one.baseline_runs)} and {number(one.other_runs)} runs, not paired"
+def _sentence(found: Contrasted, arm: Screened) -> str:
+    one = arm.comparison
+    each = found.samples.get(arm.name, 1)
+    first, second = (number(n // each) for n in (one.baseline_runs, one.other_runs))
+    runs = f"{first} pairs" if one.paired else f"{first} and {second} runs, not paired"
+    if each > 1 and one.paired:
+        runs = f"{number(one.baseline_runs)} pairs of samples of {first} pairs of runs"
+    elif each > 1:
+        both = f"{number(one.baseline_runs)} samples of {first} runs and {number(one.other_runs)} of {second}"
+        runs = f"{both}, not paired"
     sd = one.ratio("sd")
     reason = f" {one.reason[0].upper()}{one.reason[1:]}." if one.reason else ""
     return f"SD ratio {ratio(sd.value, sd.low, sd.high)} over {runs} of {_metric(found)}.{reason}"
@@ -95,11 +100,11 @@ def _tests(found: Contrasted, one: Comparison) -> Iterator[str]:
     yield f"Wasserstein distance {quantity(one.distance, found.unit)}{sds}; {modes}."
 
 
-def _arm(arm: Screened) -> tuple[str, ...]:
+def _arm(found: Contrasted, arm: Screened) -> tuple[str, ...]:
     one = arm.comparison
     return (
         arm.name,
-        number(one.other_runs),
+        number(one.other_runs // found.samples.get(arm.name, 1)),
         ratio(one.ratio("mean").value),
         _interval(one.ratio("sd")),
         *(_p(p) for p in (one.p_value, arm.q_value, arm.p_adjusted)),
@@ -138,7 +143,8 @@ def _short(value: str | None) -> str:
 
 def _gaps(found: Contrasted) -> Iterator[str]:
     for name, alone in found.alone.items():
-        yield f"{alone} runs of {found.baseline} or {name} have no partner: left out."
+        what = "samples" if name in found.samples else "runs"
+        yield f"{alone} {what} of {found.baseline} or {name} have no partner: left out."
     for arm in found.arms:
         if arm.comparison.dropped:
             what = "pairs" if arm.comparison.paired else "runs"

@@ -33,6 +33,11 @@ def _of_runs(evidence: Evidence) -> Iterator[str]:
     measured, limits = evidence.measured, evidence.run.limits
     if measured is None:
         return
+    if evidence.run.subject.per_iteration is not None:
+        yield (
+            f"Each line that the program printed is a sample, {number(measured.processes)} runs gave the baseline's: "
+            "what counts runs here counts samples, and what all samples of a run share explains nothing."
+        )
     failed = measured.failed + sum(batch.applied.failed for batch in evidence.batches)
     failed += sum(profile.failed for profile in evidence.profiles)
     if failed:

@@ -60,8 +60,9 @@ def _measured(stepped: Stepped, measured: MeasureResult, fancy: bool) -> dict[st
     unit = stepped.wish.subject.unit
     reason = f" ({measured.stop_reason})" if measured.stop_reason and not stepped.stopped else ""
     failed = f", {number(measured.failed)} failed" if measured.failed else ""
+    subject = stepped.wish.subject
     return {
-        "sentence": f"{typed(stepped.wish.subject)}: {number(measured.runs)} runs count{failed}; "
+        "sentence": f"{typed(subject)}: {number(measured.runs)} {subject.counted} count{failed}; "
         f"stopped by {_ended(stepped) or measured.stopped_by}{reason}.",
         "facts": list(statistics(measured.outcome, measured.sd_interval, unit)),
         "picture": histogram(_outcomes(stepped, measured.warm_up), unit, fancy),
@@ -82,8 +83,8 @@ def _profiled(stepped: Stepped, profiled: ProfileResult, fancy: bool) -> dict[st
     hidden = [Fact(name, reason) for name, reason in profiled.hidden.items()]
     more = len(hidden) - MOST_HIDDEN
     return {
-        "sentence": f"{typed(subject)}: {number(len(counted))} runs with {number(profiled.columns)} columns"
-        f"{bare}{failed}{ended}.",
+        "sentence": f"{typed(subject)}: {number(len(counted))} {subject.counted} with "
+        f"{number(profiled.columns)} columns{bare}{failed}{ended}.",
         "facts": list(statistics(profiled.outcome, log_sd_interval(counted), subject.unit)),
         "picture": histogram(counted, subject.unit, fancy),
         "findings": list(of_form(describe(counted), subject.unit)),

@@ -183,13 +183,17 @@ def _how(evidence: Evidence) -> Iterator[Fact]:
         yield Fact("Launcher", run.subject.launcher)
     if run.subject.root != "/":
         yield Fact("Root of the machine", run.subject.root)
-    yield Fact("Runs of the program", number(evidence.recorded_runs))
+    yield Fact(f"{run.subject.counted.capitalize()} of the program", number(evidence.recorded_runs))
     if measured:
-        yield Fact("Baseline", f"{number(measured.runs)} runs count; stopped by: {measured.stopped_by}")
+        yield Fact(
+            "Baseline", f"{number(measured.runs)} {run.subject.counted} count; stopped by: {measured.stopped_by}"
+        )
         yield Fact("Pairs planned", f"{number(measured.pairs_needed)} a batch, for 80 % power at the target")
     for profile in evidence.profiles:
         names = ", ".join(profile.layers)
-        yield Fact("Profile", f"{number(profile.runs)} runs with {number(profile.columns)} columns ({names})")
+        yield Fact(
+            "Profile", f"{number(profile.runs)} {run.subject.counted} with {number(profile.columns)} columns ({names})"
+        )
     yield Fact(
         "Target", f"upper bound of the SD ratio below {number(limits.target_ratio)}, alpha {number(limits.alpha)}"
     )

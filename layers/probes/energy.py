@@ -65,14 +65,17 @@ def why_none(root: Path) -> str:
 
 
 def used_uj(counts: Sequence[float | None], most: float) -> float | None:
-    """Return what a counter went on that begins anew after `most`; None where it failed or went back by itself."""
+    """Return what a counter went on that begins anew after `most`; None where it failed or was reset."""
     used = 0.0
     for was, now in pairwise(counts):
         if was is None or now is None:
             return None
-        change = now - was if now >= was else now - was + most
+        change = now - was
         if change < 0:
-            return None
+            change += most
+            # Samples are far closer than half a turn, so what seems to be more was a reset.
+            if not 0 <= change < most / 2:
+                return None
         used += change
     return used
 

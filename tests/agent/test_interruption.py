@@ -1,5 +1,6 @@
 """Killed, interrupted and resumed: nothing finished is lost or repeated, and nothing stays changed."""
 
+import csv
 import json
 import os
 import random
@@ -23,12 +24,12 @@ time.sleep(0.002)
 OPTIONS = ("--max-runs", "40", "--budget", "40", "--quiet")
 
 
-def begin(folder: Path) -> subprocess.Popen[str]:
+def begin(folder: Path, *more: str) -> subprocess.Popen[str]:
     program = folder / "program.py"
     program.write_text(f"#!{sys.executable} -IS{PROGRAM}")
     program.chmod(0o755)
     return subprocess.Popen(
-        [COMMAND, "diagnose", *OPTIONS, str(program)],
+        [COMMAND, "diagnose", *OPTIONS, *more, str(program)],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -93,6 +94,26 @@ def test_rows_measured_before_a_kill_are_kept(tmp_path, vgo):
         header, *rows = [line.split(",") for line in file.read().splitlines()]
     place = header.index("wall_s")
     assert [float(row[place]) for row in rows[: len(kept)]] == kept
+
+
+def test_a_profile_that_was_killed_goes_on_with_the_layers_that_it_began_with(tmp_path, vgo):
+    process = begin(tmp_path, "--layer", "process", "--layer", "program")
+    run = run_folder(tmp_path)
+    partial = run / "partial" / "c002.jsonl"
+    while not partial.exists() or partial.read_bytes().count(b"\n") < 15:
+        assert process.poll() is None
+        time.sleep(0.005)
+    process.kill()
+    process.communicate()
+    assert json.loads((run / "partial" / "c002.choice.json").read_text())["layers"] == ["process", "program"]
+    kept = [json.loads(line)["layers"] for line in partial.read_bytes().rpartition(b"\n")[0].splitlines()]
+    assert vgo("resume", str(run)).returncode == 0
+    profiles = [end for end in bodies(read(run / "transcript.jsonl"), ToolEnd) if end.call_id == "c002"]
+    assert profiles[0].result is not None and profiles[0].result["layers"] == ["process", "program"]
+    with (run / "runs.csv").open(newline="") as file:
+        after = [row["layers"] for row in csv.DictReader(file) if row["call"] == "c002"]
+    assert after[: len(kept)] == kept and set(after) == {"", "process+program"}
+    assert vgo("verify", str(run)).returncode == vgo("replay", str(run)).returncode == 0
 
 
 def test_ctrl_c_ends_the_program_closes_the_transcript_and_can_be_resumed(tmp_path, vgo):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from vgo_agent.layers.extract import Collector, number, run_filter
 from vgo_agent.layers.schema import Layer
+from vgo_agent.layers.search import TooLong
 
 
 def read(text, name="it.value", unit="count", **extract):
@@ -159,7 +160,8 @@ def test_a_shell_filter_that_fails_or_says_nothing_gives_nothing():
 
 
 def test_a_shell_filter_is_ended_at_its_limit_with_its_children():
-    assert run_filter("sleep 987 & sleep 986; cat", "12", os.environ, limit_s=0.3) == ""
+    with pytest.raises(TooLong):
+        run_filter("sleep 987 & sleep 986; cat", "12", os.environ, limit_s=0.3)
     assert not any(b"sleep\x00987" in line or b"sleep\x00986" in line for line in command_lines())
 
 
@@ -172,11 +174,27 @@ def command_lines():
             continue
 
 
+@pytest.mark.parametrize("extract", [{"regex": r"(a+)+\d"}, {"shell": "echo x >>$RUNS; sleep 985"}])
+def test_what_takes_too_long_is_ended_said_and_not_tried_again(extract, tmp_path):
+    runs = tmp_path / "runs"
+    column = {"name": "it.slow", "description": "A value.", "unit": "count", "extract": extract}
+    quick = {"name": "it.quick", "description": "A value.", "unit": "count", "extract": {"regex": r"v=(\d+)"}}
+    layer = Layer.model_validate({"key": "it", "description": "A layer.", "columns": [column, quick]})
+    collector = Collector(layer, {"RUNS": str(runs)}, limit_s=0.3)
+    for _ in range(3):
+        assert collector.collect({"output": "v=3\n" + "a" * 48}) == {"it.quick": 3}
+    collector.close()
+    (why,) = collector.absent().values()
+    assert f"'{next(iter(extract.values()))}' in it.yaml took longer than 0.3 s, so it was ended" in why
+    assert not runs.exists() or runs.read_text() == "x\n"
+
+
 def test_what_was_found_once_is_not_absent():
     column = {"name": "it.value", "description": "A value.", "unit": "count", "extract": {"regex": r"v=(\d+)"}}
     collector = Collector(Layer.model_validate({"key": "it", "description": "A layer.", "columns": [column]}))
     assert collector.absent() == {}
     collector.collect({"output": ""})
     assert collector.absent().keys() == {"it.value"}
+    assert r"its regex 'v=(\d+)' in it.yaml found nothing" in collector.absent()["it.value"]
     collector.collect({"output": "v=3"})
     assert collector.absent() == {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from vgo_agent.layers.launcher import Launcher, find_launcher, line, open_launch
 from vgo_agent.layers.loader import find_layer, load_launchers
 from vgo_agent.layers.probes.base import Command
 from vgo_agent.layers.trust import trust
+from vgo_agent.tools.layers_here import Here, here
 
 from .sshd import free_port, ssh_server
 
@@ -191,6 +193,32 @@ def test_a_daemon_that_is_not_there_is_told_in_the_words_of_docker() -> None:
     assert said.returncode == 125
     assert "Docker daemon" in said.stderr
     assert "see that its daemon runs" in find_launcher("docker").exits[125]
+
+
+@pytest.mark.parametrize("name", ["docker", "podman"])
+def test_a_client_whose_service_does_not_answer_is_refused_before_the_first_run_and_so_listed(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = tmp_path / name
+    client.write_text("#!/bin/sh\necho 'Cannot connect to the daemon' >&2\n[ $1 = run ]\n")
+    client.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    words = rf"`{name} info` ended with 1 and said 'Cannot connect to the daemon': "
+    with pytest.raises(VgoError, match=f"The launcher {name} cannot be used: {words}"):
+        open_launcher(f"{name}:image=x").ask()
+    listed = here(find_launcher(name), Path("/"), None)
+    assert listed.state == "no"
+    assert re.match(words, listed.why[""])
+    client.write_text("#!/bin/sh\n")
+    assert here(find_launcher(name), Path("/"), None) == Here("yes", {})
+    assert open_launcher(f"{name}:image=x").ask() == (os.uname().nodename,)
+
+
+def test_what_a_launcher_of_the_user_would_ask_is_shown_before_it_is_trusted(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("{key: mine, kind: launcher, description: Mine., run: $CMD $ARGS, asks: {touch seen: do}}")
+    with pytest.raises(VgoError, match="it would run: .*asks: touch seen"):
+        open_launcher(str(mine))
 
 
 @pytest.mark.parametrize(

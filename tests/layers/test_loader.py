@@ -95,7 +95,17 @@ def test_a_user_has_layers_of_their_own_but_no_second_one_of_a_name(folder, tmp_
 def test_a_user_cannot_declare_a_column_that_ships(folder, tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(GOOD.replace("key: small", "key: mine"))
-    with pytest.raises(VgoError, match=r"mine.yaml: the column vm.pgfault is declared in small.yaml too .*: keep one"):
+    with pytest.raises(
+        VgoError,
+        match=r"mine.yaml, line 5: columns.0.name: the column vm.pgfault is declared in small.yaml too .*: keep one",
+    ):
+        find_layer(str(path), folder)
+
+
+def test_a_probe_that_there_is_not_is_named_with_its_line(folder, tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text(GOOD.replace("key: small", "key: mine").replace("probe: process", "probe: nope"))
+    with pytest.raises(VgoError, match=r"mine.yaml, line 3: probe: there is no built-in probe nope; name one of proc"):
         find_layer(str(path), folder)
 
 
@@ -136,13 +146,17 @@ def test_a_spec_is_taken_apart_into_what_it_was_made_of(given_):
     [
         ("key: small", "key: [small", 2, "mend the YAML"),
         ("role: factor", "role: culprit", 5, "columns.0.role"),
-        ("unit: ms, ", "", 6, "columns.1.unit: Field required; add it"),
+        ("unit: ms, ", "", 6, "columns.1.unit: is missing; add it"),
         ("scope: run,", "scope: run, colour: red,", 6, "columns.1.colour: is not a known key; use one of these: name,"),
         ("probe: process", "prob: process", 3, "prob: is not a known key; use one of these: key,"),
         ("name: on_cpu_ms", "name: on cpu", 6, "columns.1.name"),
         ("name: on_cpu_ms", "name: outcome", 6, "every run table has a column outcome; choose another name"),
         ("name: on_cpu_ms", "name: vm.pgfault", 6, "the column vm.pgfault is declared twice; keep one"),
         ("unit: ms,", "unit: ms, unit: s,", 6, "columns.1.unit: the key stands twice; keep one"),
+        ("name: on_cpu", "name: a.*.*.on_cpu", 6, "has more than one `*`; keep the one that is filled in"),
+        (GOOD, "key: small\ndescription: Nothing.\n", 1, "it collects nothing and changes nothing"),
+        ("probe: process", "run: a: b $CMD", 3, "put the text after the key in quotes"),
+        ("probe: process", "needs: perf", 3, "needs: is no list; write one, such as [a, b]"),
         ("key: small", "key: other", 1, "its key is other; rename the file or the key"),
         ("probe: process\n", "", 4, "nothing gives the column vm.pgfault; add `extract`, or name a `probe` above"),
         ("probe: process\n", "run: echo $CMD 'a\n", 3, "cannot be split into words"),
@@ -150,8 +164,8 @@ def test_a_spec_is_taken_apart_into_what_it_was_made_of(given_):
         ("probe: process\n", "probe: process\nrun: a $CMD $SIZE\n", 4, "$SIZE is not declared; declare `size` in"),
         ("probe: process\n", "probe: process\nenvironment:\n  A: $SIZE\n", 5, "environment.A: $SIZE is not declared"),
         ("probe: process\n", "probe: process\nparameters:\n  file: x\n", 5, "$FILE has a meaning of its own"),
-        (GOOD, "", 1, "mend it"),
-        (GOOD, "just a word", 1, "mend it"),
+        (GOOD, "", 1, "is no mapping; write `key: value` lines below it"),
+        (GOOD, "just a word", 1, "is no mapping"),
     ],
 )
 def test_a_broken_file_is_named_with_the_line(folder, old, new, line, what):
@@ -166,12 +180,12 @@ def test_a_broken_file_is_named_with_the_line(folder, old, new, line, what):
 @pytest.mark.parametrize(
     ("extract", "what"),
     [
-        ("{regex: '('}", "the regex '(' does not compile"),
-        ("{json: '$['}", "the JSONPath '$[' does not parse"),
+        ("{regex: '('}", "the regex ( does not compile"),
+        ("{json: '$['}", "the JSONPath $[ does not parse"),
         ("{regex: a, csv: b}", "give exactly one of regex, json, csv and shell"),
         ("{take: last}", "give exactly one of regex, json, csv and shell"),
         ("{regexp: a}", "is not a known key; use one of these: regex, json,"),
-        ("{regex: a, take: middle}", "take: Input should be"),
+        ("{regex: a, take: middle}", "take: is none of those that it may be; write 'last', 'first'"),
         ("{regex: a, from: file}", "it reads a file that nobody writes; use $FILE in `run` or `environment`"),
     ],
 )

@@ -180,16 +180,51 @@ def test_a_launcher_of_sharp_starts_the_program(write):
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("metrics: {a: {units: s}}\n", "the metric a has no `extract`"),
-        ("metrics: [a]\n", "`metrics` is no mapping"),
-        ("include: other.yaml\nmetrics: {}\n", r"includes other.yaml, which is not there"),
+        ("metrics:\n  a: {units: s}\n", r"line 2: metrics.a: has no `extract`; add the shell filter"),
+        ("metrics: [a]\n", "line 1: metrics: is no mapping; write `key: value` lines"),
+        ("metrics: {}\ninclude: other.yaml\n", r"line 2: include: includes other.yaml, which is not there"),
         ("include: it.yaml\nmetrics: {}\n", "includes itself"),
-        ("backend_options: {a: 3}\n", "`a` is no mapping"),
+        ("backend_options:\n  a: 3\n", "line 2: backend_options.a: is no mapping"),
+        ("metrics:\n  a:\n    extract: cat\n    bogus: 1\n", "line 4: metrics.a.bogus: is not a known key; .*extract"),
+        ("backend_options:\n  a:\n    bogus: 1\n", "line 3: backend_options.a.bogus: is not a known key; .*mpiflags"),
+        ("metrics: {}\nbogus: 1\n", "line 2: bogus: is not a known key; .*backend_options"),
+        ("metrics: {a: {extract: cat, lower_is_better: 12}}\n", "lower_is_better: is neither true nor false"),
+        ("metrics: {a: {extract: cat, type: wibble}}\n", "type: is none of .*; write 'numeric', 'string'"),
+        ("metrics: {a: {extract: cat, description: [1]}}\n", "description: is no text"),
+        ("backend_options: {a: {run: 5}}\n", "run: is no text; put it in quotes"),
+        ("metrics:\n  a: {extract: cat}\n  a: {extract: tac}\n", "line 3: metrics.a: the key stands twice; keep one"),
+        (
+            'metrics:\n  "a b": {extract: cat}\n  a_b: {extract: tac}\n',
+            "line 3: .*the same column as a b .a_b.; rename",
+        ),
+        ("backend_options:\n  a: {run: echo hello}\n", r"line 2: .*run: does not start the program, .*put \$CMD"),
+        (
+            'backend_options:\n  a:\n    run: time -f "faults: %R" $CMD\n',
+            "line 3: .*: put the text after the key in quotes",
+        ),
     ],
 )
 def test_what_is_wrong_is_named_with_the_cure(write, text, what):
     with pytest.raises(VgoError, match=what):
         find_layer(str(write("it.yaml", text)))
+
+
+def test_what_is_wrong_in_an_included_file_is_named_there(write):
+    write("inner_time.yaml", INNER.replace("units: seconds", "unit: seconds"))
+    with pytest.raises(VgoError, match=r"inner_time.yaml, line 6: metrics.inner_time.unit: is not a known key"):
+        find_layer(str(write("strace.yaml", STRACE)))
+
+
+def test_the_files_of_mitigations_and_clouds_load(write):
+    path = write(
+        "calm.yaml",
+        "calm: {description: A recipe., references: {a: b}}\nbackend_options: {calm: {run: 'nice $CMD $ARGS'}}\n",
+    )
+    assert trusted(path).run == "nice $CMD $ARGS"
+    cloud = write(
+        "cloud.yaml", "backend_options: {cloud: {run: 'fission fn test --name $FN', reset: , version: 1.0}}\n"
+    )
+    assert trusted(cloud).run == "fission fn test --name $PROGRAM"
 
 
 def test_a_name_that_a_shipped_layer_has_gets_the_name_of_the_layer(write):

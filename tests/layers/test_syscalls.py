@@ -68,6 +68,17 @@ def test_calls_are_counted_by_kind(spawner, syscalls):
     assert missing["syscalls.write"] == quiet["syscalls.write"]
 
 
+def test_time_that_a_parent_waits_for_its_children_is_a_consequence_and_so_is_the_sum_that_holds_it(spawner, strace):
+    counters = run(spawner, strace, "import os, time\nif os.fork(): os.wait()\nelse: time.sleep(0.1)")
+    assert counters["strace.seconds"] > counters["strace.wait4.seconds"] > 0
+    assert counters["strace.waitid.seconds"] == 0
+    roles = {column.name: column.role for column in find_layer("strace").columns}
+    roles |= {name: roles["strace.*.seconds"] for name in ("strace.futex.seconds",) if name not in roles}
+    assert [roles[f"strace.{name}"] for name in ("seconds", "wait4.seconds", "futex.seconds")] == [
+        *("consequence", "consequence", "factor")
+    ]
+
+
 def test_strace_counts_every_kind_exactly(spawner, strace):
     counters = run(spawner, strace, CALL, "123")
     assert counters["strace.getppid.calls"] == 123

@@ -171,7 +171,7 @@ def test_an_extraction_that_never_matched_is_absent_with_file_and_column():
     _, cells, absent = ran(layer(columns=[column]), ["/bin/echo", "nothing"], runs=3)
     assert cells == [{}] * 3
     assert list(absent) == ["it.value"]
-    assert r"its regex 'value (\\d+)' in it.yaml found nothing for it in the standard output of 3 runs" in str(
+    assert r"its regex 'value (\d+)' in it.yaml found nothing for it in the standard output of 3 runs" in str(
         absent["it.value"]
     )
 

@@ -37,10 +37,11 @@ MACHINE = Machine(
 Cells = Mapping[str, Any]
 
 
-def layer(key: str, names: Sequence[str], heavy: bool = False, texts: Sequence[str] = ()) -> Layer:
+def layer(key: str, names: Sequence[str], heavy: bool = False, texts: Sequence[str] = (), rate: bool = False) -> Layer:
     """A layer of counts, of which those in `texts` are text."""
     columns = tuple(
-        Column(name=name, description=name, unit="count", type="text" if name in texts else "number") for name in names
+        Column(name=name, description=name, unit="count", rate=rate, type="text" if name in texts else "number")
+        for name in names
     )
     return Layer(key=key, description=key, probe="process", heavy=heavy, columns=columns)
 

@@ -178,3 +178,46 @@ def test_labels_of_another_profile_are_refused():
     made.profile(runs_with(13, cells, (LIGHT,), runs=120))
     with pytest.raises(ToolError, match="label again"):
         made.call("rank_factors")
+
+
+def samples_of(seed, linked):
+    """Twelve runs of thirty samples; every run has a level of its own, in the outcome and in what it prints."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for run in range(12):
+        level, other = rng.normal(0, 3, 2)
+        for place in range(30):
+            slow = rng.random() < 0.3
+            cells = {"program.run": run, "program.iteration": place, "program.heat": 40 + other + rng.normal()}
+            if linked:
+                cells["program.phase"] = 20 + 4 * slow + rng.normal(0, 0.3)
+            rows.append((("process",), 50 + level + 4 * slow + rng.normal(0, 0.3), cells))
+    return rows
+
+
+def test_what_all_samples_of_a_run_share_is_no_cause():
+    found = []
+    for seed in range(12):
+        made = Profiled(LAYERS)
+        made.profile(samples_of(seed, linked=False))
+        found.append(made.ranked().visible)
+    assert sum(found) <= 2, "the level is 5 %"
+
+
+def test_the_phase_of_slow_samples_is_found_whatever_their_runs_share():
+    made = Profiled(LAYERS)
+    made.profile(samples_of(1, linked=True))
+    found = made.ranked()
+    assert found.factors[0].column == "program.phase" and found.factors[0].visible
+    assert "what all samples of a run share was taken out" in found.warnings[0]
+
+
+@pytest.mark.parametrize("rate", [True, False])
+def test_what_happens_once_a_run_explains_nothing_by_its_rate(rate):
+    made = Profiled({"process": layer("process", ["calls_per_s"], rate=rate)})
+    outcome, slow = outcomes(20, 120)
+    rng = np.random.default_rng(20)
+    # Thirty calls a run, however long it is: the short runs have more of them a second.
+    calls = rng.normal(30, 0.5, 120) / outcome
+    made.profile([(("process",), t, {"calls_per_s": c}) for t, c in zip(outcome, calls, strict=True)])
+    assert made.ranked().visible is not rate

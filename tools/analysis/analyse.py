@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtri
 
+from ..recorded.sampled import of_runs
 from ..recorded.shapes import Design
 from ..statistics.association.columns import Columns
 from ..statistics.association.factors import associate
@@ -99,11 +100,12 @@ def _labelled(steps: Steps, question: Question) -> Steps:
 
 
 def _per_unit(design: Design) -> FloatArray | None:
-    """Columns divided by the outcome; those that cannot be stay as they are."""
+    """Columns divided by the outcome, rates multiplied by it; those that cannot be stay as they are."""
     if design.outcome.min() <= 0:
         return None
-    whole = np.array([name in design.levels for name in design.names], dtype=np.bool_)
-    return np.where(whole, design.values, design.values / design.outcome[:, None])
+    levels, rates = (np.isin(design.names, list(kind)) for kind in (design.levels, design.rates))
+    by = design.outcome[:, None]
+    return np.where(levels, design.values, np.where(rates, design.values * by, design.values / by))
 
 
 def _associated(steps: Steps, question: Question) -> Association:
@@ -130,6 +132,7 @@ def columns(design: Design) -> Columns:
         names=design.names,
         values=design.values,
         levels=design.levels,
+        rates=design.rates,
         groups=design.groups,
         settings=design.settings,
         most_us=design.most_us if design.unit == "s" else {},
@@ -157,6 +160,7 @@ def _analysis(steps: Steps, question: Question, verdict: Verdict, reason: str) -
         unit=design.unit,
         lower_is_better=design.lower_is_better,
         runs=outcome.size,
+        of_runs=0 if design.runs is None else of_runs(design.runs),
         columns=len(design.names),
         spread=summarise(outcome) if outcome.size else None,
         sd_interval=log_sd_interval(outcome, ordered=design.ordered),

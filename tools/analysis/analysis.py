@@ -35,7 +35,9 @@ class Analysis(Result):
     unit: str
     lower_is_better: bool
     runs: int
-    """Runs that count: with an outcome, after warm-up."""
+    """Runs that count: with an outcome, after warm-up; samples, where `of_runs` is not 0."""
+    of_runs: int = 0
+    """Runs that gave the samples; 0 where rows are runs."""
     columns: int
     """Columns that could have been factors."""
     spread: Summary | None = None

@@ -131,6 +131,10 @@ class Bench:
         unseen = self.launcher.unseen(self.layer(spec)) if self.launcher else {}
         return {**self.probe(spec).absent(), **unseen}
 
+    def choice_of(self, call_id: str) -> Path:
+        """Where the choice of layers stands that a call began with."""
+        return self.folder / f"{call_id}.choice.json"
+
     def close(self) -> None:
         """Close the probes."""
         for probe in self._probes.values():

@@ -12,6 +12,8 @@ from ..subject import Subject
 from .launch import Run
 from .samples import NoSamples, Sample, read_samples
 
+_COMPLAINT = re.compile("error|fail|cannot|could not|unable|denied|not found|no such", re.IGNORECASE)
+
 
 class Judged(NamedTuple):
     """What a run gave, or why it does not count."""
@@ -66,9 +68,10 @@ def _named(layer: Layer) -> str:
 
 
 def _said(run: Run) -> str:
-    """The last line of words: mpirun ends with a rule of dashes."""
+    """The last line that tells of an error, else the last of words: docker ends with advice, mpirun with dashes."""
     lines = run.error.decode(errors="replace").strip().splitlines()
     said = [line for line in lines if any(map(str.isalnum, line))] or lines
+    said = [line for line in said if _COMPLAINT.search(line)] or said
     return f" and said: {_printable(said[-1])[:200]}" if said else ""
 
 

@@ -68,6 +68,8 @@ RUSAGE = {
 }
 """Column: field of rusage, which covers the program and every descendant that it waited for."""
 RUSAGE_VALUES = attrgetter(*RUSAGE.values())
+MARKED = "max_rss_kb"
+"""Of RUSAGE, the column that is missing where it shows no more than our own mark."""
 
 
 class Prepared(NamedTuple):
@@ -232,6 +234,10 @@ def tell_ended(pid: int, probes: Sequence[Probe]) -> None:
 def counted(usage: resource.struct_rusage, probes: Sequence[Probe], output: bytes, error: bytes) -> dict[str, Value]:
     """Parse what was counted around a run that has been reaped."""
     counters: dict[str, Value] = dict(zip(RUSAGE, map(float, RUSAGE_VALUES(usage)), strict=True))
+    # The child has our memory until it executes the program, and keeps that mark. We read ours after the run, since
+    # it never falls: read before, it could lack what the spawn itself added.
+    if usage.ru_maxrss <= resource.getrusage(resource.RUSAGE_SELF).ru_maxrss:
+        del counters[MARKED]
     for probe in probes:
         if probe.reads_output:
             probe.said(output, error)

@@ -1,4 +1,4 @@
-"""Put back what a dead agent left: settings from the journal, working copies, control groups. Safe to repeat."""
+"""Put back what a dead agent left: settings from the journal, folders, control groups. Safe to repeat."""
 
 from __future__ import annotations
 
@@ -8,14 +8,22 @@ from pathlib import Path
 
 from ...layers.probes.cgroup_leaf import remove_leaves
 from .journal import Entry, Journal, journal_folder, put_back
+from .owned_folder import stale_folders, temporary_place
 from .owner import boot_id
-from .working_copy import SHARED_MEMORY, stale_copies
+from .working_copy import SHARED_MEMORY
 
 
-def restore(*, force: bool = False, folder: Path | None = None, shared_memory: Path = SHARED_MEMORY) -> list[str]:
+def restore(
+    *,
+    force: bool = False,
+    folder: Path | None = None,
+    shared_memory: Path = SHARED_MEMORY,
+    temporary: Path | None = None,
+) -> list[str]:
     """Put back what was left behind and say what was done; with `force` also the settings of a living agent."""
     journal = Journal(folder or journal_folder())
-    told = _remove_copies(shared_memory)
+    told = _removed(shared_memory, "the working copy")
+    told += _removed(temporary or temporary_place(), "the temporary folder")
     told += [f"{leaf}: removed, the control group of an agent that died" for leaf in remove_leaves()]
     if not any(force or entry.left_behind for entry in journal.entries()):
         return told
@@ -40,9 +48,10 @@ def _restore(journal: Journal, entry: Entry) -> list[str]:
     return told
 
 
-def _remove_copies(shared_memory: Path) -> list[str]:
+def _removed(place: Path, what: str) -> list[str]:
     told = []
-    for copy in stale_copies(shared_memory):
-        shutil.rmtree(copy)
-        told.append(f"{copy}: removed, the working copy of an agent that died")
+    for left in stale_folders(place):
+        with contextlib.suppress(FileNotFoundError):  # another agent may be at it, too
+            shutil.rmtree(left)
+        told.append(f"{left}: removed, {what} of an agent that died")
     return told

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shutil
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...knowledge.errors import VgoError
-from .owner import Owner, this_process
+from .owned_folder import make_folder
 
 SHARED_MEMORY = Path("/dev/shm")
 LARGEST = 256 << 20
 """Bytes: memory that the program may need itself."""
 
-_NAME = re.compile(r"vgo-agent-(\d+)-(\d+)-")
 # Our own results lie below the working directory unless told otherwise, and are no part of the program.
 _NOT_COPIED = "vgo-runs"
 
@@ -43,8 +40,7 @@ def working_copy(original: Path, shared_memory: Path = SHARED_MEMORY) -> Iterato
     """Copy `original` below `shared_memory` for the time of the context."""
     original = original.absolute()
     _refuse_large(original, shared_memory)
-    owner = this_process()
-    folder = Path(tempfile.mkdtemp(prefix=f"vgo-agent-{owner.pid}-{owner.start}-", dir=shared_memory))
+    folder = make_folder(shared_memory)
     try:
         copy = WorkingCopy(original, folder / "work", folder / "tmp")
         copy.temporary.mkdir()
@@ -52,18 +48,6 @@ def working_copy(original: Path, shared_memory: Path = SHARED_MEMORY) -> Iterato
         yield copy
     finally:
         shutil.rmtree(folder)
-
-
-def stale_copies(shared_memory: Path = SHARED_MEMORY) -> tuple[Path, ...]:
-    """List this user's copies whose agent is dead."""
-    return tuple(path for path in sorted(shared_memory.glob("vgo-agent-*")) if _stale(path))
-
-
-def _stale(path: Path) -> bool:
-    named = _NAME.match(path.name)
-    if named is None or path.is_symlink() or path.lstat().st_uid != os.geteuid():
-        return False
-    return not Owner(int(named[1]), int(named[2])).alive
 
 
 def _refuse_large(original: Path, shared_memory: Path) -> None:

@@ -16,6 +16,7 @@ from .levels import is_level
 from .order import Order, run_order
 from .outcome import OutcomeColumn, lower_is_better, outcome_column, unit_of_group
 from .recorded import Recorded
+from .sampled import runs_of, told
 from .shapes import Design, Wanted
 from .sights import MOMENT, MOST_MISSING
 from .understand import MOST_VALUES, Understood, understand
@@ -52,7 +53,8 @@ def designs(recorded: Recorded, wanted: Wanted) -> list[tuple[dict[str, Any], De
     parts = _split(recorded, wanted, order.rows)
     gaps = _gaps(known)
     sources = [_profiled(gaps, part, len(known.numbers)) for _, part in parts]
-    drafts = [Draft(rows, outcome.values[rows], order.ordered, _room(known)) for rows, _ in sources]
+    runs = runs_of(recorded.frame)
+    drafts = [Draft(rows, outcome.values[rows], order.ordered, _room(known), runs[rows]) for rows, _ in sources]
     groups = _fill(drafts, known)
     guessed = _levels(recorded, wanted, known, outcome)
     return [
@@ -172,9 +174,9 @@ def _fill(drafts: list[Draft], known: Understood) -> list[dict[str, tuple[str, .
 
 def _levels(recorded: Recorded, wanted: Wanted, known: Understood, outcome: OutcomeColumn) -> list[str]:
     """Name the columns that look like levels though nobody said so."""
-    told = {*recorded.levels, *wanted.levels, *known.shares, *known.settings}
+    said = {*recorded.levels, *recorded.rates, *wanted.levels, *known.shares, *known.settings}
     finite = outcome.values[~np.isnan(outcome.values)]
-    columns = ((name, _floats(column)) for name, column in known.numbers.items() if name not in told)
+    columns = ((name, _floats(column)) for name, column in known.numbers.items() if name not in said)
     return [
         name
         for name, values in columns
@@ -202,6 +204,7 @@ def _design(
     values = draft.finish()
     names = set(draft.names)
     guessed = [name for name in guessed if name in names]
+    samples = [] if draft.runs is None else told(outcome.values[draft.rows], draft.runs)
     return Design(
         outcome_name=outcome.name,
         unit=unit,
@@ -210,17 +213,19 @@ def _design(
         names=tuple(draft.names),
         values=values,
         rows=draft.rows,
+        runs=draft.runs,
         ordered=draft.ordered,
         assumed=wanted.order is None and "order" not in recorded.roles.values(),
         groups=_kept(indicators, names),
         settings=frozenset(draft.settings & names),
         levels=frozenset({*recorded.levels, *wanted.levels, *known.shares, *draft.settings, *guessed} & names),
+        rates=(recorded.rates & names) - {*wanted.levels, *draft.settings},
         roles={name: role for name, role in recorded.roles.items() if name in names}
         | dict.fromkeys(draft.settings & names, "setting"),
         units={name: unit for name, unit in known.units.items() if name in names},
         most_us={name: most for name, most in recorded.most_us.items() if name in names},
         set_aside=known.aside | draft.aside,
-        warnings=tuple([*filter(None, [assumed]), *warnings, *_words(draft, guessed)]),
+        warnings=tuple([*filter(None, [assumed]), *warnings, *samples, *_words(draft, guessed)]),
     )
 
 

@@ -8,15 +8,25 @@ import numpy as np
 
 from ..statistics.values import BoolArray, FloatArray, IntArray
 from .restated import restated
+from .sampled import of_runs, within
 from .sights import Sight, at_sight
+
+WHOLE_RUNS = "the same in all samples of each run, and what differs between whole runs was taken out"
 
 
 class Draft:
     """The matrix of one group, filled from the left; room that stays unused is never touched, so it costs nothing."""
 
-    def __init__(self, rows: IntArray, outcome: FloatArray, ordered: bool, most_columns: int) -> None:
-        """Make room; `outcome` has one value a run of `rows`, in run order."""
-        self.rows, self.outcome, self.ordered = rows, outcome, ordered
+    def __init__(
+        self, rows: IntArray, outcome: FloatArray, ordered: bool, most_columns: int, runs: IntArray | None = None
+    ) -> None:
+        """Make room; `outcome` has one value a row of `rows`, in run order.
+
+        `runs` numbers the run that each row is a sample of; what its samples share is then taken out of all values.
+        """
+        self.runs = runs if runs is not None and of_runs(runs) else None
+        self.rows, self.ordered = rows, ordered
+        self.outcome = outcome if self.runs is None else within(outcome, self.runs)
         self.names: list[str] = []
         self.settings: set[str] = set()
         self.aside: dict[str, str] = {}
@@ -35,10 +45,15 @@ class Draft:
         if reason:
             self.aside[name] = reason
             return
+        if self.runs is not None and self._for_whole_runs(column[finite], self.runs[finite]):
+            self.aside[name] = WHOLE_RUNS
+            return
         self._digests.append(_digest(column, finite, complete))
         if not complete:
             self.filled[name] = int((~finite).sum())
             column[~finite] = np.median(column[finite])
+        if self.runs is not None and not setting:
+            column[:] = within(column, self.runs)
         self.names.append(name)
         if setting:
             self.settings.add(name)
@@ -51,9 +66,18 @@ class Draft:
             self.aside[setting] = f"constant (always {labels[present[0]]})"
         elif len(present) > most:
             self.aside[setting] = f"a setting with {len(present)} values, more than {most}: give it with --group"
+        elif self.runs is not None and self._for_whole_runs(mine, self.runs):
+            self.aside[setting] = WHOLE_RUNS
         else:
             return tuple(self._indicator(f"{setting}={labels[code]}", mine == code) for code in present)
         return ()
+
+    @staticmethod
+    def _for_whole_runs(column: FloatArray | IntArray, runs: IntArray) -> bool:
+        """Say whether all samples of each run have the same value, so that it tells runs apart and no samples."""
+        order = np.argsort(runs, kind="stable")
+        same = np.diff(runs[order]) == 0
+        return bool((np.diff(column[order])[same] == 0).all())
 
     def _indicator(self, name: str, true: BoolArray) -> str:
         while name in self.names:  # a column may be called so already

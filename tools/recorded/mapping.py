@@ -33,6 +33,8 @@ class Meaning(Shape):
     lower_is_better: bool | None = None
     level: bool | None = None
     """It does not add up over a run (a temperature, a share, a mean)."""
+    rate: bool | None = None
+    """It is a rate over the run's own time, so that what happens once makes short runs show more of it."""
     most_us: Annotated[float, Field(gt=0)] | None = None
     """One unit of it delays a run by at most so many microseconds."""
 

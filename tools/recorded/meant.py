@@ -37,7 +37,8 @@ def meant(recorded: Recorded, meanings: Meanings) -> Recorded:
         lower_is_better={**recorded.lower_is_better, **_said(there, "lower_is_better")},
         units={**recorded.units, **_said(there, "unit")},
         roles={**roles, **_said(there, "role")},
-        levels=_levels(recorded.levels, there),
+        levels=_marked(recorded.levels, there, "level"),
+        rates=_marked(recorded.rates, there, "rate"),
         most_us={**recorded.most_us, **_said(there, "most_us")},
         descriptions={**recorded.descriptions, **{one.name: one.description for one in there if one.description}},
         system={**recorded.system, **meanings.system},
@@ -73,6 +74,7 @@ def _meaning(recorded: Recorded, column: pl.Series) -> Meaning:
             "type": "text" if column.dtype == pl.String else None,
             "lower_is_better": recorded.lower_is_better.get(name),
             "level": True if name in recorded.levels else None,
+            "rate": True if name in recorded.rates else None,
             "most_us": recorded.most_us.get(name),
         }
     )
@@ -103,6 +105,7 @@ def _renamed(recorded: Recorded, meanings: Meanings) -> Recorded:
         units=_moved(recorded.units, new),
         roles=_moved(recorded.roles, new),
         levels=frozenset(new.get(name, name) for name in recorded.levels),
+        rates=frozenset(new.get(name, name) for name in recorded.rates),
         most_us=_moved(recorded.most_us, new),
         descriptions=_moved(recorded.descriptions, new),
         usual=_moved(recorded.usual, new),
@@ -147,8 +150,8 @@ def _said(there: Iterable[Meaning], what: str) -> dict[str, Any]:
     return {one.name: value for one in there if (value := getattr(one, what)) is not None}
 
 
-def _levels(before: frozenset[str], there: Iterable[Meaning]) -> frozenset[str]:
-    told = {one.name: one.level for one in there if one.level is not None}
+def _marked(before: frozenset[str], there: Iterable[Meaning], what: str) -> frozenset[str]:
+    told = _said(there, what)
     return frozenset(name for name in before if told.get(name, True)) | {
         name for name, is_one in told.items() if is_one
     }

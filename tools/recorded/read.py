@@ -7,7 +7,8 @@ from pathlib import Path
 
 from ...knowledge.errors import VgoError
 from .formats import FORMATS
-from .formats.json_text import is_json
+from .formats.json_text import is_json, refuse_broken
+from .formats.vgo import counted
 from .mapping import Meanings
 from .meant import meant
 from .recorded import Recorded
@@ -25,7 +26,7 @@ def read(path: Path, leave_out: Collection[str] = (), mapping: Meanings | None =
     form = next((form for form in FORMATS if form.recognises(source)), None)
     if form is None:
         raise _unknown(source)
-    recorded = form.read(source, mapping.in_file(leave_out) if mapping else leave_out)
+    recorded = counted(form.read(source, mapping.in_file(leave_out) if mapping else leave_out))
     if recorded.frame.is_empty():
         raise VgoError(f"{source.given} holds no runs: record some, or name another file.")
     return meant(recorded, mapping) if mapping else recorded
@@ -33,6 +34,7 @@ def read(path: Path, leave_out: Collection[str] = (), mapping: Meanings | None =
 
 def _unknown(source: Source) -> VgoError:
     if is_json(source):
+        refuse_broken(source)
         return VgoError(
             f"{source.given} is JSON, but not of pyperf, hyperfine, Google Benchmark or perf stat: "
             "export the runs as CSV, one row a run."

@@ -25,6 +25,8 @@ class Recorded:
     """`outcome`, `factor`, `consequence`, `setting`, `order` or `id`, where the format knows."""
     levels: frozenset[str] = frozenset()
     """Columns that do not add up over a run, so that dividing them by its time says nothing."""
+    rates: frozenset[str] = frozenset()
+    """As `layers.schema.Column.rate`."""
     most_us: Mapping[str, float] = field(default_factory=dict)
     """As `layers.schema.Column.most_us`."""
     descriptions: Mapping[str, str] = field(default_factory=dict)

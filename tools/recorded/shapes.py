@@ -47,12 +47,16 @@ class Design:
     """False where the order of the runs is unknown or means nothing."""
     assumed: bool = False
     """Nobody said what the order is: that of the file was taken."""
+    runs: IntArray | None = None
+    """Shape (rows,): the run that each row is a sample of, its median taken out of all values; None: rows are runs."""
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Text setting to its indicators."""
     settings: frozenset[str] = frozenset()
     """Names that were varied on purpose, indicators included."""
     levels: frozenset[str] = frozenset()
     """Names that are not to be divided by the outcome, settings included."""
+    rates: frozenset[str] = frozenset()
+    """As `layers.schema.Column.rate`: multiplied by the outcome instead."""
     roles: Mapping[str, str] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=dict)
     most_us: Mapping[str, float] = field(default_factory=dict)
@@ -79,6 +83,7 @@ class Design:
             names=tuple(self.names[place] for place in keep),
             values=np.asfortranarray(values[:, keep]),
             rows=self.rows[first:],
+            runs=None if self.runs is None else self.runs[first:],
             groups={setting: members for setting, members in groups.items() if members},
             set_aside={**self.set_aside, **gone},
         )

@@ -84,13 +84,24 @@ def not_utf8(given: str) -> VgoError:
 
 def _table_behind(path: Path) -> Path:
     if path.is_dir():
-        table = path / "runs.csv"
-        if not table.is_file():
-            raise VgoError(f"{path} is a folder without runs.csv: name a run folder of vgo-agent, or one file.")
-        return table
+        return _table_in(path)
     if path.suffix == ".md" and path.with_suffix(".csv").is_file():
         return path.with_suffix(".csv")
     return path
+
+
+def _table_in(folder: Path) -> Path:
+    """Find the table of a run folder, or the one run log that lies there as SHARP writes it."""
+    table = folder / "runs.csv"
+    if table.is_file():
+        return table
+    tables = list(folder.glob("*.csv"))
+    if len(tables) == 1 and tables[0].with_suffix(".md").is_file():
+        return tables[0]
+    raise VgoError(
+        f"{folder} is a folder without runs.csv, and without one SHARP log alone (CSV and .md of the same name): "
+        "name a run folder of vgo-agent, or one file."
+    )
 
 
 def _opened(path: Path) -> BufferedReader | gzip.GzipFile:

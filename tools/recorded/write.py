@@ -16,17 +16,21 @@ from .meant import meanings_of
 from .recorded import Recorded
 from .sharp_layout import write_sharp
 
+SIDECAR_BEGINS = "# What the columns of the table beside this file mean"
 
-def write(recorded: Recorded, path: Path) -> tuple[Path, ...]:
+
+def write(recorded: Recorded, path: Path, *, fresh: bool = False) -> tuple[Path, ...]:
     """Write `*.parquet`, `*.csv`, or into a folder as SHARP does; return the files, which `read` takes back.
 
-    Values keep all their digits. Parquet gives the same table again; CSV too, but for words such as NA, which become
-    missing. Raises VgoError for another ending and for what cannot be written.
+    `fresh` runs were measured, not read, so no file is their source. Values keep all their digits. Parquet gives the
+    same table again; CSV too, but for words such as NA, which become missing. Raises VgoError for another ending and
+    for what cannot be written.
     """
     writer = write_sharp if path.is_dir() or not path.suffix else _WRITERS.get(path.suffix)
     if writer is None:
         raise VgoError(f"{path} has no known ending: name it *.parquet or *.csv, or name a folder for SHARP's layout.")
-    _refuse_source(recorded, path)
+    if not fresh:
+        _refuse_source(recorded, path)
     try:
         return writer(recorded, path)
     except (OSError, pl.exceptions.PolarsError) as error:
@@ -58,7 +62,7 @@ def _csv(recorded: Recorded, path: Path) -> tuple[Path, ...]:
 def _page(meanings: Meanings) -> str:
     told = meanings.model_dump(mode="json", exclude_defaults=True)
     body = yaml.safe_dump(told, sort_keys=False, allow_unicode=True, width=120)
-    return f"# What the columns of the table beside this file mean; vgo-agent reads it by itself.\n{body}"
+    return f"{SIDECAR_BEGINS}; vgo-agent reads it by itself.\n{body}"
 
 
 _WRITERS: dict[str, Callable[[Recorded, Path], tuple[Path, ...]]] = {".parquet": _parquet, ".csv": _csv}

@@ -14,8 +14,9 @@ from ...knowledge.errors import VgoError
 from ..recorded.columns import listed, nearest, numeric
 from ..recorded.outcome import lower_is_better, outcome_column, unit_columns
 from ..recorded.recorded import Recorded
+from ..recorded.sampled import runs_of
 from ..recorded.shapes import Wanted
-from ..statistics.values import FloatArray
+from ..statistics.values import FloatArray, IntArray
 from .question import Contrast
 
 MOST_ARMS = 50
@@ -31,6 +32,8 @@ class Arm:
     metric: str
     values: FloatArray
     """Shape (rows,); NaN where missing."""
+    runs: IntArray
+    """Shape (rows,): the run that each row is a sample of."""
     unit: str
     lower_is_better: bool
     assumed: str
@@ -142,7 +145,7 @@ def _arm(name: str, part: Recorded, metric: str, contrast: Contrast) -> Arm:
     runs = int(np.isfinite(found.values).sum())
     if runs < 2:
         raise VgoError(f"{name} has {runs} run{'s' * (runs != 1)} with a {metric}: a spread takes at least two.")
-    return Arm(name, part, metric, found.values, unit, lower, assumed)
+    return Arm(name, part, metric, found.values, runs_of(part.frame), unit, lower, assumed)
 
 
 def _baseline_first(found: list[Arm], contrast: Contrast) -> list[Arm]:

@@ -16,6 +16,7 @@ from ..statistics.values import FloatArray, Result
 from .arms import Arm, arms
 from .pairing import pairs
 from .question import Contrast
+from .samples import Whole, whole_runs
 from .systems import Systems, systems
 
 MOST_MIXED = 20
@@ -31,7 +32,9 @@ class Contrasted(Result):
     arms: tuple[Screened, ...]
     """Every other arm against the baseline."""
     alone: dict[str, int]
-    """By arm: runs left out because their partner is missing."""
+    """By arm: rows left out because their partner is missing."""
+    samples: dict[str, int]
+    """By arm, where rows are samples of runs: how many of each run were compared; `*_runs` then count samples."""
     systems: Systems
     notes: tuple[str, ...]
 
@@ -48,12 +51,19 @@ def contrast(tables: Sequence[Recorded], question: Contrast) -> tuple[Contrasted
     """Compare every arm with the baseline; raises VgoError for whatever cannot be compared."""
     first, *others = arms(tables, question)
     paired = question.paired or bool(question.pair)
-    found, alone = {}, {}
+    found, alone, samples, cut = {}, {}, {}, list[str]()
     for other in others:
-        x, y, left = pairs(first, other, question.pair) if paired else (first.values, other.values, 0)
-        alone[other.name] = left
+        two, alone[other.name] = _against(first, other, question, paired)
+        samples[other.name] = two.each
+        cut += two.notes
         found[other.name] = compare(
-            x, y, paired=paired, lower_is_better=first.lower_is_better, seed=question.seed, alpha=question.alpha
+            two.baseline,
+            two.other,
+            paired=paired,
+            lower_is_better=first.lower_is_better,
+            seed=question.seed,
+            alpha=question.alpha,
+            whole=two.each,
         )
     told = Contrasted(
         metric=first.metric,
@@ -62,10 +72,19 @@ def contrast(tables: Sequence[Recorded], question: Contrast) -> tuple[Contrasted
         baseline=first.name,
         arms=adjusted(found, question.alpha),
         alone={name: left for name, left in alone.items() if left},
+        samples={name: each for name, each in samples.items() if each > 1},
         systems=systems([first, *others], {first.metric, question.condition or ""}),
-        notes=tuple(dict.fromkeys((*_notes(tables, first, others, paired), *_mixed(first, question)))),
+        notes=tuple(dict.fromkeys((*_notes(tables, first, others, paired), *cut, *_mixed(first, question)))),
     )
     return told, Values(first.values, {other.name: other.values for other in others})
+
+
+def _against(first: Arm, other: Arm, question: Contrast, paired: bool) -> tuple[Whole, int]:
+    """Line up two arms by whole runs; with the rows that have no partner."""
+    if not paired:
+        return whole_runs((first.values, other.values), (first.runs, other.runs), paired), 0
+    x, y, alone, runs = pairs(first, other, question.pair)
+    return whole_runs((x, y), (runs, runs), paired), alone
 
 
 def _notes(tables: Sequence[Recorded], first: Arm, others: Sequence[Arm], paired: bool) -> Iterator[str]:

@@ -9,7 +9,8 @@ import polars as pl
 
 from ...knowledge.errors import VgoError
 from ..recorded.columns import listed, nearest
-from ..statistics.values import FloatArray
+from ..recorded.sampled import ITERATION
+from ..statistics.values import FloatArray, IntArray
 from .arms import Arm
 
 OF_A_DIAGNOSIS = ("call", "pair")
@@ -22,20 +23,25 @@ class Pairs(NamedTuple):
     baseline: FloatArray
     other: FloatArray
     alone: int
-    """Runs of either arm whose partner is missing."""
+    """Rows of either arm whose partner is missing."""
+    runs: IntArray
+    """Shape (pairs,): the pair of runs that each pair of rows is a sample of."""
 
 
 def pairs(baseline: Arm, other: Arm, columns: tuple[str, ...]) -> Pairs:
     """Join on columns, or row by row where none are given; gaps are dropped and counted."""
     if not columns and baseline.recorded.format == other.recorded.format == "vgo-agent":
         columns = OF_A_DIAGNOSIS
+        if all(ITERATION in arm.recorded.frame.columns for arm in (baseline, other)):
+            columns += (ITERATION,)
     if not columns:
         return _row_by_row(baseline, other)
     joined = _keyed(baseline, columns).join(_keyed(other, columns), on=columns, how="inner", maintain_order="left")
     if joined.height < 2:
         raise VgoError(f"{baseline.name} and {other.name} share {joined.height} of {_named(columns)}: name others.")
     alone = baseline.values.size + other.values.size - 2 * joined.height
-    return Pairs(joined["value"].to_numpy(), joined["value_right"].to_numpy(), alone)
+    runs = _both(joined["run"].to_numpy(), joined["run_right"].to_numpy())
+    return Pairs(joined["value"].to_numpy(), joined["value_right"].to_numpy(), alone, runs)
 
 
 def _row_by_row(baseline: Arm, other: Arm) -> Pairs:
@@ -45,7 +51,7 @@ def _row_by_row(baseline: Arm, other: Arm) -> Pairs:
             f"{baseline.name} has {x.size} runs and {other.name} {y.size}, so rows are not pairs: "
             "give --pair with the columns that tell pairs, or leave out --paired."
         )
-    return Pairs(x, y, 0)
+    return Pairs(x, y, 0, _both(baseline.runs, other.runs))
 
 
 def _keyed(arm: Arm, columns: tuple[str, ...]) -> pl.DataFrame:
@@ -54,7 +60,7 @@ def _keyed(arm: Arm, columns: tuple[str, ...]) -> pl.DataFrame:
     for name in columns:
         if name not in frame.columns:
             raise VgoError(f"{arm.recorded.source} has no column {name} (--pair): {nearest(name, frame.columns)}.")
-    keyed = frame.select(columns).with_columns(pl.Series("value", arm.values))
+    keyed = frame.select(columns).with_columns(pl.Series("value", arm.values), pl.Series("run", arm.runs))
     keyed = keyed.filter(pl.Series(np.isfinite(arm.values))).drop_nulls()
     if "pair" in columns and arm.recorded.format == "vgo-agent":
         keyed = keyed.filter(pl.col("pair") >= 0)
@@ -64,6 +70,11 @@ def _keyed(arm: Arm, columns: tuple[str, ...]) -> pl.DataFrame:
         key = ", ".join(f"{name}={value}" for name, value in first.items())
         raise VgoError(f"{arm.name} has several runs with {key}, so they tell no pairs: add a column to --pair.")
     return keyed
+
+
+def _both(x: IntArray, y: IntArray) -> IntArray:
+    """Number pairs of runs."""
+    return x * (int(y.max(initial=0)) + 1) + y
 
 
 def _named(columns: tuple[str, ...]) -> str:

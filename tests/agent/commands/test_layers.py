@@ -1,6 +1,7 @@
 """`vgo-agent layers` tells what this machine can show, why not more, and what runs only once it is trusted."""
 
 import json
+import re
 
 import pytest
 
@@ -75,6 +76,20 @@ def test_the_cost_of_a_probe_and_of_a_wrapper_is_measured(layers, mine):
         assert 0 < one["cost_ms"] < 10_000
 
 
+def test_the_cost_of_a_wrapper_is_what_a_run_takes_longer_within_it(layers, mine):
+    mine.write_text(MINE.replace("env A=1", "sh -c 'sleep 0.3; \"$@\"' sh"))
+    layers("--trust", str(mine))
+    (one,) = json.loads(layers("mine", "--json"))["layers"]
+    assert one["cost_ms"] > 150
+
+
+def test_an_idle_window_is_shown_beside_the_cost(layers):
+    idle = {one["layer"]: one["idle_ms"] for one in json.loads(layers("interference", "process", "--json"))["layers"]}
+    assert idle["interference"] >= 10 > idle["process"]
+    assert re.search(r"cost +[\d.]+\+\d\d+ ms a run", layers("interference"))
+    assert re.search(r"cost +[\d.]+ ms a run", layers("process"))
+
+
 def test_what_another_root_lacks_is_absent_with_the_reason(layers, tmp_path):
     (tmp_path / "host/proc").mkdir(parents=True)
     (one,) = json.loads(layers("process", "--no-cost", "--json", "--root", str(tmp_path / "host")))["layers"]
@@ -93,6 +108,8 @@ def test_a_layer_of_the_user_runs_only_once_it_is_trusted(layers, mine):
     assert "it would run: run: env A=1 $CMD $ARGS" in text
     assert f"vgo-agent layers --trust {mine}" in text
     assert here() == "untrusted"
+    row = next(line for line in layers("mine").splitlines() if line.startswith("mine.lines "))
+    assert "untrusted" in row.split()
     assert "run: env A=1 $CMD $ARGS" in layers("--trust", str(mine))
     assert here() == "yes"
     mine.write_text(MINE.replace("A=1", "A=2"))
@@ -104,10 +121,15 @@ def test_a_broken_layer_is_told_and_the_others_are_listed(layers, mine):
     text = layers("--no-cost")
     assert rows(text)["mine"] == "broken"
     assert rows(text)["process"] in ("yes", "partly")
-    assert "line 5: columns.0.extract.take: Input should be" in " ".join(text.split())
+    assert "line 5: columns.0.extract.take: is none of those that it may be; write 'last'," in " ".join(text.split())
     assert "line 5: columns.0.extract.take" in layers("mine", fails=True)
 
 
 def test_an_unknown_layer_is_refused_with_the_known_ones(layers):
     assert "There is no layer oracle: name one of these: " in layers("oracle", fails=True)
     assert "There is no layer file ./oracle.yaml: check the path" in layers("--trust", "oracle.yaml", fails=True)
+
+
+def test_a_whole_number_of_a_parameter_is_shown_without_a_point(layers, mine):
+    mine.write_text(MINE + "parameters: {node: 0}\n")
+    assert "node=0\n" in layers("mine", "--no-cost")

@@ -114,6 +114,7 @@ def test_profile_rotates_heavy_layers_and_says_what_each_costs(vgo, program, lay
     assert "more than slow and fast runs differ" in judged[specs[1], specs[2]]["set_aside"]
     assert judged[specs[1], specs[2]]["mean"]["low"] > 3
     assert judged[specs[0], specs[2]]["set_aside"] == judged[(specs[2],)]["set_aside"] == ""
+    assert f"absent on this machine. {specs[1]} set aside: it shifts" in answer["summary"]
     rows = rows_of(tmp_path / "folder" / "runs.csv")
     on = [row["layers"] for row in rows]
     assert {name: on.count(name) for name in set(on)} == {"": 30, "light": 30, "near+light": 30, "far+light": 30}
@@ -170,10 +171,41 @@ def test_ctrl_c_keeps_the_runs_so_far(command, program, tmp_path):
     process.send_signal(signal.SIGINT)
     output, error = process.communicate(timeout=60)
     assert process.returncode == 130, error
-    answer = json.loads(output[: output.rindex("{")]) if output.count('"error"') else json.loads(output)
+    answer = json.loads(output)  # one object
+    assert "vgo-agent: stopped by Ctrl-C." in error
     assert answer["interrupted"] is True
     assert 0 < len(answer["rows"]) < 5000
     assert len(rows_of(tmp_path / "t.csv")) == len(answer["rows"])
+
+
+@pytest.mark.parametrize("words", [("--layer", "process", "--layer", "program"), ("--layer", "all")])
+def test_ctrl_c_keeps_the_runs_when_they_have_shown_that_a_layer_is_empty(words, tmp_path):
+    silent = tmp_path / "silent.sh"
+    silent.write_text("#!/bin/sh\necho . >> ran\n")
+    silent.chmod(0o755)
+    with subprocess.Popen(
+        [COMMAND, "profile", *words, "--save", "t.csv", "--json", str(silent)],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"XDG_CONFIG_HOME": str(tmp_path / "config")},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as process:
+        while process.poll() is None and len(lines_of(tmp_path / "ran")) < 25:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        output, error = process.communicate(timeout=60)
+    assert process.returncode == 130, error
+    answer = json.loads(output)
+    assert answer["interrupted"] is True and answer["runs"] > 0 and "program" in answer["layers"]
+    on = [row["layers"] for row in rows_of(tmp_path / "t.csv")]
+    assert len(on) == len(answer["rows"]) >= 20
+    assert sum(one["runs"] for one in answer["distortions"]) == sum(name != "" for name in on)
+
+
+def lines_of(path: Path) -> list[str]:
+    return path.read_text().splitlines() if path.exists() else []
 
 
 @pytest.mark.parametrize(
@@ -203,3 +235,77 @@ def test_what_cannot_work_is_refused_in_one_sentence(vgo, tmp_path, words, said)
     assert said in done.stderr
     assert len([line for line in done.stderr.splitlines() if line.startswith("vgo-agent: ")]) == 1
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "folder"])
+def test_a_step_saved_twice_keeps_the_second_and_import_never_writes_over_what_it_reads(vgo, program, tmp_path, name):
+    for runs in ("30", "35"):
+        done = vgo("measure", "--stop", "count", "--stop-at", runs, "--save", name, *METRIC, program)
+        assert done.returncode == 0, done.stderr
+    assert json.loads(vgo("import", name, "--json").stdout)["rows"] == 35
+    refused = vgo("import", name, "--save", name)
+    assert refused.returncode == 1 and "never written over" in refused.stderr
+
+
+def test_what_an_earlier_save_did_not_write_is_refused_before_the_first_run(vgo, script, tmp_path):
+    program = str(script("ran.py", "open('ran', 'a').write('.')"))
+    (tmp_path / "mine.csv").write_text("time,host\n1,a\n")
+    (tmp_path / "README.md").write_text("# About\n")
+    (tmp_path / "broken.parquet").write_text("no table")
+    (tmp_path / "file").write_text("no folder")
+    diagnosis = tmp_path / "diagnosis"
+    diagnosis.mkdir()
+    (diagnosis / "transcript.jsonl").write_text("{}\n")
+    (diagnosis / "runs.csv").write_text("call,tool,batch,order,condition,pair,ok,exit_code,survivors,outcome,wall_s\n")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    for name in ("mine.csv", "README.csv", "broken.parquet", "file", "diagnosis", "diagnosis/runs.csv"):
+        done = vgo("measure", "--max-runs", "10", "--save", name, program)
+        assert done.returncode == 1 and done.stderr.startswith(f"vgo-agent: --save {name} "), done.stderr
+        assert done.stderr.count("\n") == 1
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    (tmp_path / "empty.csv").touch()
+    done = vgo("measure", "--max-runs", "10", "--save", "empty.csv", program)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "folder"])
+def test_failed_runs_are_saved_and_an_analysis_leaves_them_out_and_says_so(vgo, script, layer, name):
+    count = "open('ran', 'a').write('.')\nn = len(open('ran').read())\n"
+    body = f"{NUMBER}\nimport sys\n{count}sys.exit(3 if n % 5 == 0 else 0)\n"
+    spec = layer("calls", 0.0, heavy=False)
+    words = ("--layer", spec, "--runs", "40", "--on-failure", "drop", "--save", name, "--json")
+    done = vgo("profile", *words, *METRIC, str(script("flaky.py", body)))
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)["rows"]
+    failed = sum(row["ok"] == 0 for row in rows)
+    assert failed >= 10
+    read = json.loads(vgo("import", name, "--json").stdout)
+    assert read["rows"] == len(rows) - failed
+    said = f"{failed} runs failed and do not count: left out."
+    assert said in read["notes"]
+    analysed = vgo("analyze", name)
+    assert analysed.returncode in (0, 1) and said in " ".join(analysed.stdout.split()), analysed.stdout
+    if name == "t.csv":
+        saved = rows_of(script("x", "").parent / name)
+        assert [(row["ok"], row["exit_code"]) for row in saved if row["ok"] != "1"] == [("0", "3")] * failed
+
+
+def test_the_folder_of_a_killed_step_goes_at_the_next_start_or_by_restore(vgo, program, tmp_path):
+    place = tmp_path / "tmp"
+    place.mkdir()
+    (place / "vgo-agent-of-someone").mkdir()
+    for command in (("measure", "--max-runs", "10", *METRIC, program), ("restore",)):
+        line = [COMMAND, "measure", "--quiet", "--stop", "count", "--stop-at", "9999", "--max-runs", "9999", program]
+        with subprocess.Popen(
+            line, cwd=tmp_path, stderr=subprocess.DEVNULL, env=os.environ | {"TMPDIR": str(place)}
+        ) as process:
+            while process.poll() is None and not list(place.glob("vgo-agent-*/*.jsonl")):
+                time.sleep(0.01)
+            process.kill()
+        (left,) = place.glob(f"vgo-agent-{process.pid}-*")
+        done = vgo(*command, env={"TMPDIR": str(place)})
+        assert done.returncode == 0, done.stderr
+        assert (f"{left}: removed, the temporary folder of an agent that died" in done.stdout) == (
+            command == ("restore",)
+        )
+        assert [path.name for path in place.iterdir()] == ["vgo-agent-of-someone"]

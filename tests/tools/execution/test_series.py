@@ -158,6 +158,22 @@ def test_counters_of_the_machine_are_read_below_the_root(tmp_path: Path, spawner
     assert "cpu.steal" not in series.rows[0] and "on_cpu_ms" in series.rows[0]
 
 
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        ("docker: Error response from daemon: no image\\n\\nRun --help for more information", "docker: Error response"),
+        ("first\\nopen: Permission denied\\nExit code:    3\\n-----", "open: Permission denied"),
+        ("first\\nlast words\\n-----", "last words"),
+    ],
+)
+def test_of_what_a_failing_run_said_the_line_about_the_error_is_quoted(
+    bench: Callable[..., Bench], said: str, line: str
+) -> None:
+    made = bench(f"printf '{said}' >&2; exit 3")
+    with made.series("c001") as series, pytest.raises(VgoError, match=f"exited with 3 and said: {line}"):
+        series.run("baseline", made.launch)
+
+
 @pytest.mark.parametrize("on_failure", ["stop", "drop"])
 def test_a_failure_under_a_wrapper_names_it(
     bench: Callable[..., Bench], layers: Callable[[str, str], str], on_failure: str

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import resource
 import signal
 import subprocess
 import sys
@@ -67,9 +68,16 @@ def test_the_clock_covers_the_whole_run(spawner, timeout_s):
 
 def test_resource_usage_is_in_the_counters(spawner):
     counters = spawner.run(sh("exit")).counters
-    assert set(counters) == set(RUSAGE)
+    assert set(counters) | {"max_rss_kb"} == set(RUSAGE)
     assert counters["minor_faults"] > 0
-    assert counters["max_rss_kb"] > 0
+
+
+def test_memory_is_told_of_a_program_that_took_more_than_we_did_and_never_ours(spawner):
+    ours_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert "max_rss_kb" not in spawner.run(Launch(("/bin/true",))).counters
+    more_kb = ours_kb + (64 << 10)
+    more = Launch((sys.executable, "-S", "-c", f"kb = {more_kb}; b'x' * (kb << 10)"))
+    assert spawner.run(more).counters["max_rss_kb"] > more_kb
 
 
 def test_output_is_kept_byte_for_byte_only_when_it_is_captured(spawner):

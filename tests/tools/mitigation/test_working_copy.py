@@ -72,7 +72,7 @@ def test_the_copy_of_a_living_agent_is_not_touched_and_that_of_a_dead_one_goes(t
     (dead / "work").mkdir(parents=True)
     (memory / "vgo-agent-of-someone").mkdir()
     with working_copy(work, memory) as copy:
-        (said,) = restore(shared_memory=memory)
+        (said,) = restore(shared_memory=memory, temporary=tmp_path)
         assert said.startswith(f"{dead}: removed")
         assert copy.directory.exists()
     assert [path.name for path in memory.iterdir()] == ["vgo-agent-of-someone"]

@@ -26,6 +26,8 @@ CONTENTS = {
     "long line": (b"time,count\n1,2\n3,4,5\n", "line 3 has 3 fields, the header 2: mend the line"),
     "open quote": (b'time,host\n1,"a\n2,b\n', "is no table"),
     "other json": (json.dumps({"samples": [1, 2]}).encode(), "is JSON, but not of pyperf, hyperfine, Google"),
+    "cut json of nobody": (b'{"samples": [1,\n 2', "line 2: Expecting ',' delimiter: the JSON is cut short"),
+    "json lines": (b'{"samples": 1}\n{"samples": 2}\n', "is JSON, but not of pyperf, hyperfine, Google"),
     "cut json": (b'{"benchmarks": [{"runs": [{"values": [1.0,', "line 1: "),
     "odd pyperf": (
         b'{"benchmarks": [{"runs": [{"values": "x"}]}]}',
@@ -58,7 +60,14 @@ def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_no_run_folder_is_said(tmp_path: Path) -> None:
-    with pytest.raises(VgoError, match="is a folder without runs.csv: name a run folder"):
+    with pytest.raises(VgoError, match="is a folder without runs.csv.*: name a run folder"):
+        read(tmp_path)
+
+
+def test_a_folder_of_two_run_logs_is_not_guessed_at(tmp_path: Path) -> None:
+    for name in ("a.csv", "a.md", "b.csv", "b.md"):
+        (tmp_path / name).write_text("time,n\n1,2\n2,3\n")
+    with pytest.raises(VgoError, match="is a folder without runs.csv, and without one SHARP log alone"):
         read(tmp_path)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.layers.schema import Layer
-from vgo_agent.tools.recorded.formats.vgo import measured
+from vgo_agent.tools.recorded.formats.vgo import counted, measured
 from vgo_agent.tools.recorded.read import read
 from vgo_agent.tools.recorded.recorded import Recorded
 from vgo_agent.tools.recorded.write import write
@@ -50,6 +50,14 @@ def a_table() -> Recorded:
         group=("kernel",),
         notes=("Something was dropped.",),
     )
+
+
+def test_the_folder_that_was_written_as_sharp_does_is_read_as_its_one_run_log(tmp_path: Path) -> None:
+    written = write(a_table(), tmp_path / "folder")
+    assert sorted(path.suffix for path in (tmp_path / "folder").iterdir()) == [".csv", ".md"]
+    whole, one = read(tmp_path / "folder"), read(written[0])
+    assert whole.frame.equals(one.frame)
+    assert whole.units == one.units and whole.roles == one.roles and whole.outcome == "time"
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -119,7 +127,7 @@ def test_runs_of_vgo_agent_keep_what_their_layers_say(tmp_path: Path) -> None:
         | {"net.eth0.rx": [5, 6], "host": ["01", "02"]}
     )
     facts = {"subject": {"unit": "MB/s", "lower_is_better": False}, "machine": {"cpu": "X"}}
-    before = measured(frame, "bench", [layer], facts)
+    before = counted(measured(frame, "bench", [layer], facts))
     assert before.frame.height == 1 and before.most_us == {"net.eth0.rx": 50}
     for target in TARGETS:
         after = read(write(before, tmp_path / target)[0])

@@ -31,13 +31,26 @@ def load(source: Source, shape: type[Shape], tool: str) -> Shape:
     try:
         return shape.model_validate(json.loads(source.text()))
     except json.JSONDecodeError as error:
-        raise VgoError(
-            f"{source.given}, line {error.lineno}: {error.msg}: the JSON is cut short or damaged; export it again."
-        ) from error
+        raise _broken(source, error) from error
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the file"
         raise VgoError(f"{source.given} is no file of {tool}: {where}: {first['msg']}: export it again.") from error
+
+
+def refuse_broken(source: Source) -> None:
+    """Refuse JSON that does not parse; several values in one file, as in JSON lines, are whole."""
+    try:
+        json.loads(source.text())
+    except json.JSONDecodeError as error:
+        if not error.msg.startswith("Extra data"):
+            raise _broken(source, error) from error
+
+
+def _broken(source: Source, error: json.JSONDecodeError) -> VgoError:
+    return VgoError(
+        f"{source.given}, line {error.lineno}: {error.msg}: the JSON is cut short or damaged; export it again."
+    )
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -34,40 +34,47 @@ def _read(source: Source, leave_out: Collection[str]) -> Recorded:
     texts = {name for name, column in known.items() if column.type == "text"} | {"layers"}
     frame, notes = read_table(replace(source, texts=source.texts | texts))
     recorded = measured(frame, source.given, layers, _facts(folder))
+    recorded = counted(replace(recorded, notes=(*notes, *recorded.notes)))
     left = tuple(name for name in leave_out if name in frame.columns)
-    return replace(recorded, frame=recorded.frame.drop(left), left_out=left, notes=(*notes, *recorded.notes))
+    return replace(recorded, frame=recorded.frame.drop(left), left_out=left)
 
 
 def measured(frame: pl.DataFrame, given: str, layers: Collection[Layer], facts: Mapping[str, Any]) -> Recorded:
-    """Describe runs that vgo-agent measured, one row a run with the columns of `tools.row`; failed ones are left out.
+    """Describe runs that vgo-agent measured, one row a run with the columns of `tools.row`; failed ones are kept.
 
     `layers` say what the metric columns mean. `facts` may have `subject` (with `unit` and `lower_is_better`) and
     `machine`, as JSON has them. `given` is what the table is called in messages; SHARP's task is named after it.
     """
-    notes: tuple[str, ...] = ()
-    failed = frame.filter(pl.col("ok") == 0).height
-    if failed:
-        frame = frame.filter(pl.col("ok") != 0)
-        notes = (f"{failed} runs failed and do not count: left out.",)
     known = _known(frame.columns, layers)
     subject = facts.get("subject", {})
     usual = {"condition": BASELINE} if BASELINE in frame["condition"] else {}
     return Recorded(
         frame,
         given,
-        "vgo-agent",
+        VGO_AGENT.name,
         outcome="outcome",
         lower_is_better={"outcome": subject["lower_is_better"]} if "lower_is_better" in subject else {},
         units={"outcome": subject.get("unit", ""), "wall_s": "s"} | {name: its.unit for name, its in known.items()},
         roles=_roles(known),
-        levels=frozenset(name for name, its in known.items() if its.innate or its.level or its.rate)
+        levels=frozenset(name for name, its in known.items() if its.innate or its.level)
         | (_NOT_DIVIDED & set(frame.columns)),
+        rates=frozenset(name for name, its in known.items() if its.rate),
         most_us={name: its.most_us for name, its in known.items() if its.most_us is not None},
         descriptions={name: its.description for name, its in known.items()},
         system=dict(flat({key: facts[key] for key in ("machine", "subject") if key in facts})),
         usual=usual,
-        notes=notes,
     )
+
+
+def counted(recorded: Recorded) -> Recorded:
+    """Leave out the failed runs of a table that vgo-agent measured, and say so; any other stays as it is."""
+    frame = recorded.frame
+    if recorded.format != VGO_AGENT.name or "ok" not in frame.columns:
+        return recorded
+    kept = frame.filter((pl.col("ok") != 0).fill_null(True))
+    failed = frame.height - kept.height
+    said = (f"{failed} runs failed and do not count: left out.",) if failed else ()
+    return replace(recorded, frame=kept, notes=(*recorded.notes, *said))
 
 
 def _layers(folder: Path) -> list[Layer]:
