@@ -85,10 +85,12 @@ def test_what_is_declared_is_what_is_given(spawner, opened):
     assert all(len(reason) > 20 for reason in probe.absent().values())
 
 
-def test_everything_is_a_level_because_counts_of_the_machine_grow_with_the_run():
-    columns = find_layer("interference").columns
-    assert [column.name for column in columns if not column.level] == []
-    assert {column.role for column in columns} == {"factor", "setting"}
+def test_everything_is_a_level_or_a_rate_because_counts_of_the_machine_grow_with_the_run():
+    columns = {column.name.removeprefix("interference."): column for column in find_layer("interference").columns}
+    assert [name for name, column in columns.items() if column.level == column.rate] == []
+    # What the idle moment before showed has nothing to do with how long the run took.
+    assert not any(column.rate for name, column in columns.items() if name.endswith("_before"))
+    assert [name for name, column in columns.items() if column.role == "consequence"] == ["psi.cpu_some"]
 
 
 @two_cpus
