@@ -27,7 +27,7 @@ from .probes.numa import open_numa
 from .probes.osnoise import OsnoiseProbe
 from .probes.parts import Parts
 from .probes.perf_events import open_perf
-from .probes.process import ProcessProbe
+from .probes.process import open_process
 from .probes.taskstats import Delays
 from .probes.thermal import ThermalProbe
 from .probes.threads import ThreadsProbe
@@ -40,7 +40,7 @@ from .wrapper import WrapperProbe
 FOLDER = Path(__file__).parent
 LAUNCHERS = "launchers"
 PROBES: dict[str, Callable[[Layer, Path], Probe]] = {
-    "process": ProcessProbe,
+    "process": open_process,
     "perf": open_perf,
     "bpf": BpfProbe,
     "osnoise": OsnoiseProbe,
