@@ -6,7 +6,7 @@ import os
 import socket
 import struct
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 NETLINK_GENERIC = 16
 REQUEST, ACK = 1, 4
@@ -32,15 +32,14 @@ class Family:
     def __init__(self, name: str, buffer: int) -> None:
         """Find the family; `buffer` bytes may wait to be read. OSError where this kernel or this user may not."""
         self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, NETLINK_GENERIC)
-        try:
+        with ExitStack() as failing:
+            failing.callback(self._socket.close)
             self._socket.bind((0, 0))
             # A user without the right to exceed the limit keeps what the limit allows.
             with suppress(PermissionError):
                 self._socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, buffer)
             self._number = self._find(name)
-        except BaseException:
-            self._socket.close()
-            raise
+            failing.pop_all()
         self._socket.setblocking(False)
 
     def ask(self, command: int, *attributes: tuple[int, bytes]) -> None:
