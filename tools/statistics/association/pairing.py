@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..ranks import slow_mask
-from ..values import FloatArray, IntArray
+from ..values import BoolArray, FloatArray, IntArray
 from .chance import Labels
 from .clusters import Collinear
 from .describing import is_setting
@@ -55,14 +55,19 @@ class Pairing:
 def pair(
     looked: Looked, clusters: Sequence[Collinear], found: Search, alpha: float, permutations: int, seed: int
 ) -> Pairing | None:
-    """Search the pairs of clusters; None where there is at most one cluster, or one class."""
+    """Search the pairs of clusters; None where there is at most one cluster, or one class.
+
+    Rates are paired as amounts, times the length of the run: a rate beside an amount of the same thing would tell the
+    length of every run, which is the outcome. Where there are two such lengths, rates are left out.
+    """
     chosen = _chosen(looked, clusters, found.statistics)
     if len(chosen) < 2 or looked.classes.max(initial=0) == 0:
         return None
     rows = sample(looked.classes, max(LEAST_RUNS, BUDGET // (len(chosen) * (len(chosen) - 1) // 2)), seed)
     speakers = _speakers(looked, clusters)
     ranked, labels = restrict(looked.ranked, looked.labels, rows)
-    pairs = pairs_of(np.asarray(ranked.raw[:, speakers[chosen]], dtype=np.float64), labels.basis)
+    amounts = np.where(_rates(looked), ranked.places[-1], ranked.places[0])
+    pairs = pairs_of(np.asarray(ranked.vectors[:, amounts[speakers[chosen]]], dtype=np.float64), labels.basis)
     searched = search_pairs(pairs, labels, _known(ranked, labels, found, speakers, alpha), permutations, seed + 1)
     return Pairing(chosen, rows, pairs, searched, signs(pairs, labels))
 
@@ -121,6 +126,11 @@ def _known(ranked: Ranked, labels: Labels, found: Search, speakers: IntArray, al
     return np.concatenate([np.empty((vectors.shape[0], 0)), *terms], axis=1)
 
 
+def _rates(looked: Looked) -> BoolArray:
+    """Which of the kept columns are rates, shape (columns,)."""
+    return looked.columns.multiplied()[looked.kept]
+
+
 def _speakers(looked: Looked, clusters: Sequence[Collinear]) -> IntArray:
     place_of = {name: place for place, name in enumerate(looked.names)}
     return np.array([place_of[cluster.speaker] for cluster in clusters], dtype=np.int64)
@@ -138,5 +148,7 @@ def _chosen(looked: Looked, clusters: Sequence[Collinear], statistics: Sequence[
         cluster = clusters[place]
         return is_setting(cluster, columns), columns.priority.get(cluster.speaker, 0), statistics[place]
 
-    best = sorted(range(len(clusters)), key=merit, reverse=True)[:MOST]
+    two_lengths = looked.ranked.places.shape[0] > 2
+    rates = _rates(looked)[_speakers(looked, clusters)] & two_lengths
+    best = sorted(np.flatnonzero(~rates).tolist(), key=merit, reverse=True)[:MOST]
     return sorted(best)

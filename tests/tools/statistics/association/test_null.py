@@ -71,6 +71,22 @@ def test_a_strong_factor_makes_no_pair_of_what_is_unrelated() -> None:
     assert pairs <= MOST
 
 
+@pytest.mark.parametrize("throughput", [False, True])
+def test_a_rate_beside_an_amount_of_the_same_thing_is_no_pair(throughput: bool) -> None:
+    """What others took of the CPU and how long the run waited are one amount, where anybody else ran at all."""
+    rng = np.random.default_rng(8)
+    pairs = 0
+    for seed in range(10):
+        time = np.where(rng.random(400) < 0.5, 0.027, 0.018) + rng.gamma(2, 0.001, 400)
+        taken = np.where(rng.random(400) < 0.5, 0, rng.gamma(4, 0.05, 400))
+        waited = np.where(taken > 0, taken, rng.gamma(3, 0.1, 400)) + 0.01 * rng.random(400)
+        table = Columns(("share", "waited"), np.column_stack((taken / time, waited)), rates=frozenset(["share"]))
+        per = np.column_stack((1 / time, time)) if throughput else time
+        found = associate(table, time > 0.0225, time, per=per, permutations=200, seed=seed, explain=False)
+        pairs += bool(found.interactions)
+    assert pairs <= 2
+
+
 def test_the_order_of_independent_runs_is_no_drift() -> None:
     rng = np.random.default_rng(6)
     table = Columns(("a", "b"), rng.normal(size=(60, 2)))
