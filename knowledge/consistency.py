@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
+from .actions import Apply, Spawn, Verify
 from .patterns import overlap
-from .schema import Apply, Factor, Mitigation, Spawn, Verify
+from .schema import Factor, Mitigation
 
 PROOF = {
     "affinity": "affinity",

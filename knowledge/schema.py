@@ -5,17 +5,13 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-Key = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+from .actions import Apply, Condition, Parameter, Verify
+from .shape import Key, Known
+
 Scope = Literal["process", "cgroup", "system", "reboot", "code", "hardware"]
-Policy = Literal["fifo", "rr", "batch", "idle"]
-
-
-class Known(BaseModel):
-    """Frozen; an unknown key in a file is an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+Keeper = Literal["systemd", "sysctl", "tmpfiles", "tuned", "cmdline", "slurm", "openmp", "docker", "udev", "shell"]
 
 
 class Reference(Known):
@@ -74,109 +70,6 @@ class Factor(Entry):
         return None if first is None else Place(True, first)
 
 
-class Spawn(Known):
-    """How the run itself is started."""
-
-    affinity: Literal["one_cpu"] | None = None
-    policy: Policy | None = None
-    priority: Annotated[int, Field(ge=0, le=99)] = 0
-    autogroup_nice: Annotated[int, Field(ge=-20, le=19)] | None = None
-    nice: Annotated[int, Field(ge=-20, le=19)] | None = None
-    timer_slack_ns: Annotated[int, Field(ge=1)] | None = None
-    fixed_layout: bool = False
-    """No address-space randomisation (personality ADDR_NO_RANDOMIZE, as `setarch -R`)."""
-    thp_disable: bool = False
-    """prctl(PR_SET_THP_DISABLE)."""
-    io_class: Literal["realtime", "best_effort", "idle"] | None = None
-
-
-class Write(Known):
-    """One value written into a kernel file, journalled before and put back after."""
-
-    path: str
-    value: str
-    siblings: tuple[str, ...] = ()
-    """Files that the kernel changes along with `path`; saved and checked as a group."""
-
-
-class Apply(Known):
-    """Typed actions only: no shell string comes from here, a model or a program's output."""
-
-    spawn: Spawn = Spawn()
-    environment: dict[str, str] = {}
-    clear_environment: bool = False
-    """Keep only PATH, HOME and LANG, so that its size is the same everywhere."""
-    preload: str = ""
-    """A shared library, by soname."""
-    wrap: tuple[str, ...] = ()
-    """A launcher put before the command."""
-    prewarm_inputs: bool = False
-    """Read the input files into the page cache before each run."""
-    tmpfs_directory: bool = False
-    """Run in a copy of the working directory on tmpfs, with TMPDIR there too."""
-    write: tuple[Write, ...] = ()
-
-
-class Condition(Known):
-    """What must hold before a mitigation can be tried; every given field must hold."""
-
-    root: bool = False
-    min_cpus: int = 1
-    min_numa_nodes: int = 1
-    glibc: str = ""
-    """The least version, such as `2.35`."""
-    library: str = ""
-    """A soname that the loader finds."""
-    executable: str = ""
-    """A program on PATH."""
-    file: str = ""
-    """A path that must exist and, with `root`, be writable."""
-    single_threaded: bool = False
-    """The profile shows at most one CPU busy."""
-    multi_threaded: bool = False
-    dynamic: bool = False
-    """The program is a dynamically linked ELF file or a script run by one."""
-    python: bool = False
-    """The command runs a Python interpreter."""
-    openmp: bool = False
-    """The program links an OpenMP runtime (libgomp, libomp, libiomp5)."""
-    inputs: bool = False
-    """Input files are known: arguments of the command that are files, or --input."""
-
-
-class Verify(Known):
-    """What shows, in the running process, that the mitigation is in force (level 2)."""
-
-    affinity: bool = False
-    """Cpus_allowed_list in /proc/PID/status."""
-    policy: bool = False
-    """sched_getscheduler of the process."""
-    autogroup: bool = False
-    """/proc/PID/autogroup."""
-    nice: bool = False
-    timer_slack: bool = False
-    """/proc/PID/timerslack_ns."""
-    personality: bool = False
-    """/proc/PID/personality."""
-    thp_disabled: bool = False
-    """THP_enabled in /proc/PID/status."""
-    io_class: bool = False
-    """ioprio_get of the process."""
-    environment: tuple[str, ...] = ()
-    """Names in /proc/PID/environ that have the value asked for."""
-    environment_cleared: bool = False
-    mapped: str = ""
-    """A library that stands in /proc/PID/maps."""
-    anon_huge_pages: bool = False
-    """AnonHugePages in /proc/PID/smaps_rollup rises above zero."""
-    resident_inputs: bool = False
-    """The input files are in the page cache (mincore) before the run."""
-    tmpfs: bool = False
-    """The working directory of the process lies on tmpfs."""
-    memory_policy: str = ""
-    """The policy named in /proc/PID/numa_maps, such as `bind` or `interleave`."""
-
-
 class Mitigation(Entry):
     """One thing to try, with how it is applied, proved and put back."""
 
@@ -188,11 +81,16 @@ class Mitigation(Entry):
     """When it helps."""
     hurts: str
     """When it hurts, and the risk."""
+    parameters: tuple[Parameter, ...] = ()
     apply: Apply | None = None
     """None: the tool cannot do it; `steps` tells the user how."""
     verify: Verify = Verify()
     moves: tuple[str, ...] = ()
     """Columns that should fall when it works (level 3)."""
+    interleavable: bool = True
+    """Can be switched on and off between the runs of a pair; otherwise conditions are measured in blocks, in turns."""
+    permanent: dict[Keeper, str] = {}
+    """How to keep it, where `apply` does not say it: words of the kernel command line, a line of a Dockerfile."""
     steps: tuple[str, ...] = ()
     """For a person: what to do, where the tool cannot or to make it permanent."""
     references: tuple[Reference, ...] = ()

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 
-from ..knowledge.schema import Condition
+from ..knowledge.actions import Condition
 from ..layers.launcher import Launcher
 from .machine import Machine
 from .mitigation.elf import read_elf

@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vgo_agent.knowledge.actions import Apply
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.loader import HERE, Knowledge, check, digest, load
-from vgo_agent.knowledge.schema import Apply, Factor, Place
+from vgo_agent.knowledge.schema import Factor, Place
 
 KNOWN = load()
 COLUMNS = sorted({column for factor in KNOWN.factors.values() for column in factor.signals})

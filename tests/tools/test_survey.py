@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vgo_agent.knowledge.schema import Condition
+from vgo_agent.knowledge.actions import Condition
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.mitigation.elf import read_elf
 from vgo_agent.tools.subject import Subject

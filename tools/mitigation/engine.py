@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ...knowledge.schema import Apply, Mitigation
+from ...knowledge.actions import Apply
+from ...knowledge.schema import Mitigation
 from ..execution.launch import Launch
 from ..machine import Machine
 from ..subject import Subject

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from ...knowledge.actions import Apply, Policy, Spawn
 from ...knowledge.errors import VgoError
-from ...knowledge.schema import Apply, Mitigation, Policy, Spawn
+from ...knowledge.schema import Mitigation
 from ..execution.conditions import PR_SET_THP_DISABLE
 from ..execution.launch import Launch, Scheduler
 from ..machine import Machine

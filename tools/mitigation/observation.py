@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ...knowledge.schema import Verify
+from ...knowledge.actions import Verify
 from ..execution.conditions import ADDR_NO_RANDOMIZE, IOPRIO_CLASS_SHIFT, IOPRIO_WHO_PROCESS, io_priority_calls, libc
 from ..execution.launch import Launch
 from .checks import ENDED, UNREADABLE, Check

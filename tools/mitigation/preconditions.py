@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ...knowledge.schema import Condition, Mitigation
+from ...knowledge.actions import Condition
+from ...knowledge.schema import Mitigation
 from ..machine import Machine
 from ..subject import Subject
 

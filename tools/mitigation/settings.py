@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from ...knowledge.actions import Write
 from ...knowledge.errors import VgoError
-from ...knowledge.schema import Write
 from .checks import Check
 from .journal import Entry, Group, Journal, as_before, new_entry, put_back, put_group_back
 from .kernel_file import KernelFiles, in_force

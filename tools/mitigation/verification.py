@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from ...knowledge.schema import Mitigation, Verify
+from ...knowledge.actions import Verify
+from ...knowledge.schema import Mitigation
 from ...layers.probes.base import Probe
 from ..execution.launch import Launch, Run
 from .checks import ENDED, UNREADABLE, Check

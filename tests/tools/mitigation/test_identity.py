@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vgo_agent.knowledge.schema import Write
+from vgo_agent.knowledge.actions import Write
 from vgo_agent.tools.mitigation.journal import Journal
 from vgo_agent.tools.mitigation.kernel_file import KernelFiles, in_force
 from vgo_agent.tools.mitigation.settings import switchable

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from vgo_agent.knowledge.actions import Write
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.loader import load
-from vgo_agent.knowledge.schema import Mitigation, Write
+from vgo_agent.knowledge.schema import Mitigation
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.machine import Machine

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from vgo_agent.knowledge.schema import Mitigation, Verify
+from vgo_agent.knowledge.actions import Verify
+from vgo_agent.knowledge.schema import Mitigation
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.mitigation.kernel_file import in_force

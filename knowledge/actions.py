@@ -1,0 +1,229 @@
+"""What a mitigation does: typed actions only, so that no shell string comes from a file, a model or a program."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from .shape import Key, Known
+
+Policy = Literal["fifo", "rr", "batch", "idle", "deadline"]
+Number = Annotated[str, Field(pattern=r"^(-?\d+(\.\d+)?|\{[a-z][a-z0-9_]*\})$")]
+"""A number, or `{name}`: what a parameter says."""
+
+
+class Parameter(Known):
+    """A number or a word that can be searched for: `{name}` in `apply`, `verify` and `steps` stands for it."""
+
+    name: Key
+    description: str
+    unit: str = ""
+    default: str
+    """Used where nobody searches. `cpus`, `cpus/2` and `cpus-1` are counted from the CPUs that may be used."""
+    levels: tuple[str, ...] = ()
+    """What a search tries, in order, from the mildest; the same words as `default`. Empty: 1 to cpus - 1."""
+
+
+class Limits(Known):
+    """Resource limits of the run (setrlimit); `unlimited`, or a number of bytes."""
+
+    stack: str = ""
+    memlock: str = ""
+
+
+class Deadline(Known):
+    """SCHED_DEADLINE, in microseconds: so much CPU time in each period."""
+
+    runtime_us: Annotated[int, Field(ge=1)]
+    period_us: Annotated[int, Field(ge=1)]
+
+
+class Group(Known):
+    """A control group of its own for the run, made before and removed after."""
+
+    cpu_weight: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    """Version 2 scale, 100 is usual; in version 1 as cpu.shares, in the same proportion to 1024."""
+    cpus: Literal["", "one_cpu", "all_but_reserved"] = ""
+    """A cpuset that holds the run, as affinity does, and its children cannot leave it."""
+    swappiness: Annotated[int, Field(ge=0, le=100)] | None = None
+    """memory.swappiness; version 1 only."""
+
+
+class Spawn(Known):
+    """How the run itself is started."""
+
+    affinity: Literal["one_cpu", "all_but_reserved", "one_per_core"] | None = None
+    """`all_but_reserved` leaves `reserved_cpus` CPUs to everybody else, `one_per_core` leaves SMT siblings idle."""
+    reserved_cpus: Number = "0"
+    policy: Policy | None = None
+    priority: Annotated[int, Field(ge=0, le=99)] = 0
+    deadline: Deadline | None = None
+    """With policy deadline."""
+    autogroup_nice: Annotated[int, Field(ge=-20, le=19)] | None = None
+    nice: Annotated[int, Field(ge=-20, le=19)] | None = None
+    timer_slack_ns: Annotated[int, Field(ge=1)] | None = None
+    fixed_layout: bool = False
+    """No address-space randomisation (personality ADDR_NO_RANDOMIZE, as `setarch -R`)."""
+    thp_disable: bool = False
+    """prctl(PR_SET_THP_DISABLE)."""
+    io_class: Literal["realtime", "best_effort", "idle"] | None = None
+    limits: Limits = Limits()
+    group: Group = Group()
+    output: Literal["", "null", "file"] = ""
+    """Where standard output goes instead of where it went: a slow terminal or pipe is out of the way."""
+
+
+class Write(Known):
+    """One value written into kernel files, journalled before and put back after."""
+
+    path: str
+    """Below /proc/sys, /sys, /proc/irq or a control group. `*` stands for every such file (each is a knob of its own);
+    `{cgroup.cpu}`, `{cgroup.memory}`, `{cgroup.cpuset}` and `{cgroup.blkio}` for the group that this process is in."""
+    value: str
+    """`{max:FILE}` reads FILE beside `path`: the highest frequency, say. `{cpus_but_quiet}` is the list of CPUs
+    without the one that a pinned run gets; `{mask_but_quiet}` the same as a hexadecimal mask."""
+    siblings: tuple[str, ...] = ()
+    """Files that the kernel changes along with `path`; saved and checked as a group. A name without `/` lies beside
+    `path`."""
+    optional: bool = False
+    """A file that is missing or refuses (a managed interrupt) is left out and told; at least one write must hold."""
+
+
+class Hold(Known):
+    """A file that is written and kept open: in force as long as the process that holds it lives."""
+
+    path: str
+    int32: int
+
+
+class Gpu(Known):
+    """Settings of every GPU that the program may use, through NVML; the old ones are journalled."""
+
+    lock_clocks: Literal["", "base", "max"] = ""
+    lock_memory_clock: bool = False
+    persistence: bool = False
+    exclusive: bool = False
+    """Compute mode EXCLUSIVE_PROCESS."""
+    power_limit: Literal["", "max"] = ""
+    fan_percent: Annotated[int, Field(ge=30, le=100)] | None = None
+
+
+class CoolDown(Known):
+    """Before each run of both conditions, wait until the sensor is back where it was before the first (as krun does)."""
+
+    within_celsius: Annotated[float, Field(gt=0)] = 3.0
+    most_s: Annotated[float, Field(gt=0)] = 60.0
+
+
+class Script(Known):
+    """For what has no type: commands, each a list of words; of a file from elsewhere run only when it is trusted."""
+
+    apply: tuple[str, ...]
+    verify: tuple[str, ...]
+    """Exit status 0: in force."""
+    revert: tuple[str, ...]
+
+
+class Apply(Known):
+    """Everything that one mitigation does."""
+
+    spawn: Spawn = Spawn()
+    environment: dict[str, str] = {}
+    clear_environment: bool = False
+    """Keep only PATH, HOME and LANG, so that its size is the same everywhere."""
+    preload: str = ""
+    """A shared library, by soname."""
+    wrap: tuple[str, ...] = ()
+    """A launcher put before the command."""
+    prewarm_inputs: bool = False
+    """Read the input files into the page cache before each run."""
+    evict_inputs: bool = False
+    """Drop the input files from the page cache before each run (posix_fadvise): cold by design, and so equal."""
+    sync_first: bool = False
+    """Write dirty pages back (sync) before each run."""
+    tmpfs_directory: bool = False
+    """Run in a copy of the working directory on tmpfs, with TMPDIR there too."""
+    cool_down: CoolDown | None = None
+    write: tuple[Write, ...] = ()
+    hold: tuple[Hold, ...] = ()
+    gpu: Gpu = Gpu()
+    script: Script | None = None
+
+
+class Condition(Known):
+    """What must hold before a mitigation can be tried; every given field must hold."""
+
+    root: bool = False
+    min_cpus: int = 1
+    min_numa_nodes: int = 1
+    glibc: str = ""
+    """The least version, such as `2.35`."""
+    library: str = ""
+    """A soname that the loader finds."""
+    executable: str = ""
+    """A program on PATH."""
+    file: str = ""
+    """A path, of the words of `Write.path`, that must exist and, with `root`, be writable."""
+    kernel: str = ""
+    """The least version, such as `5.14`."""
+    single_threaded: bool = False
+    """The profile shows at most one CPU busy."""
+    multi_threaded: bool = False
+    dynamic: bool = False
+    """The program is a dynamically linked ELF file or a script run by one."""
+    python: bool = False
+    """The command runs a Python interpreter."""
+    openmp: bool = False
+    """The program links an OpenMP runtime (libgomp, libomp, libiomp5)."""
+    inputs: bool = False
+    """Input files are known: arguments of the command that are files, or --input."""
+    smt: bool = False
+    """Some core has two threads that may be used."""
+    sensor: bool = False
+    """A temperature can be read."""
+    gpu: bool = False
+    """NVML sees a GPU."""
+
+
+class Verify(Known):
+    """What shows, in the running process, that the mitigation is in force (level 2)."""
+
+    affinity: bool = False
+    """Cpus_allowed_list in /proc/PID/status."""
+    policy: bool = False
+    """sched_getscheduler of the process."""
+    autogroup: bool = False
+    """/proc/PID/autogroup."""
+    nice: bool = False
+    timer_slack: bool = False
+    """/proc/PID/timerslack_ns."""
+    personality: bool = False
+    """/proc/PID/personality."""
+    thp_disabled: bool = False
+    """THP_enabled in /proc/PID/status."""
+    io_class: bool = False
+    """ioprio_get of the process."""
+    limits: bool = False
+    """/proc/PID/limits."""
+    group: bool = False
+    """/proc/PID/cgroup, and the values of the group."""
+    output: bool = False
+    """/proc/PID/fd/1."""
+    environment: tuple[str, ...] = ()
+    """Names in /proc/PID/environ that have the value asked for."""
+    environment_cleared: bool = False
+    mapped: str = ""
+    """A library that stands in /proc/PID/maps."""
+    anon_huge_pages: bool = False
+    """AnonHugePages in /proc/PID/smaps_rollup rises above zero."""
+    resident_inputs: bool = False
+    """The input files are in the page cache (mincore) before the run."""
+    evicted_inputs: bool = False
+    """No page of the input files is in the page cache before the run."""
+    tmpfs: bool = False
+    """The working directory of the process lies on tmpfs."""
+    memory_policy: str = ""
+    """The policy named in /proc/PID/numa_maps, such as `bind` or `interleave`."""
+    threads: bool = False
+    """At most as many threads as the environment allows (Threads in /proc/PID/status)."""
