@@ -7,10 +7,11 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 
 from ..knowledge.errors import VgoError
-from .document import Document, Place, Problem, read_document, twice, wrong
+from .document import Document, Place, Problem, line_of, read_document, twice, wrong
 from .schema import Column, Extract, Layer
 from .sharp import is_sharp, read_sharp
 from .soundness import unsound
+from .trust import shipped
 
 
 def read_layer(path: Path, backend: str = "") -> Layer:
@@ -26,7 +27,7 @@ def read_all(path: Path, backend: str = "") -> Layer | list[str]:
     try:
         document = read_document(path)
         if is_sharp(document.content):
-            return read_sharp(document, backend)
+            return _placed(read_sharp(document, backend), document)
     except VgoError as error:
         return [str(error)]
     return _ours(document)
@@ -39,7 +40,15 @@ def _ours(document: Document) -> Layer | list[str]:
         found = [*twice(document.node), *unsound(layer, document.path.stem)]
     except ValidationError as error:
         found = list(wrong(error, shape_at))
-    return [document.sentence(problem) for problem in found] or layer
+    return [document.sentence(problem) for problem in found] or _placed(layer, document)
+
+
+def _placed(layer: Layer, document: Document) -> Layer:
+    """Tell a user's own layer where it stands, for what goes wrong when it runs."""
+    if shipped(document.path):
+        return layer
+    place = ("run",) if layer.run else ()
+    return layer.at(f"{document.path}, line {line_of(document.node, place)}")
 
 
 def shape_at(place: Place) -> type[BaseModel]:

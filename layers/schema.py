@@ -5,7 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
 Role = Literal["outcome", "factor", "consequence", "setting"]
 """consequence: grows because a run is slow (CPU time, timer ticks), so it explains nothing."""
@@ -124,6 +124,24 @@ class Layer(Shape):
     hosts: str = ""
     """Of a launcher: a command that prints the name of the machine, asked through it once; empty: this machine."""
     columns: tuple[Column, ...] = ()
+    _place: str = PrivateAttr("")
+    """File and line of `run`, where a user wrote it; empty for what ships."""
+
+    @property
+    def place(self) -> str:
+        """` (FILE, line N)` of a user's own layer; empty of what ships."""
+        return self._place and f" ({self._place})"
+
+    @property
+    def named(self) -> str:
+        """Say which one is meant, as in the middle of a sentence."""
+        return f"the {'launcher' if self.kind == 'launcher' else 'layer'} {self.key}{self.place}"
+
+    def at(self, place: str) -> Layer:
+        """Say where it was written."""
+        placed = self.model_copy()
+        placed._place = place
+        return placed
 
     def column(self, name: str) -> Column | None:
         """Describe a column of this layer, filled-in names included; None where it has no such column."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from ..knowledge.errors import VgoError
 from .extract import Collector
+from .folder import own_folder
 from .probes.base import Command, Probe
 from .schema import Layer, Value
 from .words import NAMES, Words, split
@@ -30,8 +30,8 @@ class WrapperProbe(Probe):
         self._layer = layer
         self._missing = missing(layer)
         if self._missing and not (layer.columns and layer.kind == "metric"):
-            raise VgoError(f"The layer {layer.key} cannot be used: {self._missing}.")
-        self._made = tempfile.TemporaryDirectory(prefix=f"vgo-{layer.key}-", ignore_cleanup_errors=True)
+            raise VgoError(f"T{layer.named[1:]} cannot be used: {self._missing}.")
+        self._made = own_folder(layer.key)
         self._folder = Path(self._made.name)
         self._collector = Collector(layer, {"FILE": f"{self._folder}/out", "FOLDER": str(self._folder)})
         self.reads_output = not self._missing and bool(self._collector.sources & {"output", "error", "both"})
@@ -98,7 +98,7 @@ def missing(layer: Layer) -> str:
         names.insert(0, program(layer))
     for name in names:
         if name and shutil.which(name) is None:
-            return f"{name} is not installed: {layer.cure or f'put {name} on PATH'}"
+            return f"{name}{layer.place} is not installed: {layer.cure or f'put {name} on PATH'}"
     return ""
 
 

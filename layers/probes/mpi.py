@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from platformdirs import user_cache_path
 
+from ..folder import own_folder
 from ..schema import Layer
 from .base import Command, Probe
 
@@ -50,7 +51,7 @@ class MpiProbe(Probe):
         self._library, self._why = (Path(named).absolute(), "") if named else built()
         if named and not self._library.is_file():
             self._why = f"there is no library {named}: name the file of libmpiP.so with --layer mpi:library=PATH"
-        self._folder = tempfile.TemporaryDirectory(prefix="vgo-mpi-", ignore_cleanup_errors=True)
+        self._folder = own_folder("mpi")
         self._told = False
         self._ran = False
 

@@ -6,10 +6,10 @@ import csv
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from ..folder import own_folder
 from ..schema import Layer, Value
 from .base import Command, Probe
 from .sysfs import name_of
@@ -37,7 +37,7 @@ class NsysProbe(Probe):
         self._layer = layer
         self._program = shutil.which("nsys") or ""
         self._trace = str(layer.parameters.get("trace", "cuda"))
-        self._folder = tempfile.TemporaryDirectory(prefix="vgo-nsys-", ignore_cleanup_errors=True)
+        self._folder = own_folder("nsys")
         self._recording = Path(self._folder.name) / "run.nsys-rep"
         self._why_none = "" if self._program else f"nsys is not installed: {layer.cure}"
 

@@ -1,6 +1,8 @@
 """A wrapper puts the program into its command and reads what both say; nothing is parsed twice, nothing is left."""
 
+import contextlib
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,11 +13,14 @@ from hypothesis import strategies as st
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.layers.loader import open_probe
 from vgo_agent.layers.probes.base import Command
+from vgo_agent.layers.reading import read_layer
 from vgo_agent.layers.schema import Layer
 from vgo_agent.layers.trust import trust
 from vgo_agent.tools.execution.bench import Bench
-from vgo_agent.tools.execution.launch import Launch
+from vgo_agent.tools.execution.judge import judge
+from vgo_agent.tools.execution.launch import Launch, Run
 from vgo_agent.tools.execution.spawn import Spawner
+from vgo_agent.tools.mitigation.owned_folder import stale_folders
 from vgo_agent.tools.subject import Subject
 
 SHOW = (sys.executable, "-IS", "-c", "import sys, os; print(repr(sys.argv[1:])); print(os.environ.get('SEEN'))")
@@ -188,7 +193,8 @@ def test_a_wrapper_that_outlives_its_program_is_ended_at_the_time_limit_and_name
         with (
             bench.series("c001", (str(path),)) as series,
             pytest.raises(
-                VgoError, match=r"started through the layer endless, did not end within 0\.5 s \(--timeout\)"
+                VgoError,
+                match=r"started through the layer endless \(.*endless.yaml, line 3\), did not end within 0\.5 s \(--timeout\)",
             ),
         ):
             series.run("baseline", bench.launch)
@@ -218,3 +224,29 @@ def test_a_built_in_probe_and_a_wrapper_of_one_layer_work_as_one():
     assert cells[0].keys() == {"minor_faults", "vm.pgfault", "it.value"}
     assert cells[0]["it.value"] == 1
     assert absent == {}
+
+
+def test_what_a_users_own_layer_lacks_or_never_ends_is_named_with_file_and_line(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        "key: mine\ndescription: mine\n\nrun: no-such-tool $CMD $ARGS\ncolumns:\n"
+        "  - {name: mine.x, description: x, unit: count, extract: {from: error, regex: 'x=(.+)'}}\n"
+    )
+    mine = read_layer(file)
+    with contextlib.closing(open_probe(mine)) as probe:
+        assert probe.absent()["mine.x"].startswith(f"no-such-tool ({file}, line 4) is not installed")
+    endless = Run(wall_ns=1, exit_code=-9, counters={}, timed_out=True)
+    failure = judge(endless, Subject(command=("true",), argv=("true",), directory="/"), [mine], 2).failure
+    assert failure.startswith(f"the program, started through the layer mine ({file}, line 4), did not end within 2 s")
+
+
+def test_the_folder_that_a_killed_agent_left_is_removed(tmp_path):
+    script = (
+        "import os, signal; from vgo_agent.layers.folder import own_folder; made = own_folder('it'); "
+        "print(made.name, flush=True); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
+    left = Path(done.stdout.strip())
+    assert left.parent == tmp_path and left.is_dir()
+    assert stale_folders(tmp_path) == (left,)

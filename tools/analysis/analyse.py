@@ -26,7 +26,7 @@ from .advice import advice
 from .analysis import Analysis, Finding, Verdict
 from .evidence import evidence, mixed
 from .question import Question
-from .verdict import early, uneven
+from .verdict import early, rows_of, uneven
 
 LEAST_LINK, LEAST_SHARE = 0.05, 0.01
 """Distance of an AUC from 0.5, and share of the variance between values of a setting, that matter."""
@@ -56,7 +56,7 @@ def analyse(design: Design, question: Question) -> Analysis:
     if ended:
         return _analysis(steps, question, *ended)
     steps = _labelled(steps, question)
-    ended = uneven(steps.labelled.classes) if steps.labelled else None
+    ended = uneven(steps.labelled.classes, rows_of(steps.design)) if steps.labelled else None
     if ended:
         return _analysis(steps, question, *ended)
     steps = replace(steps, association=_associated(steps, question))

@@ -27,14 +27,14 @@ class Ending(NamedTuple):
 
 def early(design: Design, shape: Shape, question: Question) -> Ending | None:
     """Verdicts that need no column; `design` is that after warm-up."""
-    outcome = design.outcome
+    outcome, rows = design.outcome, rows_of(design)
     if outcome.size < LEAST_RUNS:
         return Ending(
             "insufficient data",
-            f"Only {outcome.size} runs count, and causes need at least {LEAST_RUNS}; record more.",
+            f"Only {outcome.size} {rows} count, and causes need at least {LEAST_RUNS}; record more.",
         )
     if shape.all_equal:
-        return Ending("nothing to reduce", f"All {outcome.size} runs gave {outcome[0]:g}.")
+        return Ending("nothing to reduce", f"All {outcome.size} {rows} gave {outcome[0]:g}.")
     if shape.clock_too_coarse:
         return Ending(
             "insufficient data",
@@ -48,14 +48,19 @@ def early(design: Design, shape: Shape, question: Question) -> Ending | None:
     return None
 
 
-def uneven(classes: Classes) -> Ending | None:
-    """End where a class is too small to say anything of it."""
+def rows_of(design: Design) -> str:
+    """What a row of the table is."""
+    return "runs" if design.runs is None else "samples"
+
+
+def uneven(classes: Classes, rows: str) -> Ending | None:
+    """End where a class is too small to say anything of it; `rows` is what is in it."""
     sizes = classes.sizes
     if min(sizes) >= LEAST_IN_CLASS:
         return None
     return Ending(
         "insufficient data",
-        f"The cut leaves {min(sizes)} runs in a class, which needs {LEAST_IN_CLASS}; move --cut or record more runs.",
+        f"The cut leaves {min(sizes)} {rows} in a class, which needs {LEAST_IN_CLASS}: move --cut or record more.",
     )
 
 

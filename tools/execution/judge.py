@@ -37,7 +37,7 @@ def judge(run: Run, subject: Subject, through: Sequence[Layer] = (), limit_s: fl
         failure += " here, while what the launcher started elsewhere may go on"
     theirs = next((layer for layer in through if run.exit_code in layer.exits and not run.timed_out), None)
     if theirs is not None:
-        return Judged(None, f"{_named(theirs)} ended with {run.exit_code}, {theirs.exits[run.exit_code]}{_said(run)}")
+        return Judged(None, f"{theirs.named} ended with {run.exit_code}, {theirs.exits[run.exit_code]}{_said(run)}")
     return Judged(None, f"the program{_started(through)} {failure}")
 
 
@@ -59,12 +59,8 @@ def _outcome(run: Run, subject: Subject, limit_s: float | None) -> Judged:
 
 
 def _started(through: Sequence[Layer]) -> str:
-    names = " and ".join(map(_named, through))
+    names = " and ".join(layer.named for layer in through)
     return f", started through {names}," if names else ""
-
-
-def _named(layer: Layer) -> str:
-    return f"the {'launcher' if layer.kind == 'launcher' else 'layer'} {layer.key}"
 
 
 def _said(run: Run) -> str:
