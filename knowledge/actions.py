@@ -9,6 +9,7 @@ from pydantic import Field
 from .shape import Key, Known
 
 Policy = Literal["fifo", "rr", "batch", "idle", "deadline"]
+Controller = Literal["cpu", "cpuset", "memory"]
 Number = Annotated[str, Field(pattern=r"^(-?\d+(\.\d+)?|\{[a-z][a-z0-9_]*\})$")]
 """A number, or `{name}`: what a parameter says."""
 
@@ -23,6 +24,9 @@ class Parameter(Known):
     """Used where nobody searches. `cpus`, `cpus/2` and `cpus-1` are counted from the CPUs that may be used."""
     levels: tuple[str, ...] = ()
     """What a search tries, in order, from the mildest; the same words as `default`. Empty: 1 to cpus - 1."""
+    least: str = ""
+    most: str = ""
+    """Of a number; the same words as `default`. Empty: no bound."""
 
 
 class Limits(Known):
@@ -68,6 +72,8 @@ class Spawn(Known):
     thp_disable: bool = False
     """prctl(PR_SET_THP_DISABLE)."""
     io_class: Literal["realtime", "best_effort", "idle"] | None = None
+    io_level: Annotated[int, Field(ge=0, le=7)] = 4
+    """Within the class, 0 first; class idle has none."""
     limits: Limits = Limits()
     group: Group = Group()
     output: Literal["", "null", "file"] = ""
@@ -110,7 +116,7 @@ class Gpu(Known):
 
 
 class CoolDown(Known):
-    """Before each run of both conditions, wait until the sensor is back where it was before the first (as krun does)."""
+    """Before each mitigated run, wait until the sensors are back where they were before the first (as krun does)."""
 
     within_celsius: Annotated[float, Field(gt=0)] = 3.0
     most_s: Annotated[float, Field(gt=0)] = 60.0
@@ -155,6 +161,8 @@ class Condition(Known):
     """What must hold before a mitigation can be tried; every given field must hold."""
 
     root: bool = False
+    capability: Literal["", "sys_resource", "sys_nice", "ipc_lock"] = ""
+    """What root may lack in a container."""
     min_cpus: int = 1
     min_numa_nodes: int = 1
     glibc: str = ""
@@ -164,7 +172,7 @@ class Condition(Known):
     executable: str = ""
     """A program on PATH."""
     file: str = ""
-    """A path, of the words of `Write.path`, that must exist and, with `root`, be writable."""
+    """A path, of the words of `Write.path`, that must exist and, with `root`, be writable; `a|b` is either."""
     kernel: str = ""
     """The least version, such as `5.14`."""
     single_threaded: bool = False
@@ -178,6 +186,8 @@ class Condition(Known):
     """The program links an OpenMP runtime (libgomp, libomp, libiomp5)."""
     inputs: bool = False
     """Input files are known: arguments of the command that are files, or --input."""
+    group: tuple[Controller, ...] = ()
+    """A control group with these controllers can be made for the run."""
     smt: bool = False
     """Some core has two threads that may be used."""
     sensor: bool = False
@@ -221,6 +231,8 @@ class Verify(Known):
     """The input files are in the page cache (mincore) before the run."""
     evicted_inputs: bool = False
     """No page of the input files is in the page cache before the run."""
+    synced: bool = False
+    """Next to nothing waits to be written back (Dirty, Writeback in /proc/meminfo) when the run begins."""
     tmpfs: bool = False
     """The working directory of the process lies on tmpfs."""
     memory_policy: str = ""

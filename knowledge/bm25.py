@@ -1,10 +1,10 @@
-"""BM25 over short texts (Robertson and Sparck Jones; k1 and b at their usual values)."""
+"""BM25 over short texts (Robertson and Sparck Jones; k1 and b at their usual values, rarity as Lucene has it)."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 
 K1, B = 1.2, 0.75
@@ -14,6 +14,31 @@ STOP = frozenset(
 )
 
 
+class Lexicon:
+    """Texts by key, counted once, so that a question looks only at the texts that share a word with it."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        """Count the words."""
+        self._holders: dict[str, dict[str, float]] = defaultdict(dict)
+        counts = {key: Counter(words(text)) for key, text in texts.items()}
+        mean = sum(count.total() for count in counts.values()) / max(len(counts), 1)
+        for key, count in counts.items():
+            share = K1 * (1 - B + B * count.total() / mean) if mean else 1.0
+            for word, often in count.items():
+                self._holders[word][key] = often * (K1 + 1) / (often + share)
+        self._size = len(counts)
+
+    def rank(self, question: str) -> list[str]:
+        """Order the keys of the texts that share a word with the question, best first; ties by key."""
+        scores: dict[str, float] = defaultdict(float)
+        for word in sorted(set(words(question)) & self._holders.keys()):
+            holders = self._holders[word]
+            rarity = math.log(1 + (self._size - len(holders) + 0.5) / (len(holders) + 0.5))
+            for key, weight in holders.items():
+                scores[key] += rarity * weight
+        return sorted(scores, key=lambda key: (-scores[key], key))
+
+
 def words(text: str) -> list[str]:
     """Split into lower-case words, lightly stemmed; `pre-empted` gives `pre`, `empt` and `preempt`."""
     found: list[str] = []
@@ -21,22 +46,6 @@ def words(text: str) -> list[str]:
         parts = compound.split("-")
         found += parts if len(parts) == 1 else [*parts, "".join(parts)]
     return [_stem(word) for word in found if word not in STOP]
-
-
-def rank(question: str, texts: Mapping[str, str]) -> list[str]:
-    """Order the keys of the texts that share a word with the question, best first; ties by key."""
-    counts = {key: Counter(words(text)) for key, text in texts.items()}
-    lengths = {key: sum(count.values()) for key, count in counts.items()}
-    mean = sum(lengths.values()) / max(len(lengths), 1)
-    scores: dict[str, float] = {}
-    for word in sorted(set(words(question))):
-        holders = [key for key, count in counts.items() if word in count]
-        rarity = math.log(1 + (len(counts) - len(holders) + 0.5) / (len(holders) + 0.5))
-        for key in holders:
-            often = counts[key][word]
-            weight = often * (K1 + 1) / (often + K1 * (1 - B + B * lengths[key] / mean))
-            scores[key] = scores.get(key, 0.0) + rarity * weight
-    return sorted(scores, key=lambda key: (-scores[key], key))
 
 
 def _stem(word: str) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
-from .actions import Apply, Spawn, Verify
+from .actions import Apply, Condition, Gpu, Group, Spawn, Verify
 from .patterns import overlap
 from .schema import Factor, Mitigation
 
@@ -18,8 +19,14 @@ PROOF = {
     "fixed_layout": "personality",
     "thp_disable": "thp_disabled",
     "io_class": "io_class",
+    "limits": "limits",
+    "group": "group",
+    "output": "output",
 }
 """For each field of Spawn, the field of Verify that shows it in the process."""
+_PLACE = re.compile(r"\{([a-z][a-z0-9_]*)\}")
+_WORDS_OF_WRITE = {"cpus_but_quiet", "mask_but_quiet"}
+_WRITABLE = re.compile(r"(/proc/sys|/sys|/proc/irq|\{cgroup\.(cpu|memory|cpuset|blkio)\})/")
 
 
 def problems(factors: Mapping[str, Factor], mitigations: Mapping[str, Mitigation]) -> list[str]:
@@ -51,6 +58,7 @@ def _of_factor(factor: Factor, factors: Mapping[str, Factor], mitigations: Mappi
 
 
 def _of_mitigation(mitigation: Mitigation) -> Iterator[str]:
+    yield from _parameters(mitigation)
     if mitigation.apply is None:
         if not mitigation.steps:
             yield "neither apply nor steps is given. Say what a person has to do."
@@ -63,6 +71,7 @@ def _of_mitigation(mitigation: Mitigation) -> Iterator[str]:
         yield f"apply changes {missing} and verify does not look at it. Add it to verify."
     for name in sorted(set(mitigation.verify.environment) - set(mitigation.apply.environment)):
         yield f"verify.environment names {name}, which apply does not set. Remove it or set it."
+    yield from _spawn(mitigation.apply.spawn, mitigation.applies)
     yield from _scope(mitigation, mitigation.apply)
 
 
@@ -75,23 +84,72 @@ def _unproved(apply: Apply, verify: Verify) -> list[str]:
         "preload": verify.mapped == apply.preload,
         "wrap": not apply.wrap or bool(verify.memory_policy),
         "clear_environment": not apply.clear_environment or verify.environment_cleared,
+        "evict_inputs": not apply.evict_inputs or verify.evicted_inputs,
+        "sync_first": not apply.sync_first or verify.synced,
         "prewarm_inputs": not apply.prewarm_inputs or verify.resident_inputs,
         "tmpfs_directory": not apply.tmpfs_directory or verify.tmpfs,
     }
     return [claim for claim, shown in claims.items() if not shown]
 
 
+def _parameters(mitigation: Mitigation) -> Iterator[str]:
+    """Every `{name}` must be declared, and every declared name must stand somewhere."""
+    declared = tuple(parameter.name for parameter in mitigation.parameters)
+    filled = _PLACE.findall(mitigation.model_dump_json(include={"apply", "verify", "permanent"}))
+    told = _PLACE.findall(" ".join(mitigation.steps))
+    for name in sorted(set(filled) - set(declared) - _WORDS_OF_WRITE):
+        yield f"{{{name}}} is no parameter. Declare it under parameters."
+    for name in sorted(set(declared) - {*filled, *told}):
+        yield f"the parameter {name} stands nowhere. Write {{{name}}} where it belongs, or remove it."
+    for name in _repeated(declared):
+        yield f"parameters lists {name} twice. Keep the first."
+
+
+def _spawn(spawn: Spawn, applies: Condition) -> Iterator[str]:
+    """What belongs together stands together."""
+    if (spawn.policy == "deadline") != (spawn.deadline is not None):
+        yield "spawn.policy deadline and spawn.deadline go together. Give both."
+    if spawn.policy in ("fifo", "rr") and spawn.priority == 0:
+        yield f"spawn.policy {spawn.policy} needs a priority from 1 to 99. Give one."
+    if spawn.reserved_cpus != "0" and "all_but_reserved" not in (spawn.affinity, spawn.group.cpus):
+        yield "spawn.reserved_cpus without all_but_reserved reserves nothing. Ask for that, or remove it."
+    group = spawn.group
+    needed = {"cpu": group.cpu_weight is not None, "cpuset": bool(group.cpus), "memory": group.swappiness is not None}
+    for controller in (name for name, asked in needed.items() if asked and name not in applies.group):
+        yield f"spawn.group needs the controller {controller}. Add it to applies.group."
+
+
 def _scope(mitigation: Mitigation, apply: Apply) -> Iterator[str]:
     """Whoever is asked for consent must see what is touched: files of the kernel are never process scope."""
     for write in apply.write:
-        for path in (write.path, *write.siblings):
-            if not path.startswith(("/proc/sys/", "/sys/")) or ".." in path.split("/"):
-                yield f"apply.write names {path}. Only files below /proc/sys and /sys can be written and put back."
-    writes = bool(apply.write)
-    if writes and (mitigation.scope == "process" or not mitigation.applies.root):
-        yield "apply.write needs scope system and applies.root. Set both."
-    if not writes and mitigation.scope != "process":
-        yield f"the scope is {mitigation.scope}, but apply touches the process only. Set scope: process."
+        for path in (write.path, *(name for name in write.siblings if "/" in name)):
+            if not _WRITABLE.match(path) or ".." in path.split("/"):
+                yield (
+                    f"apply.write names {path}. Only files below /proc/sys and /sys, /proc/irq and control groups can "
+                    "be written and put back."
+                )
+    beyond = _beyond_a_group(apply)
+    in_group = bool(apply.write) or apply.spawn.group != Group()
+    wanted = "system" if beyond else "cgroup" if in_group else "process"
+    root = bool(beyond or apply.write)
+    if beyond and (mitigation.scope != "system" or not mitigation.applies.root):
+        yield f"apply.{beyond} needs scope system and applies.root. Set both."
+    elif mitigation.scope != wanted:
+        what = "a control group only" if in_group else "the process only"
+        yield f"the scope is {mitigation.scope}, but apply touches {what}. Set scope: {wanted}."
+    elif root and not mitigation.applies.root:
+        yield "apply.write needs applies.root. Set it."
+
+
+def _beyond_a_group(apply: Apply) -> str:
+    """Name the first action that changes more than the process and its control group; empty when there is none."""
+    actions = {
+        "write": any(not write.path.startswith("{cgroup.") for write in apply.write),
+        "hold": bool(apply.hold),
+        "gpu": apply.gpu != Gpu(),
+        "script": apply.script is not None,
+    }
+    return next((name for name, done in actions.items() if done), "")
 
 
 def _unknown(kind: str, names: Iterable[str], known: Mapping[str, object], folder: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Free questions to what is known: character n-gram vectors in chromadb and BM25, fused by reciprocal rank."""
+"""Free questions to what is known: vectors in chromadb and BM25, fused by rank; what is named comes first."""
 
 from __future__ import annotations
 
@@ -7,80 +7,54 @@ import hashlib
 import re
 import shutil
 import sqlite3
-import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, cast
+from typing import Any, Protocol, cast
+from zipfile import BadZipFile
 
 import chromadb
 import numpy as np
 from chromadb.api.shared_system_client import SharedSystemClient
-from chromadb.api.types import Documents, EmbeddingFunction, Embeddings
 from chromadb.config import Settings
 from chromadb.errors import ChromaError
-from chromadb.utils.embedding_functions import register_embedding_function
 from platformdirs import user_cache_path
 
-from .bm25 import STOP, rank, words
+from .bm25 import Lexicon, words
+from .embedding import GgufVectors
 from .errors import VgoError
+from .fusion import Ranking, fused
 from .loader import HERE, Knowledge, load
+from .named import called, meant, mentioned
 from .passages import Passage, passages, searchable
+from .vectors import CharacterVectors, Floats
 
 COLLECTION = "knowledge"
-CHROMA_FILE = re.compile(r"chroma\.sqlite3.*|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+VECTORS = "vectors.npz"
+OURS = re.compile(r"chroma\.sqlite3.*|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|vectors\.npz")
+DIMENSIONS = 384
+"""Of the vectors: the smallest number that finds what more find, on the tuned half of the questions."""
 RANK_OFFSET = 10
 """Of reciprocal rank fusion: the first place counts 1/11. Larger ones flatten the top of so short a list."""
-LEXICAL_WEIGHT = 2
-"""Of BM25 against the vectors: alone it finds more; the vectors add misspelt and inflected words."""
+LEXICAL, NEAREST, CALLED = 3.0, 1.0, 0.3
+"""What the rankings by words, by vectors and by names and aliases count. BM25 alone finds more than the vectors do;
+these add misspelt and inflected words."""
+OF_NOTES = 0.7
+"""What a note counts beside an entry, which tells what to do; as much where the question asks for a work."""
+WORKS = frozenset(words("paper papers study studies article articles author authors literature research published"))
+NEIGHBOURS = 200
+"""By vectors: a later place counts next to nothing. The index looks at all (ef_search), so that no build differs."""
+MOST = 2000
+"""Characters of a question that are read: more is a file, not a question."""
 
 
-@register_embedding_function
-class CharacterNgrams(EmbeddingFunction[Documents]):
-    """Hash the character 4- and 5-grams of each word into a unit vector: no model, no network, the same everywhere."""
+class Vectors(Protocol):
+    """Embeds questions in the space of the passages."""
 
-    def __init__(self, dimensions: int = 1024) -> None:
-        """Choose the length of the vectors."""
-        self.dimensions = dimensions
-
-    def __call__(self, input: Documents) -> Embeddings:
-        """Embed each text."""
-        return [self._embed(text) for text in input]
-
-    @staticmethod
-    def name() -> str:
-        """Name it in the collection's configuration."""
-        return "vgo_character_ngrams"
-
-    def get_config(self) -> dict[str, Any]:
-        """Say how to build it again."""
-        return {"dimensions": self.dimensions}
-
-    @staticmethod
-    def build_from_config(config: dict[str, Any]) -> CharacterNgrams:
-        """Build it again."""
-        return CharacterNgrams(**config)
-
-    def _embed(self, text: str) -> np.ndarray[Any, np.dtype[np.float32]]:
-        counts = np.zeros(self.dimensions, dtype=np.float64)
-        for gram in _ngrams(text):
-            code = zlib.crc32(gram.encode())  # hash() is seeded anew in each process
-            counts[code % self.dimensions] += 1 if code >> 31 else -1
-        weights = np.sign(counts) * np.log1p(np.abs(counts))
-        length = float(np.linalg.norm(weights))
-        return (weights / (length or 1.0)).astype(np.float32)
-
-
-def _ngrams(text: str) -> Iterator[str]:
-    for word in re.findall(r"[a-z0-9]+", text.lower()):
-        if word in STOP:
-            continue
-        padded = f" {word} "
-        for size in (4, 5):
-            for start in range(len(padded) - size + 1):
-                yield padded[start : start + size]
+    def embed(self, question: str) -> Floats:
+        """Give one vector."""
 
 
 @dataclass(frozen=True)
@@ -89,23 +63,51 @@ class Index:
 
     _client: Any
     _collection: chromadb.Collection
-    _passages: dict[str, Passage]
-    _texts: dict[str, str]
+    _vectors: Vectors
+    _passages: Mapping[str, Passage]
+    _lexicon: Lexicon
+    _known: Knowledge
 
     def search(self, question: str, limit: int = 5) -> list[Passage]:
-        """Give the passages that both rankings favour, best first; nothing for a question without a telling word."""
-        if not words(question):
+        """Give the passages that the rankings favour, best first; nothing for a question without a telling word.
+
+        What the question names by key or column stands before all others. The best section of a note stands for it.
+        """
+        asked = question[:MOST]
+        named = list(dict.fromkeys((*meant(asked, self._known), *mentioned(asked, self._known))))
+        if not named and not words(asked):
             return []
-        scores: dict[str, float] = {}
-        for weight, ranking in ((LEXICAL_WEIGHT, rank(question, self._texts)), (1, self._nearest(question))):
-            for place, identity in enumerate(ranking, start=1):
-                scores[identity] = scores.get(identity, 0.0) + weight / (RANK_OFFSET + place)
-        best = sorted(scores, key=lambda identity: (-scores[identity], identity))[:limit]
-        return [replace(self._passages[identity], score=scores[identity]) for identity in best]
+        places: dict[str, str] = {}
+        """By note, the section of it that a ranking has first; an entry is shown as it stands in its file."""
+        rankings = [Ranking(weight, self._entries(keys, places)) for weight, keys in self._rankings(asked)]
+        fair = bool(WORKS & set(words(asked)))
+        scores = fused(rankings, RANK_OFFSET)
+        scores = {entry: score if fair or entry[:5] != "note:" else OF_NOTES * score for entry, score in scores.items()}
+        scores |= {entry: 10.0 - place for place, entry in enumerate(named)}
+        best = sorted(scores, key=lambda entry: (-scores[entry], entry))[:limit]
+        return [replace(self._passages[places.get(entry, entry)], score=scores[entry]) for entry in best]
+
+    def _entries(self, identities: Sequence[str], places: dict[str, str]) -> list[str]:
+        """Let the best part of an entry, and the best section of a note, stand for all of it."""
+        whole = {identity: re.split("[#~]", identity, maxsplit=1)[0] for identity in identities}
+        for identity, entry in whole.items():
+            places.setdefault(entry, identity if entry.startswith("note:") else entry)
+        return list(dict.fromkeys(whole.values()))
+
+    def _rankings(self, question: str) -> Iterator[Ranking]:
+        yield Ranking(LEXICAL, self._lexicon.rank(question))
+        yield Ranking(NEAREST, self._nearest(question))
+        yield Ranking(CALLED, called(question, self._known))
 
     def _nearest(self, question: str) -> list[str]:
-        # All of them: an approximate search for a few is not faster on a hundred, and may differ between builds.
-        found = self._collection.query(query_texts=[question], n_results=len(self._texts), include=["distances"])
+        vector = self._vectors.embed(question)
+        if not vector.any():
+            return []
+        found = self._collection.query(
+            query_embeddings=cast(Any, vector[None]),
+            n_results=min(NEIGHBOURS, len(self._passages)),
+            include=["distances"],
+        )
         distances = cast(list[list[float]], found["distances"])[0]
         return [identity for _, identity in sorted(zip(np.round(distances, 6), found["ids"][0], strict=True))]
 
@@ -118,66 +120,83 @@ class Index:
         self._client.close()
 
 
-def search(question: str, limit: int = 5, folder: Path | None = None) -> list[Passage]:
+def search(question: str, limit: int = 5, folder: Path | None = None, embedding: Path | None = None) -> list[Passage]:
     """Open the index, ask once, close it."""
-    with open_index(folder=folder) as index:
+    with open_index(folder=folder, embedding=embedding) as index:
         return index.search(question, limit)
 
 
-def open_index(knowledge: Path = HERE, folder: Path | None = None) -> Index:
-    """Open the index in its folder (the user's cache); build it when it is absent, outdated or broken."""
+def open_index(knowledge: Path = HERE, folder: Path | None = None, embedding: Path | None = None) -> Index:
+    """Open the index in its folder (the user's cache); build it when it is absent, outdated or broken.
+
+    With `embedding`, a GGUF file, vectors come from that model; each model has a folder of its own.
+    """
     known = load(knowledge)
     found = passages(known, knowledge)
     texts = {identity: searchable(passage, known) for identity, passage in found.items()}
-    place = folder or user_cache_path("vgo-agent") / "index"
+    model = GgufVectors(embedding) if embedding else None
+    place = folder or user_cache_path("vgo-agent") / (f"index-{model.identity[:16]}" if model else "index")
+    made = _metadata(known, texts, model)
     with _only_process(place):
-        client, collection = _open(place, known, texts) or _build(place, known, texts)
-    return Index(client, collection, found, texts)
+        client, collection, vectors = _open(place, made, len(texts), model) or _build(place, made, texts, model)
+    return Index(client, collection, vectors, found, Lexicon(texts), known)
 
 
-def _open(place: Path, known: Knowledge, texts: dict[str, str]) -> tuple[Any, chromadb.Collection] | None:
+Opened = tuple[Any, chromadb.Collection, Vectors]
+
+
+def _open(place: Path, made: dict[str, str], size: int, model: GgufVectors | None) -> Opened | None:
     """Give what is there if it is whole and up to date."""
     if not _intact(place / "chroma.sqlite3"):
         return None
     client = None
     try:
+        vectors = model or CharacterVectors.read(place / VECTORS)
         client = _client(place)
-        collection = client.get_collection(COLLECTION, embedding_function=cast(Any, CharacterNgrams()))
-        if collection.metadata == _metadata(known, texts) and collection.count() == len(texts):
-            return client, collection
-    except (ChromaError, ValueError):  # ValueError: made with another embedding function
+        collection = client.get_collection(COLLECTION, embedding_function=None)
+        if collection.metadata == made and collection.count() == size:
+            return client, collection, vectors
+    except (ChromaError, ValueError, KeyError, OSError, EOFError, BadZipFile):
         pass
     if client is not None:
         client.close()
     return None
 
 
-def _build(place: Path, known: Knowledge, texts: dict[str, str]) -> tuple[Any, chromadb.Collection]:
+def _build(place: Path, made: dict[str, str], texts: dict[str, str], model: GgufVectors | None) -> Opened:
     SharedSystemClient.clear_system_cache()  # chromadb keeps clients by path, a failed one too
     for part in place.iterdir():
-        if CHROMA_FILE.fullmatch(part.name):  # and nothing else, whatever folder the user named
+        if OURS.fullmatch(part.name):  # and nothing else, whatever folder the user named
             shutil.rmtree(part) if part.is_dir() else part.unlink()
+    vectors, embeddings = _embedded(place, list(texts.values()), model)
     client = _client(place)
     collection = client.create_collection(
         COLLECTION,
-        metadata=_metadata(known, texts),
-        embedding_function=cast(Any, CharacterNgrams()),
-        configuration={"hnsw": {"space": "cosine"}},
+        metadata=made,
+        embedding_function=None,
+        configuration={"hnsw": {"space": "cosine", "ef_search": 2000}},
     )
-    collection.add(ids=list(texts), documents=list(texts.values()))
-    return client, collection
+    collection.add(ids=list(texts), embeddings=cast(Any, embeddings))
+    return client, collection, vectors
+
+
+def _embedded(place: Path, texts: list[str], model: GgufVectors | None) -> tuple[Vectors, Floats]:
+    if model:
+        return model, model.embed_all(texts)
+    vectors, embeddings = CharacterVectors.of(texts, DIMENSIONS)
+    vectors.save(place / VECTORS)
+    return vectors, embeddings
 
 
 def _client(place: Path) -> Any:
     return chromadb.PersistentClient(str(place), settings=Settings(anonymized_telemetry=False))
 
 
-def _metadata(known: Knowledge, texts: dict[str, str]) -> dict[str, str]:
-    """Tell apart indexes of other knowledge, and of other code: the texts, and how one of them is embedded."""
-    made = hashlib.sha256(repr(sorted(texts.items())).encode())
-    for text in list(texts.values())[:1]:
-        made.update(repr(np.round(CharacterNgrams()([text])[0], 4).tolist()).encode())
-    return {"digest": known.digest, "made": made.hexdigest()}
+def _metadata(known: Knowledge, texts: dict[str, str], model: GgufVectors | None) -> dict[str, str]:
+    """Tell apart indexes of other knowledge, of other code, and of other models."""
+    code = b"".join((Path(__file__).parent / f"{name}.py").read_bytes() for name in ("vectors", "embedding", "index"))
+    made = hashlib.sha256(repr(sorted(texts.items())).encode() + code)
+    return {"digest": known.digest, "made": made.hexdigest(), "model": model.identity if model else "characters"}
 
 
 def _intact(database: Path) -> bool:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from .loader import HERE, Knowledge, notes
-from .schema import Factor, Mitigation
+from .schema import Factor, Mitigation, Reference
+from .wording import read_wording
 
 Kind = Literal["factor", "mitigation", "note"]
+LONGEST = 1200
+"""Characters of a passage of a note: a longer section is split between its paragraphs and points."""
 
 
 @dataclass(frozen=True)
@@ -24,22 +27,43 @@ class Passage:
     title: str
     text: str
     """For a reader."""
+    source: str = ""
+    """Where it comes from: the first reference of an entry, the work that a note is on."""
+    part: int = 1
+    """Of a section that was split; the second of an entry is what people say of it."""
+    said: str = ""
+    """What is searched in place of the title and the text."""
     score: float = 0.0
     """Of a search; comparable within its results only."""
 
+    @property
+    def identity(self) -> str:
+        """Tell it apart from every other passage."""
+        return f"{self.kind}:{self.key}" + (f"~{self.part}" if self.part > 1 else "")
+
 
 def passages(known: Knowledge, folder: Path = HERE) -> dict[str, Passage]:
-    """List everything, by an identity that is unique over the kinds."""
+    """List everything by its identity."""
     found = [
-        *(Passage(f.key, "factor", f.name, f.description) for f in known.factors.values()),
-        *(Passage(m.key, "mitigation", m.name, _advice(m)) for m in known.mitigations.values()),
-        *(passage for path in notes(folder) for passage in _sections(path)),
+        *(Passage(f.key, "factor", f.name, f.description, _first(f.references)) for f in known.factors.values()),
+        *(Passage(m.key, "mitigation", m.name, _advice(m), _first(m.references)) for m in known.mitigations.values()),
+        *note_passages(folder),
     ]
-    return {f"{passage.kind}:{passage.key}": passage for passage in found}
+    entries = {passage.identity: passage for passage in found}
+    wording = read_wording(folder, entries)
+    said = (replace(entries[of], part=2, said=f"{entries[of].title} . {text}") for of, text in wording.items())
+    return entries | {passage.identity: passage for passage in said}
+
+
+def note_passages(folder: Path = HERE) -> list[Passage]:
+    """List the sections of the notes, long ones in parts."""
+    return [passage for path in notes(folder) for passage in _sections(path)]
 
 
 def searchable(passage: Passage, known: Knowledge) -> str:
     """Add what people call it and the columns that show it, which the reader's text need not repeat."""
+    if passage.said:
+        return passage.said
     extra: tuple[str, ...] = ()
     if passage.kind == "factor":
         factor: Factor = known.factors[passage.key]
@@ -49,14 +73,38 @@ def searchable(passage: Passage, known: Knowledge) -> str:
     return " . ".join((passage.title, *extra, passage.text))
 
 
+def cited(reference: Reference) -> str:
+    """Write a reference in one line."""
+    return f"{reference.title} {reference.url}".strip()
+
+
+def _first(references: tuple[Reference, ...]) -> str:
+    return cited(references[0]) if references else ""
+
+
 def _advice(mitigation: Mitigation) -> str:
     return f"{mitigation.description} When: {mitigation.when} Risk: {mitigation.hurts}"
 
 
 def _sections(path: Path) -> Iterator[Passage]:
-    title, *parts = re.split(r"^## +", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    paper = title.splitlines()[0].removeprefix("# ")
-    for part in parts:
-        heading, _, body = part.partition("\n")
+    opening, *sections = re.split(r"^## +", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    title, _, source = opening.partition("\n")
+    for section in sections:
+        heading, _, body = section.partition("\n")
+        if heading.strip().lower() in ("source", "sources"):  # says where the text was read, and nothing of its matter
+            continue
         slug = re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-")
-        yield Passage(f"{path.stem}#{slug}", "note", f"{paper}: {heading}", body.strip())
+        words = f"{title.removeprefix('# ')}: {heading}"
+        for part, text in enumerate(_parts(body.strip()), start=1):
+            yield Passage(f"{path.stem}#{slug}", "note", words, text, " ".join(source.split()), part)
+
+
+def _parts(body: str) -> list[str]:
+    """Split a long text before points and paragraphs, into as few parts as fit."""
+    parts: list[str] = []
+    for piece in re.split(r"\n(?=- |\n)", body):
+        if parts and len(parts[-1]) + len(piece) < LONGEST:
+            parts[-1] += f"\n{piece}"
+        else:
+            parts.append(piece)
+    return parts

@@ -13,6 +13,7 @@ from vgo_agent.knowledge.loader import HERE
 def copy_knowledge(target: Path) -> Path:
     for kind in ("factors", "mitigations", "papers"):
         shutil.copytree(HERE / kind, target / kind)
+    shutil.copy(HERE / "wording.yaml", target)
     return target
 
 

@@ -72,7 +72,7 @@ def test_what_stands_in_the_list_is_measured_and_names_no_factor(pattern: str) -
         ("disk.nvme0n1.read_wait_ms", "io_wait"),
         ("disk.dm-0.flush_ms", "synchronous_writes"),
         ("disk.sda.in_flight", "disk_queue"),
-        ("disk.sda.scheduler=bfq", "disk_queue"),
+        ("disk.sda.scheduler=bfq", "io_scheduler"),
         ("gpu.1.limit.sw_power_cap", "gpu_throttling"),
         ("gpu.0.sm_mhz", "gpu_clocks"),
         ("cuda.memcpy_Host-to-Device.ms", "gpu_transfers"),

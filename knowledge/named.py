@@ -1,0 +1,84 @@
+"""What a question names outright: a key, a column of a layer, a name or an alias."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import Any
+
+from .bm25 import words
+from .loader import Knowledge
+
+
+def meant(name: str, known: Knowledge) -> list[str]:
+    """Give the identities that the whole text is a name of: by key, by column, by name, by alias."""
+    key = _plain(name)
+    found = [f"{kind}:{key}" for kind, entries in _kinds(known) if key in entries]
+    found += [f"factor:{factor.key}" for factor in known.factors_of(" ".join(name.split()))]
+    found += [
+        f"{kind}:{entry.key}"
+        for kind, entries in _kinds(known)
+        for entry in entries.values()
+        if key and _is(name, entry)
+    ]
+    return list(dict.fromkeys(found or _within(key.split("_"), known)))
+
+
+def _within(asked: list[str], known: Knowledge) -> list[str]:
+    """Give the entries of which a name of several words stands in the text, in any order; the longest first."""
+    found = [
+        (-len(parts), f"{kind}:{entry.key}")
+        for kind, entries in _kinds(known)
+        for entry in entries.values()
+        for parts in (set(_plain(name).split("_")) for name in _all(entry))
+        if len(parts) > 1 and parts <= set(asked)
+    ]
+    return [identity for _, identity in sorted(found)]
+
+
+def nearest(name: str, known: Knowledge, most: int = 5) -> list[str]:
+    """Give the keys that are spelt most like it, or contain it."""
+    text = _plain(name)
+    keys = {
+        _plain(word): entry.key for _, entries in _kinds(known) for entry in entries.values() for word in _all(entry)
+    }
+    close = [keys[word] for word in get_close_matches(text, keys, n=most, cutoff=0.6)]
+    within = [key for word, key in keys.items() if len(text) > 2 and text in word]
+    return list(dict.fromkeys((*close, *within)))[:most]
+
+
+def mentioned(question: str, known: Knowledge) -> list[str]:
+    """Give the identities whose key or column stands in the text: a word with a dot or an underscore is no other."""
+    tokens = re.findall(r"[A-Za-z0-9_.*-]*[A-Za-z0-9_]", question)
+    found = [one for token in tokens if "." in token or "_" in token for one in meant(token, known)]
+    return list(dict.fromkeys(found))
+
+
+def called(question: str, known: Knowledge) -> list[str]:
+    """Give the factors of which a name or alias stands in the text, word by word; the longest first."""
+    asked = f" {' '.join(words(question))} "
+    found = [
+        (len(phrase.split()), factor.key)
+        for factor in known.factors.values()
+        for phrase in {" ".join(words(name)) for name in (factor.name, *factor.aliases)}
+        if phrase and f" {phrase} " in asked
+    ]
+    return list(dict.fromkeys(f"factor:{key}" for _, key in sorted(found, key=lambda one: (-one[0], one[1]))))
+
+
+def _kinds(known: Knowledge) -> Iterator[tuple[str, dict[str, Any]]]:
+    yield "factor", dict(known.factors)
+    yield "mitigation", dict(known.mitigations)
+
+
+def _is(text: str, entry: Any) -> bool:
+    return _plain(text) in map(_plain, _all(entry))
+
+
+def _all(entry: Any) -> tuple[str, ...]:
+    return (entry.key, entry.name, *getattr(entry, "aliases", ()))
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", name.casefold()).strip("_")
