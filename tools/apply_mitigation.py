@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from ..knowledge.actions import Apply
 from ..knowledge.errors import VgoError
 from ..knowledge.schema import Mitigation
 from .base import Arguments, Outcome, Result, Tool, ToolError
@@ -17,14 +18,16 @@ from .interim import Look, look, look_after
 from .look_up import busy_cpus
 from .mitigation.checks import Check
 from .mitigation.engine import Applied, applied
-from .mitigation.kernel_file import KernelFiles, in_force
+from .mitigation.knobs import in_force_already, resolve
 from .mitigation.launching import command_line
+from .mitigation.parameters import with_values
 from .mitigation.preconditions import beyond_reach, unmet
 from .profiled import companions
 from .rank_factors import RankResult
 from .row import BASELINE
 from .run_table import artefacts
 from .statistics.stopping.interim import bounds
+from .turns import block_of, pairs_in, turns
 
 
 class ApplyArguments(Arguments):
@@ -34,6 +37,8 @@ class ApplyArguments(Arguments):
     pairs: Annotated[int, Field(ge=2, le=10_000)]
     batch: Literal[1, 2] = 1
     """1 screens; 2 is the independent batch that confirms."""
+    values: dict[str, str] = {}
+    """Of its parameters; those not named have their defaults. They are put in before it is called."""
 
 
 class ApplyResult(Result):
@@ -55,6 +60,9 @@ class ApplyResult(Result):
     """At half of the pairs, where those are enough to tell by."""
     alpha_left: float | None = None
     """Level at which these pairs are to be judged, the look paid for; None where none was taken."""
+    block: int = 1
+    """Pairs that were run together, all of one condition and then all of the other, since switching is slow; such
+    blocks are what is exchanged and resampled."""
 
     def paid(self, p_value: float, alpha: float) -> float:
         """Raise a p-value of these pairs by what the look has cost, so that it can be held against alpha and adjusted.
@@ -69,10 +77,11 @@ def run(arguments: ApplyArguments, case: Case) -> Outcome:
     """Apply, prove, run the pairs, put everything back."""
     mitigation = _allowed(arguments.mitigation, case)
     bench, layers = case.measuring, companions(case.record, telling(mitigation, case))
+    planned = pairs_in(arguments.pairs, block_of(arguments.pairs, mitigation.interleavable))
     with ExitStack() as stack:
         change, checks = _proved(mitigation, case, stack)
         in_force = all(check.passed for check in checks)
-        with bench.series(case.call_id, layers, planned=2 * arguments.pairs) as series:
+        with bench.series(case.call_id, layers, planned=2 * planned) as series:
             looks = _run_pairs(series, change, arguments, case) if in_force else ()
     result = _result(arguments, case, series, checks, change.told, looks)
     return Outcome(result, artefacts(series.rows, bench.described_by(layers)))
@@ -101,34 +110,47 @@ def _allowed(key: str, case: Case) -> Mitigation:
         raise ToolError(f"{key} is not a mitigation that the tool can apply.")
     if reasons := unmet(mitigation.applies, case.machine, case.subject, busy_cpus(case)):
         raise ToolError(f"{key} does not apply here: {reasons[0]}")
-    if reasons := beyond_reach(mitigation, case.machine):
+    if reasons := beyond_reach(mitigation, case.machine, case.subject, busy_cpus(case)):
         raise ToolError(f"{key} cannot be applied: {reasons[0]}.")
-    files = KernelFiles()
-    writes = mitigation.apply.write
-    if writes and all(files.read(write.path) == in_force(write.value) for write in writes):
-        raise ToolError(f"{key} is in force already: {writes[0].path} is {writes[0].value}.")
+    _refuse_needless(with_values(mitigation, {}, case.machine), case)
     return mitigation
+
+
+def _refuse_needless(mitigation: Mitigation, case: Case) -> None:
+    """Where every knob has its value already there is nothing to compare."""
+    apply = mitigation.apply or Apply()
+    if not apply.write or apply != Apply(write=apply.write):
+        return
+    try:
+        knobs = resolve(apply.write, case.machine).knobs
+        needless = in_force_already(knobs)
+    except VgoError as refused:
+        raise ToolError(str(refused)) from refused
+    if needless:
+        raise ToolError(f"{mitigation.key} is in force already: {knobs[0].path} is {knobs[0].value}.")
 
 
 def _run_pairs(series: Series, change: Applied, arguments: ApplyArguments, case: Case) -> tuple[Look, ...]:
     """Run pairs in random order within each, so that neither drift nor order can look like an effect."""
     coin = random.Random(f"{case.limits.seed}:{arguments.mitigation}:{arguments.batch}")
+    block = block_of(arguments.pairs, change.mitigation.interleavable)
+    # Half of the blocks are too few to tell by.
+    due = look_after(arguments.pairs) if block == 1 else None
     done = {(row["pair"], row["condition"]) for row in series.rows}
     looks: tuple[Look, ...] = ()
-    for pair in range(arguments.pairs):
-        if pair == look_after(arguments.pairs):
-            looks = _look(series, pair, arguments, case)
+    for pair, condition in turns(arguments.pairs, block, (BASELINE, arguments.mitigation), coin):
+        if pair == due:
+            due, looks = None, _look(series, pair, arguments, case)
             if any(taken.stopped for taken in looks):
                 break
-        for condition in coin.sample([BASELINE, arguments.mitigation], 2):
-            if (pair, condition) in done:
-                continue
-            if condition == BASELINE:
-                change.off()
-                series.run(condition, series.bench.launch, pair)
-            else:
-                change.on()
-                series.run(condition, change.launch, pair)
+        if (pair, condition) in done:
+            continue
+        if condition == BASELINE:
+            change.off()
+            series.run(condition, series.bench.launch, pair)
+        else:
+            change.on()
+            series.run(condition, change.launch, pair)
     return looks
 
 
@@ -149,9 +171,11 @@ def _result(
 ) -> ApplyResult:
     failing = next((check for check in checks if not check.passed), None)
     pairs = len({row["pair"] for row in series.rows})
+    block = block_of(arguments.pairs, case.knowledge.mitigations[arguments.mitigation].interleavable)
+    blocks = f", in blocks of {block}" if block > 1 else ""
     early = f", stopped at a look since they show it ({looks[0].verdict})" if looks and looks[0].stopped else ""
     words = (
-        f"{len(series.rows)} runs in {pairs} pairs{early}, proved in force (checks: {len(checks)})."
+        f"{len(series.rows)} runs in {pairs} pairs{blocks}{early}, proved in force (checks: {len(checks)})."
         if failing is None
         else f"not proved in force: {failing.what} is {failing.seen}, expected {failing.expected}."
     )
@@ -167,6 +191,7 @@ def _result(
         told=told,
         command=command_line(case.knowledge.mitigations[arguments.mitigation], case.subject, case.machine),
         looks=looks,
+        block=block,
         alpha_left=(levels.first if looks[0].stopped else levels.last) if looks else None,
         summary=f"{arguments.mitigation}, batch {arguments.batch}: {words}",
     )

@@ -15,6 +15,7 @@ from ..layers.loader import load_layers
 from ..layers.schema import Layer
 from .base import Result, ToolError
 from .machine import Machine
+from .plan import NO_PLAN, Plan
 from .run_table import LAYERS, RUNS, RunTable, read_layers, read_runs
 from .subject import Limits, Subject
 
@@ -116,6 +117,7 @@ class Case:
     record: Record
     bench: Bench | None = None
     """None while replaying: measuring tools are then served from the record."""
+    plan: Plan = NO_PLAN
 
     @property
     def measuring(self) -> Bench:

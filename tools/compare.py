@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from .apply_by_hand import ByHandResult
 from .apply_mitigation import ApplyResult, telling
 from .base import Arguments, Outcome, Result, Tool, ToolError
-from .case import Case
+from .case import Case, Finished
+from .measure import MeasureResult
 from .row import BASELINE
 from .run_table import RunTable
 from .statistics.comparison.compare import Comparison, compare
@@ -17,7 +19,7 @@ class CompareArguments(Arguments):
     """Which batch."""
 
     call: str
-    """Id of the apply_mitigation call."""
+    """Id of the call of apply_mitigation or apply_by_hand."""
 
 
 class Moved(Frozen):
@@ -36,6 +38,7 @@ class CompareResult(Result):
 
     mitigation: str
     batch: int
+    """0: no pairs, but two series one after the other, between which a person applied it."""
     comparison: Comparison
     p_paid: float
     """Of a difference in spread, with the price of the look at half of the pairs: to hold against alpha."""
@@ -47,13 +50,15 @@ class CompareResult(Result):
 def run(arguments: CompareArguments, case: Case) -> Outcome:
     """Compare the complete pairs of one batch."""
     call = case.record.call(arguments.call)
+    if call.tool == "apply_by_hand":
+        return Outcome(_series(call, case))
     if call.tool != "apply_mitigation":
         raise ToolError(f"{arguments.call} is a call of {call.tool}; compare takes one of apply_mitigation.")
     applied = call.read(ApplyResult)
     table = case.record.runs(call)
-    baseline, mitigated, whole = table.paired(applied.mitigation)
+    baseline, mitigated, whole = table.paired(applied.mitigation, block=applied.block)
     if len(baseline) // whole < 2:
-        raise ToolError(f"{arguments.call} has fewer than 2 complete pairs.")
+        raise ToolError(f"{arguments.call} has fewer than 2 complete {'pairs' if applied.block == 1 else 'blocks'}.")
     comparison = compare(
         baseline,
         mitigated,
@@ -61,8 +66,9 @@ def run(arguments: CompareArguments, case: Case) -> Outcome:
         seed=case.limits.seed,
         alpha=case.limits.alpha if applied.alpha_left is None else applied.alpha_left,
         whole=whole,
+        unit="run" if applied.block == 1 else "block",
     )
-    sd = comparison.ratio("sd")
+    sd, unit = comparison.ratio("sd"), "pairs" if applied.block == 1 else f"blocks of {applied.block} pairs"
     reaches = comparison.verdict == "steadier" and sd.high is not None and sd.high < case.limits.target_ratio
     result = CompareResult(
         mitigation=applied.mitigation,
@@ -71,15 +77,45 @@ def run(arguments: CompareArguments, case: Case) -> Outcome:
         p_paid=applied.paid(comparison.p_value, case.limits.alpha),
         moved=_moved(table, applied.mitigation, case),
         reaches_target=reaches,
-        summary=f"{applied.mitigation}, batch {applied.batch}, {len(baseline) // whole} pairs: {comparison.verdict}; "
+        summary=f"{applied.mitigation}, batch {applied.batch}, {len(baseline) // whole} {unit}: {comparison.verdict}; "
         f"SD ratio {_interval(sd.value, sd.low, sd.high)}, p {comparison.p_value:.2g}.",
     )
     return Outcome(result)
 
 
+def _series(call: Finished, case: Case) -> CompareResult:
+    """Compare the runs after a change by hand with those of the baseline; unpaired, so drift is not told from it."""
+    after, measured = call.read(ByHandResult), case.record.latest("measure")
+    before = case.record.runs(measured).outcome()[measured.read(MeasureResult).warm_up :]
+    later = case.record.runs(call).outcome(after.mitigation)[after.warm_up :]
+    if min(before.size, later.size) < 2:
+        raise ToolError(f"{call.call_id} has fewer than 2 runs that count.")
+    comparison = compare(
+        before,
+        later,
+        paired=False,
+        lower_is_better=case.subject.lower_is_better,
+        seed=case.limits.seed,
+        alpha=case.limits.alpha,
+    )
+    sd = comparison.ratio("sd")
+    return CompareResult(
+        mitigation=after.mitigation,
+        batch=0,
+        comparison=comparison,
+        p_paid=comparison.p_value,
+        moved=(),
+        reaches_target=False,
+        summary=f"{after.mitigation}, applied by hand, {before.size} runs before and {later.size} after: "
+        f"{comparison.verdict}; SD ratio {_interval(sd.value, sd.low, sd.high)}, p {comparison.p_value:.2g}.",
+    )
+
+
 def _moved(table: RunTable, mitigation: str, case: Case) -> tuple[Moved, ...]:
     """What the mitigation should lower, and the columns that were found to go with slow runs."""
     known = {column.name: column for column in table.columns}
+    if mitigation not in case.knowledge.mitigations:
+        raise ToolError(f"{mitigation} is not known here; read the run with the knowledge that it was made with.")
     named = telling(case.knowledge.mitigations[mitigation], case)
     moved = []
     for name in (name for name in named if name in known and known[name].type == "number"):

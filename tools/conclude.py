@@ -2,56 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
 
 from .apply_mitigation import ApplyResult
-from .base import Arguments, Outcome, Result, Tool
+from .base import Arguments, Outcome, Tool
 from .case import Case, Finished, Record
 from .compare import CompareResult
+from .conclude_plan import concluded_by_hand, concluded_plan
 from .look_up import LookUpResult
 from .measure import MeasureResult
 from .profile import ProfileResult
 from .rank_factors import RankedFactor, RankResult
-from .statistics.comparison.compare import Ratio, holm
-
-Verdict = Literal[
-    "mitigated",
-    "cause found, no mitigation helped",
-    "no visible factor",
-    "nothing to reduce",
-    "insufficient data",
-    "inconclusive",
-]
+from .statistics.comparison.compare import holm
+from .verdicts import ConcludeResult as ConcludeResult
+from .verdicts import Verdict as Verdict
+from .verdicts import say as _say
 
 
 class ConcludeArguments(Arguments):
     """Nothing to choose."""
 
 
-class ConcludeResult(Result):
-    """The verdict and the calls it rests on."""
-
-    verdict: Verdict
-    reason: str
-    factor: str | None = None
-    column: str | None = None
-    mitigation: str | None = None
-    command: str | None = None
-    """The command line that reproduces the mitigation."""
-    confirming: str | None = None
-    """The comparison whose numbers are reported: the second batch, which did not choose the mitigation."""
-    mean_ratio: Ratio | None = None
-    sd_ratio: Ratio | None = None
-    cv_ratio: Ratio | None = None
-    p_value: float | None = None
-    """Of the confirmation, adjusted for every mitigation that was confirmed or tried to be (Holm)."""
-    evidence: tuple[str, ...]
-    """Call ids."""
-
-
 def run(arguments: ConcludeArguments, case: Case) -> Outcome:
     """Read the record from the strongest statement down to the weakest."""
-    return Outcome(_early(case) or _mitigated(case) or _unmitigated(case))
+    if case.plan.mitigation:
+        return Outcome(concluded_plan(case))
+    return Outcome(_early(case) or _mitigated(case) or _by_hand(case) or _unmitigated(case))
 
 
 def _early(case: Case) -> ConcludeResult | None:
@@ -74,13 +50,22 @@ def _early(case: Case) -> ConcludeResult | None:
         return _say("inconclusive", "The budget ended before any factor was looked at; raise --budget.", measured[-1:])
     looks = [call.read(RankResult) for call in ranked]
     if not looks[-1].visible:
-        groups, p_value = sum(look.clusters for look in looks), min(look.p_value for look in looks)
-        reason = (
-            f"None of {groups} groups of counters goes with the slow runs by more than luck "
-            f"(family-wise p {p_value:.2g}); memory layout, hash seeds and hardware leave no counter here."
-        )
+        reason = _nothing(looks, case.limits.alpha)
         return _say("no visible factor", reason, (measured[-1], *ranked))
     return None
+
+
+def _nothing(looks: Sequence[RankResult], alpha: float) -> str:
+    first, p_value = looks[-1].factors[0], min(look.p_value for look in looks)
+    if p_value <= alpha:
+        return (
+            f"{first.column} goes with the slow runs by more than luck (family-wise p {first.p_value:.2g}) and by too "
+            f"little to matter (AUC {first.auc:.2f})."
+        )
+    return (
+        f"None of {sum(look.clusters for look in looks)} groups of counters goes with the slow runs by more than luck "
+        f"(family-wise p {p_value:.2g}); memory layout, hash seeds and hardware leave no counter here."
+    )
 
 
 def _hiding(record: Record) -> str:
@@ -111,6 +96,11 @@ def _mitigated(case: Case) -> ConcludeResult | None:
     if not confirmed:
         return None
     return _claim(case, *min(confirmed, key=lambda item: item[0])[1:])
+
+
+def _by_hand(case: Case) -> ConcludeResult | None:
+    found = concluded_by_hand(case)
+    return _with_factor(found, case.record.latest("rank_factors").read(RankResult).factors[0]) if found else None
 
 
 def _claim(case: Case, call: Finished, result: CompareResult, p_value: float) -> ConcludeResult:
@@ -183,11 +173,6 @@ def _factor_of(result: CompareResult, record: Record) -> RankedFactor:
 def _batches(mitigation: str, record: Record) -> list[Finished]:
     calls = record.succeeded("apply_mitigation")
     return [call for call in calls if call.read(ApplyResult).mitigation == mitigation]
-
-
-def _say(verdict: Verdict, reason: str, evidence: tuple[Finished, ...]) -> ConcludeResult:
-    ids = tuple(call.call_id for call in evidence)
-    return ConcludeResult(verdict=verdict, reason=reason, evidence=ids, summary=f"{verdict}: {reason}")
 
 
 def _with_factor(result: ConcludeResult, factor: RankedFactor) -> ConcludeResult:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from ..knowledge.errors import VgoError
 from ..knowledge.schema import Factor, Mitigation, Scope
 from .base import Arguments, Outcome, Result, Tool, ToolError
 from .case import Case
@@ -100,15 +101,23 @@ def _candidate(mitigation: Mitigation, case: Case) -> Candidate:
         automatic=apply is not None,
         unmet=(
             *unmet(mitigation.applies, case.machine, case.subject, busy_cpus(case)),
-            *beyond_reach(mitigation, case.machine),
+            *beyond_reach(mitigation, case.machine, case.subject, busy_cpus(case)),
         ),
         description=mitigation.description,
         when=mitigation.when,
         hurts=mitigation.hurts,
         steps=mitigation.steps,
-        command=command_line(mitigation, case.subject, case.machine) if apply else "",
+        command=_command(mitigation, case),
         writes=tuple(f"{write.path} = {write.value}" for write in apply.write) if apply else (),
     )
+
+
+def _command(mitigation: Mitigation, case: Case) -> str:
+    """Write the line by hand; a machine may lack what it names, and `unmet` says so."""
+    try:
+        return command_line(mitigation, case.subject, case.machine) if mitigation.apply else ""
+    except VgoError:
+        return ""
 
 
 def busy_cpus(case: Case) -> float | None:

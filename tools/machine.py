@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from .subject import Frozen
+
+
+class GroupPlace(Frozen):
+    """Where a control group for a run can be made."""
+
+    folder: str
+    version: Literal[1, 2]
+    mems: str = ""
+    """Memory nodes that a new cpuset of version 1 must be given."""
 
 
 class Machine(Frozen):
@@ -23,9 +32,27 @@ class Machine(Frozen):
     """CPUs that this process may use."""
     quiet_cpu: int = 0
     """The allowed CPU with the fewest interrupts so far: where a single CPU is chosen, it is this one."""
+    cores: tuple[tuple[int, ...], ...] = ()
+    """Those CPUs by core; two in one are SMT siblings. Empty where the kernel does not tell."""
+    online: int = 0
+    """CPUs of the machine, allowed or not; 0 where it is not known."""
+    groups: dict[str, GroupPlace] = {}
+    """By controller, where a control group can be made for a run; what is missing cannot be had."""
+    real_time_throttled: bool = True
+    """Real-time tasks leave the others some time (kernel.sched_rt_runtime_us)."""
+    real_time_by_group: bool = False
+    """The kernel grants real-time to version 1 cpu control groups one by one, and none to a new one."""
+    group_without_real_time: str = ""
+    """That of this process, where it is granted none."""
+    sensor: bool = False
+    """A temperature can be read."""
+    gpus: int = 0
+    """That NVML sees."""
     numa_nodes: Annotated[int, Field(ge=1)] = 1
     memory_bytes: int = 0
     root: bool = False
+    capabilities: tuple[str, ...] = ()
+    """In lower case, of those that some mitigation may need."""
     virtual: str = ""
     """The hypervisor, empty on bare metal or when it cannot be told."""
     governor: str = ""
@@ -33,6 +60,8 @@ class Machine(Frozen):
     """/sys/kernel/mm/transparent_hugepage/enabled."""
     libraries: tuple[str, ...] = ()
     """Sonames asked for by some mitigation that the loader finds."""
+    foreign_libraries: dict[str, str] = {}
+    """Sonames that are there for another kind of machine only: which kind."""
     executables: tuple[str, ...] = ()
     """Programs asked for by some mitigation that are on PATH."""
     files: tuple[str, ...] = ()
@@ -49,6 +78,10 @@ class Machine(Frozen):
     program_sha256: str = ""
     """Of the executable file."""
     program_dynamic: bool = False
+    program_static: bool = False
+    """An ELF file that asks for no loader."""
+    program_machine: str = ""
+    """The kind of machine that it is built for."""
     program_python: bool = False
     program_openmp: bool = False
     versions: dict[str, str] = {}

@@ -21,6 +21,7 @@ from .base import Arguments, Outcome, Result, Tool
 from .candidates import ORDER, Block, Candidates, candidates
 from .case import Case, Record
 from .profile import ProfileResult
+from .run_table import described
 from .statistics.association.factors import Association, Interaction, associate
 from .statistics.association.order import drift_of
 from .statistics.ranks import r_squared
@@ -30,6 +31,8 @@ ORDER_SHARE = 0.1
 """Of alpha that the order of the runs may spend: a drift that matters is plain."""
 FIRST_LOOK, SECOND_LOOK = 0.8, 0.2
 """Of alpha, where heavy layers wait for a second look; all of it goes to a look that is the only one."""
+LEAST_EFFECT = 0.05
+"""How far from 0.5 the AUC of a column that works alone must be; thousands of runs show less, which tells nothing."""
 COMMON_SHARE = 0.5
 """Of what is left, for the columns that every run has, where other columns were read in some runs only."""
 
@@ -61,7 +64,9 @@ class RankedFactor(Frozen):
     slow_median: float
     fast_median: float
     visible: bool
-    """Its p-value is at or below alpha."""
+    """Its p-value is at or below alpha, and its effect matters: alone, or with another column."""
+    contrary: bool = False
+    """Slow runs show less of what should be low: it goes with slowness, and lowering it is no cure."""
     auc_low: float | None = None
     """95 % interval of `auc`; None where it cannot be stood behind."""
     auc_high: float | None = None
@@ -118,7 +123,7 @@ def run(arguments: RankArguments, case: Case) -> Outcome:
         found = _associated(block, share, case)
         searched.append((_looked(block, found, share), found))
         ranked += _ranked(found, block, share, case)
-    factors = tuple(sorted([*ranked, _order(chosen, look_share, case)], key=lambda factor: factor.p_value))
+    factors = tuple(sorted([*ranked, _order(chosen, look_share, case)], key=_importance))
     visible = any(factor.visible for factor in factors)
     p_value = min(factor.p_value for factor in factors)
     result = RankResult(
@@ -183,6 +188,17 @@ def _looked(block: Block, found: Association, share: float) -> BlockLooked:
     )
 
 
+def _importance(factor: RankedFactor) -> tuple[bool, bool, float]:
+    """What is visible first; of that, what mitigations could lower."""
+    return not factor.visible, factor.visible and factor.contrary, factor.p_value
+
+
+def _contrary(column: str, auc: float, case: Case) -> bool:
+    """Whether slow runs show less of a column of which less is better."""
+    name = column.partition("=")[0]
+    return auc < 0.5 and described([name], case.record.all_layers.values())[0].lower_is_better
+
+
 def _pair_p_values(found: Association) -> dict[str, float]:
     """Least p-value of the visible pairs that a cluster belongs to: what only works with another is a factor too."""
     least: dict[str, float] = {}
@@ -199,6 +215,7 @@ def _ranked(found: Association, block: Block, share: float, case: Case) -> list[
     for one in found.factors:
         factor = case.knowledge.factor_of(one.column)
         p_value = min(1.0, min(one.p_value, together.get(one.name, 1.0)) / share)
+        matters = one.name in together or abs(one.auc - 0.5) >= LEAST_EFFECT
         ranked.append(
             RankedFactor(
                 factor=factor.key if factor else one.column,
@@ -217,7 +234,8 @@ def _ranked(found: Association, block: Block, share: float, case: Case) -> list[
                 p_value=p_value,
                 slow_median=one.slow_median,
                 fast_median=one.fast_median,
-                visible=p_value <= case.limits.alpha,
+                visible=p_value <= case.limits.alpha and matters,
+                contrary=one.name not in together and _contrary(one.column, one.auc, case),
                 runs=block.slow.size,
             )
         )
@@ -247,10 +265,14 @@ def _order(chosen: Candidates, look_share: float, case: Case) -> RankedFactor:
     )
 
 
+def _weak(factor: RankedFactor) -> str:
+    return f"AUC {factor.auc:.2f}, family-wise p {factor.p_value:.2g}"
+
+
 def _summary(factors: tuple[RankedFactor, ...], visible: bool, p_value: float) -> str:
-    if not visible:
-        return f"No visible factor: the best of {len(factors)} clusters has p {p_value:.2g}."
     first = factors[0]
+    if not visible:
+        return f"No visible factor: {first.column} is the best of {len(factors)} clusters, {_weak(first)}."
     return (
         f"{first.factor} ({first.column}) goes with slow runs: AUC {first.auc:.2f}, family-wise p {first.p_value:.2g}."
     )

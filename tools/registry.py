@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .apply_by_hand import APPLY_BY_HAND
 from .apply_mitigation import APPLY_MITIGATION
 from .base import Tool
 from .compare import COMPARE
@@ -12,6 +13,7 @@ from .look_up import LOOK_UP
 from .measure import MEASURE
 from .profile import PROFILE
 from .rank_factors import RANK_FACTORS
+from .screen_levels import SCREEN_LEVELS
 
 TOOLS: dict[str, Tool] = {
     tool.name: tool
@@ -22,7 +24,9 @@ TOOLS: dict[str, Tool] = {
         FIT_TREE,
         RANK_FACTORS,
         LOOK_UP,
+        SCREEN_LEVELS,
         APPLY_MITIGATION,
+        APPLY_BY_HAND,
         COMPARE,
         CONCLUDE,
     )

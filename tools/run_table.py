@@ -57,21 +57,23 @@ class RunTable:
         """One column of text over the runs that count; None where the cell is missing."""
         return [None if pd.isna(cell) else str(cell) for cell in self._counted(condition)[name]]
 
-    def paired(self, other: str) -> Pairs:
-        """Outcomes of the complete pairs, baseline and `other`, pair i with pair i; of samples, sample with sample."""
+    def paired(self, other: str, against: str = BASELINE, block: int = 1) -> Pairs:
+        """Outcomes of the complete pairs, `against` and `other`, pair i with pair i; of samples, sample with sample.
+
+        With `block`, that many pairs in a row belong together, and blocks are the whole.
+        """
         index = ["pair", *(name for name in (ITERATION,) if name in self.frame)]
         wide = self.frame[self.frame["ok"] == 1].pivot(index=index, columns="condition", values="outcome")
-        for condition in (BASELINE, other):
+        for condition in (against, other):
             if condition not in wide:
                 wide[condition] = np.nan
-        wide = wide[[BASELINE, other]].dropna()
+        wide = wide[[against, other]].dropna()
         whole = 1
         if ITERATION in index and len(wide):
-            # A run that gave fewer samples than the others shortens all: whole runs are compared, of equal length.
-            given = wide.groupby(level="pair", sort=False).cumcount()
-            whole = int(wide.groupby(level="pair").size().min())
-            wide = wide[given < whole]
-        return Pairs(wide[BASELINE].to_numpy(np.float64), wide[other].to_numpy(np.float64), whole)
+            wide, whole = _of_equal_length(wide, wide.index.get_level_values("pair").to_numpy())
+        if block > 1 and len(wide):
+            wide, whole = _of_equal_length(wide, wide.index.get_level_values("pair").to_numpy() // block)
+        return Pairs(wide[against].to_numpy(np.float64), wide[other].to_numpy(np.float64), whole)
 
     @property
     def failed(self) -> int:
@@ -85,6 +87,13 @@ class RunTable:
 
     def _counted(self, condition: str) -> pd.DataFrame:
         return self.frame[(self.frame["condition"] == condition) & (self.frame["ok"] == 1)]
+
+
+def _of_equal_length(wide: pd.DataFrame, groups: npt.NDArray[np.int64]) -> tuple[pd.DataFrame, int]:
+    """Cut groups of rows to the length of the shortest, since only wholes of equal length are compared."""
+    grouped = wide.groupby(groups)
+    whole = int(grouped.size().min())
+    return wide[(grouped.cumcount() < whole).to_numpy()], whole
 
 
 def write_runs(rows: Sequence[Row]) -> bytes:

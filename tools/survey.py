@@ -7,21 +7,30 @@ import platform
 import re
 import shutil
 from collections.abc import Iterable
+from glob import glob
 from importlib import metadata
 from pathlib import Path
+from typing import NamedTuple
 
 from ..knowledge.actions import Condition
 from ..layers.launcher import Launcher
+from ..layers.probes.cgroup_tree import own_groups
+from ..layers.probes.heat import sensors
+from ..layers.probes.nvidia import Nvidia
+from .execution.conditions import group_without_real_time
 from .machine import Machine
-from .mitigation.elf import read_elf
+from .mitigation.elf import kind_of_machine, read_elf
 from .mitigation.kernel_file import cpu_list, in_force
 from .mitigation.program import Program, input_files, inspect
+from .mitigation.run_group import places
 from .subject import Subject
 
 __all__ = ["input_files", "survey"]
 
 _VERDICT_LIBRARIES = ("vgo-agent", "numpy", "scipy", "pandas", "scikit-learn")
 _LIBRARY_FOLDERS = ("lib", "lib64", "usr/lib", "usr/lib64", "usr/local/lib")
+_CAPABILITIES = {"ipc_lock": 14, "sys_nice": 23, "sys_resource": 24}
+"""Bits of CapEff, from linux/capability.h."""
 _HYPERVISORS = re.compile(r"KVM|QEMU|VMware|VirtualBox|Xen|Microsoft|Amazon EC2|Google|Bochs|Parallels|bhyve", re.I)
 
 # A source, where it shows (any of these), and why it may be missing.
@@ -71,6 +80,7 @@ def survey(
     """Gather what `knowledge_conditions` may ask for, and what a report names as the system under test."""
     conditions = tuple(knowledge_conditions)
     program = inspect(subject.argv)
+    libraries = _libraries(root, conditions, program)
     cpus = cpu_list(_field(root, "proc/self/status", "Cpus_allowed_list")) or (0,)
     return Machine(
         cpu=_field(root, "proc/cpuinfo", "model name") or _field(root, "proc/cpuinfo", "Model") or "unknown",
@@ -81,15 +91,25 @@ def survey(
         glibc=_glibc(),
         cpus=cpus,
         quiet_cpu=_quietest(root, cpus),
+        cores=_cores(root, cpus),
+        online=len(cpu_list(_text(root, "sys/devices/system/cpu/online"))),
+        groups=places(root),
+        real_time_throttled=_text(root, "proc/sys/kernel/sched_rt_runtime_us") != "-1",
+        real_time_by_group=any((group / "cpu.rt_runtime_us").exists() for group in own_groups(root).get("cpu", [])),
+        group_without_real_time=str(group_without_real_time(root) or ""),
+        sensor=bool(sensors(root)),
+        gpus=_gpus() if any(condition.gpu for condition in conditions) else 0,
         numa_nodes=max(1, len(list(root.glob("sys/devices/system/node/node[0-9]*")))),
         memory_bytes=1024 * int((_field(root, "proc/meminfo", "MemTotal") or "0").split()[0]),
         root=os.geteuid() == 0,
+        capabilities=_capabilities(root),
         virtual=_hypervisor(root),
         governor=_text(root, "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         thp=in_force(_text(root, "sys/kernel/mm/transparent_hugepage/enabled")),
-        libraries=_libraries(root, conditions, program),
+        libraries=_distinct(libraries.here),
+        foreign_libraries=libraries.foreign,
         executables=_distinct(c.executable for c in conditions if c.executable and shutil.which(c.executable)),
-        files=_distinct(c.file for c in conditions if c.file and _usable(root / c.file.lstrip("/"), c.root)),
+        files=_distinct(c.file for c in conditions if c.file and _usable(root, c.file, c.root)),
         absent=_absent(root),
         hosts=launcher.hosts if launcher else (),
         away=launcher.away if launcher else "",
@@ -97,6 +117,8 @@ def survey(
         load_1min=float((_text(root, "proc/loadavg") or "0").split()[0]),
         program_sha256=program.sha256,
         program_dynamic=program.dynamic,
+        program_static=program.elf is not None and not program.dynamic,
+        program_machine=kind_of_machine(program.elf) if program.elf else "",
         program_python=program.python,
         program_openmp=program.openmp,
         versions={name: version for name in _VERDICT_LIBRARIES if (version := _version(name))},
@@ -161,17 +183,24 @@ def _hypervisor(root: Path) -> str:
     return "a hypervisor that does not give its name" if "hypervisor" in flags else ""
 
 
-def _libraries(root: Path, conditions: tuple[Condition, ...], program: Program) -> tuple[str, ...]:
+class _Libraries(NamedTuple):
+    here: list[str]
+    foreign: dict[str, str]
+    """Those that are there for another kind of machine only."""
+
+
+def _libraries(root: Path, conditions: tuple[Condition, ...], program: Program) -> _Libraries:
     """Find the sonames that the loader would; a library built for another machine is not found."""
-    wanted = {condition.library for condition in conditions if condition.library}
     machine = program.elf or read_elf(Path("/proc/self/exe"))
     cache = _cache(root)
-    return _distinct(
-        name
-        for name in wanted
-        for path in _paths_of(root, cache, name)
-        if (elf := read_elf(path)) and machine and elf.machine == machine.machine
-    )
+    found = _Libraries([], {})
+    for name in sorted({condition.library for condition in conditions if condition.library}):
+        built = [elf for path in _paths_of(root, cache, name) if (elf := read_elf(path))]
+        if any(machine and elf.machine == machine.machine for elf in built):
+            found.here.append(name)
+        elif built:
+            found.foreign[name] = kind_of_machine(built[0])
+    return found
 
 
 def _cache(root: Path) -> bytes:
@@ -191,8 +220,39 @@ def _paths_of(root: Path, cache: bytes, soname: str) -> Iterable[Path]:
     yield from (root / folder / soname for folder in _LIBRARY_FOLDERS)
 
 
-def _usable(path: Path, as_root: bool) -> bool:
-    return os.access(path, os.W_OK) if as_root else path.exists()
+def _usable(root: Path, file: str, as_root: bool) -> bool:
+    """Any of the files that the words of a path stand for will do."""
+    patterns = (_in_own_group(root, one) if "{" in one else str(root / one.lstrip("/")) for one in file.split("|"))
+    return any(os.access(path, os.W_OK) or not as_root for pattern in patterns for path in glob(pattern))
+
+
+def _in_own_group(root: Path, file: str) -> str:
+    """Put the folder of this process's control group in the place of `{cgroup.cpu}`."""
+    controller = file.removeprefix("{cgroup.").partition("}")[0]
+    groups = own_groups(root)
+    folders = groups.get(controller) or groups.get("", [])
+    return f"{folders[0]}{file.partition('}')[2]}" if folders else ""
+
+
+def _capabilities(root: Path) -> tuple[str, ...]:
+    effective = int(_field(root, "proc/self/status", "CapEff") or "0", 16)
+    return tuple(name for name, bit in _CAPABILITIES.items() if effective >> bit & 1)
+
+
+def _cores(root: Path, cpus: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """Group the allowed CPUs by core; empty where the kernel does not tell for all of them."""
+    siblings = [cpu_list(_text(root, f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")) for cpu in cpus]
+    if not all(siblings):
+        return ()
+    return tuple(sorted({tuple(cpu for cpu in cores if cpu in cpus) for cores in siblings}))
+
+
+def _gpus() -> int:
+    found = Nvidia(rates=False)
+    try:
+        return len(found.cards)
+    finally:
+        found.close()
 
 
 def _absent(root: Path) -> dict[str, str]:

@@ -16,10 +16,10 @@ def unified(root: Path = Path("/")) -> Path | None:
     return next((top for top in tops if (top / "cgroup.controllers").exists()), None)
 
 
-def own_groups(root: Path = Path("/")) -> dict[str, list[Path]]:
-    """Return, by controller, the folders from the group of this process up to the top; version 2 is the empty name."""
+def own_groups(root: Path = Path("/"), process: str = "self") -> dict[str, list[Path]]:
+    """Return, by controller, the folders from the group of a process up to the top; version 2 is the empty name."""
     groups: dict[str, list[Path]] = {}
-    for line in own_lines(root):
+    for line in own_lines(root, process):
         _, controllers, path = line.split(":", 2)
         for controller in controllers.split(","):
             top = root / MOUNT / controller if controller else unified(root)
@@ -28,10 +28,10 @@ def own_groups(root: Path = Path("/")) -> dict[str, list[Path]]:
     return groups
 
 
-def own_lines(root: Path) -> list[str]:
-    """Return the lines of /proc/self/cgroup; none where there is no such file."""
+def own_lines(root: Path, process: str = "self") -> list[str]:
+    """Return the lines of /proc/PROCESS/cgroup; none where there is no such file."""
     try:
-        return (root / "proc/self/cgroup").read_text().splitlines()
+        return (root / f"proc/{process}/cgroup").read_text().splitlines()
     except OSError:
         return []
 

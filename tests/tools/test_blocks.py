@@ -221,3 +221,27 @@ def test_what_happens_once_a_run_explains_nothing_by_its_rate(rate):
     calls = rng.normal(30, 0.5, 120) / outcome
     made.profile([(("process",), t, {"calls_per_s": c}) for t, c in zip(outcome, calls, strict=True)])
     assert made.ranked().visible is not rate
+
+
+def test_what_thousands_of_runs_show_by_more_than_luck_may_be_too_little_to_matter():
+    def cells(rng, slow, on):
+        return {"faults": float(rng.normal(8 * slow, 100)), "noise": float(rng.integers(50, 90))}
+
+    columns = tuple(column.model_copy(update={"level": True}) for column in LAYERS["process"].columns)
+    made = Profiled({"process": LAYERS["process"].model_copy(update={"columns": columns})})
+    made.profile(runs_with(9, cells, (LIGHT,), runs=20_000))
+    found = made.ranked()
+    assert found.factors[0].column == "faults" and found.factors[0].p_value <= 0.05
+    assert not found.visible and 0.5 < found.factors[0].auc < 0.55
+    assert "faults" in found.summary and "AUC 0.5" in found.summary
+
+
+def test_of_what_goes_with_slow_runs_that_which_could_be_lowered_comes_first():
+    def cells(rng, slow, on):
+        less = float(rng.integers(5, 15) if slow else rng.integers(400, 600))
+        return {"faults": less, "noise": counted(rng, slow)}
+
+    made = Profiled(LAYERS)
+    made.profile(runs_with(10, cells, (LIGHT,), runs=160))
+    found = made.ranked()
+    assert [(factor.column, factor.contrary) for factor in found.factors[:2]] == [("noise", False), ("faults", True)]

@@ -234,3 +234,45 @@ def test_named_inputs_come_first_and_there_are_at_most_sixteen(work: Path) -> No
     files = input_files(argv, work, ("b.dat",))
     assert files[0] == str(work / "b.dat")
     assert len(files) == 16
+
+
+def test_a_file_may_be_one_of_several_a_pattern_or_in_the_own_group(fake: Path) -> None:
+    (fake / "proc/self/cgroup").write_text("1:cpu:/job\n")
+    quota = fake / "sys/fs/cgroup/cpu/job/cpu.cfs_quota_us"
+    quota.parent.mkdir(parents=True)
+    quota.write_text("-1")
+    asked = ("{cgroup.cpu}/cpu.max|{cgroup.cpu}/cpu.cfs_quota_us", "/sys/devices/system/cpu/cpu*/cpufreq", "/no/such*")
+    assert survey(running("/bin/sh"), [Condition(file=file) for file in asked], root=fake).files == tuple(
+        sorted(asked[:2])
+    )
+
+
+def test_capabilities_and_real_time_are_read(fake: Path) -> None:
+    (fake / "proc/self/status").write_text("Cpus_allowed_list:\t1\nCapEff:\t0000000001004000\n")
+    (fake / "proc/sys/kernel/sched_rt_runtime_us").write_text("-1\n")
+    machine = survey(running("/bin/sh"), [], root=fake)
+    assert machine.capabilities == ("ipc_lock", "sys_resource")
+    assert not machine.real_time_throttled
+
+
+def test_a_library_for_another_machine_is_told_with_its_kind(fake: Path) -> None:
+    library = fake / "usr/lib/libours.so.1"
+    library.parent.mkdir(parents=True)
+    other = bytearray(Path(sys.executable).read_bytes())
+    other[18] ^= 0xFF
+    library.write_bytes(other)
+    machine = survey(running(sys.executable), [Condition(library="libours.so.1")], root=fake)
+    assert machine.foreign_libraries.keys() == {"libours.so.1"}
+    assert machine.program_machine.endswith("-bit x86-64") or os.uname().machine != "x86_64"
+
+
+def test_a_static_program_is_recognised(tmp_path: Path) -> None:
+    if shutil.which("gcc") is None:
+        pytest.skip("gcc is not installed: apt install gcc")
+    (tmp_path / "static.c").write_text("int main(void) { return 0; }")
+    built = subprocess.run(["gcc", "-static", "-o", tmp_path / "static", tmp_path / "static.c"], capture_output=True)
+    if built.returncode:
+        pytest.skip("there is no static C library: apt install libc6-dev")
+    machine = survey(running(str(tmp_path / "static")), [])
+    assert machine.program_static
+    assert not machine.program_dynamic

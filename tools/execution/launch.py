@@ -6,8 +6,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from ...layers.schema import Value
+
+SCHED_DEADLINE = 6
+"""Python's os has no name for it."""
 
 
 @dataclass(frozen=True)
@@ -16,6 +20,23 @@ class Scheduler:
 
     policy: int
     priority: int = 0
+    runtime_ns: int = 0
+    period_ns: int = 0
+    """Of SCHED_DEADLINE: so much CPU time in each period."""
+
+
+@dataclass(frozen=True)
+class RunGroup:
+    """A control group that the run is born in; it exists before and after."""
+
+    folder: Path
+    home: Path
+    """Where this process is, and goes back to."""
+    members: str
+    """The file to which a member writes itself: `tasks` moves one thread, `cgroup.procs` the process."""
+    controllers: tuple[str, ...] = ()
+    values: Mapping[str, str] = field(default_factory=dict)
+    """What was set, by file."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +56,17 @@ class Launch:
     thp_disable: bool = False
     io_class: int | None = None
     """ioprio class: 1 realtime, 2 best effort, 3 idle."""
+    io_level: int = 4
+    """Within the class, 0 first."""
+    limits: Mapping[int, int] = field(default_factory=dict)
+    """Soft resource limits, by `resource.RLIMIT_*`."""
+    groups: tuple[RunGroup, ...] = ()
+    sync: bool = False
+    """Write dirty pages back before the clock starts."""
+    evict: tuple[Path, ...] = ()
+    """Files dropped from the page cache before the clock starts."""
+    output: Literal["", "null", "file"] = ""
+    """Where standard output goes; empty: to /dev/null, or to memory when it is wanted."""
     prewarm: tuple[Path, ...] = ()
     """Files read into the page cache before the clock starts."""
 

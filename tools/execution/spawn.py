@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import fcntl
 import os
 import resource
 import signal
@@ -18,21 +17,25 @@ from typing import Any, NamedTuple, NoReturn, Self
 
 from ...layers.probes.base import Probe
 from ...layers.schema import Value
+from .capture import appended_memory, appended_on_disk, take
 from .conditions import (
+    POLICY,
     PR_GET_CHILD_SUBREAPER,
     PR_SET_CHILD_SUBREAPER,
     SPAWN_POLICIES,
+    await_share,
     impose,
     impose_on_child,
     needs_child,
     needs_thread,
     prctl,
-    prewarm,
 )
 from .conditions import ConditionRefused as ConditionRefused
 from .launch import Launch, Run
+from .page_cache import prepare_files
 from .resolve import resolve as resolve
 from .resolve import start_failure
+from .running import note
 from .survivors import Survivors, kill
 from .waiting import wait, wait_until
 
@@ -111,8 +114,7 @@ class Spawner:
             catch_ending_signals(undo)
             self._undo = undo.pop_all()
         self._prepared = Prepared(None, {}, {})
-        self._files = self._redirections(self._nothing)
-        self._files_captured = self._redirections(self._output)
+        self._disk: int | None = None
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -135,8 +137,8 @@ class Spawner:
         on_started: Callable[[int], None] | None = None,
     ) -> Run:
         """Run the program once to its end; survivors of a run that was cut short are not counted."""
-        if launch.prewarm:
-            prewarm(launch.prewarm)
+        prepare_files(launch)
+        await_share(launch)
         for probe in probes:
             probe.rest()
         known = self._survivors.children()
@@ -144,20 +146,22 @@ class Spawner:
         captured = capture or listening
         pid = 0
         try:
-            started_ns, pid = self._start(launch, probes, captured)
+            sink = self._sink(launch, captured)
+            started_ns, pid = self._start(launch, probes, sink)
             tell_started(pid, launch, probes, on_started)
             ending = wait(pid) if timeout_s is None else wait_until(pid, started_ns / 1e9 + timeout_s)
             wall_ns = time.monotonic_ns() - started_ns
             self.spent_ns += wall_ns
             tell_ended(pid, probes)
             _, status, usage = os.wait4(pid, 0)
+            note(0)
             pid = 0
             # After the reaping, when the list of children is as it was before: the cheapest to compare.
             survivors = self._survivors.end(known)
         except BaseException:
             self._abandon(pid, known)
             raise
-        output = take(self._output) if captured else b""
+        output = take(sink) if sink != self._nothing else b""
         error = take(self._error) if listening else take(self._error, last=ERROR_TAIL)
         return Run(
             wall_ns=wall_ns,
@@ -170,35 +174,40 @@ class Spawner:
             survivors=0 if any(ending) else survivors,
         )
 
-    def _start(self, launch: Launch, probes: Sequence[Probe], capture: bool) -> tuple[int, int]:
+    def _start(self, launch: Launch, probes: Sequence[Probe], output: int) -> tuple[int, int]:
         """Impose the conditions, read the probes, start the clock and the program; return both."""
         if not needs_thread(launch):
-            return self._start_here(launch, probes, capture)
+            return self._start_here(launch, probes, output)
         with ExitStack() as undo:
             impose(launch, undo)
-            return self._start_here(launch, probes, capture)
+            return self._start_here(launch, probes, output)
 
-    def _start_here(self, launch: Launch, probes: Sequence[Probe], capture: bool) -> tuple[int, int]:
+    def _start_here(self, launch: Launch, probes: Sequence[Probe], output: int) -> tuple[int, int]:
         """Start the program under what now holds for this thread."""
         if launch is not self._prepared.launch:  # Most runs are of the same launch as the one before.
             self._prepared = Prepared.of(launch)
         _, environment, options = self._prepared
-        files = self._files_captured if capture else self._files
+        pairs = ((self._nothing, 0), (output, 1), (self._error, 2))
+        files = [(os.POSIX_SPAWN_DUP2, file, number) for file, number in pairs]
         for probe in probes:
             probe.before()
         try:
             started_ns = time.monotonic_ns()
             pid = os.posix_spawn(launch.argv[0], launch.argv, environment, file_actions=files, **options)
+            note(pid)
         except OSError as error:
             if launch.scheduler is not None and error.errno in (errno.EPERM, errno.EINVAL):
-                raise ConditionRefused("scheduling policy", error) from error
+                raise ConditionRefused(POLICY, error) from error
             raise start_failure(launch.argv[0], error) from error
         return started_ns, pid
 
-    def _redirections(self, output: int) -> list[tuple[int, int, int]]:
-        """Return the file actions: nothing to read, output to the given file, errors into memory."""
-        pairs = ((self._nothing, 0), (output, 1), (self._error, 2))
-        return [(os.POSIX_SPAWN_DUP2, file, number) for file, number in pairs]
+    def _sink(self, launch: Launch, captured: bool) -> int:
+        """Choose where standard output goes: nowhere, into memory when it is wanted, or to a file on the disk."""
+        if launch.output == "file":
+            if self._disk is None:
+                self._disk = appended_on_disk(self._undo)
+            return self._disk
+        return self._output if captured and launch.output != "null" else self._nothing
 
     def _abandon(self, pid: int, known: bytes) -> None:
         """End the run and everything that it started; a second Ctrl-C waits until that is done."""
@@ -208,9 +217,10 @@ class Spawner:
                 with suppress(ProcessLookupError, ChildProcessError):
                     kill(pid, group=True)
                     os.waitpid(pid, 0)
+            note(0)
             self._survivors.end(known)
-            take(self._output)
-            take(self._error)
+            for file in filter(None, (self._output, self._error, self._disk)):
+                take(file)
 
 
 def tell_started(pid: int, launch: Launch, probes: Sequence[Probe], on_started: Callable[[int], None] | None) -> None:
@@ -250,28 +260,6 @@ def child_subreaper() -> int:
     flag = ctypes.c_int(0)
     prctl(PR_GET_CHILD_SUBREAPER, ctypes.addressof(flag))
     return flag.value
-
-
-def appended_memory(name: str, undo: ExitStack) -> int:
-    """Open a file in memory to which every writer appends, so that it can be emptied and used again."""
-    file = os.memfd_create(name)
-    undo.callback(os.close, file)
-    fcntl.fcntl(file, fcntl.F_SETFL, os.O_APPEND)
-    return file
-
-
-def take(file: int, last: int | None = None) -> bytes:
-    """Return the content of a file in memory, or its last bytes, and empty it."""
-    size = os.lseek(file, 0, os.SEEK_END)
-    if size == 0:
-        return b""
-    position = 0 if last is None else max(0, size - last)
-    parts = []
-    while part := os.pread(file, size - position, position):
-        parts.append(part)
-        position += len(part)
-    os.ftruncate(file, 0)
-    return b"".join(parts)
 
 
 def catch_ending_signals(undo: ExitStack) -> None:

@@ -35,6 +35,17 @@ class Elf:
     """Sonames of the libraries it links directly."""
 
 
+_MACHINES = {3: "x86", 8: "MIPS", 20: "PowerPC", 21: "PowerPC 64", 40: "Arm", 62: "x86-64", 183: "Arm 64"}
+_MACHINES |= {22: "S390", 243: "RISC-V", 258: "LoongArch"}
+_BITS = {1: 32, 2: 64}
+
+
+def kind_of_machine(elf: Elf) -> str:
+    """Name the machine that a file is built for: `32-bit x86`."""
+    word, machine = elf.machine
+    return f"{_BITS.get(word, '?')}-bit {_MACHINES.get(machine, f'machine {machine}')}"
+
+
 def read_elf(path: Path) -> Elf | None:
     """Read the headers of `path`; None when it is no ELF file that can be read."""
     try:

@@ -1,23 +1,47 @@
-"""Apply what outlives a run, for the time of a batch: kernel settings and the working copy on tmpfs."""
+"""Apply what outlives a run, for the time of a batch: settings, held files, control groups, GPUs, scripts, a copy."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
-from ...knowledge.actions import Apply
+from ...knowledge.actions import Apply, Gpu
 from ...knowledge.schema import Mitigation
-from ..execution.launch import Launch
+from ..execution.launch import SCHED_DEADLINE, Launch
 from ..machine import Machine
 from ..subject import Subject
 from .checks import Check
+from .cool_down import cooling
+from .gpu import GpuSettings, gpu_switchable
+from .holds import held
 from .journal import Journal, journal_folder
+from .knobs import resolve
 from .launching import mitigated
-from .settings import Settings, switchable
+from .parameters import with_values
+from .restore import restore_entries
+from .run_group import in_own_group
+from .scripts import scripted
+from .settings import switchable
 from .verification import Starts, prove
+from .watchdog import guarded
 from .working_copy import SHARED_MEMORY, WorkingCopy, working_copy
+
+_REAL_TIME = (os.SCHED_FIFO, os.SCHED_RR, SCHED_DEADLINE)
+"""A run that spins under one of these keeps a CPU from everybody, even stopped from whoever waits for it."""
+
+
+class Part(Protocol):
+    """One kind of thing that is switched on before a mitigated run, and off before one of the baseline."""
+
+    def on(self) -> tuple[Check, ...]:
+        """Switch it on, if it is not, and read it back (level 1)."""
+
+    def off(self) -> tuple[Check, ...]:
+        """Switch it off, if it is not, and check that (level 1)."""
 
 
 @dataclass(frozen=True)
@@ -27,28 +51,32 @@ class Applied:
     mitigation: Mitigation
     launch: Launch
     """Of a mitigated run."""
-    settings: Settings | None = None
+    parts: tuple[Part, ...] = ()
+    before: tuple[str, ...] = ()
+    """What was told when it was made ready."""
 
     def on(self) -> tuple[Check, ...]:
-        """Set the kernel's settings and read them back (level 1); no check where there are none."""
-        return self.settings.on() if self.settings else ()
+        """Switch every part on and read it back (level 1); no check where there are none."""
+        return tuple(check for part in self.parts for check in part.on())
 
     def off(self) -> tuple[Check, ...]:
-        """Put the kernel's settings back and check them (level 1)."""
-        return self.settings.off() if self.settings else ()
+        """Switch every part off, the last first, and check that (level 1)."""
+        return tuple(check for part in reversed(self.parts) for check in part.off())
 
     def prove(self, spawner: Starts, timeout_s: float | None = None) -> tuple[Check, ...]:
         """Check knobs and process (levels 1 and 2) with runs that are no part of the data."""
-        knobs = self.on()
         try:
-            return (*knobs, *prove(self.mitigation, self.launch, spawner, timeout_s))
+            knobs = self.on()
+            gpus = (part for part in self.parts if isinstance(part, GpuSettings))
+            clocks = tuple(check for part in gpus for check in part.prove(self.launch, spawner, timeout_s))
+            return (*knobs, *clocks, *prove(self.mitigation, self.launch, spawner, timeout_s))
         finally:
             self.off()
 
     @property
     def told(self) -> tuple[str, ...]:
         """What a user should hear; complete after the context has ended."""
-        return tuple(self.settings.told) if self.settings else ()
+        return (*self.before, *(said for part in self.parts for said in getattr(part, "told", ())))
 
 
 @contextlib.contextmanager
@@ -60,17 +88,63 @@ def applied(
     *,
     root: Path = Path("/"),
     shared_memory: Path = SHARED_MEMORY,
+    source: Path | None = None,
 ) -> Iterator[Applied]:
-    """Prepare a mitigation of the launch `base` and put everything back at the end; nothing is set before `on`."""
+    """Prepare a mitigation of the launch `base` and put everything back at the end; nothing is set before `on`.
+
+    `source` is the file that it was read from, where that is not one of ours: only a trusted one may run scripts.
+    """
+    mitigation = with_values(mitigation, {}, machine)
     launch = mitigated(base, mitigation, subject, machine)
     apply = mitigation.apply or Apply()
     with contextlib.ExitStack() as stack:
+        opening = _Opening(stack, mitigation, machine, root, source)
+        opening.prepare(apply, launch)
+        opening.open(apply, launch)
         if apply.tmpfs_directory:
             launch = _moved(launch, stack.enter_context(working_copy(Path(subject.directory), shared_memory)))
-        settings = None
+        launch = stack.enter_context(in_own_group(launch, apply.spawn, machine, root))
+        if apply.cool_down:
+            # After everything is set, so that a run begins as cool as it is then.
+            opening.parts.append(cooling(apply.cool_down, launch.environment, root))
+        yield Applied(mitigation, launch, tuple(opening.parts), tuple(opening.told))
+
+
+@dataclass
+class _Opening:
+    """Opens what is switched on and off; `stack` closes it."""
+
+    stack: contextlib.ExitStack
+    mitigation: Mitigation
+    machine: Machine
+    root: Path
+    source: Path | None
+    journal: Journal = field(default_factory=lambda: Journal(journal_folder()))
+    parts: list[Part] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+
+    def prepare(self, apply: Apply, launch: Launch) -> None:
+        """Take the lock, put back what a dead agent left, and have a watchdog before the first knob is touched."""
+        stays = bool(apply.write or apply.script) or apply.gpu != Gpu()
+        if stays:
+            self.stack.enter_context(self.journal.locked())
+            self.told += restore_entries(self.journal)
+        if stays or (launch.scheduler is not None and launch.scheduler.policy in _REAL_TIME):
+            self.stack.enter_context(guarded(self.journal.folder))
+
+    def open(self, apply: Apply, launch: Launch) -> None:
+        """Open every part, in the order in which they are set."""
+        enter, key = self.stack.enter_context, self.mitigation.key
         if apply.write:
-            settings = stack.enter_context(switchable(mitigation.key, apply.write, Journal(journal_folder()), root))
-        yield Applied(mitigation, launch, settings)
+            resolved = resolve(apply.write, self.machine, self.root)
+            self.told += resolved.left_out
+            self.parts.append(enter(switchable(key, resolved.knobs, self.journal, self.root)))
+        if apply.gpu != Gpu():
+            self.parts.append(enter(gpu_switchable(key, apply.gpu, launch.environment, self.journal)))
+        if apply.hold:
+            self.parts.append(enter(held(apply.hold, self.root)))
+        if apply.script:
+            self.parts.append(enter(scripted(self.mitigation, apply.script, self.journal, self.source)))
 
 
 def _moved(launch: Launch, copy: WorkingCopy) -> Launch:
@@ -81,4 +155,5 @@ def _moved(launch: Launch, copy: WorkingCopy) -> Launch:
         directory=copy.directory,
         environment={**launch.environment, "TMPDIR": str(copy.temporary)},
         prewarm=tuple(Path(copy.moved(str(file))) for file in launch.prewarm),
+        evict=tuple(Path(copy.moved(str(file))) for file in launch.evict),
     )

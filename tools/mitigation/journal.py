@@ -5,18 +5,28 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import stat
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from pydantic import ValidationError
 
 from ...knowledge.errors import VgoError
 from ..subject import Frozen
-from .kernel_file import KernelFiles
+from .gpu_values import gpu_values
+from .guard import TOLD
+from .kernel_file import GPU, KernelFiles, is_setting
 from .owner import Owner, boot_id, this_process
+from .put_back import Returned as Returned
+from .put_back import as_before as as_before
+from .put_back import put_group_back as put_group_back
+
+_DRAFT = re.compile(r"-(\d+)-(\d+)\.draft$")
+_WAIT_S, _PAUSE_S = 5.0, 0.01
+"""For a watchdog that puts back what its agent left."""
 
 
 class Group(Frozen):
@@ -27,6 +37,8 @@ class Group(Frozen):
     """What reads back once it is set; until `applied`, what was asked for."""
     saved: dict[str, str]
     """`path` and its siblings before."""
+    coupled: bool = False
+    """It shares files with another group of its entry, so that between two writes it may show other values."""
 
 
 class Entry(Frozen):
@@ -42,6 +54,8 @@ class Entry(Frozen):
     applied: bool = False
     """False while the knobs are set for the first time: then any value but the old one is ours, because the kernel
     may round what is written."""
+    revert: tuple[str, ...] = ()
+    """A command that undoes what a script did, as words."""
 
     @property
     def left_behind(self) -> bool:
@@ -78,21 +92,29 @@ class Journal:
     def locked(self) -> Iterator[None]:
         """Hold the right to change settings; a second agent is refused at once."""
         self._make_folder()
-        lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            self._take(lock)
+            lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise self._unwritable(error) from error
+        try:
+            self._take(lock, time.monotonic() + _WAIT_S)
             yield
         finally:
             os.close(lock)
 
-    def _take(self, lock: int) -> None:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise VgoError(
-                f"Another vgo-agent is changing settings of this machine ({self.folder}): wait until it has ended, "
-                "or use --allow process."
-            ) from error
+    def _take(self, lock: int, deadline_s: float) -> None:
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError as error:
+                # Else it is a watchdog that puts back what its agent left.
+                if time.monotonic() > deadline_s or not any(entry.left_behind for entry in self.entries()):
+                    raise VgoError(
+                        f"Another vgo-agent is changing settings of this machine ({self.folder}): wait until it has "
+                        "ended, or use --allow process."
+                    ) from error
+            time.sleep(_PAUSE_S)
 
     def record(self, entry: Entry) -> None:
         """Put an entry on the disk, there when this returns; a full disk means that nothing is changed."""
@@ -107,38 +129,55 @@ class Journal:
             self._sync_folder()
         except OSError as error:
             draft.unlink(missing_ok=True)
-            raise VgoError(
-                f"Cannot write the journal in {self.folder} ({error.strerror}), so nothing was changed: make room or "
-                "set VGO_AGENT_JOURNAL to another folder."
-            ) from error
+            raise self._unwritable(error) from error
 
     def remove(self, entry: Entry) -> None:
         """Forget an entry whose settings are back."""
         self._path(entry).unlink(missing_ok=True)
         self._sync_folder()
 
+    def take_told(self) -> list[str]:
+        """Read what watchdogs did, once."""
+        told = []
+        for path in sorted(self.folder.glob(f"*{TOLD}")):
+            with contextlib.suppress(FileNotFoundError):  # another agent was faster
+                told += path.read_text(encoding="utf-8").splitlines()
+                path.unlink()
+        return told
+
     def remove_drafts(self) -> None:
-        """Remove what a killed agent had begun to write; the caller holds the lock."""
+        """Remove what killed agents had begun to write; those of the living are left."""
         for draft in self.folder.glob("*.draft"):
-            draft.unlink()
+            named = _DRAFT.search(draft.name)
+            if named is None or not Owner(int(named[1]), int(named[2])).alive:
+                draft.unlink(missing_ok=True)
 
     def entries(self) -> tuple[Entry, ...]:
         """Read what stands in the journal; one that others could have written is not believed."""
         self._refuse_foreign()
-        return tuple(self._read(path) for path in sorted(self.folder.glob("*.json")))
+        read = (self._read(path) for path in sorted(self.folder.glob("*.json")))
+        return tuple(entry for entry in read if entry)
+
+    def _unwritable(self, error: OSError) -> VgoError:
+        return VgoError(
+            f"Cannot write the journal in {self.folder} ({error.strerror}), so nothing stays changed: make room or set "
+            "VGO_AGENT_JOURNAL to another folder."
+        )
 
     def _path(self, entry: Entry) -> Path:
         return self.folder / f"{entry.mitigation}-{entry.pid}-{entry.start}.json"
 
-    def _read(self, path: Path) -> Entry:
+    def _read(self, path: Path) -> Entry | None:
         try:
             entry = Entry.model_validate_json(path.read_bytes())
+        except FileNotFoundError:  # a watchdog, or another agent, has just put it back
+            return None
         except (ValidationError, OSError) as error:
             raise VgoError(
                 f"The journal entry {path} cannot be read: compare the settings it names, then delete it."
             ) from error
         named = [knob for group in entry.groups for knob in (group.path, *group.saved)]
-        if entry.root == "/" and (other := [knob for knob in named if not _is_setting(knob)]):
+        if entry.root == "/" and (other := [knob for knob in named if not is_setting(knob)]):
             raise VgoError(f"The journal entry {path} names {other[0]}, which is no kernel setting: delete the entry.")
         return entry
 
@@ -166,40 +205,18 @@ class Journal:
             os.close(folder)
 
 
-def _is_setting(path: str) -> bool:
-    return path.startswith(("/proc/sys/", "/sys/")) and ".." not in path.split("/")
-
-
-class Returned(NamedTuple):
-    """What became of a knob that was not as before."""
-
-    said: str
-    foreign: bool
-    """Someone else changed it in between, so it was left alone."""
-
-
 def put_back(entry: Entry) -> list[Returned]:
-    """Put the settings of one entry back, last set first."""
-    files = KernelFiles(Path(entry.root))
-    returned = [put_group_back(files, group, entry.applied) for group in reversed(entry.groups)]
-    return [one for one in returned if one]
-
-
-def put_group_back(files: KernelFiles, group: Group, applied: bool) -> Returned | None:
-    """Put one group back and check all of it; None when it is as before."""
-    if as_before(files, group):
-        return None
-    now, old = files.read(group.path), group.saved[group.path]
-    if applied and now != group.wanted:
-        said = f"{group.path}: left at {now}, because someone else changed it; it was {old} before vgo-agent"
-        return Returned(said, foreign=True)
-    differing = files.put_back(group.saved)
-    if differing:
-        values = ", ".join(f"{group.saved[path]} into {path}" for path in differing)
-        raise VgoError(f"Cannot put back a setting: write {values} as root, then run vgo-agent restore.")
-    return Returned(f"{group.path}: {now} -> {old}", foreign=False)
-
-
-def as_before(files: KernelFiles, group: Group) -> bool:
-    """Tell whether a knob and its siblings have the values they had."""
-    return all(files.read(path) == old for path, old in group.saved.items())
+    """Put the settings of one entry back, last set first; one that cannot be does not keep the others."""
+    of_gpus = any(group.path.startswith(GPU) for group in entry.groups)
+    files = gpu_values() if of_gpus else KernelFiles(Path(entry.root))
+    returned, failed = list[Returned](), list[VgoError]()
+    for group in reversed(entry.groups):
+        try:
+            one = put_group_back(files, group, entry.applied and not group.coupled)
+        except VgoError as error:
+            failed.append(error)
+        else:
+            returned += [one] if one else []
+    if failed:
+        raise failed[0]
+    return returned

@@ -1,7 +1,12 @@
-"""Read and write one file of the kernel, and put a value back together with those that the kernel couples to it."""
+"""Read and write one file of the kernel, and put a value back together with those that the kernel couples to it.
+
+Of the standard library only: the watchdog uses it too, in an interpreter without installed packages.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import re
 from collections.abc import Mapping
@@ -11,6 +16,29 @@ from ...knowledge.errors import VgoError
 
 # `always [madvise] never`; sched/preempt marks its choice as `(full)`.
 _MARKED = re.compile(r"(?:^|\s)(?:\[(\S+)\]|\((\S+)\))(?=\s|$)")
+_PASSES = 3
+"""Over a coupled group: a least frequency above the old greatest one is refused until that one is back."""
+GPU = "nvml:"
+_SETTINGS = ("/proc/sys/", "/sys/", "/proc/irq/", GPU)
+_RUN_BY_THE_KERNEL = re.compile(
+    r"/proc/sys/kernel/(core_pattern|modprobe|hotplug|poweroff_cmd|usermodehelper|sysrq)|/proc/sys/fs/binfmt_misc|"
+    r"/sys/kernel/uevent_helper|/(release_agent|notify_on_release|cgroup\.kill)$"
+)
+"""Files whose value names a program that the kernel starts as root, or that end the machine: no settings."""
+
+
+def is_setting(path: str) -> bool:
+    """Tell whether a path is one that may be written and put back."""
+    named = path.startswith(_SETTINGS) and ".." not in path.split("/")
+    return named and not _RUN_BY_THE_KERNEL.search(path)
+
+
+class Refused(VgoError):
+    """The kernel does not take a value, or has no such file; another one may do."""
+
+
+class Gone(Refused):
+    """There is no such file, or no longer."""
 
 
 def in_force(text: str) -> str:
@@ -40,7 +68,8 @@ class KernelFiles:
         try:
             return in_force((self.root / path.lstrip("/")).read_text())
         except OSError as error:
-            raise VgoError(f"Cannot read {path} ({error.strerror}): leave out the mitigation that sets it.") from error
+            kind = Gone if error.errno in (errno.ENOENT, errno.ENODEV) else Refused
+            raise kind(f"Cannot read {path} ({error.strerror}): leave out the mitigation that sets it.") from error
 
     def write(self, path: str, value: str) -> None:
         """Write `value`; a refusal is told with its cure."""
@@ -51,26 +80,29 @@ class KernelFiles:
                 os.write(file, f"{value}\n".encode())
             finally:
                 os.close(file)
-        except PermissionError as error:
-            raise VgoError(f"Cannot write {path}: run vgo-agent as root, or use --allow process.") from error
         except OSError as error:
-            raise VgoError(
-                f"The kernel refuses {value!r} for {path} ({error.strerror}): use --allow process to leave it as it is."
-            ) from error
+            raise Refused(_refusal(path, value, error)) from error
 
     def put_back(self, saved: Mapping[str, str]) -> tuple[str, ...]:
         """Write the saved values of a coupled group; name those that still differ.
 
         Nonzero values first: writing vm.dirty_ratio clears vm.dirty_bytes, whose own old value 0 is refused.
         """
-        for path in sorted(saved, key=lambda path: saved[path] == "0"):
-            if self.read(path) != saved[path]:
-                self._try(path, saved[path])
-        return tuple(path for path in saved if self.read(path) != saved[path])
+        for _ in range(_PASSES):
+            for path in sorted(saved, key=lambda path: saved[path] == "0"):
+                if self.read(path) != saved[path]:
+                    # Not silent: the whole group is read again, and what differs is named.
+                    with contextlib.suppress(Refused):
+                        self.write(path, saved[path])
+            differing = tuple(path for path in saved if self.read(path) != saved[path])
+            if not differing:
+                break
+        return differing
 
-    def _try(self, path: str, value: str) -> None:
-        try:
-            self.write(path, value)
-        except VgoError:
-            # Not silent: put_back reads the whole group again and names what differs.
-            return
+
+def _refusal(path: str, value: str, error: OSError) -> str:
+    if error.errno == errno.EROFS:
+        return f"Cannot write {path}: it is mounted read-only here; run vgo-agent on the host, or use --allow process."
+    if isinstance(error, PermissionError) and os.geteuid() != 0:
+        return f"Cannot write {path}: run vgo-agent as root, or use --allow process."
+    return f"The kernel refuses {value!r} for {path} ({error.strerror}): use --allow process to leave it as it is."

@@ -4,18 +4,33 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+import resource
+import stat
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from ...knowledge.actions import Verify
-from ..execution.conditions import ADDR_NO_RANDOMIZE, IOPRIO_CLASS_SHIFT, IOPRIO_WHO_PROCESS, io_priority_calls, libc
-from ..execution.launch import Launch
+from ...layers.probes.cgroup_tree import own_groups
+from ..execution.conditions import (
+    ADDR_NO_RANDOMIZE,
+    IOPRIO_CLASS_SHIFT,
+    IOPRIO_IDLE,
+    IOPRIO_WHO_PROCESS,
+    deadline_of,
+    io_priority_calls,
+    libc,
+)
+from ..execution.launch import SCHED_DEADLINE, Launch
 from .checks import ENDED, UNREADABLE, Check
 from .kernel_file import cpu_list
 from .residency import resident_share
 
-_POLICY_NAMES = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", 6: "deadline"}
+_POLICY_NAMES = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", SCHED_DEADLINE: "deadline"}
+_LIMIT_LINES = {resource.RLIMIT_STACK: "Max stack size", resource.RLIMIT_MEMLOCK: "Max locked memory"}
+_MOST_DIRTY_KB = 4096
+"""That waits to be written back just after a sync: other programs write as well."""
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _IO_CLASS_NAMES = {0: "none", 1: "realtime", 2: "best effort", 3: "idle"}
 
 
@@ -82,6 +97,11 @@ def _policy(_: Verify, launch: Launch, process: Process) -> Seen:
     expected = f"{_POLICY_NAMES.get(asked.policy, asked.policy)} {asked.priority}" if asked else "other 0"
     policy = process.stat(41)
     seen = f"{_POLICY_NAMES.get(policy, policy)} {process.stat(40)}"
+    if asked and asked.policy == policy == SCHED_DEADLINE:
+        runtime_ns, period_ns = deadline_of(process.pid)
+        times = f"deadline, {runtime_ns} of {period_ns} ns"
+        expected = f"deadline, {asked.runtime_ns} of {asked.period_ns} ns"
+        return Seen(expected, times, times == expected)
     return Seen(expected, seen, seen == expected)
 
 
@@ -114,8 +134,67 @@ def _io_class(_: Verify, launch: Launch, process: Process) -> Seen:
     priority = libc().syscall(io_priority_calls()[1], IOPRIO_WHO_PROCESS, process.pid)
     if priority == -1:
         raise ProcessLookupError(process.pid)
-    seen = priority >> IOPRIO_CLASS_SHIFT
-    return Seen(_IO_CLASS_NAMES[launch.io_class or 0], _IO_CLASS_NAMES.get(seen, str(seen)), seen == launch.io_class)
+    expected = _io_name(launch.io_class or 0, launch.io_level)
+    seen = _io_name(priority >> IOPRIO_CLASS_SHIFT, priority & 7)
+    return Seen(expected, seen, seen == expected)
+
+
+def _io_name(kind: int, level: int) -> str:
+    name = _IO_CLASS_NAMES.get(kind, str(kind))
+    return name if kind in (0, IOPRIO_IDLE) else f"{name} {level}"
+
+
+def _limits(_: Verify, launch: Launch, process: Process) -> Seen:
+    text = process.text("limits")
+    expected = {_LIMIT_LINES[limit]: _amount(value) for limit, value in launch.limits.items()}
+    seen = {line: found[1] for line in expected if (found := re.search(rf"^{line}\s+(\S+)", text, re.M))}
+    return Seen(_pairs(expected), _pairs(seen), bool(expected) and seen == expected)
+
+
+def _amount(value: int) -> str:
+    return "unlimited" if value == resource.RLIM_INFINITY else str(value)
+
+
+def _pairs(values: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in values.items())
+
+
+def _group(_: Verify, launch: Launch, process: Process) -> Seen:
+    """The values of the groups that the process is in: one made by hand has another name and the same values."""
+    expected: dict[str, str] = {}
+    seen: dict[str, str] = {}
+    process.text("cgroup")  # gone, if it has ended
+    folders = own_groups(process.proc.parent, str(process.pid))
+    for group in launch.groups:
+        expected |= group.values
+        own = next((folders[name][0] for name in (*group.controllers, "") if name in folders), None)
+        seen |= {name: (own / name).read_text().strip() for name in group.values if own and (own / name).exists()}
+    same = {name: _same(value, seen.get(name, "")) for name, value in expected.items()}
+    return Seen(_pairs(expected), _pairs(seen), bool(expected) and all(same.values()))
+
+
+def _same(asked: str, shown: str) -> bool:
+    """`0,1` is shown as `0-1`."""
+    lists = re.compile(r"[\d,-]+")
+    if lists.fullmatch(asked) and lists.fullmatch(shown):
+        return cpu_list(asked) == cpu_list(shown)
+    return asked == shown
+
+
+def _output(_: Verify, launch: Launch, process: Process) -> Seen:
+    link = os.readlink(process.folder / "fd" / "1")
+    regular = stat.S_ISREG(os.stat(process.folder / "fd" / "1").st_mode) and not link.startswith("/memfd:")
+    if launch.output == "file":
+        return Seen("a file on a disk", link, regular)
+    return Seen(os.devnull, link, link == os.devnull)
+
+
+def _threads(_: Verify, launch: Launch, process: Process) -> Seen:
+    asked = [value for name in _THREAD_VARIABLES if (value := launch.environment.get(name, "")).isdigit()]
+    seen = process.status("Threads")
+    if not asked:
+        return Seen("a number of threads in the environment", "none", False)
+    return Seen(f"at most {min(asked, key=int)}", seen, seen.isdigit() and int(seen) <= min(map(int, asked)))
 
 
 def _environment(verify: Verify, launch: Launch, process: Process) -> Seen:
@@ -153,6 +232,18 @@ def _resident_inputs(_: Verify, launch: Launch, __: Process) -> Seen:
     return Seen("all of each in the page cache", seen, bool(shares) and all(share == 1 for share in shares.values()))
 
 
+def _evicted_inputs(_: Verify, launch: Launch, __: Process) -> Seen:
+    shares = {file.name: resident_share(file) if file.stat().st_size else 0.0 for file in launch.evict}
+    seen = ", ".join(f"{name} {share:.0%}" for name, share in shares.items()) or "no input file"
+    return Seen("none of any in the page cache", seen, bool(shares) and not any(shares.values()))
+
+
+def _synced(_: Verify, __: Launch, process: Process) -> Seen:
+    text = (process.proc / "meminfo").read_text()
+    waiting = sum(int(kb) for kb in re.findall(r"^(?:Dirty|Writeback):\s*(\d+)", text, re.M))
+    return Seen(f"at most {_MOST_DIRTY_KB} kB to write back", f"{waiting} kB", waiting <= _MOST_DIRTY_KB)
+
+
 def _tmpfs(_: Verify, __: Launch, process: Process) -> Seen:
     device = os.stat(process.folder / "cwd").st_dev
     number = f"{os.major(device)}:{os.minor(device)}"
@@ -179,11 +270,17 @@ READERS: dict[str, tuple[str, Reader]] = {
     "personality": ("personality", _personality),
     "thp_disabled": ("THP_enabled", _thp_disabled),
     "io_class": ("I/O class", _io_class),
+    "limits": ("resource limits", _limits),
+    "group": ("control group", _group),
+    "output": ("standard output", _output),
+    "threads": ("threads", _threads),
     "environment": ("environment", _environment),
     "environment_cleared": ("names in the environment", _environment_cleared),
     "mapped": ("preloaded library", _mapped),
     "anon_huge_pages": ("huge pages", _anon_huge_pages),
     "resident_inputs": ("input files", _resident_inputs),
+    "evicted_inputs": ("input files", _evicted_inputs),
+    "synced": ("dirty pages", _synced),
     "tmpfs": ("working directory", _tmpfs),
     "memory_policy": ("memory policy", _memory_policy),
 }

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 from ...knowledge.actions import Condition
 from ...knowledge.schema import Mitigation
 from ..machine import Machine
 from ..subject import Subject
+from .danger import dangers
+from .run_group import CURE
 
 BUSY_WITH_ONE = 1.1
 """CPUs that a single-threaded program keeps busy at most: a helper thread may run now and then."""
@@ -34,16 +37,25 @@ def unmet(condition: Condition, machine: Machine, subject: Subject, busy_cpus: f
     return tuple(reason for check in _CHECKS for reason in check(condition, machine, subject, busy_cpus))
 
 
-def beyond_reach(mitigation: Mitigation, machine: Machine) -> tuple[str, ...]:
-    """Say why the tool cannot apply a mitigation although it could be tried by hand."""
-    if mitigation.apply is None or not machine.away:
+def beyond_reach(
+    mitigation: Mitigation, machine: Machine, subject: Subject | None = None, busy_cpus: float | None = None
+) -> tuple[str, ...]:
+    """Say why the tool cannot apply a mitigation, or must not, although it could be tried by hand."""
+    if mitigation.apply is None:
         return ()
-    return (f"{machine.away}, and it would be applied here: apply it there by hand",)
+    if machine.away:
+        return (f"{machine.away}, and it would be applied here: apply it there by hand",)
+    return dangers(mitigation, machine, subject, busy_cpus)
 
 
 def _privilege(condition: Condition, machine: Machine, _: Subject, __: float | None) -> Iterator[str]:
     if condition.root and not machine.root:
         yield "it needs root: run vgo-agent as root"
+    if condition.capability and condition.capability not in machine.capabilities:
+        yield (
+            f"it needs the capability {condition.capability.upper()}: run vgo-agent as root, in a container with "
+            f"--cap-add {condition.capability.upper()}"
+        )
 
 
 def _hardware(condition: Condition, machine: Machine, _: Subject, __: float | None) -> Iterator[str]:
@@ -54,6 +66,15 @@ def _hardware(condition: Condition, machine: Machine, _: Subject, __: float | No
         )
     if machine.numa_nodes < condition.min_numa_nodes:
         yield f"it needs {condition.min_numa_nodes} memory nodes and this machine has {machine.numa_nodes}"
+    if condition.smt and not any(len(core) > 1 for core in machine.cores):
+        yield "no core has two threads that this process may use (SMT is off, absent or not shown): leave it out"
+    if condition.sensor and not machine.sensor:
+        yield "no temperature can be read (/sys/class/thermal, /sys/class/hwmon): load the driver of the sensor"
+    if condition.gpu and not machine.gpus:
+        yield "NVML sees no GPU: install the NVIDIA driver and vgo-agent[gpu], or start the container with --gpus all"
+    for controller in condition.group:
+        if controller not in machine.groups:
+            yield f"no control group with the controller {controller} can be made for the run: {CURE}"
 
 
 def _software(condition: Condition, machine: Machine, _: Subject, __: float | None) -> Iterator[str]:
@@ -62,16 +83,20 @@ def _software(condition: Condition, machine: Machine, _: Subject, __: float | No
     elif condition.glibc and _version(machine.glibc) < _version(condition.glibc):
         yield f"it needs glibc {condition.glibc} and this is {machine.glibc}: use a newer distribution or container"
     if condition.library and condition.library not in machine.libraries:
-        yield f"{condition.library} is not installed{_install(condition.library)}"
+        yield _missing(condition.library, machine)
+    if condition.kernel and _version(machine.kernel) < _version(condition.kernel):
+        yield f"it needs Linux {condition.kernel} and this is {machine.kernel}: boot a newer kernel"
     if condition.executable and condition.executable not in machine.executables:
         yield f"{condition.executable} is not installed{_install(condition.executable)}"
     if condition.file and condition.file not in machine.files:
-        yield f"{condition.file} is not there or not writable: this kernel or container does not offer it"
+        file = condition.file.replace("|", " or ")
+        yield f"{file} is not there or not writable: this kernel or container does not offer it"
 
 
 def _program(condition: Condition, machine: Machine, subject: Subject, _: float | None) -> Iterator[str]:
     if condition.dynamic and not machine.program_dynamic:
-        yield "the program is not dynamically linked: link it dynamically, so that the loader can be told"
+        linked = "statically linked, so no loader looks for libraries" if machine.program_static else "no ELF file"
+        yield f"the program is {linked}: link it dynamically, so that the loader can be told"
     if condition.python and not machine.program_python:
         yield "the command runs no Python interpreter: name python in the command if it does"
     if condition.openmp and not machine.program_openmp:
@@ -94,8 +119,17 @@ def _threads(condition: Condition, _: Machine, __: Subject, busy_cpus: float | N
 _CHECKS: tuple[_Check, ...] = (_privilege, _hardware, _software, _program, _threads)
 
 
+def _missing(library: str, machine: Machine) -> str:
+    if kind := machine.foreign_libraries.get(library):
+        program = machine.program_machine or machine.architecture
+        return f"{library} is here for {kind} only, and the program is {program}: install the package of that kind"
+    return f"{library} is not installed{_install(library)}"
+
+
 def _version(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(".") if part.isdigit())
+    """Read the leading numbers: `6.1.0-28-amd64` is 6.1.0."""
+    leading = re.match(r"\d+(\.\d+)*", text)
+    return tuple(int(part) for part in leading.group().split(".")) if leading else ()
 
 
 def _install(name: str) -> str:

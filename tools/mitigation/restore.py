@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 from pathlib import Path
 
+from ...knowledge.errors import VgoError
 from ...layers.probes.cgroup_leaf import remove_leaves
+from .guard import TOLD, note
 from .journal import Entry, Journal, journal_folder, put_back
 from .owned_folder import stale_folders, temporary_place
 from .owner import boot_id
+from .run_group import remove_run_groups
 from .working_copy import SHARED_MEMORY
 
 
@@ -20,31 +24,61 @@ def restore(
     shared_memory: Path = SHARED_MEMORY,
     temporary: Path | None = None,
 ) -> list[str]:
-    """Put back what was left behind and say what was done; with `force` also the settings of a living agent."""
+    """Put back what was left behind and say what was done; with `force` also the settings of a living agent.
+
+    To be called by every command that measures, before it does.
+    """
     journal = Journal(folder or journal_folder())
     told = _removed(shared_memory, "the working copy")
     told += _removed(temporary or temporary_place(), "the temporary folder")
     told += [f"{leaf}: removed, the control group of an agent that died" for leaf in remove_leaves()]
-    if not any(force or entry.left_behind for entry in journal.entries()):
-        return told
+    told += remove_run_groups()
+    entries = journal.entries()
+    journal.remove_drafts()
+    if not any(force or entry.left_behind for entry in entries):
+        return told + journal.take_told()
     # A living agent holds the lock: who forces means to override it.
     with contextlib.nullcontext() if force else journal.locked():
         return told + restore_entries(journal, force=force)
 
 
+def restore_and_note(folder: str) -> None:
+    """Put back what the watchdog alone could not, for the next agent to tell."""
+    told = restore(folder=Path(folder))
+    if told:
+        note(Path(folder) / f"{os.getpid()}{TOLD}", told)
+
+
 def restore_entries(journal: Journal, *, force: bool = False) -> list[str]:
-    """Go through the entries; the caller holds the lock."""
-    journal.remove_drafts()
-    entries = [entry for entry in journal.entries() if force or entry.left_behind]
-    return [said for entry in entries for said in _restore(journal, entry)]
+    """Go through the entries; the caller holds the lock. One that cannot be put back does not keep the others."""
+    told, failed = journal.take_told(), list[VgoError]()
+    for entry in journal.entries():
+        if force or entry.left_behind:
+            try:
+                told += _restore(journal, entry)
+            except VgoError as error:
+                failed.append(error)
+    if failed:
+        raise failed[0]
+    return told
 
 
 def _restore(journal: Journal, entry: Entry) -> list[str]:
     if entry.boot_id != boot_id():
         told = [f"{entry.mitigation}: forgotten, because its settings ended with the boot that they were made in"]
     else:
-        told = [returned.said for returned in put_back(entry)]
+        told = _put_back(entry)
     journal.remove(entry)
+    return told
+
+
+def _put_back(entry: Entry) -> list[str]:
+    told = [returned.said for returned in put_back(entry)]
+    if entry.revert:
+        from .scripts import ran  # it loads the knowledge base
+
+        ran(entry.revert)
+        told.append(f"{entry.mitigation}: reverted by `{' '.join(entry.revert)}`")
     return told
 
 

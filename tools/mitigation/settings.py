@@ -1,51 +1,80 @@
-"""Kernel settings that outlive a run: journalled for the whole batch, switched on and off around each run."""
+"""Settings that outlive a run: journalled for the whole batch, switched on and off around each run."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from ...knowledge.actions import Write
 from ...knowledge.errors import VgoError
 from .checks import Check
-from .journal import Entry, Group, Journal, as_before, new_entry, put_back, put_group_back
-from .kernel_file import KernelFiles, in_force
-from .restore import restore_entries
+from .journal import Entry, Group, Journal, new_entry, put_back
+from .kernel_file import KernelFiles, Refused, in_force
+from .knobs import Knob, rounded, same
+from .put_back import as_before, put_group_back
 
 
 class Settings:
-    """The writes of one mitigation; the entry stands in the journal as long as this lives."""
+    """The knobs of one mitigation; the entry stands in the journal as long as this lives."""
 
-    def __init__(self, writes: tuple[Write, ...], entry: Entry, journal: Journal, told: list[str]) -> None:
+    def __init__(self, knobs: Iterable[Knob], entry: Entry, journal: Journal) -> None:
         """Change nothing yet."""
-        self._writes = writes
+        self._knobs = {knob.path: knob for knob in knobs}
         self._entry = entry
         self._journal = journal
         self._files = KernelFiles(Path(entry.root))
-        self._touched = False
-        self.told = told
-        """What a user should hear: settings of a dead agent put back, settings that someone else changed."""
+        self._touched = self._set = False
+        self.told: list[str] = []
+        """What a user should hear: settings left out, rounded, or changed by someone else."""
 
     def on(self) -> tuple[Check, ...]:
-        """Write the values and read each back (level 1); a knob that someone else changed is left alone and told."""
-        self._touched = True
-        checks = tuple(self._set(write, group) for write, group in zip(self._writes, self._entry.groups, strict=True))
+        """Set the values and read each back (level 1); a knob that someone else changed is left alone and told."""
+        if not self._set:
+            self._refuse_foreign()
+            self._touched = self._set = True
+            for group in self._entry.groups:
+                self._write(group)
         if not self._entry.applied:
             self._confirm()
-        return checks
+        return tuple(self._check(group) for group in self._entry.groups)
 
     def off(self) -> tuple[Check, ...]:
         """Put the old values back and check them (level 1)."""
-        return tuple(self._unset(group) for group in reversed(self._entry.groups))
+        checks = tuple(self._unset(group) for group in reversed(self._entry.groups))
+        self._set = False
+        return checks
 
-    def _set(self, write: Write, group: Group) -> Check:
-        if as_before(self._files, group):
-            self._files.write(write.path, write.value)
-        seen, wanted = self._files.read(write.path), in_force(write.value)
-        if self._entry.applied and seen != group.wanted:
+    def _refuse_foreign(self) -> None:
+        """The entry says what to go back to, so all must still be like that."""
+        for group in self._entry.groups:
+            if not as_before(self._files, group):
+                raise _changed_meanwhile(group, self._files.read(group.path))
+
+    def _write(self, group: Group) -> None:
+        knob = self._knobs[group.path]
+        if same(knob.value, self._files.read(knob.path)):
+            return  # a managed interrupt refuses even what it has
+        try:
+            self._files.write(knob.path, knob.value)
+        except Refused as refused:
+            if not knob.optional or self._entry.applied:
+                raise
+            self._leave_out(group, str(refused))
+
+    def _leave_out(self, group: Group, why: str) -> None:
+        """Go on without a knob that refuses; at least one must hold."""
+        self.told.append(f"{group.path}: left out ({why})")
+        del self._knobs[group.path]
+        if not self._knobs:
+            raise Refused(f"Nothing of {self._entry.mitigation} can be set here ({why}).")
+
+    def _check(self, group: Group) -> Check:
+        asked, seen = in_force(self._knobs[group.path].value), self._files.read(group.path)
+        if seen != group.wanted:
             raise _changed_meanwhile(group, seen)
-        return Check(level=1, what=write.path, expected=wanted, seen=seen, passed=seen == wanted)
+        passed = same(asked, seen) or rounded(asked, seen)
+        return Check(level=1, what=group.path, expected=asked, seen=seen, passed=passed)
 
     def _unset(self, group: Group) -> Check:
         returned = put_group_back(self._files, group, self._entry.applied) if self._touched else None
@@ -57,10 +86,14 @@ class Settings:
 
     def _confirm(self) -> None:
         """Journal what the kernel made of the values: from now on any other one is someone else's."""
-        groups = tuple(
-            group.model_copy(update={"wanted": self._files.read(group.path)}) for group in self._entry.groups
-        )
-        self._entry = self._entry.model_copy(update={"groups": groups, "applied": True})
+        groups = list[Group]()
+        for group in self._entry.groups:
+            if group.path in self._knobs:
+                asked, seen = in_force(self._knobs[group.path].value), self._files.read(group.path)
+                groups.append(group.model_copy(update={"wanted": seen}))
+                if not same(asked, seen) and rounded(asked, seen):
+                    self.told.append(f"{group.path}: the kernel made {seen} of {asked}")
+        self._entry = self._entry.model_copy(update={"groups": tuple(groups), "applied": True})
         self._journal.record(self._entry)
 
     def close(self) -> None:
@@ -79,23 +112,25 @@ def _changed_meanwhile(group: Group, seen: str) -> VgoError:
 
 
 @contextlib.contextmanager
-def switchable(
-    mitigation: str, writes: tuple[Write, ...], journal: Journal, root: Path = Path("/")
-) -> Iterator[Settings]:
-    """Hold the lock, journal the old values, and put them back at the end whatever happens."""
-    files = KernelFiles(root)
-    with journal.locked():
-        told = restore_entries(journal)
-        groups = tuple(_group(files, write) for write in writes)
-        entry = new_entry(mitigation, groups, root)
-        journal.record(entry)
-        settings = Settings(writes, entry, journal, told)
-        try:
-            yield settings
-        finally:
-            settings.close()
+def switchable(mitigation: str, knobs: Sequence[Knob], journal: Journal, root: Path = Path("/")) -> Iterator[Settings]:
+    """Journal the old values, and put them back at the end whatever happens; the caller holds the journal's lock."""
+    entry = new_entry(mitigation, _groups(knobs, KernelFiles(root)), root)
+    journal.record(entry)
+    settings = Settings(knobs, entry, journal)
+    try:
+        yield settings
+    finally:
+        settings.close()
 
 
-def _group(files: KernelFiles, write: Write) -> Group:
-    saved = {path: files.read(path) for path in (write.path, *write.siblings)}
-    return Group(path=write.path, wanted=in_force(write.value), saved=saved)
+def _groups(knobs: Sequence[Knob], files: KernelFiles) -> tuple[Group, ...]:
+    shared = Counter(path for knob in knobs for path in {knob.path, *knob.siblings})
+    return tuple(
+        Group(
+            path=knob.path,
+            wanted=in_force(knob.value),
+            saved={path: files.read(path) for path in (knob.path, *knob.siblings)},
+            coupled=any(shared[path] > 1 for path in (knob.path, *knob.siblings)),
+        )
+        for knob in knobs
+    )

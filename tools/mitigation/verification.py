@@ -23,8 +23,8 @@ _LONG_ENOUGH_NS = 1_000_000_000
 """What did not show in runs of this length together was not there; a program of a millisecond gets many tries,
 because on a busy machine it can end before this process has its turn."""
 _SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 0.0002, 0.05
-_ONLY_AT_THE_START = "resident_inputs"
-"""Later the program may have read the files itself."""
+_ONLY_AT_THE_START = ("evicted_inputs", "synced", "resident_inputs")
+"""Later the program may have read the files itself, or written."""
 
 
 class Starts(Protocol):
@@ -42,8 +42,9 @@ class Starts(Protocol):
 
 
 def asked(verify: Verify) -> tuple[str, ...]:
-    """Name the fields that are to be checked."""
-    return tuple(name for name in READERS if getattr(verify, name))
+    """Name the fields that are to be checked, those that soon no longer hold first."""
+    names = (*_ONLY_AT_THE_START, *(name for name in READERS if name not in _ONLY_AT_THE_START))
+    return tuple(name for name in names if getattr(verify, name))
 
 
 def verify_process(verify: Verify, launch: Launch, pid: int, root: Path = Path("/proc")) -> tuple[Check, ...]:
@@ -67,7 +68,7 @@ class Watcher:
         """Look at once, then go on from a thread; to be given to the spawner as `on_started`."""
         process = Process(pid)
         pending = self._look(process, tuple(self._checks))
-        later = tuple(name for name in pending if name != _ONLY_AT_THE_START)
+        later = tuple(name for name in pending if name not in _ONLY_AT_THE_START)
         if later:
             self._thread = threading.Thread(target=self._go_on, args=(process, later), daemon=True)
             self._thread.start()
@@ -116,7 +117,7 @@ def prove(mitigation: Mitigation, launch: Launch, spawner: Starts, timeout_s: fl
 
 def _timer_slack_of_stand_in(launch: Launch, spawner: Starts) -> Check:
     """Start `cat` in the place of the program: without root a process shows its timer slack to itself only."""
-    cat = replace(launch, argv=(shutil.which("cat") or "/bin/cat", "/proc/self/timerslack_ns"), prewarm=())
+    cat = replace(launch, argv=(shutil.which("cat") or "/bin/cat", "/proc/self/timerslack_ns"), prewarm=(), output="")
     seen = spawner.run(cat, capture=True).output.decode().strip()
     return Check(
         level=2,

@@ -2,6 +2,7 @@
 //
 // The file is named by $FAKE_NVML and read anew for each call, so that a test changes the GPUs while a program runs.
 // What is not in the file is not supported. GPU - is the library itself. Structures as in nvml.h of driver 580.
+// A setter changes its KEY, unless the file says `GPU set_KEY !ERROR`; `GPU step_KEY N` rounds down to multiples of N.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,12 +50,24 @@ static Return small(void *gpu, const char *key, unsigned int *value) {
 #define LARGE(function, key) \
     Return function(void *gpu, unsigned long long *value) { return of(gpu, key, value); }
 
+// Who holds the driver: a test counts.
+static void note(const char *sign) {
+    char path[512];
+    snprintf(path, sizeof path, "%s.held", getenv("FAKE_NVML"));
+    FILE *file = fopen(path, "a");
+    if (file) fputs(sign, file), fclose(file);
+}
+
 Return nvmlInitWithFlags(unsigned int flags) {
     unsigned long long ignored;
     Return result = look("-", "init", &ignored);
+    if (result == SUCCESS || result == NOT_SUPPORTED) note("+");
     return result == NOT_SUPPORTED ? SUCCESS : result;
 }
-Return nvmlShutdown(void) { return SUCCESS; }
+Return nvmlShutdown(void) {
+    note("-");
+    return SUCCESS;
+}
 const char *nvmlErrorString(Return result) { return "an error without a name"; }
 Return nvmlDeviceGetCount_v2(unsigned int *count) {
     unsigned long long found = 0;
@@ -145,3 +158,83 @@ Return nvmlDeviceGetFieldValues(void *gpu, int count, struct Field *fields) {
     }
     return SUCCESS;
 }
+
+// Settings.
+
+static Return put(void *gpu, const char *key, unsigned int value) {
+    char lines[512][128], rule[64], path[512], one[32], name[64];
+    unsigned long long old = 0, step = 1;
+    int count = 0;
+    snprintf(rule, sizeof rule, "set_%s", key);
+    Return refused = of(gpu, rule, &old);
+    if (refused != NOT_SUPPORTED) return refused;
+    Return known = of(gpu, key, &old);
+    if (known != SUCCESS) return known;
+    snprintf(rule, sizeof rule, "step_%s", key);
+    if (of(gpu, rule, &step) != SUCCESS || !step) step = 1;
+    FILE *file = fopen(getenv("FAKE_NVML"), "r");
+    while (count < 512 && fgets(lines[count], sizeof lines[0], file)) {
+        int number = (int)(intptr_t)gpu - 1;
+        if (sscanf(lines[count], "%31s %63s", one, name) == 2 && !strcmp(name, key) && atoi(one) == number && *one != '-')
+            snprintf(lines[count], sizeof lines[0], "%d %s %llu\n", number, key, value - value % step);
+        count++;
+    }
+    fclose(file);
+    // At once, so that no reading falls into the writing.
+    snprintf(path, sizeof path, "%s.next", getenv("FAKE_NVML"));
+    file = fopen(path, "w");
+    for (int line = 0; line < count; line++) fputs(lines[line], file);
+    fclose(file);
+    return rename(path, getenv("FAKE_NVML")) ? 999 : SUCCESS;
+}
+
+#define SETTER(function, key) \
+    Return function(void *gpu, unsigned int value) { return put(gpu, key, value); }
+SETTER(nvmlDeviceSetPersistenceMode, "persistence")
+SETTER(nvmlDeviceSetComputeMode, "compute_mode")
+SETTER(nvmlDeviceSetPowerManagementLimit, "power_limit_mw")
+SMALL(nvmlDeviceGetPowerManagementLimit, "power_limit_mw")
+SMALL(nvmlDeviceGetNumFans, "fans")
+Return nvmlDeviceGetPowerManagementLimitConstraints(void *gpu, unsigned int *least, unsigned int *most) {
+    Return result = small(gpu, "power_least_mw", least);
+    return result == SUCCESS ? small(gpu, "power_most_mw", most) : result;
+}
+Return nvmlDeviceGetMaxClockInfo(void *gpu, int clock, unsigned int *mhz) {
+    return small(gpu, clock == 2 ? "memory_most_mhz" : "sm_most_mhz", mhz);
+}
+
+// A lock holds the clock at once, busy or idle; 0 is unlocked. Its name for the base clock is 0xffffff01.
+static Return lock(void *gpu, const char *key, const char *clock, unsigned int mhz) {
+    Return result = put(gpu, key, mhz);
+    return result == SUCCESS ? put(gpu, clock, mhz == 0xffffff01u ? 1500 : mhz) : result;
+}
+Return nvmlDeviceSetGpuLockedClocks(void *gpu, unsigned int least, unsigned int most) {
+    return least == most ? lock(gpu, "locked_sm", "sm_mhz", most) : 2;
+}
+Return nvmlDeviceSetMemoryLockedClocks(void *gpu, unsigned int least, unsigned int most) {
+    return least == most ? lock(gpu, "locked_memory", "memory_mhz", most) : 2;
+}
+Return nvmlDeviceResetGpuLockedClocks(void *gpu) { return put(gpu, "locked_sm", 0); }
+Return nvmlDeviceResetMemoryLockedClocks(void *gpu) { return put(gpu, "locked_memory", 0); }
+
+Return nvmlDeviceGetUUID(void *gpu, char *uuid, unsigned int length) {
+    unsigned long long number = 0;
+    Return result = of(gpu, "uuid", &number);
+    if (result == SUCCESS) snprintf(uuid, length, "GPU-%08llu-fake", number);
+    return result;
+}
+
+// Both fans of a GPU; percent, 0 while they follow the temperature.
+Return nvmlDeviceGetFanControlPolicy_v2(void *gpu, unsigned int fan, unsigned int *policy) {
+    unsigned int percent = 0;
+    Return result = small(gpu, fan ? "fan_1" : "fan_0", &percent);
+    *policy = percent > 0;
+    return result;
+}
+Return nvmlDeviceGetTargetFanSpeed(void *gpu, unsigned int fan, unsigned int *percent) {
+    return small(gpu, fan ? "fan_1" : "fan_0", percent);
+}
+Return nvmlDeviceSetFanSpeed_v2(void *gpu, unsigned int fan, unsigned int percent) {
+    return put(gpu, fan ? "fan_1" : "fan_0", percent);
+}
+Return nvmlDeviceSetDefaultFanSpeed_v2(void *gpu, unsigned int fan) { return put(gpu, fan ? "fan_1" : "fan_0", 0); }

@@ -2,9 +2,12 @@
 
 import mmap
 import os
+import resource
 import subprocess
 import sys
+import time
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -13,9 +16,10 @@ from hypothesis import strategies as st
 
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.execution import conditions
-from vgo_agent.tools.execution.conditions import ConditionRefused
-from vgo_agent.tools.execution.launch import Launch, Scheduler
+from vgo_agent.tools.execution.conditions import ConditionRefused, deadline_of
+from vgo_agent.tools.execution.launch import SCHED_DEADLINE, Launch, Scheduler
 from vgo_agent.tools.execution.spawn import Spawner
+from vgo_agent.tools.mitigation.residency import resident_share
 
 LONG_S = 60.0
 root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may raise a priority")
@@ -218,3 +222,85 @@ def resident(file):
     """Return the share of a file that is in the page cache, as fincore says."""
     pages = int(subprocess.check_output(["fincore", "--noheadings", "--output", "PAGES", str(file)]))
     return pages / (file.stat().st_size / mmap.PAGESIZE)
+
+
+@root
+def test_a_deadline_is_set_with_its_times_and_the_program_can_fork(spawner):
+    if len(os.sched_getaffinity(0)) < os.cpu_count():
+        pytest.skip("a deadline task must be allowed every CPU")
+    deadline = Scheduler(SCHED_DEADLINE, runtime_ns=5_000_000, period_ns=10_000_000)
+    # The second program is started once the policy is in force, for which the spawner needs a moment.
+    assert said(spawner, "/bin/sleep 0.1; /bin/echo forked", scheduler=deadline) == "forked"
+    policies = []
+    spawner.run(
+        Launch(("/bin/sleep", "0.2"), scheduler=deadline),
+        on_started=lambda pid: Thread(target=lambda: (time.sleep(0.05), policies.append(deadline_of(pid)))).start(),
+    )
+    assert policies == [(5_000_000, 10_000_000)]
+
+
+@root
+def test_deadline_runs_follow_each_other_at_once(spawner):
+    """Each asks for nearly a CPU, and the kernel frees the share of one that has ended a moment later."""
+    if len(os.sched_getaffinity(0)) < os.cpu_count():
+        pytest.skip("a deadline task must be allowed every CPU")
+    launch = Launch(("/bin/true",), scheduler=Scheduler(SCHED_DEADLINE, runtime_ns=1_800_000, period_ns=2_000_000))
+    for _ in range(10 * os.cpu_count()):
+        assert spawner.run(launch).exit_code == 0
+
+
+def test_limits_hold_in_the_program_and_not_here(spawner):
+    before = resource.getrlimit(resource.RLIMIT_STACK)
+    assert said(spawner, "ulimit -s", limits={resource.RLIMIT_STACK: 4096 << 10}) == "4096"
+    if before[1] == resource.RLIM_INFINITY:
+        assert said(spawner, "ulimit -s", limits={resource.RLIMIT_STACK: resource.RLIM_INFINITY}) == "unlimited"
+    assert resource.getrlimit(resource.RLIMIT_STACK) == before
+
+
+def test_a_limit_that_may_not_be_raised_is_named_with_the_cure():
+    # In a child, since a hard limit once lowered cannot be raised again without the capability.
+    program = (
+        "import resource\n"
+        "from vgo_agent.tools.execution.launch import Launch\n"
+        "from vgo_agent.tools.execution.spawn import Spawner\n"
+        "import os\n"
+        "resource.setrlimit(resource.RLIMIT_MEMLOCK, (4096, 4096))\n"
+        "os.geteuid() or os.setresuid(65534, 65534, 65534)\n"
+        "with Spawner() as spawner:\n"
+        "    spawner.run(Launch(('/bin/true',), limits={resource.RLIMIT_MEMLOCK: 1 << 20}))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=LONG_S)
+    assert "refused to set the limit of locked memory" in done.stderr
+    assert "/etc/security/limits.conf" in done.stderr
+
+
+def test_a_cpu_that_is_not_there_is_refused_with_the_cure(spawner):
+    with pytest.raises(ConditionRefused, match="none of those CPUs is there for it"):
+        spawner.run(Launch(("/bin/true",), affinity=frozenset({1023})))
+
+
+def test_the_level_of_the_best_effort_class_is_set(spawner):
+    line = "ionice -p $$"
+    assert said(spawner, line, io_class=2, io_level=0) == "best-effort: prio 0"
+    assert said(spawner, line, io_class=2) == "best-effort: prio 4"
+    assert said(spawner, line, io_class=3) == "idle"
+
+
+def test_output_goes_to_a_file_and_is_captured_from_it(spawner):
+    assert said(spawner, "echo this; readlink /proc/$$/fd/1", output="file").startswith("this\n")
+    assert said(spawner, "echo once", output="file") == "once"
+    assert said(spawner, "echo nothing", output="null") == ""
+
+
+def test_files_are_evicted_before_each_run_and_dirty_ones_too(spawner, tmp_path):
+    file = tmp_path / "dirty"
+    file.write_bytes(os.urandom(1 << 20))
+    spawner.run(Launch(("/bin/true",), evict=(file,), sync=True))
+    if resident_share(file) == 1:
+        pytest.skip("files under the temporary directory stay in the page cache (tmpfs?)")
+    assert resident_share(file) == 0
+
+
+def test_a_file_that_cannot_be_evicted_is_named(spawner, tmp_path):
+    with pytest.raises(VgoError, match="not there cannot be evicted"):
+        spawner.run(Launch(("/bin/true",), evict=(tmp_path / "not there",)))

@@ -8,9 +8,9 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vgo_agent.knowledge.actions import Write
 from vgo_agent.tools.mitigation.journal import Journal
 from vgo_agent.tools.mitigation.kernel_file import KernelFiles, in_force
+from vgo_agent.tools.mitigation.knobs import Knob
 from vgo_agent.tools.mitigation.settings import switchable
 
 WORDS = st.from_regex(r"[a-z0-9_+-]{1,8}", fullmatch=True)
@@ -38,16 +38,17 @@ def test_on_and_off_in_any_order_end_where_they_began(files: dict[str, str], dat
             (root / "sys" / name).write_text(text)
         before = {name: in_force(text) for name, text in files.items()}
         values = {name: data.draw(WORDS) for name in files}
-        writes = tuple(Write(path=f"/sys/{name}", value=value) for name, value in values.items())
+        knobs = tuple(Knob(path=f"/sys/{name}", value=value) for name, value in values.items())
         kernel = KernelFiles(root)
-        with switchable("law", writes, Journal(root / "journal"), root) as switch:
+        journal = Journal(root / "journal")
+        with journal.locked(), switchable("law", knobs, journal, root) as switch:
             for on in data.draw(st.lists(st.booleans(), max_size=4)):
                 checks = switch.on() if on else switch.off()
                 assert all(check.passed for check in checks)
                 expected = values if on else before
                 assert {name: kernel.read(f"/sys/{name}") for name in files} == expected
         assert {name: kernel.read(f"/sys/{name}") for name in files} == before
-        assert not Journal(root / "journal").entries()
+        assert not journal.entries()
 
 
 @given(bracketed())

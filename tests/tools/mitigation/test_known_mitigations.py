@@ -1,4 +1,4 @@
-"""Every process-scope mitigation that is known and possible here, on a real child, proved by /proc."""
+"""Every known mitigation of the process and its group that is possible here, on a real child, proved by /proc."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ from vgo_agent.tools.survey import survey
 KNOWN = {
     mitigation.key: mitigation
     for mitigation in load().mitigations.values()
-    if mitigation.scope == "process" and mitigation.apply is not None
+    if mitigation.scope in ("process", "cgroup")
+    and mitigation.apply is not None
+    and not (mitigation.apply.write or mitigation.apply.cool_down)
 }
 EACH = pytest.mark.parametrize("key", sorted(KNOWN))
 PATIENCE_S = 20
@@ -99,10 +101,10 @@ def test_it_is_proved_on_a_real_child(case: Case, spawner: Spawner) -> None:
 
 
 @EACH
-def test_the_same_program_without_it_does_not_pass(case: Case, spawner: Spawner) -> None:
+def test_the_same_program_without_it_does_not_pass(case: Case, spawner: Spawner, tmp_path: Path) -> None:
     if case.mitigation.verify.anon_huge_pages and case.machine.thp == "always":
         pytest.skip("huge pages are always on here, so that the program has them anyway")
-    evict(case.subject)
+    unlike(case, tmp_path)
     with applied(case.mitigation, case.launch, case.subject, case.machine) as change:
         watcher = Watcher(case.mitigation.verify, change.launch)
         spawner.run(case.launch, timeout_s=10, on_started=watcher.start)
@@ -161,6 +163,24 @@ def soon(mitigation: Mitigation, launch: Launch, pid: int) -> tuple[Check, ...]:
         if all(check.passed for check in checks) or time.monotonic() > deadline:
             return checks
         time.sleep(0.005)
+
+
+def unlike(case: Case, folder: Path) -> None:
+    """Bring the page cache into the state that the mitigation is there to change."""
+    if case.mitigation.verify.evicted_inputs:
+        for name in case.subject.inputs:
+            Path(name).read_bytes()
+    elif case.mitigation.verify.synced:
+        (folder / "dirty").write_bytes(os.urandom(32 << 20))
+        if not dirty_kb(least=16 << 10):
+            pytest.skip("what is written under the temporary directory is never dirty (tmpfs?)")
+    else:
+        evict(case.subject)
+
+
+def dirty_kb(least: int) -> bool:
+    text = Path("/proc/meminfo").read_text()
+    return sum(int(line.split()[1]) for line in text.splitlines() if line.startswith("Dirty:")) >= least
 
 
 def evict(subject: Subject) -> None:

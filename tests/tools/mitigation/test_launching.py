@@ -15,6 +15,7 @@ from vgo_agent.knowledge.schema import Mitigation
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.mitigation.launching import command_line, mitigated
+from vgo_agent.tools.mitigation.residency import resident_share
 from vgo_agent.tools.subject import Subject
 
 MACHINE = Machine(cpus=(0, 1), quiet_cpu=1, root=True)
@@ -69,6 +70,23 @@ def test_what_only_a_person_can_do_is_not_applied(one: Make) -> None:
     [
         ({"spawn": {"affinity": "one_cpu"}}, "taskset -c 1 ./bench.sh 'a b'"),
         ({"spawn": {"policy": "fifo", "priority": 10}}, "chrt --fifo 10 ./bench.sh 'a b'"),
+        ({"spawn": {"affinity": "one_per_core"}}, "taskset -c 0,1 ./bench.sh 'a b'"),
+        ({"spawn": {"affinity": "all_but_reserved", "reserved_cpus": "1"}}, "taskset -c 1 ./bench.sh 'a b'"),
+        (
+            {"spawn": {"policy": "deadline", "deadline": {"runtime_us": 5, "period_us": 10}}},
+            "chrt -R -d --sched-runtime 5000 --sched-deadline 10000 --sched-period 10000 0 ./bench.sh 'a b'",
+        ),
+        (
+            {"spawn": {"limits": {"stack": "unlimited", "memlock": "4096"}}},
+            "prlimit --stack=unlimited --memlock=4096 ./bench.sh 'a b'",
+        ),
+        ({"spawn": {"io_class": "best_effort", "io_level": 0}}, "ionice -c 2 -n 0 ./bench.sh 'a b'"),
+        ({"spawn": {"output": "null"}}, "./bench.sh 'a b' > /dev/null"),
+        ({"sync_first": True}, "sync && ./bench.sh 'a b'"),
+        (
+            {"hold": [{"path": "/dev/cpu_dma_latency", "int32": 0}]},
+            "(exec 8> /dev/cpu_dma_latency && printf '\\000\\000\\000\\000' >&8 && ./bench.sh 'a b')",
+        ),
         ({"spawn": {"fixed_layout": True}}, "setarch -R ./bench.sh 'a b'"),
         ({"preload": "libjemalloc.so.2"}, "env LD_PRELOAD=libjemalloc.so.2 ./bench.sh 'a b'"),
         ({"environment": {"A": "x y"}}, "env 'A=x y' ./bench.sh 'a b'"),
@@ -118,3 +136,30 @@ def test_everything_at_once_still_runs_the_program(one: Make, subject: Subject, 
     subprocess.run(["sh", "-c", line], cwd=subject.directory, check=True, timeout=20)
     assert (tmp_path / "pid").exists()
     assert set(Path("/dev/shm").iterdir()) <= before
+
+
+@pytest.mark.parametrize("value", ["a lot", "-1", "1.5", "1G"])
+def test_a_limit_is_a_number_of_bytes_or_unlimited(value: str, one: Make) -> None:
+    with pytest.raises(VgoError, match="give a number of bytes, or unlimited"):
+        mitigated(LAUNCH, one(apply={"spawn": {"limits": {"stack": value}}}), SUBJECT, MACHINE)
+
+
+def test_inputs_are_evicted_by_hand_as_well(one: Make, tmp_path: Path) -> None:
+    file = tmp_path / "in put"
+    file.write_bytes(b"1" * 4096 * 16)
+    subject = SUBJECT.model_copy(update={"command": ("true",), "inputs": (str(file),)})
+    assert mitigated(LAUNCH, one(apply={"evict_inputs": True}), subject, MACHINE).evict == (file,)
+    line = command_line(one(apply={"evict_inputs": True}), subject, MACHINE)
+    file.read_bytes()
+    assert resident_share(file) == 1
+    subprocess.run(["sh", "-c", line], check=True)
+    if resident_share(file) == 1:
+        pytest.skip("files under the temporary directory stay in the page cache (tmpfs?)")
+    assert resident_share(file) == 0
+
+
+def test_a_parameter_has_its_default_wherever_nothing_is_said(one: Make) -> None:
+    parameter = {"name": "threads", "description": "d", "default": "cpus"}
+    mitigation = one(parameters=[parameter], apply={"environment": {"OMP_NUM_THREADS": "{threads}"}})
+    assert mitigated(LAUNCH, mitigation, SUBJECT, MACHINE).environment["OMP_NUM_THREADS"] == "2"
+    assert command_line(mitigation, SUBJECT, MACHINE) == "env OMP_NUM_THREADS=2 ./bench.sh 'a b'"

@@ -27,6 +27,12 @@ ASKING: dict[str, object] = {
     "python": True,
     "openmp": True,
     "inputs": True,
+    "capability": "sys_resource",
+    "kernel": "5.14",
+    "group": ("cpu",),
+    "smt": True,
+    "sensor": True,
+    "gpu": True,
 }
 HAVING: dict[str, object] = {
     "root": True,
@@ -39,6 +45,12 @@ HAVING: dict[str, object] = {
     "program_dynamic": True,
     "program_python": True,
     "program_openmp": True,
+    "capabilities": ("sys_resource",),
+    "kernel": "6.1.0-28-amd64",
+    "groups": {"cpu": {"folder": "/sys/fs/cgroup/cpu", "version": 1}},
+    "cores": ((0, 1), (2, 3)),
+    "sensor": True,
+    "gpus": 1,
 }
 
 
@@ -98,3 +110,23 @@ def test_one_busy_thread_and_several_are_told_apart_by_the_profile() -> None:
     assert unmet(several, Machine(), SUBJECT, 1.9) == ()
     assert "keeps 1.9 CPUs busy" in unmet(one, Machine(), SUBJECT, 1.9)[0]
     assert "keeps 1.0 CPUs busy" in unmet(several, Machine(), SUBJECT, 1.0)[0]
+
+
+@pytest.mark.parametrize(
+    ("have", "met"),
+    [("5.9", False), ("5.14", True), ("5.14.0-427.el9", True), ("6.1.0-28-amd64", True), ("unknown", False)],
+)
+def test_versions_of_the_kernel_compare_as_numbers(have: str, met: bool) -> None:
+    assert (unmet(Condition(kernel="5.14"), Machine(kernel=have), SUBJECT, 1.0) == ()) is met
+
+
+def test_a_library_of_another_machine_is_named_as_such() -> None:
+    machine = Machine(foreign_libraries={"libx.so.1": "32-bit x86"}, program_machine="64-bit x86-64")
+    (reason,) = unmet(Condition(library="libx.so.1"), machine, SUBJECT, 1.0)
+    assert reason.startswith("libx.so.1 is here for 32-bit x86 only, and the program is 64-bit x86-64")
+
+
+def test_a_static_program_is_told_from_one_that_is_no_elf_file() -> None:
+    asked = Condition(dynamic=True)
+    assert "statically linked" in unmet(asked, Machine(program_static=True), SUBJECT, 1.0)[0]
+    assert "no ELF file" in unmet(asked, Machine(), SUBJECT, 1.0)[0]

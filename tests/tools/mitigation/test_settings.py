@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import signal
+import re
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,14 +21,19 @@ from vgo_agent.knowledge.schema import Mitigation
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.machine import Machine
-from vgo_agent.tools.mitigation.engine import applied
+from vgo_agent.tools.mitigation.checks import Check
+from vgo_agent.tools.mitigation.engine import Applied, applied
 from vgo_agent.tools.mitigation.journal import Journal
-from vgo_agent.tools.mitigation.kernel_file import KernelFiles
+from vgo_agent.tools.mitigation.kernel_file import KernelFiles, Refused
+from vgo_agent.tools.mitigation.knobs import Knob, resolve, rounded, same
 from vgo_agent.tools.mitigation.launching import command_line
+from vgo_agent.tools.mitigation.parameters import with_values
 from vgo_agent.tools.mitigation.preconditions import unmet
 from vgo_agent.tools.mitigation.restore import restore
 from vgo_agent.tools.subject import Subject
 from vgo_agent.tools.survey import survey
+
+from .agents import PRELUDE, killed_with_its_watchdog
 
 KERNEL = KernelFiles()
 KNOWN = {m.key: m for m in load().mitigations.values() if m.apply is not None and m.apply.write}
@@ -35,13 +41,15 @@ EACH = pytest.mark.parametrize("key", sorted(KNOWN))
 DIRTY = Write(path="/proc/sys/vm/dirty_bytes", value="67108864", siblings=("/proc/sys/vm/dirty_ratio",))
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
 
+STOPS_A_CPU = re.compile(r"/cpu\d+/online$|/smt/control$")
+
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="kernel settings can be written by root only")
 
 
 def possible(mitigation: Mitigation, subject: Subject) -> Machine:
     condition = mitigation.applies.model_copy(update={"min_numa_nodes": 1})
     machine = survey(subject, [condition])
-    reasons = unmet(condition, machine, subject, 1.0)
+    reasons = unmet(condition, machine, subject, 2.0 if condition.multi_threaded else 1.0)
     if reasons:
         pytest.skip(f"{mitigation.key} cannot be tried here: {'; '.join(reasons)}")
     return machine
@@ -52,39 +60,63 @@ def possible(mitigation: Mitigation, subject: Subject) -> Machine:
 def test_a_known_setting_is_set_switched_and_put_back(
     key: str, subject: Subject, launch: Launch, journal_folder: Path
 ) -> None:
-    mitigation = KNOWN[key]
-    assert mitigation.apply is not None
-    machine = possible(mitigation, subject)
-    paths = [write.path for write in mitigation.apply.write]
-    before = [KERNEL.read(path) for path in paths]
+    mitigation, machine, knobs = resolved(key, subject)
+    saved = {path: KERNEL.read(path) for knob in knobs for path in (knob.path, *knob.siblings)}
     with applied(mitigation, launch, subject, machine) as change:
-        assert [KERNEL.read(path) for path in paths] == before
+        assert {path: KERNEL.read(path) for path in saved} == saved
         for _ in range(2):
-            assert all(check.passed for check in change.on())
-            assert [KERNEL.read(write.path) for write in mitigation.apply.write] == [
-                write.value for write in mitigation.apply.write
-            ]
+            checks = {check.what: check for check in set_or_skip(change)}
+            assert checks and all(check.passed for check in checks.values())
+            for knob in knobs:
+                seen = KERNEL.read(knob.path)
+                refused = knob.optional and any(said.startswith(f"{knob.path}: left out") for said in change.told)
+                assert same(knob.value, seen) or rounded(knob.value, seen) or refused
+                assert (knob.path in checks) != refused
             assert Journal(journal_folder).entries()
             assert all(check.passed for check in change.off())
-            assert [KERNEL.read(path) for path in paths] == before
+            assert {path: KERNEL.read(path) for path in saved} == saved
         change.on()
-    assert [KERNEL.read(path) for path in paths] == before
+    assert {path: KERNEL.read(path) for path in saved} == saved
     assert not Journal(journal_folder).entries()
-    assert change.told == ()
+    assert not any("someone else" in said for said in change.told)
+
+
+def set_or_skip(change: Applied) -> tuple[Check, ...]:
+    try:
+        return change.on()
+    except Refused as refused:
+        if "can be set here" not in str(refused):
+            raise
+        pytest.skip(str(refused))
+
+
+def resolved(key: str, subject: Subject) -> tuple[Mitigation, Machine, tuple[Knob, ...]]:
+    """A known mitigation with what it sets here, or a skip that says why it cannot be tried."""
+    machine = possible(KNOWN[key], subject)
+    mitigation = with_values(KNOWN[key], {}, machine)
+    assert mitigation.apply is not None
+    try:
+        knobs = resolve(mitigation.apply.write, machine).knobs
+    except Refused as missing:
+        pytest.skip(f"this machine has none of the files of {key}: {missing}")
+    if any(STOPS_A_CPU.search(knob.path) for knob in knobs):
+        pytest.skip(f"{key} stops a CPU, which disturbs whatever else runs here")
+    return mitigation, machine, knobs
 
 
 @as_root
 @EACH
 def test_the_command_line_of_a_setting_sets_it(key: str, subject: Subject, tmp_path: Path) -> None:
-    mitigation = KNOWN[key]
-    assert mitigation.apply is not None
-    machine = possible(mitigation, subject)
+    mitigation, machine, knobs = resolved(key, subject)
     line = command_line(mitigation, subject, machine)
-    groups = [{path: KERNEL.read(path) for path in (write.path, *write.siblings)} for write in mitigation.apply.write]
+    groups = [{path: KERNEL.read(path) for path in (knob.path, *knob.siblings)} for knob in knobs]
     try:
-        subprocess.run(["sh", "-c", line], cwd=subject.directory, check=True, timeout=20)
-        for write in mitigation.apply.write:
-            assert KERNEL.read(write.path) == write.value
+        subprocess.run(["sh", "-c", line], cwd=subject.directory, check=False, timeout=20)
+        for knob in knobs:
+            seen = KERNEL.read(knob.path)
+            assert knob.optional or same(knob.value, seen) or rounded(knob.value, seen), (line, knob, seen)
+        if not any(same(knob.value, KERNEL.read(knob.path)) for knob in knobs):
+            pytest.skip(f"the kernel refuses all of it here: {line}")
     finally:
         assert not any(KERNEL.put_back(saved) for saved in groups)
     assert (tmp_path / "pid").exists()
@@ -133,37 +165,6 @@ def test_a_value_that_the_kernel_refuses_leaves_all_as_before(
     assert not Journal(journal_folder).entries()
 
 
-HOLDER = """
-import json, sys, time
-from pathlib import Path
-from vgo_agent.knowledge.schema import Mitigation
-from vgo_agent.tools.execution.launch import Launch
-from vgo_agent.tools.machine import Machine
-from vgo_agent.tools.mitigation.engine import applied
-from vgo_agent.tools.subject import Subject
-
-mitigation = Mitigation.model_validate(json.loads(sys.argv[1]))
-subject = Subject(command=("true",), argv=("/bin/true",), directory=sys.argv[2])
-launch = Launch(argv=subject.argv)
-with applied(mitigation, launch, subject, Machine(), root=Path(sys.argv[3])) as change:
-    change.on()
-    print("on", flush=True)
-    time.sleep(60)
-"""
-
-
-def killed_while_it_holds(mitigation: Mitigation, directory: Path, root: Path = Path("/")) -> None:
-    """An agent that has applied the mitigation and is then killed."""
-    words = [sys.executable, "-c", HOLDER, mitigation.model_dump_json(), str(directory), str(root)]
-    holder = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-    assert holder.stdout is not None
-    assert holder.stdout.readline() == "on\n"
-    assert restore() == [], "its owner lives"
-    holder.send_signal(signal.SIGKILL)
-    holder.wait()
-    holder.stdout.close()
-
-
 @as_root
 def test_what_a_killed_agent_left_is_put_back(
     one: Callable[..., Mitigation], tmp_path: Path, journal_folder: Path
@@ -172,7 +173,7 @@ def test_what_a_killed_agent_left_is_put_back(
     other = "always" if before[THP] != "always" else "madvise"
     (tmp_path / "work").mkdir()
     mitigation = one(scope="system", apply={"write": [{"path": THP, "value": other}, DIRTY], "tmpfs_directory": True})
-    killed_while_it_holds(mitigation, tmp_path / "work")
+    killed_with_its_watchdog(mitigation, tmp_path / "work")
     assert KERNEL.read(THP) == other
     told = restore()
     assert any(f"{THP}: {other} -> {before[THP]}" in said for said in told)
@@ -183,7 +184,7 @@ def test_what_a_killed_agent_left_is_put_back(
 
 
 SWITCHER = (
-    HOLDER.split("with applied")[0]
+    PRELUDE
     + """
 print("ready", flush=True)
 while True:
@@ -231,7 +232,7 @@ def sets_knob(one: Callable[..., Mitigation]) -> Mitigation:
 def test_what_someone_else_changed_after_the_kill_is_told_and_left(
     sets_knob: Mitigation, knob: Path, tmp_path: Path
 ) -> None:
-    killed_while_it_holds(sets_knob, tmp_path, tmp_path / "root")
+    killed_with_its_watchdog(sets_knob, tmp_path, tmp_path / "root")
     assert knob.read_text() == "wanted\n"
     knob.write_text("theirs\n")
     (said,) = restore()
@@ -243,7 +244,7 @@ def test_what_someone_else_changed_after_the_kill_is_told_and_left(
 def test_an_entry_of_an_earlier_boot_is_forgotten(
     sets_knob: Mitigation, knob: Path, tmp_path: Path, journal_folder: Path
 ) -> None:
-    killed_while_it_holds(sets_knob, tmp_path, tmp_path / "root")
+    killed_with_its_watchdog(sets_knob, tmp_path, tmp_path / "root")
     (path,) = journal_folder.glob("*.json")
     path.write_text(json.dumps(json.loads(path.read_text()) | {"boot_id": "another"}))
     (said,) = restore()
@@ -255,7 +256,7 @@ def test_an_entry_of_an_earlier_boot_is_forgotten(
 def test_the_next_agent_restores_before_it_applies(
     sets_knob: Mitigation, knob: Path, tmp_path: Path, subject: Subject, launch: Launch, machine: Machine
 ) -> None:
-    killed_while_it_holds(sets_knob, tmp_path, tmp_path / "root")
+    killed_with_its_watchdog(sets_knob, tmp_path, tmp_path / "root")
     with applied(sets_knob, launch, subject, machine, root=tmp_path / "root") as change:
         assert knob.read_text() == "old\n"
         assert change.told == ("/sys/knob: wanted -> old",)
@@ -340,3 +341,142 @@ def test_a_knob_that_this_kernel_lacks_is_named(
     with pytest.raises(VgoError, match="/proc/sys/vm/no_such_knob"), applied(mitigation, launch, subject, machine):
         pass
     assert not Journal(journal_folder).entries()
+
+
+@as_root
+def test_what_the_kernel_rounds_is_in_force_and_told(
+    one: Callable[..., Mitigation], subject: Subject, launch: Launch, machine: Machine
+) -> None:
+    path = "/sys/block/loop0/queue/read_ahead_kb"
+    if not os.path.exists(path):
+        pytest.skip("there is no /sys/block/loop0, whose read-ahead comes in pages (modprobe loop)")
+    before = KERNEL.read(path)
+    asked = str(int(before) + 65)  # pages have 4 kB or more
+    with applied(one(scope="system", apply={"write": [{"path": path, "value": asked}]}), launch, subject, machine) as c:
+        (check,) = c.on()
+        assert check.passed and check.expected == asked and check.seen != asked
+        assert all(check.passed for check in c.off())
+        assert c.on() == (check,)
+    assert c.told == (f"{path}: the kernel made {check.seen} of {asked}",)
+    assert KERNEL.read(path) == before
+
+
+@as_root
+def test_a_managed_interrupt_is_left_out_and_the_others_move(
+    one: Callable[..., Mitigation], subject: Subject, launch: Launch, machine: Machine
+) -> None:
+    write = {"path": "/proc/irq/*/smp_affinity_list", "value": "{cpus_but_quiet}", "optional": True}
+    mitigation = one(scope="system", apply={"write": [write]})
+    before = {str(path): KERNEL.read(str(path)) for path in Path("/proc/irq").glob("*/smp_affinity_list")}
+    if len(machine.cpus) < 2 or not before:
+        pytest.skip("interrupts can be steered only where there are two CPUs and some interrupt")
+    with applied(mitigation, launch, subject, machine) as change:
+        checks = change.on()
+        refused = {said.partition(":")[0] for said in change.told}
+        assert all(check.passed for check in checks)
+        assert {check.what for check in checks} | refused == before.keys()
+        change.off()
+        assert {path: KERNEL.read(path) for path in before} == before
+    assert {path: KERNEL.read(path) for path in before} == before
+
+
+@as_root
+def test_a_journal_on_a_full_disk_means_that_nothing_is_changed(
+    sets_knob: Mitigation,
+    knob: Path,
+    tmp_path: Path,
+    subject: Subject,
+    launch: Launch,
+    machine: Machine,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k", "none", disk], capture_output=True).returncode:
+        pytest.skip("no tmpfs can be mounted here: needs root with CAP_SYS_ADMIN")
+    try:
+        monkeypatch.setenv("VGO_AGENT_JOURNAL", str(disk / "journal"))
+        (disk / "rest").write_bytes(b"x" * 8192)
+        with (
+            pytest.raises(VgoError, match="No space left on device.* nothing stays changed: make room"),
+            applied(sets_knob, launch, subject, machine, root=tmp_path / "root"),
+        ):
+            pass
+        assert knob.read_text() == "old\n"
+        (disk / "rest").unlink()
+        assert restore() == []
+        with applied(sets_knob, launch, subject, machine, root=tmp_path / "root") as change:
+            (check,) = change.on()
+            assert check.passed
+    finally:
+        subprocess.run(["umount", disk], check=True)
+    assert knob.read_text() == "old\n"
+
+
+@as_root
+def test_a_disk_that_fills_up_between_journal_and_knob_puts_back(
+    sets_knob: Mitigation,
+    knob: Path,
+    tmp_path: Path,
+    subject: Subject,
+    launch: Launch,
+    machine: Machine,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k", "none", disk], capture_output=True).returncode:
+        pytest.skip("no tmpfs can be mounted here: needs root with CAP_SYS_ADMIN")
+    try:
+        monkeypatch.setenv("VGO_AGENT_JOURNAL", str(disk / "journal"))
+        with (
+            pytest.raises(VgoError, match="No space left on device"),
+            applied(sets_knob, launch, subject, machine, root=tmp_path / "root") as change,
+        ):
+            (disk / "rest").write_bytes(b"x" * 4096)
+            change.on()
+        assert knob.read_text() == "old\n"
+        assert [path.name for path in (disk / "journal").iterdir()] == ["lock"]
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+@as_root
+def test_a_read_only_tree_is_told_with_its_cure(
+    sets_knob: Mitigation, knob: Path, tmp_path: Path, subject: Subject, launch: Launch, machine: Machine
+) -> None:
+    root = tmp_path / "root"
+    if subprocess.run(["mount", "--bind", "-o", "ro", root, root], capture_output=True).returncode:
+        pytest.skip("nothing can be mounted here: needs root with CAP_SYS_ADMIN")
+    try:
+        subprocess.run(["mount", "-o", "remount,bind,ro", root], check=True)
+        with (
+            pytest.raises(VgoError, match="mounted read-only here; run vgo-agent on the host"),
+            applied(sets_knob, launch, subject, machine, root=root) as change,
+        ):
+            change.on()
+    finally:
+        subprocess.run(["umount", root], check=True)
+    assert knob.read_text() == "old\n"
+
+
+def test_without_root_the_cure_is_named(one: Callable[..., Mitigation]) -> None:
+    mitigation = one(scope="system", apply={"write": [{"path": "/proc/sys/vm/stat_interval", "value": "7"}]})
+    # The watchdog needs no more than an interpreter; ours may lie in the home of root.
+    program = PRELUDE + (
+        "import os\n"
+        "if os.geteuid() == 0:\n"
+        "    sys.executable = '/usr/bin/python3'\n"
+        "    os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
+        "with applied(mitigation, launch, subject, Machine(), root=Path(sys.argv[3])) as change: change.on()"
+    )
+    if os.geteuid() == 0 and not os.path.exists("/usr/bin/python3"):
+        pytest.skip("there is no /usr/bin/python3, which another user could run")
+    with tempfile.TemporaryDirectory() as folder:
+        if os.geteuid() == 0:
+            os.chown(folder, 65534, 65534)
+        words = [sys.executable, "-c", program, mitigation.model_dump_json(), folder, "/"]
+        environment = os.environ | {"VGO_AGENT_JOURNAL": f"{folder}/journal"}
+        ended = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60)
+        assert "Cannot write /proc/sys/vm/stat_interval: run vgo-agent as root, or use --allow process." in ended.stderr
+        assert os.listdir(f"{folder}/journal") == ["lock"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ heap.madvise(mmap.MADV_HUGEPAGE)
 heap.write(b"1" * (16 << 20))
 time.sleep(0.1)
 """.replace("'", '"')
-# All but the inputs, which are no property of a process.
+OF_NO_PROCESS = {"resident_inputs", "evicted_inputs", "synced"}
 EVERY = Verify(
     affinity=True,
     policy=True,
@@ -41,6 +42,10 @@ EVERY = Verify(
     anon_huge_pages=True,
     tmpfs=True,
     memory_policy="bind",
+    limits=True,
+    group=True,
+    output=True,
+    threads=True,
 )
 
 
@@ -69,7 +74,7 @@ def test_the_work_of_a_child_counts_as_the_program_s(one: Callable[..., Mitigati
 def test_a_process_that_is_gone_shows_nothing_and_passes_nothing() -> None:
     # /proc/sys/kernel/pid_max is at most 2**22.
     checks = verify_process(EVERY, Launch(argv=("/bin/true",)), 2**22 + 1)
-    assert len(checks) == len(READERS) - 1
+    assert len(checks) == len(READERS.keys() - OF_NO_PROCESS)
     assert {check.seen for check in checks} == {ENDED}
     assert not any(check.passed for check in checks)
 
@@ -101,3 +106,30 @@ def test_a_fake_process_is_read_as_a_real_one(tmp_path: Path) -> None:
 def test_an_empty_file_is_all_there(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
     assert resident_share(tmp_path / "empty") == 1
+
+
+def test_more_threads_than_asked_for_do_not_pass(tmp_path: Path) -> None:
+    folder = tmp_path / "7"
+    folder.mkdir()
+    launch = Launch(argv=("x",), environment={"OMP_NUM_THREADS": "4", "MKL_NUM_THREADS": "2"})
+    for threads, passed in (("1", True), ("2", True), ("3", False)):
+        (folder / "status").write_text(f"Threads:\t{threads}\n")
+        (check,) = verify_process(Verify(threads=True), launch, 7, tmp_path)
+        assert (check.expected, check.seen, check.passed) == ("at most 2", threads, passed)
+
+
+def test_standard_output_is_looked_at(one: Callable[..., Mitigation], spawner: Spawner) -> None:
+    launch = Launch(argv=("/bin/sleep", "0.05"))
+    for output, passed in (("null", True), ("file", False)):
+        seen = prove(one(verify={"output": True}), replace(launch, output=output), spawner)
+        assert all(check.passed for check in seen), seen
+        watched = verify_output_of(spawner, launch, output)
+        assert watched is passed
+
+
+def verify_output_of(spawner: Spawner, launch: Launch, output: str) -> bool:
+    """Whether the plain launch passes for one with this output: to /dev/null it goes anyway."""
+    seen: list[bool] = []
+    asked = replace(launch, output=output)
+    spawner.run(launch, on_started=lambda pid: seen.append(verify_process(Verify(output=True), asked, pid)[0].passed))
+    return seen[0]

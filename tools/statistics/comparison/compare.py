@@ -81,13 +81,15 @@ def compare(
     alpha: float = 0.05,
     ordered: bool = True,
     whole: int = 1,
+    unit: Literal["run", "block"] = "run",
 ) -> Comparison:
     """Compare two arms of shape (runs,), each in run order (`ordered=False` where the order means nothing).
 
     Pairs: run i of one was made next to run i of the other, in random order. Arms measured one after the other differ
     "significantly" in 10 to 40 % of cases where nothing differs. Raises VgoError for pairs of unequal number and for
     fewer than two runs. With `whole` samples from each run, values are samples, run after run: runs are exchanged and
-    drawn whole, since what a run's samples share is no evidence, and it is the number of runs that must suffice.
+    drawn whole, since what a run's samples share is no evidence, and it is the number of runs that must suffice. The
+    same holds for the pairs of a block, where conditions took turns by block (`unit`).
 
     Simulated where nothing differs (300 to 400 samples, alpha .05; 60 or 200 runs, 60 against 200): spread is called
     different in .02 to .065 of them on normal, lognormal and bimodal laws, and in 0 to .067 under AR(1) with phi .3 to
@@ -124,7 +126,7 @@ def compare(
         reason=reason,
         shown_ratio=shown,
         runs_needed=_runs_needed(min(x.size, y.size) // whole, shown) if few else None,
-        notes=tuple(_notes(paired, max(blocks), whole, x.size + y.size, resamples)),
+        notes=tuple(_notes(paired, max(blocks), (whole, unit), x.size + y.size, resamples)),
     )
 
 
@@ -207,8 +209,11 @@ def _too_few(baseline: int, other: int) -> str:
     return f"the baseline has {baseline} runs and the other arm {other}, and each needs at least {LEAST_RUNS}"
 
 
-def _notes(paired: bool, block: int, whole: int, runs: int, resamples: int) -> Iterator[str]:
-    if whole > 1:
+def _notes(paired: bool, block: int, together: tuple[int, str], runs: int, resamples: int) -> Iterator[str]:
+    whole, unit = together
+    if unit == "block":
+        yield f"The conditions took turns in blocks of {whole}; blocks were exchanged and resampled whole."
+    elif whole > 1:
         yield f"Each run gave {whole} samples; runs were exchanged and resampled whole."
     if block > whole and not paired:
         yield (

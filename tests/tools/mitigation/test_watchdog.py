@@ -1,0 +1,189 @@
+"""When an agent is killed its watchdog puts everything back at once, whatever else is done to it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from vgo_agent.knowledge.schema import Mitigation
+from vgo_agent.tools.execution.launch import Launch
+from vgo_agent.tools.machine import Machine
+from vgo_agent.tools.mitigation.engine import applied
+from vgo_agent.tools.mitigation.journal import Journal
+from vgo_agent.tools.mitigation.kernel_file import KernelFiles
+from vgo_agent.tools.mitigation.restore import restore
+from vgo_agent.tools.subject import Subject
+
+from .agents import PRELUDE, gone_soon, holding, status, watchdog_of
+
+PATIENCE_S = 20
+STAT_INTERVAL = "/proc/sys/vm/stat_interval"
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="kernel settings and real-time are for root only")
+
+
+@pytest.fixture
+def knob(tmp_path: Path) -> Path:
+    path = tmp_path / "root/sys/knob"
+    path.parent.mkdir(parents=True)
+    path.write_text("old\n")
+    return path
+
+
+@pytest.fixture
+def sets_knob(one: Callable[..., Mitigation]) -> Mitigation:
+    return one(scope="system", apply={"write": [{"path": "/sys/knob", "value": "wanted"}]})
+
+
+def soon(condition: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.002)
+    return True
+
+
+@as_root
+def test_a_killed_agent_leaves_the_kernel_as_it_was(one: Callable[..., Mitigation], tmp_path: Path) -> None:
+    kernel = KernelFiles()
+    before = kernel.read(STAT_INTERVAL)
+    mitigation = one(scope="system", apply={"write": [{"path": STAT_INTERVAL, "value": str(int(before) + 7)}]})
+    with holding(mitigation, tmp_path) as agent:
+        watchdog = watchdog_of(agent.pid)
+        assert kernel.read(STAT_INTERVAL) != before
+        agent.kill()
+        assert soon(lambda: kernel.read(STAT_INTERVAL) == before)
+    gone_soon(watchdog)
+    assert restore() == [f"{STAT_INTERVAL}: {int(before) + 7} -> {before}"], "the next agent tells it"
+    assert restore() == []
+
+
+def test_what_is_meant_for_a_terminal_does_not_end_it(
+    sets_knob: Mitigation, knob: Path, tmp_path: Path, journal_folder: Path
+) -> None:
+    with holding(sets_knob, tmp_path, tmp_path / "root") as agent:
+        watchdog = watchdog_of(agent.pid)
+        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT, signal.SIGTSTP):
+            os.kill(watchdog, number)
+        assert os.getsid(watchdog) == watchdog
+        agent.kill()
+        agent.wait()
+        assert soon(lambda: knob.read_text() == "old\n")
+    gone_soon(watchdog)
+    assert not list(journal_folder.glob("*.json"))
+
+
+def test_what_someone_else_changed_it_leaves_and_tells(sets_knob: Mitigation, knob: Path, tmp_path: Path) -> None:
+    with holding(sets_knob, tmp_path, tmp_path / "root") as agent:
+        watchdog = watchdog_of(agent.pid)
+        knob.write_text("theirs\n")
+    gone_soon(watchdog)
+    assert knob.read_text() == "theirs\n"
+    assert restore() == ["/sys/knob: left at theirs, because someone else changed it; it was old before vgo-agent"]
+
+
+def test_an_agent_that_ends_well_leaves_no_watchdog(
+    sets_knob: Mitigation, knob: Path, tmp_path: Path, subject: Subject, launch: Launch, machine: Machine
+) -> None:
+    with applied(sets_knob, launch, subject, machine, root=tmp_path / "root") as change:
+        change.on()
+        (watchdog,) = new_children()
+    assert not Path(f"/proc/{watchdog}").exists()
+    assert knob.read_text() == "old\n"
+
+
+def test_one_that_was_killed_does_not_keep_the_agent_from_ending_well(
+    sets_knob: Mitigation, knob: Path, tmp_path: Path, subject: Subject, launch: Launch, machine: Machine
+) -> None:
+    with applied(sets_knob, launch, subject, machine, root=tmp_path / "root") as change:
+        change.on()
+        (watchdog,) = new_children()
+        os.kill(watchdog, signal.SIGKILL)
+    assert knob.read_text() == "old\n"
+
+
+def new_children() -> list[int]:
+    """Watchdogs among the children of this process."""
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    return [int(pid) for pid in children if b"mitigation.guard" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+RUNNER = (
+    PRELUDE
+    + """
+from vgo_agent.tools.execution.spawn import Spawner
+with Spawner() as spawner, applied(mitigation, launch, subject, Machine(root=True), root=Path(sys.argv[3])) as change:
+    change.on()
+    mitigated = Launch(argv=tuple(sys.argv[4:]), scheduler=change.launch.scheduler)
+    spawner.run(mitigated, on_started=lambda pid: print(pid, flush=True))
+"""
+)
+
+
+@contextlib.contextmanager
+def running(mitigation: Mitigation, tmp_path: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """An agent in the middle of a mitigated run."""
+    line = [sys.executable, "-c", RUNNER, mitigation.model_dump_json(), str(tmp_path), str(tmp_path / "root"), *words]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as agent:
+        try:
+            assert agent.stdout is not None
+            yield agent, int(agent.stdout.readline())
+        finally:
+            agent.kill()
+
+
+@as_root
+@pytest.mark.parametrize("stopped", [False, True], ids=["spinning", "stopped"])
+def test_a_real_time_run_does_not_outlive_its_agent(
+    stopped: bool, one: Callable[..., Mitigation], tmp_path: Path
+) -> None:
+    mitigation = one(apply={"spawn": {"policy": "fifo", "priority": 1}}, verify={"policy": True})
+    with running(mitigation, tmp_path, "/bin/sh", "-c", "while :; do :; done") as (agent, run):
+        assert os.sched_getscheduler(run) == os.SCHED_FIFO
+        if stopped:
+            os.kill(run, signal.SIGSTOP)
+        agent.kill()
+        agent.wait()
+        assert soon(lambda: not status(run) or "\nState:\tZ" in status(run))
+    assert restore() == []
+
+
+def test_the_run_ends_and_then_the_knob_is_back(sets_knob: Mitigation, knob: Path, tmp_path: Path) -> None:
+    with running(sets_knob, tmp_path, "/bin/sleep", "60") as (agent, run):
+        assert knob.read_text() == "wanted\n"
+        agent.kill()
+        agent.wait()
+        assert soon(lambda: knob.read_text() == "old\n")
+        assert not status(run) or "\nState:\tZ" in status(run)
+    assert soon(lambda: not Journal(Path(os.environ["VGO_AGENT_JOURNAL"])).entries())
+
+
+def test_what_needs_more_than_files_is_put_back_by_the_whole_program(
+    tmp_path: Path, one: Callable[..., Mitigation], journal_folder: Path
+) -> None:
+    mark = tmp_path / "mark"
+    program = f"""
+import os, signal
+from pathlib import Path
+from vgo_agent.tools.mitigation.journal import Journal, new_entry
+from vgo_agent.tools.mitigation.watchdog import guarded
+journal = Journal(Path({str(journal_folder)!r}))
+with journal.locked(), guarded(journal.folder):
+    entry = new_entry("scripted", (), Path("/"))
+    journal.record(entry.model_copy(update={{"revert": ("/bin/touch", {str(mark)!r})}}))
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    subprocess.run([sys.executable, "-c", program], check=False, timeout=60)
+    assert soon(mark.exists)
+    assert soon(lambda: not list(journal_folder.glob("*.json")))
+    assert soon(lambda: bool(list(journal_folder.glob("*.told"))))
+    assert restore() == [f"scripted: reverted by `/bin/touch {mark}`"]

@@ -1,0 +1,70 @@
+"""apply_by_hand: measure again after a person has applied what the tool cannot; weaker than pairs, and told as such."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from .base import Arguments, Outcome, Result, Tool, ToolError
+from .case import Case
+from .measure import MeasureResult
+from .run_table import artefacts
+from .statistics.shape.describe import describe
+
+BY_HAND = "by hand"
+"""As an approval names the scope of such a call."""
+
+
+class ByHandArguments(Arguments):
+    """Which mitigation, and how many runs."""
+
+    mitigation: str
+    runs: Annotated[int, Field(ge=2, le=100_000)]
+
+
+class ByHandResult(Result):
+    """A second series of runs, made after the baseline's."""
+
+    mitigation: str
+    runs: int
+    """Runs that count, warm-up left out."""
+    failed: int
+    warm_up: int
+    spent_s: float
+
+
+def run(arguments: ByHandArguments, case: Case) -> Outcome:
+    """Run as the baseline was run; that the mitigation is in force is the word of the person who applied it."""
+    if arguments.mitigation not in case.knowledge.mitigations:
+        raise ToolError(f"There is no mitigation {arguments.mitigation}.")
+    bench = case.measuring
+    with bench.series(case.call_id, planned=arguments.runs) as series:
+        while series.processes < arguments.runs:
+            series.run(arguments.mitigation, bench.launch)
+    outcomes = series.outcomes
+    warm_up = describe(outcomes).warm_up if len(outcomes) > 1 else 0
+    result = ByHandResult(
+        mitigation=arguments.mitigation,
+        runs=len(outcomes) - warm_up,
+        failed=sum(row["ok"] == 0 for row in series.rows),
+        warm_up=warm_up,
+        spent_s=series.spent_s,
+        summary=f"{arguments.mitigation}, applied by hand: {len(outcomes) - warm_up} runs after those of the baseline.",
+    )
+    return Outcome(result, artefacts(series.rows, bench.described_by(())))
+
+
+def runs_like(baseline: MeasureResult) -> int:
+    """As many runs as the baseline had, so that neither arm is the weak one."""
+    return max(2, baseline.processes or baseline.runs + baseline.failed + baseline.warm_up)
+
+
+APPLY_BY_HAND = Tool(
+    "apply_by_hand",
+    "Wait until the user has applied a mitigation that the tool cannot apply, then measure again.",
+    ByHandArguments,
+    ByHandResult,
+    run,
+    measures=True,
+)

@@ -1,0 +1,185 @@
+"""The verdict on one mitigation that the user chose, and on what a person applied by hand."""
+
+from __future__ import annotations
+
+from .apply_mitigation import ApplyResult
+from .case import Case, Finished, Record
+from .compare import CompareResult
+from .measure import MeasureResult
+from .plan import Aim, Plan
+from .screen_levels import ScreenResult
+from .statistics.comparison.compare import Comparison
+from .verdicts import ConcludeResult, say
+
+SMALL: dict[Aim, str] = {"sd": "steadier", "mean": "faster"}
+NO_TWIN = "the two series were not interleaved, so whatever else changed in between counts too"
+
+
+def concluded_plan(case: Case) -> ConcludeResult:
+    """Read the record of a trial or a search; no factor was looked for."""
+    measured = case.record.succeeded("measure")
+    if not measured:
+        return say("insufficient data", "Nothing was measured.", ())
+    if unusable := measured[-1].read(MeasureResult).unusable:
+        return say("insufficient data", unusable, measured[-1:])
+    found = concluded_by_hand(case) or _confirmed(case) or _not_confirmed(case) or _not_tried(case)
+    return found.model_copy(update={"mitigation": case.plan.mitigation, "values": _values(case)})
+
+
+def concluded_by_hand(case: Case) -> ConcludeResult | None:
+    """The weaker claim: a later series is steadier than the one before the change; None where none is."""
+    for call in case.record.succeeded("compare"):
+        result = call.read(CompareResult)
+        high = result.comparison.ratio("sd").high
+        if result.batch == 0 and result.comparison.verdict == "steadier" and high is not None and high < 1:
+            reason = (
+                f"{result.mitigation}, applied by hand: the SD is {_sd(result.comparison)} of the baseline; {NO_TWIN}."
+            )
+            found = say("steadier afterwards", reason, (_source(call, case), call))
+            return _with_numbers(found, call, result, result.p_paid).model_copy(
+                update={"mitigation": result.mitigation}
+            )
+    return None
+
+
+def _confirmed(case: Case) -> ConcludeResult | None:
+    """An independent batch says so, whatever chose the mitigation or its level."""
+    for call, result in _compared(case, batch=2):
+        if not improved(result, case):
+            return None
+        applied = _source(call, case)
+        what = (
+            f"the SD to {_sd(result.comparison)}" if _aim(case) == "sd" else f"the mean to {_mean(result.comparison)}"
+        )
+        level = f" ({_named(case)})" if _named(case) else ""
+        reason = (
+            f"{result.mitigation}{level} brings {what} of the baseline, confirmed by a batch of randomised pairs that "
+            "did not choose it."
+        )
+        found = _with_numbers(say("mitigated", reason, (applied, call)), call, result, result.p_paid)
+        return found.model_copy(update={"command": applied.read(ApplyResult).command})
+    return None
+
+
+def improved(result: CompareResult, case: Case) -> bool:
+    """Tell whether a batch shows what was asked for, by its test and by its interval."""
+    comparison, mean = result.comparison, result.comparison.ratio("mean")
+    if _aim(case) == "sd":
+        high = comparison.ratio("sd").high
+        return comparison.verdict == "steadier" and result.p_paid <= case.limits.alpha and high is not None and high < 1
+    better = mean.high is not None and mean.high < 1 if case.subject.lower_is_better else (mean.low or 0.0) > 1
+    # The look at half of the pairs asks about the spread alone, so nothing was paid for the mean.
+    return comparison.p_location <= case.limits.alpha and better
+
+
+def _not_confirmed(case: Case) -> ConcludeResult | None:
+    """Compared, and not shown."""
+    compared = [*_compared(case, batch=2), *_compared(case, batch=1), *_compared(case, batch=0)]
+    if not compared:
+        return None
+    call, result = compared[0]
+    verdict, sd = result.comparison.verdict, f"SD ratio {_sd(result.comparison)}"
+    about = (_source(call, case), call)
+    name = f"{result.mitigation} ({_named(case)})" if _named(case) else result.mitigation
+    if verdict == "cannot tell":
+        reason = (
+            f"{name}: the pairs cannot tell it from no effect ({result.comparison.reason}); raise --pairs or --budget."
+        )
+        found = say("inconclusive", reason, about)
+    elif result.batch == 2 and _compared(case, batch=1):
+        reason = f"{name} looked steadier and a second batch did not confirm it ({sd}); raise --pairs."
+        found = say("inconclusive", reason, about)
+    elif result.batch == 1 and verdict == "steadier":
+        reason = f"{name} looked steadier ({sd}), and nothing was left of the budget to confirm it; raise --budget."
+        found = say("inconclusive", reason, about)
+    else:
+        why = f"; {result.comparison.reason}" if result.comparison.reason else ""
+        applied = "was applied by hand" if result.batch == 0 else "was in force"
+        found = say(
+            "did not help",
+            f"{name} {applied}, and the runs are not {SMALL[_aim(case)]}: {verdict}, {sd}{why}.",
+            about,
+        )
+    return _with_numbers(found, call, result, result.p_paid)
+
+
+def _not_tried(case: Case) -> ConcludeResult:
+    """Nothing was compared."""
+    record = case.record
+    screened = record.succeeded("screen_levels")
+    if screened and screened[-1].read(ScreenResult).best is None:
+        return say("did not help", _no_level(screened[-1].read(ScreenResult)), screened[-1:])
+    applied = [call for call in record.succeeded("apply_mitigation") if not call.read(ApplyResult).in_force]
+    if applied:
+        return say("inconclusive", applied[-1].read(ApplyResult).summary, applied[-1:])
+    tools = ("apply_mitigation", "screen_levels", "apply_by_hand")
+    errors = [call.error for call in record.calls if call.tool in tools and call.error]
+    reason = errors[-1].rstrip(".") if errors else "the budget ended before it was tried; raise --budget"
+    if any(call.tool == "apply_by_hand" and call.error for call in record.calls):
+        reason = f"{case.plan.mitigation} is for a person to apply ({reason}); go on with `vgo-agent try --after RUN`"
+    return say("inconclusive", f"{reason}.", record.succeeded("measure")[-1:])
+
+
+def _no_level(screened: ScreenResult) -> str:
+    unproved = [level for level in screened.levels if level.summary is None]
+    if len(unproved) == len(screened.levels):
+        return f"No level of {screened.parameter} could be tried: {unproved[0].dropped}."
+    return f"No level of {screened.parameter} is better than the baseline by more than luck ({screened.rounds} rounds)."
+
+
+def _compared(case: Case, batch: int) -> list[tuple[Finished, CompareResult]]:
+    both = ((call, call.read(CompareResult)) for call in case.record.succeeded("compare"))
+    return [(call, result) for call, result in both if result.batch == batch]
+
+
+def _source(call: Finished, case: Case) -> Finished:
+    """The measuring call that a comparison looked at."""
+    return case.record.call(str(call.arguments["call"]))
+
+
+def _with_numbers(found: ConcludeResult, call: Finished, result: CompareResult, p_value: float) -> ConcludeResult:
+    comparison = result.comparison
+    return found.model_copy(
+        update={
+            "confirming": call.call_id,
+            "mean_ratio": comparison.ratio("mean"),
+            "sd_ratio": comparison.ratio("sd"),
+            "cv_ratio": comparison.ratio("cv"),
+            "p_value": p_value,
+        }
+    )
+
+
+def _aim(case: Case) -> Aim:
+    return case.plan.search.minimise if case.plan.search else "sd"
+
+
+def _values(case: Case) -> dict[str, str]:
+    return chosen_values(case.record, case.plan) or dict(case.plan.values)
+
+
+def chosen_values(record: Record, plan: Plan) -> dict[str, str]:
+    """Values of the parameters, with the level that the screening left; empty before that."""
+    screened, search = record.succeeded("screen_levels"), plan.search
+    best = screened[-1].read(ScreenResult).best if screened else None
+    return {**plan.values, search.parameter: best} if search and best is not None else {}
+
+
+def _named(case: Case) -> str:
+    return ", ".join(f"{name}={value}" for name, value in _values(case).items())
+
+
+def _sd(comparison: Comparison) -> str:
+    return _interval(comparison, "sd")
+
+
+def _mean(comparison: Comparison) -> str:
+    return _interval(comparison, "mean")
+
+
+def _interval(comparison: Comparison, statistic: Aim) -> str:
+    ratio = comparison.ratio(statistic)
+    if ratio.value is None:
+        return "undefined"
+    bounds = "" if ratio.low is None or ratio.high is None else f" [{ratio.low:.2g}, {ratio.high:.2g}]"
+    return f"{ratio.value:.2g}{bounds}"

@@ -1,0 +1,169 @@
+"""The shell line with which a person does what a mitigation does."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from ...knowledge.actions import Apply, Hold, Spawn, Write
+from ...knowledge.errors import VgoError
+from ..execution.conditions import PR_SET_THP_DISABLE
+from ..machine import Machine
+from ..subject import Subject
+from .cpu_choice import chosen_cpus
+from .knobs import Knob, resolve
+from .run_group import MEMBERS, Part, parts
+
+KEPT_ENVIRONMENT = ("PATH", "HOME", "LANG")
+IO_CLASSES = {"realtime": 1, "best_effort": 2, "idle": 3}
+_USUAL_LEVEL = 4
+_OUTPUT = {"null": "> /dev/null", "file": "> output.txt"}
+
+
+def shell_line(apply: Apply, subject: Subject, machine: Machine) -> str:
+    """Write the line, for a shell in the directory of the subject."""
+    groups = _named(parts(apply.spawn, machine))
+    launched = (*_into(groups), *_launchers(apply.spawn, machine), *map(shlex.quote, machine.launching))
+    command = (*launched, *map(shlex.quote, apply.wrap), *_variables(apply), _typed(subject))
+    redirected = (*command, *filter(None, (_OUTPUT.get(apply.spawn.output),)))
+    steps = (*_settings(apply, machine), *_temporary(apply, groups), *_page_cache(apply, subject), " ".join(redirected))
+    line = " && ".join(steps)
+    # In a shell of its own, so that it ends with what was made removed, what is held released, the directory left.
+    return f"({line})" if apply.tmpfs_directory or groups or apply.hold else line
+
+
+def added_variables(apply: Apply) -> dict[str, str]:
+    """Variables that the mitigation sets."""
+    return {**apply.environment, **({"LD_PRELOAD": apply.preload} if apply.preload else {})}
+
+
+def _named(asked: tuple[Part, ...]) -> dict[str, Part]:
+    """Give each group a variable that holds its folder."""
+    return {part.controllers[0]: part for part in asked}
+
+
+def _settings(apply: Apply, machine: Machine) -> Iterator[str]:
+    for write in apply.write:
+        for line in _writing(write, machine):
+            yield line if machine.root else f"sudo sh -c {shlex.quote(line)}"
+    for number, hold in enumerate(apply.hold, start=8):
+        yield _held(hold, number)
+
+
+def _writing(write: Write, machine: Machine) -> Iterator[str]:
+    """Write into each file that is here; what is optional may refuse, and none is there on another machine."""
+    try:
+        knobs = resolve((write,), machine).knobs
+    except VgoError:
+        knobs = () if write.optional else (Knob(write.path, write.value),)
+    values = {knob.value for knob in knobs}
+    refusing = " 2> /dev/null || :" if write.optional else ""
+    if "*" in write.path and "{" not in write.path and len(values) == 1:
+        yield f'for knob in {write.path}; do echo {shlex.quote(*values)} > "$knob"{refusing}; done'
+        return
+    for knob in knobs:
+        line = f"echo {shlex.quote(knob.value)} > {shlex.quote(knob.path)}"
+        yield f"{{ {line}{refusing}; }}" if refusing else line
+
+
+def _held(hold: Hold, number: int) -> str:
+    """Write 32 bits into a file that stays open as long as the shell."""
+    octal = "".join(f"\\{byte:03o}" for byte in hold.int32.to_bytes(4, "little", signed=True))
+    return f"exec {number}> {shlex.quote(hold.path)} && printf {shlex.quote(octal)} >&{number}"
+
+
+def _temporary(apply: Apply, groups: dict[str, Part]) -> Iterator[str]:
+    """Make what is removed when the shell ends."""
+    removed = [f'rmdir "${name}"' for name in groups]
+    if apply.tmpfs_directory:
+        yield "copy=$(mktemp -d -p /dev/shm)"
+        removed.append('rm -r "$copy"')
+    for name, part in groups.items():
+        yield f'{name}={shlex.quote(part.place.folder)}/by-hand-$$ && mkdir "${name}"'
+    if removed:
+        yield f"trap {shlex.quote('; '.join(removed))} EXIT"
+    for name, part in groups.items():
+        for file, value in part.values.items():
+            yield f'echo {shlex.quote(value)} > "${name}"/{file}'
+    if apply.tmpfs_directory:
+        yield 'cp -a . "$copy" && cd "$copy"'
+
+
+def _page_cache(apply: Apply, subject: Subject) -> Iterator[str]:
+    if apply.sync_first:
+        yield "sync"
+    if apply.evict_inputs and subject.inputs:
+        yield f"sync {shlex.join(subject.inputs)}"
+        for file in subject.inputs:
+            yield f"dd if={shlex.quote(file)} iflag=nocache count=0 status=none"
+    if apply.prewarm_inputs and subject.inputs:
+        yield f"cat {shlex.join(subject.inputs)} > /dev/null"
+
+
+def _into(groups: dict[str, Part]) -> Iterator[str]:
+    """A shell that moves into the groups and becomes the program: before all else, since a cpuset sets the CPUs."""
+    if groups:
+        moves = "; ".join(
+            f'echo $$ > "${at}"/{MEMBERS[part.place.version]}' for at, part in enumerate(groups.values(), start=1)
+        )
+        folders = " ".join(f'"${name}"' for name in groups)
+        script = f'{moves}; shift {len(groups)}; exec "$@"'
+        yield f"sh -c {shlex.quote(script)} sh {folders}"
+
+
+def _launchers(spawn: Spawn, machine: Machine) -> Iterator[str]:
+    """Programs that set a condition and then become the next one; the outermost first."""
+    if spawn.autogroup_nice is not None:
+        # The group belongs to the session, so a new one is needed.
+        yield f"setsid -w {_shell_first(f'echo {spawn.autogroup_nice} > /proc/self/autogroup')}"
+    if spawn.timer_slack_ns is not None:
+        yield _shell_first(f"echo {spawn.timer_slack_ns} > /proc/self/timerslack_ns")
+    if spawn.thp_disable:
+        # No launcher of util-linux sets it.
+        call = f"import ctypes,os,sys; ctypes.CDLL(None).prctl({PR_SET_THP_DISABLE},1,0,0,0)"
+        yield f"python3 -c {shlex.quote(f'{call}; os.execvp(sys.argv[1],sys.argv[1:])')}"
+    yield from _util_linux(spawn, machine)
+
+
+def _util_linux(spawn: Spawn, machine: Machine) -> Iterator[str]:
+    limits = {"stack": spawn.limits.stack, "memlock": spawn.limits.memlock}
+    if asked := [f"--{name}={value}" for name, value in limits.items() if value]:
+        yield " ".join(("prlimit", *asked))
+    if spawn.nice is not None:
+        yield f"nice -n {spawn.nice}"
+    if spawn.io_class is not None:
+        level = f" -n {spawn.io_level}" if spawn.io_level != _USUAL_LEVEL else ""
+        yield f"ionice -c {IO_CLASSES[spawn.io_class]}{level}"
+    if spawn.policy is not None:
+        yield _policy(spawn)
+    if spawn.affinity is not None:
+        cpus = chosen_cpus(spawn.affinity, spawn.reserved_cpus, machine)
+        yield f"taskset -c {','.join(map(str, sorted(cpus)))}"
+    if spawn.fixed_layout:
+        yield "setarch -R"
+
+
+def _policy(spawn: Spawn) -> str:
+    if spawn.policy != "deadline" or spawn.deadline is None:
+        return f"chrt --{spawn.policy} {spawn.priority}"
+    runtime, period = spawn.deadline.runtime_us * 1000, spawn.deadline.period_us * 1000
+    return f"chrt -R -d --sched-runtime {runtime} --sched-deadline {period} --sched-period {period} 0"
+
+
+def _shell_first(line: str) -> str:
+    script = f'{line}; exec "$@"'
+    return f"sh -c {shlex.quote(script)} sh"
+
+
+def _variables(apply: Apply) -> Iterator[str]:
+    """`env` stands next to the command, because a shell before it would add variables of its own."""
+    cleared = ["-i", *(f'${{{name}+"{name}=${name}"}}' for name in KEPT_ENVIRONMENT)] if apply.clear_environment else []
+    copied = ['TMPDIR="$copy"'] if apply.tmpfs_directory else []
+    added = [shlex.quote(f"{name}={value}") for name, value in added_variables(apply).items()]
+    if cleared or copied or added:
+        yield " ".join(("env", *cleared, *copied, *added))
+
+
+def _typed(subject: Subject) -> str:
+    """The command as the user typed it; through the shell if it was asked for."""
+    return shlex.join(subject.argv if subject.shell else subject.command)

@@ -1,0 +1,30 @@
+"""Which CPUs a run may use: one that is quiet, one a core, or all but a few that everybody else keeps."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ...knowledge.errors import VgoError
+from ..machine import Machine
+
+Kind = Literal["one_cpu", "all_but_reserved", "one_per_core"]
+
+
+def chosen_cpus(kind: Kind, reserved: str, machine: Machine) -> frozenset[int]:
+    """Choose among the CPUs that this process may use."""
+    if kind == "one_cpu":
+        return frozenset({machine.quiet_cpu})
+    if kind == "one_per_core":
+        return frozenset(min(core) for core in machine.cores) or frozenset(machine.cpus)
+    return frozenset(machine.cpus) - frozenset(reserved_cpus(reserved, machine))
+
+
+def reserved_cpus(asked: str, machine: Machine) -> tuple[int, ...]:
+    """Leave the first CPUs to everybody else, since devices and services tend to use those; the quiet one goes last."""
+    if not asked.isdigit():
+        raise VgoError(f"{asked} CPUs cannot be left to others: give a whole number.")
+    most = len(machine.cpus) - 1
+    if int(asked) > most:
+        leave = f"leave {most} at most" if most else "give it more CPUs (taskset, cpuset, a larger machine)"
+        raise VgoError(f"Of {most + 1} CPUs {asked} left to others would leave none to the program: {leave}.")
+    return tuple(sorted(machine.cpus, key=lambda cpu: (cpu == machine.quiet_cpu, cpu))[: int(asked)])

@@ -1,0 +1,141 @@
+"""How to keep a mitigation for good: the files and options of the programs that set things at boot or at a start."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+from ...knowledge.actions import Apply
+from ...knowledge.schema import Keeper, Mitigation
+from ..machine import Machine
+from . import permanent_launch as launch
+from . import permanent_system as system
+from .permanent_draft import Draft, Target
+from .permanent_process import systemd
+
+FORMATS: tuple[Keeper, ...] = get_args(Keeper)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """One way to keep it, or why it is none."""
+
+    format: Keeper
+    path: str
+    """The file that the text belongs in; empty where it belongs in something of the user's."""
+    text: str
+    """Empty: this format has no way to say it."""
+    notes: tuple[str, ...]
+    """What to do with it, and what holds for this machine only."""
+    why: str
+    """Why there is no text."""
+
+
+def permanent(mitigation: Mitigation, machine: Machine, program: Sequence[str] = ()) -> tuple[Kept, ...]:
+    """Write a mitigation whose parameters have values in every format; `program` is what it is for."""
+    target = Target(mitigation, machine, tuple(program))
+    return tuple(_kept(format, target) for format in FORMATS)
+
+
+def _kept(format: Keeper, target: Target) -> Kept:
+    mitigation = target.mitigation
+    said = mitigation.permanent.get(format, "").strip()
+    if mitigation.apply is not None:
+        draft = _WRITERS[format](mitigation.apply, target)
+    else:
+        draft = Draft(why="vgo-agent does not apply it; a person does it by its steps")
+    if said:
+        draft = _WITH_SAID.get(format, _appended)(draft, said, target)
+    if not draft.lines:
+        return Kept(format, "", "", draft.notes, draft.why or "it sets nothing of that kind")
+    heading = f"# {mitigation.name} ({mitigation.key}), by vgo-agent export"
+    first = ("#!/bin/sh",) if format in ("slurm", "shell") else ()
+    lines = (*first, heading, *(f"# {note}" for note in draft.notes), *draft.lines)
+    if format == "cmdline":
+        lines = draft.lines
+    path = _PATHS[format].format(
+        key=mitigation.key, dashed=mitigation.key.replace("_", "-"), unit=_unit(target.program)
+    )
+    return Kept(format, path, "\n".join(lines) + "\n", draft.notes, "")
+
+
+def _unit(program: Sequence[str]) -> str:
+    """Name the unit that the program may have."""
+    name = os.path.basename(program[0]).partition(".")[0] if program else ""
+    return re.sub(r"[^A-Za-z0-9:_@-]", "-", name) or "UNIT"
+
+
+def _appended(draft: Draft, said: str, target: Target) -> Draft:
+    return Draft((*draft.lines, *said.splitlines()), draft.notes)
+
+
+def _into_service(draft: Draft, said: str, target: Target) -> Draft:
+    """Words of the file are options of a service, unless they begin a section of their own."""
+    opening = () if draft.lines or said.startswith("[") else ("[Service]",)
+    lines = (line if _OPTION.fullmatch(line) else f"# {line}" for line in said.splitlines())
+    return Draft((*draft.lines, *opening, *lines), draft.notes or system.SERVICE_NOTES)
+
+
+def _into_job(draft: Draft, said: str, target: Target) -> Draft:
+    """Options come before the first command; anything that is not one is for a person."""
+    options, others = list[str](), list[str]()
+    for line in said.splitlines():
+        option = re.fullmatch(r"(?:#SBATCH )?(--[a-z-]+(?:=[\w,.:-]+)?)", line.strip())
+        plain = line if line.startswith("export ") else f"# {line}"
+        (options if option else others).append(f"#SBATCH {option[1]}" if option else plain)
+    return Draft((*options, *others, *draft.lines), draft.notes)
+
+
+def _on_the_line(draft: Draft, said: str, target: Target) -> Draft:
+    """The file knows the kernel's own word, which does more than a sysctl set late in the boot."""
+    return Draft((" ".join(said.split()),), system.BOOT_NOTES)
+
+
+def _into_profile(draft: Draft, said: str, target: Target) -> Draft:
+    """Join sections of the same name: TuneD wants each once."""
+    sections: dict[str, list[str]] = {"[main]": [f"summary={target.mitigation.name}"]}
+    for line in filter(None, (*draft.lines, "[main]", *said.splitlines())):
+        if line.startswith("["):
+            options = sections.setdefault(line, [])
+        else:  # what the file says stands for what was derived
+            name = line.partition("=")[0]
+            options[:] = [*(one for one in options if one.partition("=")[0] != name), line]
+    lines = [line for name, options in sections.items() for line in ("", name, *options)]
+    return Draft(tuple(lines[1:]), draft.notes or system.PROFILE_NOTES)
+
+
+_OPTION = re.compile(r"\[\w+\]|[A-Z][A-Za-z]+=(?!.* (in|with|of|for|and|to) ).*")
+"""A section, or an option whose value is no prose."""
+_WITH_SAID: Mapping[Keeper, Callable[[Draft, str, Target], Draft]] = {
+    "systemd": _into_service,
+    "slurm": _into_job,
+    "cmdline": _on_the_line,
+    "tuned": _into_profile,
+}
+_WRITERS: Mapping[Keeper, Callable[[Apply, Target], Draft]] = {
+    "systemd": systemd,
+    "slurm": launch.slurm,
+    "openmp": launch.openmp,
+    "docker": launch.docker,
+    "shell": launch.shell,
+    "sysctl": system.sysctl,
+    "tmpfiles": system.tmpfiles,
+    "udev": system.udev,
+    "tuned": system.tuned,
+    "cmdline": system.cmdline,
+}
+_PATHS: Mapping[Keeper, str] = {
+    "systemd": "/etc/systemd/system/{unit}.service.d/50-vgo-agent-{dashed}.conf",
+    "sysctl": "/etc/sysctl.d/90-vgo-agent-{dashed}.conf",
+    "tmpfiles": "/etc/tmpfiles.d/vgo-agent-{dashed}.conf",
+    "udev": "/etc/udev/rules.d/90-vgo-agent-{dashed}.rules",
+    "tuned": "/etc/tuned/vgo-agent-{dashed}/tuned.conf",
+    "cmdline": "",
+    "slurm": "",
+    "openmp": "",
+    "docker": "",
+    "shell": "",
+}

@@ -1,0 +1,125 @@
+"""Settings of the machine, kept by what sets them at boot: sysctl.d(5), tmpfiles.d(5), udev(7), TuneD, the boot line.
+
+Options were looked up in the manual pages of systemd 252, in the kernel's list of command-line parameters (`sysctl.*=`,
+transparent_hugepage=, nmi_watchdog=) and in the chapter on TuneD's plug-ins of Red Hat's documentation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from ...knowledge.actions import Apply
+from .permanent_draft import PROC_SYS, Draft, Setting, Target, settings
+
+THP = "/sys/kernel/mm/transparent_hugepage/enabled"
+GOVERNOR = re.compile(r"/sys/devices/system/cpu/(cpu\*/cpufreq|cpufreq/policy\*)/scaling_governor")
+LATENCY = "/dev/cpu_dma_latency"
+SERVICE_NOTES = ("Then: systemctl daemon-reload, and restart the service.",)
+BOOT_NOTES = (
+    "Add it to the kernel's command line (GRUB_CMDLINE_LINUX in /etc/default/grub, then update-grub or "
+    "grub2-mkconfig), and boot again; /proc/cmdline shows it.",
+)
+PROFILE_NOTES = (
+    "Then: tuned-adm profile with the name of this folder; it can include= the profile that is active now.",
+)
+HERE_ONLY = "Values and paths were read on this machine: export again on another."
+NOT_OF_THE_SYSTEM = "it changes no setting of the system, only how the program is started"
+
+
+def sysctl(apply: Apply, target: Target) -> Draft:
+    """Write lines of sysctl.d for what lies below /proc/sys."""
+    found, missing = settings(apply, target)
+    chosen = [one for one in found if one.path.startswith(PROC_SYS)]
+    lines = tuple(f"{one.key} = {one.value}" for one in chosen)
+    return _draft(lines, chosen, _why(apply, missing, "below /proc/sys", "tmpfiles"), "sysctl --system")
+
+
+def tmpfiles(apply: Apply, target: Target) -> Draft:
+    """Write `w` lines for what lies below /sys or /proc/irq; a pattern stays one."""
+    found, missing = settings(apply, target)
+    chosen = [one for one in found if not one.path.startswith(PROC_SYS)]
+    lines = tuple(f"w {_escaped(one.path)} - - - - {_escaped(one.value)}" for one in chosen)
+    return _draft(lines, chosen, _why(apply, missing, "below /sys", "sysctl"), "systemd-tmpfiles --create")
+
+
+def udev(apply: Apply, target: Target) -> Draft:
+    """Write rules for disks and network cards, which can appear after boot."""
+    found, missing = settings(apply, target)
+    rules = {one: rule for one in found if (rule := _rule(one))}
+    why = _why(apply, missing, "of a disk or a network card", "tmpfiles or sysctl")
+    return _draft(tuple(rules.values()), rules, why, "udevadm control --reload && udevadm trigger")
+
+
+def tuned(apply: Apply, target: Target) -> Draft:
+    """Write a profile: the plug-ins sysctl, sysfs, vm and cpu."""
+    found, missing = settings(apply, target)
+    sections: dict[str, list[str]] = {}
+    for one in found:
+        section, line = _plugin(one)
+        sections.setdefault(section, []).append(line)
+    for hold in apply.hold:
+        if hold.path == LATENCY:
+            sections.setdefault("cpu", []).append(f"force_latency={hold.int32}")
+    if not sections:
+        return Draft(why="; ".join(missing) or NOT_OF_THE_SYSTEM)
+    lines = ["[main]", f"summary={target.mitigation.name}"]
+    for section, options in sections.items():
+        lines += ["", f"[{section}]", *options]
+    return Draft(tuple(lines), (*PROFILE_NOTES, *_here_only(found), *missing))
+
+
+def cmdline(apply: Apply, target: Target) -> Draft:
+    """Write words of the kernel's command line: those that the kernel has, and `sysctl.` before any sysctl."""
+    found, missing = settings(apply, target)
+    words = [_word(one) for one in found if one.path.startswith(PROC_SYS) and "*" not in one.path]
+    words += [f"transparent_hugepage={one.value}" for one in found if one.path == THP]
+    if not words:
+        why = "; ".join(missing) or ("the kernel has no boot parameter for it: use tmpfiles" if found else "")
+        return Draft(why=why or NOT_OF_THE_SYSTEM)
+    return Draft((" ".join(words),), (*BOOT_NOTES, *_here_only(found)))
+
+
+def _draft(lines: tuple[str, ...], chosen: Iterable[Setting], why: str, then: str) -> Draft:
+    if not lines:
+        return Draft(why=why)
+    return Draft(lines, (f"At once: {then}", *_here_only(chosen)))
+
+
+def _why(apply: Apply, missing: list[str], place: str, instead: str) -> str:
+    if missing:
+        return "; ".join(missing)
+    return f"what it sets is not {place}: use {instead}" if apply.write else NOT_OF_THE_SYSTEM
+
+
+def _here_only(found: Iterable[Setting]) -> Iterator[str]:
+    if any(one.here_only for one in found):
+        yield HERE_ONLY
+
+
+def _escaped(text: str) -> str:
+    """Double what tmpfiles.d reads as a specifier or an escape."""
+    return text.replace("%", "%%").replace("\\", "\\\\")
+
+
+def _word(one: Setting) -> str:
+    return f"sysctl.{one.key}={one.value}" if not re.search(r"\s", one.value) else f'"sysctl.{one.key}={one.value}"'
+
+
+def _plugin(one: Setting) -> tuple[str, str]:
+    if one.path == THP:
+        return "vm", f"transparent_hugepages={one.value}"
+    if GOVERNOR.fullmatch(one.path):
+        return "cpu", f"governor={one.value}"
+    if one.path.startswith(PROC_SYS):
+        return "sysctl", f"{one.key}={one.value}"
+    return "sysfs", f"{one.path}={one.value}"
+
+
+def _rule(one: Setting) -> str:
+    for pattern, subsystem in ((r"/sys/block/([^/]+)/(.+)", "block"), (r"/sys/class/net/([^/]+)/(.+)", "net")):
+        if found := re.fullmatch(pattern, one.path):
+            disk = ', ENV{DEVTYPE}=="disk"' if subsystem == "block" else ""
+            named = f'KERNEL=="{found[1]}"{disk}, ATTR{{{found[2]}}}="{one.value}"'
+            return f'ACTION=="add|change", SUBSYSTEM=="{subsystem}", {named}'
+    return ""

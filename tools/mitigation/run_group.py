@@ -1,0 +1,184 @@
+"""A control group of its own for the runs of a mitigation, version 1 or 2; a dead agent's is found by its name."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from ...knowledge.actions import Controller, Group, Spawn
+from ...knowledge.errors import VgoError
+from ...layers.probes.cgroup_tree import MOUNT, own_groups, unified
+from ..execution.launch import Launch, RunGroup
+from ..machine import GroupPlace, Machine
+from .cpu_choice import chosen_cpus
+from .owner import Owner, this_process
+
+CONTROLLERS: tuple[Controller, ...] = ("cpu", "cpuset", "memory")
+PREFIX = "vgo-run-"
+"""Not that of the layer cgroup, whose leaves of a living agent are never empty; these are between two runs."""
+MEMBERS = {1: "tasks", 2: "cgroup.procs"}
+"""In version 1 a thread moves alone; in version 2 only a whole process can."""
+_NAME = re.compile(rf"{PREFIX}(\d+)-(\d+)-\d+$")
+_LEAF = re.compile(r"vgo-agent-\d+$")
+_SHARES_AT_100 = 1024
+_LEAST_SHARES, _MOST_SHARES = 2, 262_144
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one folder of control groups has to have."""
+
+    place: GroupPlace
+    controllers: tuple[str, ...]
+    values: dict[str, str] = field(default_factory=dict)
+
+
+def controllers_of(group: Group) -> tuple[Controller, ...]:
+    """Name the controllers that a group needs."""
+    needed = {"cpu": group.cpu_weight is not None, "cpuset": bool(group.cpus), "memory": group.swappiness is not None}
+    return tuple(name for name in CONTROLLERS if needed[name])
+
+
+def places(root: Path = Path("/")) -> dict[str, GroupPlace]:
+    """Find, by controller, where this process can make a control group."""
+    groups = own_groups(root)
+    found: dict[str, GroupPlace] = {}
+    for controller in CONTROLLERS:
+        if controller in groups:
+            folder = groups[controller][0]
+            mems = _text(folder / "cpuset.mems") if controller == "cpuset" else ""
+            place = GroupPlace(folder=str(folder), version=1, mems=mems)
+        else:
+            handing = next((one for one in groups.get("", []) if controller in _handed(one)), None)
+            if handing is None:
+                continue
+            place = GroupPlace(folder=str(handing), version=2)
+            if controller == "memory":
+                continue  # All that is set there, swappiness, is known to version 1 only.
+        if os.access(place.folder, os.W_OK):
+            found[controller] = place
+    return found
+
+
+def parts(spawn: Spawn, machine: Machine) -> tuple[Part, ...]:
+    """Say which folders get which values; those of one folder together."""
+    by_folder: dict[str, Part] = {}
+    cpus = chosen_cpus(spawn.group.cpus, spawn.reserved_cpus, machine) if spawn.group.cpus else frozenset()
+    for controller in controllers_of(spawn.group):
+        if controller not in machine.groups:
+            raise VgoError(f"No control group with the controller {controller} can be made here: {CURE}.")
+        place = machine.groups[controller]
+        before = by_folder.get(place.folder, Part(place, ()))
+        values = _values(controller, spawn.group, cpus, place)
+        by_folder[place.folder] = Part(place, (*before.controllers, controller), before.values | values)
+    return tuple(by_folder.values())
+
+
+CURE = (
+    "run as root, and where control groups are version 2 below a group that hands it on "
+    "(systemd-run --scope -p Delegate=yes)"
+)
+
+
+@contextlib.contextmanager
+def in_own_group(launch: Launch, spawn: Spawn, machine: Machine, root: Path = Path("/")) -> Iterator[Launch]:
+    """Make the groups for the time of the context and give a launch that is born in them; none where none is asked."""
+    if not controllers_of(spawn.group):
+        yield launch
+        return
+    with contextlib.ExitStack() as stack:
+        homes = own_groups(root)
+        made = tuple(stack.enter_context(_made(part, homes)) for part in parts(spawn, machine))
+        yield replace(launch, groups=(*launch.groups, *made))
+
+
+@contextlib.contextmanager
+def _made(part: Part, homes: dict[str, list[Path]]) -> Iterator[RunGroup]:
+    version = part.place.version
+    home = homes[part.controllers[0] if version == 1 else ""][0]
+    if version == 2 and _LEAF.match(home.name):
+        raise VgoError("The layer cgroup holds this process in a group of its own: leave the layer out.")
+    owner = this_process()
+    folder = Path(part.place.folder) / f"{PREFIX}{owner.pid}-{owner.start}-{next(_numbers)}"
+    try:
+        folder.mkdir()
+    except OSError as error:
+        raise VgoError(f"No control group can be made in {folder.parent} ({error.strerror}): {CURE}.") from error
+    try:
+        for name, value in part.values.items():
+            _write(folder / name, value)
+        yield RunGroup(folder, home, MEMBERS[version], part.controllers, part.values)
+    finally:
+        _remove(folder)
+
+
+def remove_run_groups(root: Path = Path("/")) -> list[str]:
+    """Remove the groups that dead agents left, with what runs in them moved out where that is possible; name them."""
+    tops = {root / MOUNT / controller for controller in CONTROLLERS} | {unified(root) or root / MOUNT}
+    told = []
+    for top in sorted(top.resolve() for top in tops if top.is_dir()):
+        for parent, names, _ in os.walk(top, topdown=False):
+            for folder in (Path(parent, name) for name in names if _left_behind(name)):
+                told.append(f"{folder}: {_remove(folder) or 'removed'}, the control group of an agent that died")
+    return told
+
+
+def _left_behind(name: str) -> bool:
+    named = _NAME.match(name)
+    return named is not None and not Owner(int(named[1]), int(named[2])).alive
+
+
+def _remove(folder: Path) -> str:
+    """Remove a group; say why not where a process stays in it."""
+    if (folder / "tasks").exists():  # version 1: what still runs goes where it would have been without us
+        with contextlib.suppress(FileNotFoundError):
+            for pid in (folder / "cgroup.procs").read_text().split():
+                with contextlib.suppress(ProcessLookupError):
+                    (folder.parent / "cgroup.procs").write_text(pid)
+    try:
+        folder.rmdir()
+    except FileNotFoundError:  # another agent was faster
+        return ""
+    except OSError as error:
+        return f"not removed ({error.strerror}: end what runs in it, then vgo-agent restore)"
+    return ""
+
+
+def _write(path: Path, value: str) -> None:
+    try:
+        path.write_text(value)
+    except OSError as error:
+        raise VgoError(
+            f"The kernel refuses {value!r} for {path.name} of a new control group ({error.strerror}): "
+            "leave the mitigation out."
+        ) from error
+
+
+def _values(controller: str, group: Group, cpus: frozenset[int], place: GroupPlace) -> dict[str, str]:
+    if controller == "memory":
+        return {"memory.swappiness": str(group.swappiness)}
+    if controller == "cpuset":
+        listed = ",".join(map(str, sorted(cpus)))
+        return {"cpuset.cpus": listed} | ({"cpuset.mems": place.mems} if place.version == 1 else {})
+    weight = group.cpu_weight or 100
+    if place.version == 2:
+        return {"cpu.weight": str(weight)}
+    return {"cpu.shares": str(min(_MOST_SHARES, max(_LEAST_SHARES, weight * _SHARES_AT_100 // 100)))}
+
+
+def _handed(folder: Path) -> list[str]:
+    """Controllers that the folder hands to the groups below it."""
+    return _text(folder / "cgroup.subtree_control").split()
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""

@@ -1,0 +1,112 @@
+"""Run the commands of a mitigation that has no typed action: built in or trusted ones, as words, without a shell."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ...knowledge.actions import Script
+from ...knowledge.errors import VgoError
+from ...knowledge.loader import load
+from ...knowledge.schema import Mitigation
+from ...layers.trust import is_trusted
+from .checks import Check
+from .journal import Journal, new_entry
+
+PATIENCE_S = 60.0
+_PLACE = re.compile(r"\\\{[a-z][a-z0-9_]*\\\}")
+_VALUE = r"[\w.,+:-]+"
+"""What may stand for a parameter."""
+
+
+class Scripted:
+    """The script of one mitigation."""
+
+    def __init__(self, script: Script) -> None:
+        """Run nothing yet."""
+        self._script = script
+        self._set = False
+
+    def on(self) -> tuple[Check, ...]:
+        """Apply, and ask whether it is in force (level 1)."""
+        if not self._set:
+            self._set = True
+            ran(self._script.apply)
+        return (self._check("in force", True),)
+
+    def off(self) -> tuple[Check, ...]:
+        """Revert, and ask whether it is no longer in force (level 1)."""
+        self.close()
+        return (self._check("not in force", False),)
+
+    def close(self) -> None:
+        """Revert what was applied."""
+        if self._set:
+            ran(self._script.revert)
+            self._set = False
+
+    def _check(self, expected: str, wanted: bool) -> Check:
+        done = _run(self._script.verify).returncode == 0
+        seen = "in force" if done else "not in force"
+        return Check(level=1, what=" ".join(self._script.verify), expected=expected, seen=seen, passed=done == wanted)
+
+
+@contextlib.contextmanager
+def scripted(mitigation: Mitigation, script: Script, journal: Journal, source: Path | None) -> Iterator[Scripted]:
+    """Journal the way back, and go it at the end whatever happens; the caller holds the journal's lock."""
+    refuse_untrusted(mitigation, script, source)
+    entry = new_entry(f"{mitigation.key}-script", (), Path("/")).model_copy(update={"revert": script.revert})
+    journal.record(entry)
+    kept = Scripted(script)
+    try:
+        yield kept
+    finally:
+        kept.close()
+        journal.remove(entry)
+
+
+def refuse_untrusted(mitigation: Mitigation, script: Script, source: Path | None = None) -> None:
+    """Raise VgoError, showing each command, unless the script ships with vgo-agent or its file is trusted."""
+    if _ships(mitigation.key, script) or (source is not None and is_trusted([source])):
+        return
+    shown = "; ".join(" ".join(words) for words in (script.apply, script.verify, script.revert))
+    where = source or f"the file of {mitigation.key}"
+    raise VgoError(
+        f"{mitigation.key} is not trusted to run commands on this machine, and it would run: {shown} - read the file, "
+        f"then allow it with `vgo-agent mitigations --trust {where}`."
+    )
+
+
+def ran(words: Sequence[str]) -> None:
+    """Run one command; VgoError when it fails."""
+    done = _run(words)
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        reason = said[-1] if said else f"exit status {done.returncode}"
+        raise VgoError(f"`{' '.join(words)}` failed ({reason}): run it by hand, or leave the mitigation out.")
+
+
+def _run(words: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
+    try:
+        return subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=PATIENCE_S)
+    except FileNotFoundError as error:
+        raise VgoError(f"{words[0]} is not on PATH: install it, or leave the mitigation out.") from error
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise VgoError(f"`{' '.join(words)}` cannot be run ({error}): leave the mitigation out.") from error
+
+
+def _ships(key: str, script: Script) -> bool:
+    """Tell whether these are the words of the mitigation that ships under this key, parameters filled in."""
+    shipped = load().mitigations.get(key)
+    known = shipped.apply.script if shipped and shipped.apply else None
+    if known is None:
+        return False
+    pairs = ((known.apply, script.apply), (known.verify, script.verify), (known.revert, script.revert))
+    return all(len(a) == len(b) and all(map(_fits, a, b)) for a, b in pairs)
+
+
+def _fits(known: str, word: str) -> bool:
+    return re.fullmatch(_PLACE.sub(lambda _: _VALUE, re.escape(known)), word) is not None

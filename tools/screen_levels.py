@@ -1,0 +1,267 @@
+"""screen_levels: run the levels of a parameter in random rounds, and drop what is clearly worse than another."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from ..knowledge.errors import VgoError
+from ..knowledge.schema import Mitigation
+from .base import Arguments, Outcome, Result, Tool, ToolError
+from .case import Case
+from .elimination import Rule, eliminated, looks
+from .execution.bench import Series
+from .execution.samples import ITERATION, layer_of
+from .mitigation.engine import applied
+from .mitigation.launching import command_line
+from .mitigation.parameters import with_values
+from .mitigation.preconditions import beyond_reach, unmet
+from .plan import Aim
+from .row import BASELINE, FIXED, Row
+from .run_table import RunTable, artefacts, read_runs, write_runs
+from .statistics.spread import Summary, summarise
+from .statistics.values import Interval
+from .subject import Frozen
+
+
+class ScreenArguments(Arguments):
+    """Which parameter of which mitigation, and how far to go."""
+
+    mitigation: str
+    values: dict[str, str] = {}
+    """Of its other parameters."""
+    parameter: str
+    levels: Annotated[tuple[str, ...], Field(min_length=1)]
+    minimise: Aim = "sd"
+    rounds: Annotated[int, Field(ge=2, le=10_000)]
+    """At most; in each, the baseline and every level that is left run once, in random order."""
+
+
+class Level(Frozen):
+    """One level, or the baseline."""
+
+    level: str
+    summary: Summary | None
+    """None where no run counts."""
+    ratio: float | None = None
+    """What was to be small, over the baseline's, round by round."""
+    interval: Interval | None = None
+    """95 %, of that ratio; for the eye, since the level was not chosen before."""
+    rounds: int
+    dropped: str = ""
+    """Why it was not run to the end; empty where it was."""
+    command: str = ""
+    """The command line that reproduces it by hand."""
+
+
+class ScreenResult(Result):
+    """The levels, and the one to confirm."""
+
+    mitigation: str
+    parameter: str
+    minimise: Aim
+    rounds: int
+    failed: int
+    spent_s: float
+    baseline: Level
+    levels: tuple[Level, ...]
+    alpha_each: float
+    """Level of a test of one pair of levels at one look, so that over all of them alpha holds."""
+    best: str | None
+    """The level left with the least; None where none is less than the baseline."""
+
+
+def run(arguments: ScreenArguments, case: Case) -> Outcome:
+    """Prove each level once, then run rounds until one is left or the rounds are over."""
+    changes = {level: _changed(arguments, level, case) for level in arguments.levels}
+    racing = Race(arguments, case, changes)
+    bench = case.measuring
+    with bench.series(case.call_id, planned=arguments.rounds * (1 + len(changes))) as series:
+        racing.prove()
+        racing.go(series)
+    result = _result(racing, series)
+    return Outcome(result, artefacts(series.rows, bench.described_by(())))
+
+
+def _changed(arguments: ScreenArguments, level: str, case: Case) -> Mitigation:
+    """The mitigation at one level; what cannot be tried is for the planner to mend."""
+    mitigation = case.knowledge.mitigations.get(arguments.mitigation)
+    if mitigation is None or mitigation.apply is None:
+        raise ToolError(f"{arguments.mitigation} is not a mitigation that the tool can apply.")
+    if reasons := (
+        *unmet(mitigation.applies, case.machine, case.subject, _busy(case)),
+        *_unreachable(mitigation, case),
+    ):
+        raise ToolError(f"{mitigation.key} does not apply here: {reasons[0]}.")
+    try:
+        filled = with_values(mitigation, {**arguments.values, arguments.parameter: level}, case.machine)
+    except VgoError as refused:
+        raise ToolError(str(refused)) from refused
+    if reasons := beyond_reach(filled, case.machine, case.subject, _busy(case)):
+        raise ToolError(f"{mitigation.key} with {arguments.parameter}={level} cannot be applied: {reasons[0]}.")
+    return filled
+
+
+def _unreachable(mitigation: Mitigation, case: Case) -> tuple[str, ...]:
+    if not mitigation.interleavable:
+        return ("it cannot be switched between two runs, so try one value after the other with `vgo-agent try`",)
+    return ()
+
+
+def _busy(case: Case) -> float | None:
+    from .look_up import busy_cpus
+
+    return busy_cpus(case)
+
+
+class Race:
+    """The levels that are still there, and why the others are not."""
+
+    def __init__(self, arguments: ScreenArguments, case: Case, changes: Mapping[str, Mitigation]) -> None:
+        """Let all levels and the baseline begin."""
+        self.arguments = arguments
+        self.case = case
+        self.changes = changes
+        self.dropped: dict[str, str] = {}
+        self.left_at: dict[str, int] = {}
+        self.rule = Rule.of(
+            arguments.minimise,
+            case.subject.lower_is_better,
+            case.limits.alpha,
+            1 + len(changes),
+            arguments.rounds,
+            case.limits.seed,
+        )
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """Levels that still run."""
+        return tuple(level for level in self.changes if level not in self.dropped)
+
+    def prove(self) -> None:
+        """Drop the levels that are not in force in the running program, before any run counts."""
+        bench, case = self.case.measuring, self.case
+        for level, mitigation in self.changes.items():
+            try:
+                with applied(mitigation, bench.launch, case.subject, case.machine) as change:
+                    checks = change.prove(bench.proving, case.subject.timeout_s)
+            except VgoError as refused:
+                self._drop(level, f"refused: {str(refused).rstrip('.')}", 0)
+                continue
+            failing = next((check for check in checks if not check.passed), None)
+            if failing:
+                self._drop(level, f"not in force: {failing.what} is {failing.seen}, expected {failing.expected}", 0)
+
+    def go(self, series: Series) -> None:
+        """Run rounds; a series that was cut off goes on where it was, with the same draws."""
+        coin = random.Random(f"{self.case.limits.seed}:{self.arguments.mitigation}:{self.arguments.parameter}")
+        done = {(row["pair"], row["condition"]) for row in series.rows}
+        due = looks(self.arguments.rounds)
+        for number in range(self.arguments.rounds):
+            if not self.left:
+                return
+            order = coin.sample([BASELINE, *self.changes], 1 + len(self.changes))
+            for condition in order:
+                if (number, condition) not in done and condition not in self.dropped:
+                    self._run(series, condition, number)
+            if number + 1 in due:
+                self.look(series.rows, number + 1)
+                if len(self.left) == 1 and number + 1 < self.arguments.rounds and not self._even(series.rows):
+                    return
+
+    def look(self, rows: Sequence[Row], rounds: int) -> None:
+        """Drop what is clearly worse than the best so far, the baseline among them."""
+        table = tabled([row for row in rows if row["pair"] < rounds])
+        for level, better in eliminated(table, (BASELINE, *self.left), self.rule).items():
+            if level != BASELINE:
+                what = "the baseline" if better == BASELINE else f"{self.arguments.parameter}={better}"
+                self._drop(level, f"clearly worse than {what} after {rounds} rounds", rounds)
+
+    def _even(self, rows: Sequence[Row]) -> bool:
+        """Tell whether the last level is not yet plainly better than the baseline."""
+        comparison = self.rule.compare(tabled(rows), BASELINE, self.left[0])
+        return comparison is None or not self.rule.worse(comparison)
+
+    def _run(self, series: Series, condition: str, number: int) -> None:
+        bench, case = series.bench, self.case
+        if condition == BASELINE:
+            series.run(BASELINE, bench.launch, number)
+            return
+        # Opened for each run, since two that set the same knob would each take the other's value for the old one.
+        with applied(self.changes[condition], bench.launch, case.subject, case.machine) as change:
+            change.on()
+            series.run(condition, change.launch, number)
+
+    def _drop(self, level: str, why: str, rounds: int) -> None:
+        self.dropped[level] = why
+        self.left_at[level] = rounds
+
+
+def tabled(rows: Sequence[Row]) -> RunTable:
+    """Read rows as a table of outcomes."""
+    bare = [{name: row[name] for name in {ITERATION, *FIXED} & row.keys()} for row in rows]
+    return read_runs(write_runs(bare), "the rounds so far", (layer_of(bare),))
+
+
+def _result(race: Race, series: Series) -> ScreenResult:
+    arguments, rule = race.arguments, race.rule
+    table = tabled(series.rows)
+    rounds = 1 + max((row["pair"] for row in series.rows), default=-1)
+    levels = tuple(_level(level, race, table, rounds) for level in arguments.levels)
+    base = rule.badness(table, BASELINE)
+    best = min(race.left, key=lambda level: rule.badness(table, level), default=None)
+    if best is not None and not rule.badness(table, best) < base:
+        best = None
+    return ScreenResult(
+        mitigation=arguments.mitigation,
+        parameter=arguments.parameter,
+        minimise=arguments.minimise,
+        rounds=rounds,
+        failed=sum(row["ok"] == 0 for row in series.rows),
+        spent_s=series.spent_s,
+        baseline=Level(level=BASELINE, summary=_summary(table, BASELINE), rounds=rounds),
+        levels=levels,
+        alpha_each=rule.alpha,
+        best=best,
+        summary=_words(race, rounds, best),
+    )
+
+
+def _level(level: str, race: Race, table: RunTable, rounds: int) -> Level:
+    comparison = race.rule.compare(table, level, BASELINE, claim=False)
+    ratio = comparison.ratio(race.arguments.minimise) if comparison else None
+    bounded = ratio is not None and ratio.low is not None and ratio.high is not None
+    return Level(
+        level=level,
+        summary=_summary(table, level),
+        ratio=ratio.value if ratio else None,
+        interval=Interval(low=ratio.low, high=ratio.high) if bounded and ratio else None,
+        rounds=race.left_at.get(level, rounds),
+        dropped=race.dropped.get(level, ""),
+        command=command_line(race.changes[level], race.case.subject, race.case.machine),
+    )
+
+
+def _summary(table: RunTable, condition: str) -> Summary | None:
+    outcomes = table.outcome(condition)
+    return summarise(outcomes) if outcomes.size else None
+
+
+def _words(race: Race, rounds: int, best: str | None) -> str:
+    name = race.arguments.parameter
+    kept = f"{name}={best} has the least {race.arguments.minimise.replace('sd', 'spread')} and goes on to a batch"
+    left = kept if best is not None else "no level has less than the baseline"
+    return f"{len(race.changes)} levels of {name} in {rounds} rounds, {len(race.dropped)} dropped: {left}."
+
+
+SCREEN_LEVELS = Tool(
+    "screen_levels",
+    "Run the levels of a mitigation's parameter in random rounds, and drop what is clearly worse.",
+    ScreenArguments,
+    ScreenResult,
+    run,
+    measures=True,
+)
