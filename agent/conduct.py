@@ -28,7 +28,7 @@ from .report.render import outputs
 from .report.summary import summary, text
 from .run_folder import RunFolder, write
 from .session import Asked, Ending, base_launch, launcher_of
-from .transcript import RunEnd, RunStart, Transcript, canonical
+from .transcript import Decision, RunEnd, RunStart, ToolEnd, Transcript, canonical, read
 
 
 @dataclass
@@ -77,11 +77,14 @@ def _loop(part: Conducted, interface: Interface) -> None:
         root=Path(start.subject.root),
         launcher=launcher_of(start.subject),
     )
-    live = Live(part.folder, start.subject, start.limits, machine, part.knowledge, bench, interface)
+    live = Live(part.folder, start.subject, start.limits, machine, part.knowledge, bench, interface, start.plan)
     try:
         choose(start.limits.layers, bench)  # a layer that can show nothing here is refused before the first run
         planner = PLANNERS[start.planner]()
-        Loop(start, planner, part.transcript, live, part.folder).run(part.folder.checkpoint, interface.approve)
+        loop = Loop(start, planner, part.transcript, live, part.folder)
+        if part.asked.after:
+            loop.begin_with(measured_in(RunFolder(Path(part.asked.after)), part.folder))
+        loop.run(part.folder.checkpoint, interface.approve)
     finally:
         bench.close()
         child.close()
@@ -99,6 +102,7 @@ def _start(part: Conducted) -> RunStart:
         subject=part.asked.subject,
         limits=part.asked.limits,
         planner=part.asked.planner,
+        plan=part.asked.plan,
         machine=part.folder.put(canonical(machine.model_dump(mode="json"))),
         knowledge=part.knowledge.digest,
         schemas=schemas_digest(),
@@ -108,6 +112,24 @@ def _start(part: Conducted) -> RunStart:
 def machine_of(start: RunStart, folder: RunFolder) -> Machine:
     """Read the survey that a run began with."""
     return Machine.model_validate_json(folder.get(start.machine))
+
+
+def measured_in(earlier: RunFolder, folder: RunFolder) -> ToolEnd:
+    """Read the baseline that an earlier run measured first, and copy its table."""
+    end = baseline_in(earlier)
+    for digest in end.artefacts.values():
+        folder.put(earlier.get(digest))
+    return end
+
+
+def baseline_in(earlier: RunFolder) -> ToolEnd:
+    """Find the call that measured the baseline of a run."""
+    events = read(earlier.transcript)
+    first = next((d for d in bodies(events, Decision) if d.tool == "measure"), None)
+    ends = [end for end in bodies(events, ToolEnd) if first and end.call_id == first.call_id and end.result is not None]
+    if not ends:
+        raise VgoError(f"{earlier.path} has no measured baseline; name another run (`vgo-agent runs` lists them).")
+    return ends[0]
 
 
 def schemas_digest() -> str:
@@ -133,6 +155,7 @@ def finished_run(folder: RunFolder, transcript: Transcript, knowledge: Knowledge
         seconds=seconds,
         agent_seconds=seconds - program_s,
         run_dir=str(folder.path.resolve()),
+        plan=start.plan,
     )
 
 

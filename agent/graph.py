@@ -20,6 +20,7 @@ from langgraph.types import Command, interrupt
 from langsmith import tracing_context
 
 from ..knowledge.errors import VgoError
+from ..tools.apply_by_hand import BY_HAND
 from ..tools.base import ToolError
 from ..tools.case import Record, Store
 from ..tools.conclude import ConcludeResult
@@ -106,6 +107,17 @@ class Loop:
         graph.add_edge("conclude", END)
         return graph
 
+    def begin_with(self, measured: ToolEnd) -> None:
+        """Take the baseline from an earlier run: write it where the first call would have, and go on from there."""
+        makes: tuple[Callable[[], EventBody], ...] = (
+            lambda: self.start,
+            self._decide,
+            lambda: ToolStart(call_id=measured.call_id),
+            lambda: measured,
+        )
+        for make in makes[len(self.transcript.events) :]:
+            self.transcript.append(make())
+
     def intake(self, state: State) -> State:
         """Write down what is diagnosed."""
         return self._emit(state, lambda: self.start)
@@ -122,7 +134,8 @@ class Loop:
             return {"events": []}
         if ahead := self._ahead(state):
             return {"events": [ahead[0].model_dump(mode="json")]}
-        if scope == "process" or self.limits.allow == "system" or self._approved_before(decision):
+        allowed = scope == "process" or self.limits.allow == "system" or self._approved_before(decision)
+        if allowed and scope != BY_HAND:
             answer = {"granted": True, "by": "policy", "reason": f"--allow {self.limits.allow}"}
         else:
             answer = interrupt(self.acting.question(decision))
@@ -156,9 +169,9 @@ class Loop:
 
     def _decide(self) -> Decision:
         record, events = self._record(), self.transcript.events
-        allowed = legal(record, self.limits)
+        allowed = legal(record, self.limits, self.start.plan)
         decisions = len(bodies(events, Decision))
-        view = View(record, self.limits, allowed, decisions)
+        view = View(record, self.limits, allowed, decisions, self.start.plan)
         planner = self.planner if not self._failing(record) else FALLBACK
         choice = planner.choose(view) if decisions < MOST_DECISIONS else Choice("conclude", {}, "enough decisions")
         return Decision(
@@ -177,7 +190,7 @@ class Loop:
     def _is_legal(self, decision: Decision) -> bool:
         """Nobody is asked about a call that `act` will refuse."""
         try:
-            legal(self._record(), self.limits).check(decision.tool, decision.arguments)
+            legal(self._record(), self.limits, self.start.plan).check(decision.tool, decision.arguments)
         except ToolError:
             return False
         return True

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from ..knowledge.errors import VgoError
 from ..knowledge.loader import Knowledge
+from ..knowledge.schema import Mitigation
+from ..tools.apply_by_hand import APPLY_BY_HAND, BY_HAND
 from ..tools.base import Outcome, ToolError
 from ..tools.case import Case, Record
 from ..tools.execution.bench import Bench
 from ..tools.machine import Machine
+from ..tools.mitigation.parameters import with_values
+from ..tools.plan import NO_PLAN, Plan
 from ..tools.registry import TOOLS
 from ..tools.run_table import LAYERS, RUNS, write_layers
 from ..tools.subject import Limits, Subject
@@ -32,6 +37,7 @@ class Live:
     knowledge: Knowledge
     bench: Bench
     interface: Interface
+    plan: Plan = NO_PLAN
 
     def act(self, decision: Decision, record: Record) -> ToolEnd:
         """Run one call; an error that the planner can mend becomes its end."""
@@ -49,18 +55,25 @@ class Live:
 
     def scope(self, decision: Decision) -> str:
         """Scope of the mitigation that a decision would apply."""
-        return mitigation_scope(decision, self.knowledge)
+        return mitigation_scope(decision, self.knowledge, self.plan)
 
     def question(self, decision: Decision) -> dict[str, Any]:
         """Show what would be written where, how it is put back, and the risk."""
-        mitigation = self.knowledge.mitigations[decision.arguments["mitigation"]]
+        mitigation = self._meant(decision)
         writes = mitigation.apply.write if mitigation.apply else ()
         return {
             "mitigation": mitigation.name,
             "scope": mitigation.scope,
             "writes": [f"{write.path} = {write.value}" for write in writes],
             "hurts": mitigation.hurts,
+            "steps": list(mitigation.steps) if decision.tool == APPLY_BY_HAND.name else [],
         }
+
+    def _meant(self, decision: Decision) -> Mitigation:
+        """The mitigation of a decision, with the values that the user or the decision gave."""
+        key = str(decision.arguments["mitigation"])
+        values = decision.arguments.get("values") or self.plan.values
+        return with_values(self.knowledge.mitigations[key], values, self.machine)
 
     def observed(self, end: ToolEnd, record: Record) -> None:
         """Rewrite runs.csv, and what its columns mean, after a call that measured; drop the rows kept for a crash."""
@@ -72,12 +85,13 @@ class Live:
         self.bench.choice_of(end.call_id).unlink(missing_ok=True)
 
     def _case(self, decision: Decision, record: Record) -> Case:
-        return Case(decision.call_id, self.subject, self.limits, self.machine, self.knowledge, record, self.bench)
+        knowledge = filled(self.knowledge, decision, self.machine)
+        return Case(decision.call_id, self.subject, self.limits, self.machine, knowledge, record, self.bench, self.plan)
 
 
 def call_tool(decision: Decision, case: Case) -> Outcome:
     """Validate a decision and run its tool; raise ToolError for what the planner can mend."""
-    legal(case.record, case.limits).check(decision.tool, decision.arguments)
+    legal(case.record, case.limits, case.plan).check(decision.tool, decision.arguments)
     tool = TOOLS[decision.tool]
     try:
         arguments = tool.arguments.model_validate(decision.arguments)
@@ -91,9 +105,23 @@ def ended(decision: Decision, outcome: Outcome, artefacts: dict[str, str]) -> To
     return ToolEnd(call_id=decision.call_id, result=outcome.result.model_dump(mode="json"), artefacts=artefacts)
 
 
-def mitigation_scope(decision: Decision, knowledge: Knowledge) -> str:
-    """Scope of the mitigation that a decision names; empty when it applies none."""
-    if decision.tool != "apply_mitigation":
+def filled(knowledge: Knowledge, decision: Decision, machine: Machine) -> Knowledge:
+    """Put the values that a decision names into its mitigation; what they may not be is for the planner to mend."""
+    values, key = decision.arguments.get("values"), str(decision.arguments.get("mitigation"))
+    if decision.tool != "apply_mitigation" or not isinstance(values, dict) or key not in knowledge.mitigations:
+        return knowledge
+    try:
+        mitigation = with_values(knowledge.mitigations[key], values, machine)
+    except VgoError as refused:
+        raise ToolError(str(refused)) from refused
+    return replace(knowledge, mitigations={**knowledge.mitigations, key: mitigation})
+
+
+def mitigation_scope(decision: Decision, knowledge: Knowledge, plan: Plan) -> str:
+    """Scope of the mitigation that a decision names; empty when it applies none, or a person has done so already."""
+    if decision.tool == APPLY_BY_HAND.name:
+        return "" if plan.after else BY_HAND
+    if decision.tool not in ("apply_mitigation", "screen_levels"):
         return ""
     mitigation = knowledge.mitigations.get(str(decision.arguments.get("mitigation")))
     return mitigation.scope if mitigation else ""

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..tools.plan import NO_MORE
 from .terminal import amount, printable, speaks_unicode
 
 if TYPE_CHECKING:
@@ -129,15 +130,35 @@ class Lines:
         """Ask whoever sits at the terminal; where nobody does, the answer is no."""
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
             reason = "it changes the system, and --allow system was not given"
+            if question.get("steps"):
+                reason = "nobody sits at the terminal"
             return {"granted": False, "by": "policy", "reason": reason}
         for line in asked(question):
             print(printable(line), file=sys.stderr)
+        if question.get("steps"):
+            return _by_hand()
         print("Apply it? [y/N] ", end="", file=sys.stderr, flush=True)
         said = sys.stdin.readline().strip().lower()
         return {"granted": said in ("y", "yes"), "by": "user", "reason": f"answered {printable(said)[:20]!r}"}
 
     def close(self) -> None:
         """Leave the terminal as it was."""
+
+
+def _by_hand() -> dict[str, Any]:
+    """Wait until the steps have been taken, or are not going to be."""
+    while True:
+        print("Type done when you have done it, skip, or stop: ", end="", file=sys.stderr, flush=True)
+        line = sys.stdin.readline()
+        match line.strip().lower():
+            case "done":
+                return {"granted": True, "by": "user", "reason": "done by hand"}
+            case "skip":
+                return {"granted": False, "by": "user", "reason": "skipped"}
+            case "stop":
+                return {"granted": False, "by": "user", "reason": NO_MORE}
+        if not line:  # the terminal has gone
+            return {"granted": False, "by": "policy", "reason": NO_MORE}
 
 
 def ended_words(end: ToolEnd) -> str:
@@ -149,6 +170,10 @@ def asked(question: Mapping[str, Any]) -> list[str]:
     """Put the question of an approval in words."""
     writes = [f"  writes {write}" for write in question.get("writes", ())]
     risk = [f"  risk: {question['hurts']}"] if question.get("hurts") else []
+    if question.get("steps"):
+        steps = [f"  {number}. {step}" for number, step in enumerate(question["steps"], 1)]
+        later = "  Ctrl-C leaves here; `vgo-agent resume` asks again, after a reboot too."
+        return [f"{question['mitigation']} is for you to do (scope {question['scope']}):", *steps, *risk, later]
     title = f"{question['mitigation']} changes more than the program (scope {question['scope']}):"
     return [title, *writes, *risk, "  It is put back after its runs."]
 

@@ -57,7 +57,7 @@ class Served:
             return self._served(decision)
         start = self.start
         machine = machine_of(start, self.folder)
-        case = Case(decision.call_id, start.subject, start.limits, machine, self.knowledge, record)
+        case = Case(decision.call_id, start.subject, start.limits, machine, self.knowledge, record, plan=start.plan)
         try:
             return ended(decision, call_tool(decision, case), {})
         except ToolError as error:
@@ -71,7 +71,7 @@ class Served:
 
     def scope(self, decision: Decision) -> str:
         """Scope of the mitigation that a decision would apply."""
-        return mitigation_scope(decision, self.knowledge)
+        return mitigation_scope(decision, self.knowledge, self.start.plan)
 
     def question(self, decision: Decision) -> dict[str, Any]:
         """Name the call that was asked about."""

@@ -19,6 +19,7 @@ from ..tools.execution.launch import Launch
 from ..tools.execution.spawn import Spawner
 from ..tools.execution.way import Way, Ways
 from ..tools.mitigation.restore import restore
+from ..tools.plan import NO_PLAN, Plan
 from ..tools.subject import LOCAL, Frozen, Limits, Subject
 from .child import ChildFile, end_orphan, process_age_s
 from .run_folder import RunFolder, write
@@ -35,6 +36,9 @@ class Asked(Frozen):
     subject: Subject
     limits: Limits
     planner: str = "rules"
+    plan: Plan = NO_PLAN
+    after: str = ""
+    """Folder of the recorded run whose baseline is taken; empty: it is measured now."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,8 @@ class Request:
     name: str
     """Short name of the program, for the folder."""
     planner: str = "rules"
+    plan: Plan = NO_PLAN
+    after: str = ""
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,13 @@ class Ending:
 def diagnose(request: Request, interface: Interface) -> Ending:
     """Run the program for trial while libraries load, then conduct the diagnosis."""
     tell_restored(interface)
-    asked = Asked(subject=request.subject, limits=request.limits, planner=request.planner)
+    asked = Asked(
+        subject=request.subject,
+        limits=request.limits,
+        planner=request.planner,
+        plan=request.plan,
+        after=request.after,
+    )
     with Spawner() as spawner:
         loading = Loading(CONDUCT)
         interface.trying(" ".join(request.subject.command))

@@ -23,7 +23,7 @@ from ..tools.subject import Limits, Subject
 from ..tools.survey import survey
 from .finished import FinishedRun
 from .interface import Interface
-from .session import base_launch, launcher_of, try_once
+from .session import base_launch, launcher_of, tell_restored, try_once
 from .transcript import Decision, ToolEnd
 
 CALL = "c001"
@@ -99,6 +99,7 @@ class Rows:
 
 def step(wish: Wish, interface: Interface) -> Stepped:
     """Run the step; Ctrl-C ends it early, and raises only where no run counts yet."""
+    tell_restored(interface)
     subject = wish.subject
     launcher = launcher_of(subject)
     machine = survey(subject, (), root=Path(subject.root), launcher=launcher)

@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..knowledge.errors import VgoError
+from ..tools.plan import NO_PLAN, Plan
 from ..tools.subject import Limits, Subject
 
 GENESIS = "0" * 64
@@ -44,6 +45,7 @@ class RunStart(Body):
     """Digest of the knowledge base."""
     schemas: str
     """Digest of the tools' argument schemas."""
+    plan: Plan = NO_PLAN
 
 
 class Decision(Body):

@@ -18,6 +18,9 @@ COMMANDS = {
     command.name: command
     for command in (
         Command("diagnose", "find why some runs of a command are slow, and prove what makes them stop"),
+        Command("mitigations", "list what can be done about a factor, what applies here, and why the rest does not"),
+        Command("try", "apply one mitigation, prove it, compare in pairs, put it back", f"{__name__}.try_"),
+        Command("tune", "search a parameter of a mitigation, and confirm the best level"),
         Command("measure", "run a command until its spread is known, and nothing else"),
         Command("profile", "run a command with metric layers on, and nothing else"),
         Command("demo", "diagnose a built-in program whose cause is known", "vgo_agent.evals.demo"),
@@ -30,6 +33,9 @@ COMMANDS = {
         Command("verify", "check that a run folder is as it was written"),
         Command("replay", "compute a run again from its recorded measurements, and compare"),
         Command("restore", "put back what a killed vgo-agent left changed on this machine"),
+        Command("explain", "say what is known of a factor, a mitigation or a column, with its sources"),
+        Command("search", "find what is known by a question in words of your own"),
+        Command("export", "print how to make a mitigation permanent"),
         Command("layers", "list what can be measured on this machine, what not and why, and the cost"),
         Command("config", "show every setting and where it comes from"),
         Command("check", "check all knowledge, layers, prompts and tools"),

@@ -34,15 +34,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Diagnose."""
     from ...tools.layer_choice import named
+    from ...tools.plan import Plan
     from ..session import Request
     from ..settings import effective
     from .subject import short_name, subject_of
+    from .trial import attended
 
     settings, _ = effective(vars(arguments))
     named(settings.layers)  # a layer that does not exist is told before the first run
     subject = subject_of(arguments, settings)
     name = short_name(subject.command, subject.shell)
-    return carry_out(Request(subject, settings.limits(), settings.out, name, settings.planner), settings, arguments)
+    plan = Plan(attended=attended())
+    request = Request(subject, settings.limits(), settings.out, name, settings.planner, plan)
+    return carry_out(request, settings, arguments)
 
 
 def carry_out(request: Request, settings: Settings, arguments: argparse.Namespace) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .base import Planner
+from .fixed import Fixed
 from .rules import Rules
 
-PLANNERS: dict[str, Callable[[], Planner]] = {"rules": Rules}
-"""By the name that --planner takes."""
+PLANNERS: dict[str, Callable[[], Planner]] = {"rules": Rules, "fixed": Fixed}
+"""By the name that --planner takes; `fixed` is that of `try` and `tune`."""

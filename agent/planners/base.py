@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ...tools.case import Record
+from ...tools.plan import NO_PLAN, Plan
 from ...tools.subject import Limits
 from ..legal import Legal
 
@@ -20,6 +21,7 @@ class View:
     legal: Legal
     decisions: int
     """Decisions taken before this one."""
+    plan: Plan = NO_PLAN
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from ...tools.profile import ProfileResult
 from ...tools.profiled import Profiled, profiled
 from ...tools.rank_factors import RankedFactor, RankResult
 from ...tools.run_table import RunTable
+from ...tools.screen_levels import ScreenResult
 from ..finished import FinishedRun
 
 R = TypeVar("R", bound=Result)
@@ -61,6 +62,8 @@ class Evidence:
     batches: tuple[Batch, ...]
     refusals: tuple[Refusal, ...]
     conclusion: ConcludeResult
+    screened: ScreenResult | None = None
+    """Levels of a parameter, where one was searched."""
 
     @cached_property
     def columns(self) -> Mapping[str, Column]:
@@ -110,6 +113,14 @@ class Evidence:
         return next(iter(named or visible), None)
 
     @property
+    def slight(self) -> RankedFactor | None:
+        """What goes with slow runs by more than luck, where none that does matters."""
+        if self.ranking is None or self.ranking.visible:
+            return None
+        first = self.ranking.factors[0]
+        return first if first.p_value <= self.run.limits.alpha else None
+
+    @property
     def candidates(self) -> dict[str, Candidate]:
         """Mitigations of all look-ups, by key, in their order."""
         return {c.mitigation: c for result in self.looked_up for c in result.candidates}
@@ -154,6 +165,7 @@ def gather(run: FinishedRun) -> Evidence:
             if call.tool == "apply_mitigation" and call.result is None
         ),
         conclusion=conclusion,
+        screened=_last(record, "screen_levels", ScreenResult),
     )
 
 

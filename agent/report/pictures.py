@@ -9,6 +9,7 @@ import numpy as np
 from ...tools.candidates import ORDER
 from .evidence import Evidence, unit
 from .figures import Outcomes, distribution, overlay, run_order, scatter
+from .levels_figure import levels_figure
 from .numbers import number, ratio
 from .tree_figure import tree
 
@@ -20,6 +21,7 @@ def pictures(evidence: Evidence) -> Mapping[str, str]:
         "overlay": _overlay(evidence),
         "order": _order(evidence),
         "scatter": _scatter(evidence),
+        "levels": _levels(evidence),
         "tree": tree(evidence.tree.tree) if evidence.tree and len(evidence.tree.tree.nodes) > 1 else "",
     }
 
@@ -59,6 +61,15 @@ def _order(evidence: Evidence) -> str:
     batch, outcome = evidence.telling, evidence.baseline.outcome()
     pairs = evidence.table(batch.call).paired(batch.applied.mitigation)[:2] if batch else None
     return run_order(outcome, evidence.measured.warm_up, pairs, _axis(evidence)) if outcome.size else ""
+
+
+def _levels(evidence: Evidence) -> str:
+    calls = evidence.run.record.succeeded("screen_levels")
+    if not calls or evidence.screened is None:
+        return ""
+    screened, table = evidence.screened, evidence.table(calls[-1])
+    outcomes = {level.level: table.outcome(level.level) for level in (screened.baseline, *screened.levels)}
+    return levels_figure(outcomes, screened.best, screened.parameter, _axis(evidence))
 
 
 def _scatter(evidence: Evidence) -> str:

@@ -70,6 +70,8 @@ def _of_machine(evidence: Evidence) -> Iterator[str]:
 
 def _of_effect(evidence: Evidence) -> Iterator[str]:
     yield from dict.fromkeys(told for batch in evidence.batches for told in batch.applied.told)
+    if evidence.conclusion.verdict not in ("mitigated", "steadier afterwards"):
+        return
     mean = evidence.conclusion.mean_ratio
     if mean and mean.low is not None and mean.low > SLOWER and evidence.run.subject.lower_is_better:
         yield f"It is steadier at a price: the mean is {ratio(mean.value, mean.low, mean.high)} times the baseline's."

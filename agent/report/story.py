@@ -163,6 +163,22 @@ class BatchStory:
 
 
 @dataclass(frozen=True)
+class LevelRow:
+    """One level of a parameter that was searched, or the baseline beside it."""
+
+    level: str
+    runs: str
+    sd: str
+    cv: str
+    mean: str
+    p95: str
+    ratio: str
+    """Against the baseline, round by round."""
+    note: str
+    """best, or why it was dropped."""
+
+
+@dataclass(frozen=True)
 class Untried:
     """A mitigation that was not applied, and why."""
 
@@ -242,3 +258,6 @@ class Story:
     tip: str
     verify: str
     """Commands that check the run."""
+    levels: tuple[LevelRow, ...] = ()
+    parameter: str = ""
+    minimise: str = ""

@@ -12,6 +12,7 @@ from .evidence import Evidence, gather
 from .mitigations import suspects, untried
 from .remarks import warnings
 from .tell import verdict_words
+from .trial import details, values
 
 MOST_STEPS = 3
 MOST_WARNINGS = 3
@@ -39,6 +40,7 @@ def summary(run: FinishedRun) -> dict[str, Any]:
         "run_dir": run.run_dir,
         "warnings": list(warnings(evidence)),
         "tip": run.tip,
+        **values(evidence),
     }
 
 
@@ -51,6 +53,7 @@ def text(run: FinishedRun) -> str:
         verdict=evidence.conclusion.verdict,
         sentence=sentence,
         command=evidence.conclusion.command or "",
+        details=details(evidence),
         steps=steps[:MOST_STEPS],
         warnings=warnings(evidence)[:MOST_WARNINGS],
         run_dir=run.run_dir,

@@ -20,6 +20,7 @@ from .remarks import findings, warnings
 from .spread import statistics
 from .story import CallRow, Fact, Row, Story, Suspect, Table, Untried
 from .tables import absent
+from .trial import level_rows
 
 NAMES = {
     "mean": "mean",
@@ -70,6 +71,9 @@ def tell(evidence: Evidence) -> Story:
         machine=tuple(_machine(evidence)),
         calls=_calls(evidence),
         tip=run.tip,
+        levels=level_rows(evidence),
+        parameter=evidence.screened.parameter if evidence.screened else "",
+        minimise=evidence.screened.minimise if evidence.screened else "",
         verify="\n".join(f"vgo-agent {what} {shlex.quote(run.run_dir)}" for what in ("verify", "replay")),
     )
 
@@ -89,12 +93,12 @@ def _verdict_facts(evidence: Evidence) -> dict[str, Any]:
     unit = evidence.run.subject.unit
     outcome = measured.outcome if measured else None
     key = conclusion.mitigation or ""
-    batch = evidence.confirming
+    batch, slight = evidence.confirming, evidence.slight
     return {
         "reason": conclusion.reason,
         "what_was_tried": conclusion.reason.partition("; ")[2] or conclusion.reason,
         "mitigation": key,
-        "mitigation_name": name_of(key, evidence) if key else "",
+        "mitigation_name": _with_values(name_of(key, evidence), conclusion.values) if key else "",
         "sd": _ratio(conclusion.sd_ratio),
         "mean": _ratio(conclusion.mean_ratio),
         "cv": _ratio(conclusion.cv_ratio),
@@ -107,6 +111,8 @@ def _verdict_facts(evidence: Evidence) -> dict[str, Any]:
         "p_factor": p_value(factor.p_value) if factor else "",
         "members": [name for name in factor.members if name != factor.column] if factor else [],
         "clusters": number(sum(ranking.clusters for ranking in evidence.rankings)),
+        "slight": slight.column if slight else "",
+        "slight_auc": number(slight.auc, 2) if slight else "",
         "p_search": p_value(min((ranking.p_value for ranking in evidence.rankings), default=None)),
         "profile_runs": number(sum(profile.runs for profile in evidence.profiles)),
         "runs": number(outcome.n) if outcome else "0",
@@ -115,6 +121,10 @@ def _verdict_facts(evidence: Evidence) -> dict[str, Any]:
         "baseline_cv": percent(outcome.cv) if outcome else "",
         "steady_cv": percent(evidence.run.limits.steady_cv),
     }
+
+
+def _with_values(name: str, values: dict[str, str]) -> str:
+    return ", ".join((name, *(f"{parameter} {value}" for parameter, value in values.items())))
 
 
 def _next_facts(evidence: Evidence, left: tuple[Untried, ...], hidden: tuple[Suspect, ...]) -> dict[str, Any]:

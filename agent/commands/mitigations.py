@@ -1,0 +1,262 @@
+"""mitigations: what can be done, what applies here, why the rest does not, and what it would change."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...knowledge.errors import VgoError
+from ..terminal import answer, columns, table
+from .options import add_manners, add_program, add_settings
+
+if TYPE_CHECKING:
+    from ...knowledge.loader import Knowledge
+    from ...knowledge.schema import Mitigation
+    from ...tools.machine import Machine
+    from ...tools.subject import Subject
+
+EPILOG = """\
+examples:
+  vgo-agent mitigations
+  vgo-agent mitigations --factor page_faults
+  vgo-agent mitigations --factor run_queue_wait --scope process -- ./bench.sh
+  vgo-agent mitigations sched_fifo thp_always
+
+HERE: yes; on (in force already); ask (changes more than the program: --allow system, or answer at a terminal); you (for
+a person to do); no (with the reason and its cure below). What depends on the program is only known with a COMMAND.
+With names, all that is known of these. `vgo-agent try NAME -- COMMAND` tries one.
+"""
+HEADER = ("MITIGATION", "SCOPE", "HERE", "WHAT IT IS")
+SCOPES = ("process", "cgroup", "system", "reboot", "code", "hardware")
+NARROW = 72
+"""A terminal of fewer columns gets a list instead of a table."""
+OF_PROGRAM = ("dynamic", "python", "openmp", "inputs", "single_threaded", "multi_threaded")
+"""Conditions that only a command can meet."""
+OF_PROGRAM_WORDS = {
+    "dynamic": "dynamically linked programs",
+    "python": "Python programs",
+    "openmp": "OpenMP programs",
+    "inputs": "programs with input files",
+    "single_threaded": "programs that keep one CPU busy",
+    "multi_threaded": "programs that keep several CPUs busy",
+}
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One mitigation, as it stands on this machine."""
+
+    mitigation: Mitigation
+    plain: Mitigation
+    here: str
+    why: tuple[str, ...]
+    """Why not, each with its cure."""
+    only_for: tuple[str, ...]
+    """Kinds of programs, where no command was given."""
+    would: tuple[str, ...]
+    levels: dict[str, tuple[str, ...]]
+    """Of each parameter, those of this machine."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.usage = f"{parser.prog} [OPTIONS] [NAME ...] [-- COMMAND [ARGS...]]"
+    parser.epilog = EPILOG
+    parser.add_argument(
+        "--factor", metavar="F", help="only those of this factor, in the order to try them: key or column"
+    )
+    parser.add_argument("--scope", choices=SCOPES, help="only those of this scope")
+    add_program(parser)
+    add_settings(parser, ("launcher", "root"))
+    add_manners(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """List."""
+    from ...knowledge.loader import load
+    from .wanted import factor_meant, mitigation_meant
+
+    knowledge = load()
+    names, command = _split(arguments.command)
+    arguments.command = command
+    factor = factor_meant(arguments.factor, knowledge) if arguments.factor is not None else None
+    chosen = [mitigation_meant(name, knowledge) for name in names]
+    if factor:
+        own = [knowledge.mitigations[key] for key in factor.mitigations if key in knowledge.mitigations]
+        chosen = [one for one in chosen if one in own] if chosen else own
+    chosen = [one for one in chosen or knowledge.mitigations.values() if arguments.scope in (None, one.scope)]
+    listed = _looked_at(chosen, knowledge, arguments)
+    words = "\n\n".join(map(_detail, listed)) if names else _overview(listed)
+    title = f"{factor.name} ({factor.key}), in the order to try them:\n\n" if factor and listed and not names else ""
+    if not listed:
+        words = "No mitigation is both: leave --scope or --factor out."
+    known = {"factor": factor.key if factor else None, "command": list(command) or None}
+    answer({**known, "mitigations": [_json(one) for one in listed]}, title + words, arguments.json)
+    return 0
+
+
+def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Names stand before `--`, the command after it."""
+    words = list(words)
+    at = words.index("--") if "--" in words else len(words)
+    names, command = words[:at], words[at + 1 :]
+    if wrong := next((name for name in names if name.startswith("-")), None):
+        raise VgoError(f"{wrong} stands after a name: options come first, and a command after `--`.")
+    return names, command
+
+
+def _looked_at(chosen: Sequence[Mitigation], knowledge: Knowledge, arguments: argparse.Namespace) -> list[Listed]:
+    """See each on this machine, and on the command where one is given."""
+    from ...tools.survey import survey
+    from ..session import launcher_of
+    from ..settings import effective
+    from .subject import subject_of
+
+    settings, _ = effective(vars(arguments))
+    has_command = bool(arguments.command)
+    arguments.command = arguments.command or ["true"]
+    subject = subject_of(arguments, settings)
+    conditions = [one.applies for one in knowledge.mitigations.values()]
+    machine = survey(subject, conditions, root=Path(subject.root), launcher=launcher_of(subject))
+    found = [_listed(one, machine, subject, has_command) for one in chosen]
+    if not has_command:
+        arguments.command = []
+    return found
+
+
+def _listed(plain: Mitigation, machine: Machine, subject: Subject, has_command: bool) -> Listed:
+    from ...tools.mitigation.parameters import levels_of, with_values
+    from ...tools.mitigation.planned import planned
+    from ...tools.mitigation.preconditions import beyond_reach, unmet
+
+    only_for = tuple(OF_PROGRAM_WORDS[name] for name in OF_PROGRAM if getattr(plain.applies, name))
+    seen_later = {"single_threaded": False, "multi_threaded": False}
+    asked = plain.applies.model_copy(update=seen_later if has_command else dict.fromkeys(OF_PROGRAM, False))
+    try:
+        mitigation = with_values(plain, {}, machine)
+    except VgoError as error:  # the default of a parameter is out of what this machine has
+        return Listed(plain, plain, "no", (str(error),), only_for, (), {})
+    why = (*unmet(asked, machine, subject, None), *beyond_reach(mitigation, machine))
+    levels = {one.name: levels_of(one, machine) for one in plain.parameters}
+    would: tuple[str, ...] = ()
+    if mitigation.apply:
+        try:
+            would = planned(mitigation, subject, machine, Path(subject.root))
+        except VgoError as missing:
+            why = why or (str(missing),)
+    return Listed(mitigation, plain, _here(mitigation, why, machine, Path(subject.root)), why, only_for, would, levels)
+
+
+def _here(mitigation: Mitigation, why: tuple[str, ...], machine: Machine, root: Path) -> str:
+    if mitigation.apply is None or mitigation.scope in ("reboot", "code", "hardware"):
+        return "you"
+    if why:
+        return "no"
+    if _on(mitigation, machine, root):
+        return "on"
+    return "yes" if mitigation.scope == "process" else "ask"
+
+
+def _on(mitigation: Mitigation, machine: Machine, root: Path) -> bool:
+    """Tell whether every value that it would write is there already."""
+    from ...tools.mitigation.knobs import in_force_already, resolve
+
+    writes = mitigation.apply.write if mitigation.apply else ()
+    try:
+        return bool(writes) and in_force_already(resolve(writes, machine, root).knobs, root)
+    except (VgoError, OSError):
+        return False
+
+
+def _overview(listed: Sequence[Listed]) -> str:
+    width = columns()
+    if width < NARROW:
+        body = "\n".join(line for one in listed for line in _narrow(one, width))
+    else:
+        rows = [(one.mitigation.key, one.mitigation.scope, one.here, _what(one)) for one in listed]
+        taken = sum(max(len(row[at]) for row in (HEADER, *rows)) + 2 for at in range(3))
+        body = table(HEADER, [(*row[:3], _cut(row[3], max(20, width - taken))) for row in rows])
+    reasons = [line for one in listed for line in _reasons(one, width)]
+    parts = [body, *(["\n".join(["What does not apply here, and what would make it:", *reasons])] if reasons else [])]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _narrow(one: Listed, width: int) -> Iterator[str]:
+    yield f"{one.mitigation.key}  {one.mitigation.scope}, {one.here}"
+    yield f"  {_cut(one.mitigation.name, max(10, width - 2))}"
+
+
+def _what(one: Listed) -> str:
+    searched = ", ".join(one.levels)
+    return one.mitigation.name + (f" (parameter {searched})" if searched else "")
+
+
+def _reasons(one: Listed, width: int) -> Iterator[str]:
+    import textwrap
+
+    if one.here == "no":
+        text = f"{one.mitigation.key}: {'; '.join(reason.rstrip('.') for reason in one.why)}."
+        yield textwrap.fill(
+            text, max(30, min(width, 100)), initial_indent="  ", subsequent_indent="      ", break_on_hyphens=False
+        )
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 4].rstrip()} ..."
+
+
+def _detail(one: Listed) -> str:
+    from ..terminal import folded
+
+    mitigation = one.mitigation
+    lines = [f"{mitigation.key}: {mitigation.name}. {' '.join(mitigation.description.split())}", ""]
+    lines += [f"Helps: {' '.join(mitigation.when.split())}", f"Hurts: {' '.join(mitigation.hurts.split())}", ""]
+    switched = "between two runs" if mitigation.interleavable else "only in blocks of runs"
+    facts = [("scope", mitigation.scope), ("here", one.here), ("switched", switched)]
+    facts += [("only for", ", ".join(one.only_for))] if one.only_for else []
+    facts += [("why not", reason) for reason in one.why]
+    facts += [("would", line) for line in one.would]
+    facts += [("parameter", _parameter(one, name)) for name in one.levels]
+    facts += [("moves", ", ".join(mitigation.moves))] if mitigation.moves else []
+    facts += [("steps", step) for step in mitigation.steps]
+    lines = [folded(line) if line else "" for line in lines]
+    previous = ""
+    for name, text in facts:
+        lines.append(f"  {name if name != previous else '':<11}{text}")
+        previous = name
+    return "\n".join(lines)
+
+
+def _parameter(one: Listed, name: str) -> str:
+    parameter = next(each for each in one.plain.parameters if each.name == name)
+    unit = f" {parameter.unit}" if parameter.unit else ""
+    levels = ", ".join(one.levels[name]) or "none on this machine"
+    words = " ".join(parameter.description.split()).rstrip(".")
+    return f"{name}: {words}. Default {parameter.default}{unit}; levels here: {levels}."
+
+
+def _json(one: Listed) -> dict[str, Any]:
+    mitigation = one.mitigation
+    described = {parameter.name: parameter for parameter in one.plain.parameters}
+    return {
+        "mitigation": mitigation.key,
+        "name": mitigation.name,
+        "scope": mitigation.scope,
+        "here": one.here,
+        "why_not": list(one.why),
+        "only_for": list(one.only_for),
+        "would": list(one.would),
+        "in_force": one.here == "on",
+        "interleavable": mitigation.interleavable,
+        "parameters": [
+            {**described[name].model_dump(mode="json"), "levels_here": list(levels)}
+            for name, levels in one.levels.items()
+        ],
+        "when": mitigation.when,
+        "hurts": mitigation.hurts,
+        "moves": list(mitigation.moves),
+        "steps": list(mitigation.steps),
+    }

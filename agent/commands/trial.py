@@ -1,0 +1,171 @@
+"""What `try` and `tune` share: what stands in the way is told before the first run, and the plan is carried out."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...knowledge.errors import VgoError
+from .ending import give
+
+if TYPE_CHECKING:
+    from ...knowledge.schema import Mitigation
+    from ...tools.machine import Machine
+    from ...tools.plan import Plan
+    from ...tools.subject import Subject
+    from ..run_folder import RunFolder
+    from ..settings import Settings
+
+BY_HAND = ("reboot", "code", "hardware")
+"""Scopes that a person sees to."""
+COMPARED = ("command", "argv", "metric", "per_iteration", "unit", "lower_is_better", "launcher")
+"""What two runs must have in common to be about the same program."""
+TOLD = ("kernel", "distribution", "cpu", "cpus", "memory_bytes", "governor", "thp", "glibc", "program_sha256")
+"""What a person wants to know of the machine to have changed between two runs."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A mitigation with its values, and what it is to be tried on."""
+
+    mitigation: Mitigation
+    """With its values in their places."""
+    plain: Mitigation
+    """As it is written."""
+    values: dict[str, str]
+    subject: Subject
+    machine: Machine
+    settings: Settings
+
+
+def looked_at(arguments: argparse.Namespace, word: str, params: Sequence[str]) -> Trial:
+    """Read the options and look at the machine; what is not understood is refused."""
+    from ...knowledge.loader import load
+    from ...tools.layer_choice import named
+    from ...tools.mitigation.parameters import with_values
+    from ...tools.survey import survey
+    from ..session import launcher_of
+    from ..settings import effective
+    from .subject import subject_of
+    from .wanted import mitigation_meant, values_meant
+
+    settings, _ = effective(vars(arguments))
+    knowledge = load()
+    plain = mitigation_meant(word, knowledge)
+    values = values_meant(params, plain)
+    named(settings.layers)
+    subject = subject_of(arguments, settings)
+    conditions = [one.applies for one in knowledge.mitigations.values()]
+    machine = survey(subject, conditions, root=Path(subject.root), launcher=launcher_of(subject))
+    return Trial(with_values(plain, values, machine), plain, values, subject, machine, settings)
+
+
+def for_a_person(mitigation: Mitigation) -> bool:
+    """Tell whether the tool leaves it to a person."""
+    return mitigation.apply is None or mitigation.scope in BY_HAND
+
+
+def attended() -> bool:
+    """Tell whether somebody sits at the terminal who can be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def obstacles(trial: Trial, settings: Settings) -> Iterator[str]:
+    """Say what stands in the way, each with its cure; how many CPUs the program keeps busy is seen later."""
+    from ...tools.mitigation.preconditions import beyond_reach, unmet
+
+    mitigation, machine = trial.mitigation, trial.machine
+    before_runs = mitigation.applies.model_copy(update={"single_threaded": False, "multi_threaded": False})
+    yield from unmet(before_runs, machine, trial.subject, None)
+    yield from beyond_reach(mitigation, machine, trial.subject)
+    if settings.allow == "none":
+        yield "--allow none forbids every mitigation: leave it out"
+    elif _beyond_the_program(mitigation) and settings.allow != "system" and not attended():
+        yield (
+            f"it changes more than the program (scope {mitigation.scope}), and nobody sits at a terminal to agree: "
+            "allow it with --allow system"
+        )
+
+
+def _beyond_the_program(mitigation: Mitigation) -> bool:
+    return not for_a_person(mitigation) and mitigation.scope != "process"
+
+
+def refuse(trial: Trial) -> None:
+    """Refuse before the first run what cannot be tried."""
+    reasons = list(obstacles(trial, trial.settings))
+    if reasons:
+        more = f" (and {len(reasons) - 1} more: see --dry-run)" if len(reasons) > 1 else ""
+        raise VgoError(f"{trial.mitigation.key} cannot be tried: {reasons[0].rstrip('.')}{more}.")
+
+
+def would_do(trial: Trial) -> tuple[str, ...]:
+    """List every write, hold, variable and change of the start."""
+    from ...tools.mitigation.planned import planned
+
+    return planned(trial.mitigation, trial.subject, trial.machine, Path(trial.subject.root))
+
+
+def carry_out(trial: Trial, plan: Plan, arguments: argparse.Namespace, after: str | None = None) -> int:
+    """Run the plan as a diagnosis is run, in a folder of its own."""
+    from ..progress import watching
+    from ..session import Request, diagnose
+    from .subject import short_name
+
+    settings, subject = trial.settings, trial.subject
+    earlier = _earlier(after, trial) if after else None
+    request = Request(
+        subject,
+        settings.limits(),
+        settings.out,
+        short_name(subject.command, subject.shell),
+        "fixed",
+        plan,
+        str(earlier.path.resolve()) if earlier else "",
+    )
+    with watching(settings.quiet, arguments, subject.unit) as interface:
+        if earlier:
+            for line in _changes(earlier, trial.machine):
+                interface.say(line)
+        ending = diagnose(request, interface)
+    return give(ending, arguments.json)
+
+
+def _earlier(after: str, trial: Trial) -> RunFolder:
+    """The recorded run, of the same program judged by the same outcome."""
+    from ..conduct import baseline_in
+    from ..session import read_request
+    from .meant import run_meant
+
+    folder = run_meant(after, trial.settings.out)
+    before = read_request(folder).subject
+    for name in COMPARED:
+        old, new = getattr(before, name), getattr(trial.subject, name)
+        if old != new:
+            raise VgoError(
+                f"--after {after} is a run with {name} {_shown(old)}, and this is {_shown(new)}: give the same."
+            )
+    baseline_in(folder)  # one without a baseline is told before the first run
+    return folder
+
+
+def _shown(value: object) -> str:
+    return " ".join(value) if isinstance(value, tuple) else repr(value)
+
+
+def _changes(earlier: RunFolder, now: Machine) -> Iterator[str]:
+    """Say what is not as it was, since a change that nobody meant would be taken for the mitigation."""
+    from ..conduct import machine_of
+    from ..record import bodies
+    from ..transcript import RunStart, read
+
+    before = machine_of(bodies(read(earlier.transcript), RunStart)[0], earlier)
+    yield f"the baseline is that of {earlier.path}; the two series are not interleaved, which is weaker evidence"
+    for name in TOLD:
+        old, new = getattr(before, name), getattr(now, name)
+        if old != new:
+            yield f"  since then {name} went from {old or 'nothing'} to {new or 'nothing'}"

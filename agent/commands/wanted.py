@@ -1,0 +1,141 @@
+"""What `mitigations`, `try` and `tune` mean by a word of the user: a mitigation, a factor, a value, a range."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ...knowledge.errors import VgoError
+
+if TYPE_CHECKING:
+    from ...knowledge.loader import Knowledge
+    from ...knowledge.schema import Factor, Mitigation
+    from ...tools.machine import Machine
+
+MOST_LEVELS = 32
+"""More would leave each too few runs."""
+_RANGE = re.compile(r"(.+?)\.\.(.+)")
+_STEPPED = re.compile(r"(-?\d+(?:\.\d+)?)(?::(\d+(?:\.\d+)?))?")
+
+
+def mitigation_meant(word: str, knowledge: Knowledge) -> Mitigation:
+    """Find a mitigation by its key or its name; refuse with the nearest ones."""
+    plain = _plain(word)
+    for mitigation in knowledge.mitigations.values():
+        if plain in (mitigation.key, _plain(mitigation.name)):
+            return mitigation
+    names = {_plain(name): m.key for m in knowledge.mitigations.values() for name in (m.key, m.name)}
+    hint = _nearest(plain, names, "`vgo-agent mitigations` lists them.")
+    raise VgoError(f"There is no mitigation {word!r}; {hint}")
+
+
+def factor_meant(word: str, knowledge: Knowledge) -> Factor:
+    """Find a factor by its key, an alias or a column that it lists; refuse with the nearest ones."""
+    plain = _plain(word)
+    names = {
+        _plain(name): factor.key for factor in knowledge.factors.values() for name in (*factor.aliases, factor.name)
+    }
+    names |= {factor.key: factor.key for factor in knowledge.factors.values()}
+    if plain in names:
+        return knowledge.factors[names[plain]]
+    if factor := knowledge.factor_of(word.strip()):
+        return factor
+    hint = _nearest(plain, names, "`vgo-agent search` looks for words.")
+    raise VgoError(f"{word!r} is no factor, no alias and no column that a factor lists; {hint}")
+
+
+def values_meant(words: Sequence[str], mitigation: Mitigation) -> dict[str, str]:
+    """Read `name=value` words; refuse what is not one, what is there twice, and what the mitigation has not."""
+    values: dict[str, str] = {}
+    for word in words:
+        name, value = _assigned(word, "for example --param cores=1")
+        parameter_named(name, mitigation)
+        if name in values:
+            raise VgoError(f"--param {name} is given twice: give it once.")
+        values[name] = value
+    return values
+
+
+def parameter_named(name: str, mitigation: Mitigation) -> None:
+    """Refuse a parameter that the mitigation has not."""
+    known = [parameter.name for parameter in mitigation.parameters]
+    if name not in known:
+        has = f"it has {', '.join(known)}" if known else "it has none"
+        raise VgoError(f"{mitigation.key} has no parameter {name!r}; {has}.")
+
+
+def levels_meant(word: str, mitigation: Mitigation, machine: Machine) -> tuple[str, tuple[str, ...]]:
+    """Read `name`, `name=a,b,c` or `name=1..8:2`: the parameter, and its levels here, each allowed."""
+    from ...tools.mitigation.parameters import levels_of, with_values
+
+    name, sign, text = word.partition("=")
+    name = name.strip()
+    parameter_named(name, mitigation)
+    parameter = next(one for one in mitigation.parameters if one.name == name)
+    if sign and not text.strip():
+        raise VgoError(f"--param {name}= names no level; write --param {name}=1..4 or --param {name}=1,2,4.")
+    levels = _listed(name, text, machine) if sign else levels_of(parameter, machine)
+    levels = tuple(dict.fromkeys(levels))
+    if not levels:
+        raise VgoError(f"{name} of {mitigation.key} has no level that this machine allows; name them with --param.")
+    if len(levels) > MOST_LEVELS:
+        raise VgoError(f"--param {name} has {len(levels)} levels; name at most {MOST_LEVELS}, as 1..64:4 with a step.")
+    for level in levels:
+        with_values(mitigation, {name: level}, machine)
+    return name, levels
+
+
+def _listed(name: str, text: str, machine: Machine) -> tuple[str, ...]:
+    words = [word.strip() for word in text.split(",")]
+    if "" in words:
+        raise VgoError(f"--param {name}={text} has an empty level; write --param {name}=1,2,4.")
+    return tuple(level for word in words for level in _expanded(name, word, machine))
+
+
+def _expanded(name: str, word: str, machine: Machine) -> Iterable[str]:
+    """One level, or all whole steps of a range; `n` and `cpus` stand for the CPUs that may be used."""
+    found = _RANGE.fullmatch(word)
+    if found is None:
+        return (_count(word, machine),)
+    first, last = _count(found[1].strip(), machine), _count(found[2].strip(), machine)
+    ends = _STEPPED.fullmatch(first), _STEPPED.fullmatch(last)
+    if ends[0] is None or ends[1] is None or ends[0][2]:
+        raise VgoError(f"--param {name}={word} is no range of numbers; write 1..8, or 1..8:2 with a step.")
+    low, high, step = float(ends[0][1]), float(ends[1][1]), float(ends[1][2] or 1)
+    if high < low:
+        raise VgoError(f"--param {name}={word} runs backwards; write {high:g}..{low:g}.")
+    if step <= 0 or (high - low) / step > 10_000:
+        raise VgoError(f"--param {name}={word} has no usable step; write 1..8:2.")
+    return [f"{low + step * number:g}" for number in range(int((high - low) / step + 1e-9) + 1)]
+
+
+def _count(word: str, machine: Machine) -> str:
+    """`n` is `cpus`; a word that counts CPUs becomes a number, so that it can end a range."""
+    word = re.sub(r"^n(?=$|[-:/])", "cpus", word)
+    found = re.fullmatch(r"cpus(?:([/-])(\d+))?(:.+)?", word)
+    if found is None:
+        return word
+    cpus, by = len(machine.cpus), int(found[2] or 0)
+    number = cpus - by if found[1] == "-" else cpus // max(1, by) if found[1] else cpus
+    return f"{number}{found[3] or ''}"
+
+
+def _assigned(word: str, example: str) -> tuple[str, str]:
+    name, sign, value = word.partition("=")
+    if not sign or not name.strip() or not value.strip():
+        raise VgoError(f"--param {word} is not name=value: write {example}.")
+    return name.strip(), value.strip()
+
+
+def _plain(word: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", word.strip().lower()).strip("_")
+
+
+def _nearest(plain: str, names: Mapping[str, str], otherwise: str) -> str:
+    """Name the keys that are meant, perhaps: by spelling, then by a part of a name."""
+    close = [names[name] for name in difflib.get_close_matches(plain, names, n=3, cutoff=0.6)]
+    part = [key for name, key in names.items() if len(plain) > 2 and plain in name]
+    found = list(dict.fromkeys([*close, *part]))[:3]
+    return f"did you mean {' or '.join(found)}?" if found else otherwise

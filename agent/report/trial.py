@@ -1,0 +1,124 @@
+"""What `try` and `tune` answer beside the verdict: both arms, the checks, the levels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...tools.compare import CompareResult
+from ...tools.screen_levels import Level, ScreenResult
+from ...tools.statistics.comparison.compare import Comparison
+from ..terminal import table
+from .evidence import Evidence
+from .numbers import number, percent, quantity, ratio
+from .story import LevelRow
+
+STATISTICS = ("sd", "mean", "p95")
+HEADER = ("", "BASELINE", "WITH IT", "RATIO")
+
+
+def details(evidence: Evidence) -> tuple[str, ...]:
+    """Lines for a terminal; none where the user chose no mitigation."""
+    if not evidence.run.plan.mitigation:
+        return ()
+    parts = [part for part in (_levels(evidence), _arms(evidence), _checks(evidence)) if part]
+    return tuple(line for part in parts for line in (*part.split("\n"), ""))
+
+
+def values(evidence: Evidence) -> dict[str, Any]:
+    """What `--json` has beside the verdict; empty where the user chose no mitigation."""
+    plan, screened = evidence.run.plan, evidence.screened
+    if not plan.mitigation:
+        return {}
+    last = evidence.batches[-1] if evidence.batches else None
+    comparison = _comparison(evidence)
+    return {
+        "values": evidence.conclusion.values,
+        "by_hand": plan.by_hand,
+        "after": plan.after or None,
+        "in_force": last.applied.in_force if last else None,
+        "checks": [check.model_dump(mode="json") for check in last.applied.checks] if last else [],
+        "moved": [moved.model_dump(mode="json") for moved in last.compared.moved] if last and last.compared else [],
+        "comparison": comparison.model_dump(mode="json", exclude={"shifts"}) if comparison else None,
+        "screening": screened.model_dump(mode="json", exclude={"summary"}) if screened else None,
+    }
+
+
+def level_rows(evidence: Evidence) -> tuple[LevelRow, ...]:
+    """Every level of the screening, the baseline first."""
+    screened = evidence.screened
+    if screened is None:
+        return ()
+    unit = evidence.run.subject.unit
+    return tuple(_row(level, screened, unit) for level in (screened.baseline, *screened.levels))
+
+
+def _row(level: Level, screened: ScreenResult, unit: str) -> LevelRow:
+    found, interval = level.summary, level.interval
+    given = ratio(level.ratio, interval.low if interval else None, interval.high if interval else None)
+    kept = "best" if level.level == screened.best else level.dropped
+    return LevelRow(
+        level=level.level,
+        runs=number(found.n) if found else "0",
+        sd=quantity(found.sd, unit) if found and found.sd is not None else "",
+        cv=percent(found.cv) if found and found.cv is not None else "",
+        mean=quantity(found.mean, unit) if found else "",
+        p95=quantity(found.p95, unit) if found else "",
+        ratio=given if level.ratio is not None else "",
+        note=kept,
+    )
+
+
+def _levels(evidence: Evidence) -> str:
+    rows, screened = level_rows(evidence), evidence.screened
+    if screened is None:
+        return ""
+    header = (screened.parameter.upper(), "RUNS", "SD", "CV", "MEAN", "P95", f"{screened.minimise.upper()} RATIO", "")
+    cells = [(row.level, row.runs, row.sd, row.cv, row.mean, row.p95, row.ratio, row.note) for row in rows]
+    return table(header, cells)
+
+
+def _comparison(evidence: Evidence) -> Comparison | None:
+    calls = evidence.run.record.succeeded("compare")
+    return calls[-1].read(CompareResult).comparison if calls else None
+
+
+def _arms(evidence: Evidence) -> str:
+    """Both arms of the last comparison, which is the confirming one where there is one."""
+    comparison, unit = _comparison(evidence), evidence.run.subject.unit
+    if comparison is None:
+        return ""
+    found = [one for one in comparison.ratios if one.statistic in STATISTICS]
+    rows = [
+        (one.statistic.replace("sd", "SD"), quantity(one.baseline, unit), quantity(one.other, unit), _ratio(one))
+        for one in found
+        if one.baseline is not None and one.other is not None
+    ]
+    return table(HEADER, rows)
+
+
+def _ratio(one: Any) -> str:
+    return ratio(one.value, one.low, one.high)
+
+
+def _checks(evidence: Evidence) -> str:
+    lines = list(_proofs(evidence))
+    return "\n".join(lines)
+
+
+def _proofs(evidence: Evidence) -> Iterator[str]:
+    """The three levels of the proof, and what was told when all was put back."""
+    if not evidence.batches:
+        return
+    last = evidence.batches[-1]
+    for check in last.applied.checks:
+        mark = "ok " if check.passed else "NOT"
+        yield f"  {mark} level {check.level}: {check.what} is {check.seen}" + _expected(check.passed, check.expected)
+    for moved in last.compared.moved if last.compared else ():
+        mark = "ok " if moved.fell else "NOT"
+        seen = f"{quantity(moved.baseline, moved.unit)} to {quantity(moved.mitigated, moved.unit)}"
+        yield f"  {mark} level 3: {moved.column} {'fell' if moved.fell else 'did not fall'}, {seen}"
+
+
+def _expected(passed: bool, expected: str) -> str:
+    return "" if passed or not expected else f", expected {expected}"

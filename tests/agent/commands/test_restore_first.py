@@ -1,0 +1,90 @@
+"""Every command that measures first puts back what a killed agent left."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from vgo_agent.agent.commands import COMMANDS
+from vgo_agent.agent.run_folder import RunFolder
+from vgo_agent.agent.session import Asked
+from vgo_agent.tools.mitigation.journal import Group, Journal, new_entry
+from vgo_agent.tools.subject import Limits, Subject
+
+COMMAND = Path(sys.executable).with_name("vgo-agent")
+OF_PROGRAM = {
+    "diagnose": (),
+    "measure": (),
+    "profile": (),
+    "try": ("pin_to_cpu",),
+    "tune": ("--mitigation", "reserve_cores", "--param", "cores=1..1"),
+}
+OTHERS = ("demo", "resume")
+MEASURE_NOTHING = {
+    *("mitigations", "analyze", "compare", "import", "power", "runs", "verify", "replay", "restore", "explain"),
+    *("search", "export", "layers", "config", "check", "completion", "tui", "report", "trust"),
+}
+
+
+@pytest.fixture
+def knob(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A setting of a fake tree that a dead agent has left changed."""
+    path = tmp_path / "root/sys/knob"
+    path.parent.mkdir(parents=True)
+    path.write_text("wanted\n")
+    folder = tmp_path / "journal"
+    folder.mkdir(mode=0o700)
+    monkeypatch.setenv("VGO_AGENT_JOURNAL", str(folder))
+    group = Group(path="/sys/knob", wanted="wanted", saved={"/sys/knob": "old"})
+    entry = new_entry("some_mitigation", (group,), tmp_path / "root").model_copy(update={"pid": 2**22 + 1})
+    Journal(folder).record(entry)
+    return path
+
+
+@pytest.fixture
+def program(script: Callable[[str, str], Path], knob: Path, tmp_path: Path) -> Path:
+    """It notes the setting as its first run finds it, and fails, so that the command ends there."""
+    return script(
+        "program.py", f"open({str(tmp_path / 'seen')!r}, 'a').write(open({str(knob)!r}).read())\nraise SystemExit(3)\n"
+    )
+
+
+def test_every_command_is_one_of_these_or_measures_nothing() -> None:
+    assert COMMANDS.keys() - OF_PROGRAM.keys() - set(OTHERS) <= MEASURE_NOTHING
+
+
+@pytest.mark.parametrize("name", OF_PROGRAM)
+def test_it_restores_before_the_first_run(name: str, program: Path, knob: Path, tmp_path: Path) -> None:
+    words = [COMMAND, name, *OF_PROGRAM[name], "--", program]
+    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert "/sys/knob: wanted -> old" in ended.stderr
+    assert (tmp_path / "seen").read_text().startswith("old\n")
+    assert knob.read_text() == "old\n"
+    assert os.listdir(tmp_path / "journal") == ["lock"]
+
+
+def test_resume_restores_before_it_goes_on(program: Path, knob: Path, tmp_path: Path) -> None:
+    subject = Subject(command=(str(program),), argv=(str(program),), directory=str(tmp_path))
+    run = RunFolder.create(tmp_path / "vgo-runs", "program").path
+    (run / "request.json").write_text(Asked(subject=subject, limits=Limits()).model_dump_json())
+    ended = subprocess.run([COMMAND, "resume", run], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert "/sys/knob: wanted -> old" in ended.stderr
+    assert (tmp_path / "seen").read_text().startswith("old\n")
+    assert knob.read_text() == "old\n"
+
+
+def test_demo_restores_too(knob: Path, tmp_path: Path) -> None:
+    with subprocess.Popen([COMMAND, "demo", "steady", "--quiet"], cwd=tmp_path, stderr=subprocess.DEVNULL) as demo:
+        try:
+            deadline = time.monotonic() + 60
+            while knob.read_text() != "old\n":
+                assert time.monotonic() < deadline and demo.poll() is None
+                time.sleep(0.01)
+        finally:
+            demo.terminate()

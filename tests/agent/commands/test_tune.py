@@ -1,0 +1,140 @@
+"""tune: levels in rounds, the worse ones dropped, the best one confirmed."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from vgo_agent.agent.cli import main
+from vgo_agent.agent.commands.wanted import levels_meant
+from vgo_agent.knowledge.errors import VgoError
+from vgo_agent.knowledge.loader import load
+from vgo_agent.tools.elimination import looks
+from vgo_agent.tools.machine import Machine
+
+OBEYS = """
+import os, random
+blocks = int(os.environ.get("GLIBC_TUNABLES", "=7").rpartition("=")[2])
+spread = {7: 3.0, 1: 12.0, 2: 0.4, 3: 9.0}[blocks]
+print("value", 100 + random.SystemRandom().gauss(0, spread))
+"""
+"""Its spread depends on the level by decree: 2 is best, 1 and 3 are worse than nothing."""
+DEAF = """
+import random
+print("value", 100 + random.SystemRandom().gauss(0, 3.0))
+"""
+SMALL = ("--metric", "value ([0-9.]+)", "--unit", "ms", "--max-runs", "40", "--budget", "60", "--seed", "5")
+
+
+@pytest.fixture
+def answers(capsys, monkeypatch, tmp_path):
+    """Run `tune` in this process; give exit code, standard output and standard error."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+    def run(*words: str) -> tuple[int, str, str]:
+        code = main(["tune", *words])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def program(folder: Path, text: str) -> list[str]:
+    path = folder / "program.py"
+    path.write_text(text)
+    return [sys.executable, "-IS", str(path)]
+
+
+def test_the_best_level_is_found_confirmed_and_can_be_checked_again(answers, tmp_path):
+    words = ("--mitigation", "glibc_tcache", "--param", "blocks=1..3", *SMALL, "--json", "-q")
+    code, out, err = answers(*words, "--", *program(tmp_path, OBEYS))
+    assert code == 0, err
+    answer = json.loads(out)
+    assert (answer["verdict"], answer["values"]) == ("mitigated", {"blocks": "2"})
+    assert answer["sd_ratio"]["high"] < 0.5
+    screened = {level["level"]: level for level in answer["screening"]["levels"]}
+    assert screened["2"]["dropped"] == ""
+    assert all("clearly worse" in screened[level]["dropped"] for level in "13")
+    assert answer["screening"]["rounds"] == 20, "one is left and better: no more rounds are needed"
+    assert "tcache_count=2" in answer["command"]
+    run = Path(answer["run_dir"])
+    assert "Levels of" in (run / "report.md").read_text() and "Levels of" in (run / "report.html").read_text()
+    for check in ("verify", "replay"):
+        assert main([check, str(run)]) == 0
+
+
+def test_where_no_level_matters_none_is_claimed(answers, tmp_path):
+    words = ("--mitigation", "glibc_tcache", "--param", "blocks=1,2", *SMALL, "--pairs", "20", "-q")
+    code, out, err = answers(*words, "--json", "--", *program(tmp_path, DEAF))
+    assert code == 0, err
+    assert json.loads(out)["verdict"] in {"did not help", "inconclusive"}
+
+
+def test_a_dry_run_shows_each_level_and_runs_nothing(answers, tmp_path):
+    words = ("--mitigation", "glibc_tcache", "--param", "blocks", "--dry-run", "--json", "--", "true")
+    code, out, _ = answers(*words)
+    levels = json.loads(out)["levels"]
+    assert code == 0
+    assert list(levels) == ["0", "32", "127", "1000"]
+    assert all(any(f"tcache_count={level}" in line for line in would) for level, would in levels.items())
+    assert not (tmp_path / "vgo-runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("word", "levels"),
+    [
+        ("blocks=1..4", ("1", "2", "3", "4")),
+        ("blocks=1..9:4", ("1", "5", "9")),
+        ("blocks=8,1,8", ("8", "1")),
+        ("blocks=1..n-1", ("1", "2", "3")),
+        ("blocks=cpus/2..n", ("2", "3", "4")),
+    ],
+)
+def test_a_range_is_what_it_says(word, levels):
+    found = levels_meant(word, load().mitigations["glibc_tcache"], Machine(cpus=(0, 1, 2, 3)))
+    assert found == ("blocks", levels)
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("", "has no parameter ''"),
+        ("cheese=1", "has no parameter 'cheese'; it has blocks"),
+        ("blocks=", "names no level"),
+        ("blocks=4..1", "runs backwards"),
+        ("blocks=a..b", "is no range of numbers"),
+        ("blocks=1..", "is no value"),
+        ("blocks=1,,2", "has an empty level"),
+        ("blocks=1..9:0", "has no usable step"),
+        ("blocks=1..99", "99 levels"),
+        ("blocks=70000", "70000 is no value for blocks"),
+        ("blocks=nan", "nan is no value"),
+        ("blocks=1..1e99", "is no range"),
+    ],
+)
+def test_a_range_that_makes_no_sense_is_refused(word, said):
+    with pytest.raises(VgoError) as refused:
+        levels_meant(word, load().mitigations["glibc_tcache"], Machine(cpus=(0, 1, 2, 3)))
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--mitigation", "glibc_hugetlb", "--param", "x=1..2", "--", "true"], "has no parameter 'x'"),
+        (["--mitigation", "fix_the_work", "--param", "x=1..2", "--", "true"], "is for a person to do"),
+        (["--mitigation", "glibc_tcache", "--param", "blocks=1..2"], "No command was given"),
+        (["--mitigation", "glibc_tcache", "--param", "blocks=1", "--pairs", "1", "true"], "--pairs 1 cannot"),
+        (["--mitigation", "glibc_tcache", "--param", "blocks=1,2", "--param", "blocks=3", "true"], "give it once"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused_before_the_first_run(answers, tmp_path, words, said):
+    code, out, err = answers(*words)
+    assert (code, out) == (1, "")
+    assert said in err
+    assert not (tmp_path / "vgo-runs").exists()
+
+
+def test_looks_double_and_end_with_the_last_round():
+    assert [looks(rounds) for rounds in (10, 20, 40, 100)] == [(10,), (20,), (20, 40), (20, 40, 80, 100)]
