@@ -50,7 +50,8 @@ class Collector:
 
     def __init__(self, layer: Layer, environment: Mapping[str, str] | None = None, limit_s: float = LIMIT_S) -> None:
         """Take the columns that have an extraction; shell filters get `environment` beside that of this process."""
-        self._file = f"{layer.key}.yaml"
+        self._places = {column.name: place for column, place in zip(layer.columns, layer.lines, strict=False)}
+        self._own = bool(layer.place)
         self._columns = [(column, column.extract) for column in layer.columns if column.extract is not None]
         self._environment = dict(os.environ) | dict(environment or {})
         self._runs = 0
@@ -101,21 +102,21 @@ class Collector:
         if not self._runs:
             return {}
         return {
-            column.name: self._why(extract)
+            column.name: self._why(extract, self._places[column.name])
             for column, extract in self._columns
             if column.name not in self._met or way(extract) in self._slow
         }
 
-    def _why(self, extract: Extract) -> str:
+    def _why(self, extract: Extract, place: str) -> str:
         if way(extract) in self._slow:
             return (
-                f"its {way(extract)} in {self._file} took longer than {self._limit_s:g} s, so it was ended and is not "
+                f"its {way(extract)} in {place} took longer than {self._limit_s:g} s, so it was ended and is not "
                 "tried again: make it simpler"
             )
         runs = f"{self._runs} runs" if self._runs > 1 else "1 run"
         return (
-            f"its {way(extract)} in {self._file} found nothing for it in the {where(extract)} of {runs}: "
-            "correct it, or see whether the program or the wrapper still prints it"
+            f"its {way(extract)} in {place} found nothing for it in the {where(extract)} of {runs}: "
+            f"{'correct it, or ' if self._own else ''}see whether the program or the wrapper prints it"
         )
 
 

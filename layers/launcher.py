@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..knowledge.errors import VgoError
+from .asking import one_line, refusal
 from .loader import FOLDER, LAUNCHERS, files, find_layer, split, user_folder
 from .probes.base import Command
 from .schema import Column, Layer, Value
@@ -24,8 +25,6 @@ MANY = "options"
 """The parameter that may hold several words; every other one is a word, whatever is in it."""
 ANSWER_S = 60.0
 """A host that has not told its name by then does not answer."""
-READY_S = 5.0
-"""A service of this machine that has not answered by then does not."""
 
 
 def open_launcher(spec: str, environment: Mapping[str, str] = os.environ) -> Launcher:
@@ -144,35 +143,6 @@ class Launcher:
         words = f" and said: {said}" if said else ""
         meaning = self.layer.exits.get(done.returncode, "so it starts nothing")
         return f"The launcher {self.spec} ended with {done.returncode}, {meaning}{words}."
-
-
-def refusal(layer: Layer, environment: Mapping[str, str] = os.environ) -> str:
-    """Run the commands that must succeed for a launcher and say which does not, and the cure; empty when all do."""
-    for command, cure in layer.asks.items():
-        try:
-            done = subprocess.run(
-                shlex.split(command),
-                env=dict(environment),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=READY_S,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return f"`{command}` did not answer within {READY_S:g} s: {cure}"
-        except OSError as error:
-            return f"`{command}` cannot be started ({error.strerror}): {cure}"
-        if done.returncode != 0:
-            said = one_line(done.stderr)
-            return f"`{command}` ended with {done.returncode}{f' and said {said!r}' if said else ''}: {cure}"
-    return ""
-
-
-def one_line(said: bytes) -> str:
-    """Return the beginning of a message, in one line that can be printed."""
-    lines = said.decode(errors="replace").splitlines()
-    words = " ".join(line.strip() for line in lines if any(map(str.isalpha, line)))
-    return "".join(c if c.isprintable() else " " for c in words)[:200]
 
 
 def _words(launcher: Launcher, command: Command, directory: Path | None) -> Words:

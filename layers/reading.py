@@ -44,11 +44,14 @@ def _ours(document: Document) -> Layer | list[str]:
 
 
 def _placed(layer: Layer, document: Document) -> Layer:
-    """Tell a user's own layer where it stands, for what goes wrong when it runs."""
-    if shipped(document.path):
-        return layer
-    place = ("run",) if layer.run else ()
-    return layer.at(f"{document.path}, line {line_of(document.node, place)}")
+    """Tell a layer where its columns stand, and a user's own where its command does, for what goes wrong in a run."""
+    metrics = document.content.get("metrics", {}) if is_sharp(document.content) else {}
+    named: dict[str, Place] = {f"{document.path.name} metrics.{name}": ("metrics", name) for name in metrics or {}}
+    places = [named.get(column.source, ("columns", index)) for index, column in enumerate(layer.columns)]
+    file = document.path.name if shipped(document.path) else document.path
+    lines = tuple(f"{file}, line {line_of(document.node, place)}" for place in places)
+    place: Place = ("run",) if layer.run else ()
+    return layer.at("" if shipped(document.path) else f"{file}, line {line_of(document.node, place)}", lines)
 
 
 def shape_at(place: Place) -> type[BaseModel]:

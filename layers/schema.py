@@ -117,7 +117,7 @@ class Layer(Shape):
     flags: dict[str, str] = {}
     """Of a launcher: by parameter, the words that stand at `$FLAGS` in `run` when that parameter is given."""
     asks: dict[str, str] = {}
-    """Of a launcher: commands that must succeed on this machine before it can start anything, each with the cure."""
+    """Commands that must succeed on this machine before it can start anything, each with the cure."""
     variable: str = ""
     """Of a launcher: the words that stand at `$VARIABLES` in `run` for each environment variable that is not as ours,
     `$VARIABLE` being NAME=VALUE. Empty where the environment reaches the program by itself, or within `$LINE`."""
@@ -126,6 +126,17 @@ class Layer(Shape):
     columns: tuple[Column, ...] = ()
     _place: str = PrivateAttr("")
     """File and line of `run`, where a user wrote it; empty for what ships."""
+    _lines: tuple[str, ...] = PrivateAttr(())
+    """File and line of each column, in order; empty where the layer was not read from a file."""
+
+    def __eq__(self, other: object) -> bool:
+        """Compare what is said, wherever it was written."""
+        return isinstance(other, Layer) and self.__dict__ == other.__dict__
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """File and line of each column, in order."""
+        return self._lines or (f"{self.key}.yaml",) * len(self.columns)
 
     @property
     def place(self) -> str:
@@ -137,10 +148,11 @@ class Layer(Shape):
         """Say which one is meant, as in the middle of a sentence."""
         return f"the {'launcher' if self.kind == 'launcher' else 'layer'} {self.key}{self.place}"
 
-    def at(self, place: str) -> Layer:
-        """Say where it was written."""
+    def at(self, place: str, lines: tuple[str, ...]) -> Layer:
+        """Say where it was written: its command, empty for what ships, and each column."""
         placed = self.model_copy()
         placed._place = place
+        placed._lines = lines
         return placed
 
     def column(self, name: str) -> Column | None:

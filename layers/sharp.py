@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -53,8 +54,7 @@ def read_sharp(document: Document, backend: str = "") -> Layer:
     metrics = merged.get("metrics", {})
     key = re.sub(r"[^a-z0-9]+", "_", (name or path.stem).lower()).strip("_") or "sharp"
     key = key if key[0].isalpha() else f"sharp_{key}"
-    own_folder = "tmp_path" not in options
-    run = started(documents, name, options, own_folder)
+    run = started(documents, name, options)
     first = run.split(maxsplit=1)[0].rpartition("/")[2] if run.strip() else ""
     shell = bool(NEEDS_SHELL.search(MACROS.sub("", run.replace("$PROGRAM", "").replace("$FOLDER", ""))))
     return Layer(
@@ -65,16 +65,24 @@ def read_sharp(document: Document, backend: str = "") -> Layer:
         shell=shell,
         parameters={key: value for key, value in parameters(options).items() if re.search(rf"\${key.upper()}\b", run)},
         needs=(first,) if shell and re.fullmatch(r"[a-z][a-z0-9._-]*", first) and not NEEDS_SHELL.search(first) else (),
+        asks=asked(options),
         heavy=first in SLOWING,
         here=first not in ELSEWHERE and "$HOST" not in run,
-        columns=tuple(columns(documents, key, metrics, own_folder)),
+        columns=tuple(columns(documents, key, metrics)),
     )
 
 
-def started(documents: Sequence[Document], name: str, options: Mapping[str, Any], own_folder: bool) -> str:
+def asked(options: Mapping[str, Any]) -> dict[str, str]:
+    """Return the command that must succeed before the backend can be used, with what SHARP says where it does not."""
+    check = " ".join(str(options.get("check") or "").split())
+    message = " ".join(str(options.get("check_message") or "").split()).rstrip(".")
+    return {shlex.join(["/bin/sh", "-c", check]): message or "see what it asks for"} if check else {}
+
+
+def started(documents: Sequence[Document], name: str, options: Mapping[str, Any]) -> str:
     """Return the command that starts the program, or the function named like it; empty where there is none."""
     which = "command_template" if options.get("command_template") else "run"
-    run = macros(str(options.get(which) or ""), own_folder)
+    run = macros(str(options.get(which) or ""))
     if run and not STARTS.search(run):
         place = ("backend_options", name, which)
         what = "does not start the program, so this command would be measured instead; put $CMD $ARGS where it goes"
@@ -82,7 +90,7 @@ def started(documents: Sequence[Document], name: str, options: Mapping[str, Any]
     return run
 
 
-def columns(documents: Sequence[Document], key: str, metrics: Mapping[str, Any], own_folder: bool) -> Iterator[Column]:
+def columns(documents: Sequence[Document], key: str, metrics: Mapping[str, Any]) -> Iterator[Column]:
     """Describe the metrics; raise VgoError for one that has no filter, and for two that become one column."""
     seen: dict[str, str] = {}
     for name, metric in metrics.items():
@@ -91,7 +99,7 @@ def columns(documents: Sequence[Document], key: str, metrics: Mapping[str, Any],
         if not metric or not metric.get("extract"):
             what = "has no `extract`; add the shell filter that prints its value"
             raise VgoError(document.sentence(Problem(place, what)))
-        made = column(document.path, key, name, metric, own_folder)
+        made = column(document.path, key, name, metric)
         if made.name in seen:
             what = f"becomes the same column as {seen[made.name]} ({made.name}); rename one"
             raise VgoError(document.sentence(Problem(place, what)))
@@ -148,12 +156,20 @@ def chosen(path: Path, backends: Mapping[str, Any], backend: str) -> tuple[str, 
     raise VgoError(f"{path} holds the backends {', '.join(backends) or 'none'}: choose one with {path}:backend=NAME.")
 
 
-def macros(text: str, own_folder: bool) -> str:
+def macros(text: str) -> str:
     """Write SHARP's macros as ours; names that only ours have stay the shell's own."""
     text = _OURS.sub(r"${\1}", text)
     text = re.sub(r"\$(FN|TASK)\b", "$PROGRAM", text)
     text = re.sub(r"\$MPIFLAGS\b", "$OPTIONS", text)
-    return re.sub(r"\$TMP_PATH\b", "$FOLDER", text) if own_folder else text
+    return in_own_folder(text)
+
+
+def in_own_folder(text: str) -> str:
+    """Put the folder of this run, with a slash behind it, where SHARP puts one that it makes below `tmp_path`.
+
+    Never `tmp_path` itself: SHARP's own files end with `rm -rf $TMP_PATH`.
+    """
+    return re.sub(r"\$TMP_PATH\b/?", "$FOLDER/", text)
 
 
 def parameters(options: Mapping[str, Any]) -> dict[str, str | float | bool]:
@@ -167,11 +183,10 @@ def parameters(options: Mapping[str, Any]) -> dict[str, str | float | bool]:
         **numbered,
         "options": flags if isinstance(flags, str) else " ".join(map(str, flags)),
         "mpl": "1",
-        "tmp_path": str(options.get("tmp_path", "")),
     }
 
 
-def column(path: Path, key: str, name: str, metric: Mapping[str, Any], own_folder: bool) -> Column:
+def column(path: Path, key: str, name: str, metric: Mapping[str, Any]) -> Column:
     """Describe one metric; the metric `auto` prints names and values, which become columns below the layer's name."""
     unit = UNITS.get(str(metric.get("units", "")).lower(), str(metric.get("units") or "count"))
     text = metric.get("type") == "string"
@@ -185,7 +200,7 @@ def column(path: Path, key: str, name: str, metric: Mapping[str, Any], own_folde
         lower_is_better=bool(metric.get("lower_is_better", True)),
         source=f"{path.name} metrics.{name}",
         extract=Extract(
-            shell=re.sub(r"\$TMP_PATH\b", "$FOLDER", str(metric["extract"])) if own_folder else str(metric["extract"]),
+            shell=in_own_folder(str(metric["extract"])),
             text="both",
             # Several words are several ranks or copies; a run is one row here.
             take="last" if text else "mean",

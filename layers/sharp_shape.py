@@ -44,6 +44,8 @@ class SharpBackend(_Shape):
     command_template: Text = ""
     run_sys_spec: Text = ""
     reset: Text = ""
+    check: Text = ""
+    check_message: Text = ""
     profiling: StrictBool = False
     composable: StrictBool = True
     hosts: Texts | None = None

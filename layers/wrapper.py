@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..knowledge.errors import VgoError
+from .asking import refusal
 from .extract import Collector
 from .folder import own_folder
 from .probes.base import Command, Probe
@@ -28,7 +29,7 @@ class WrapperProbe(Probe):
         Raises VgoError where the layer has no columns, since then it is there only for its command.
         """
         self._layer = layer
-        self._missing = missing(layer)
+        self._missing = missing(layer) or refusal(layer)
         if self._missing and not (layer.columns and layer.kind == "metric"):
             raise VgoError(f"T{layer.named[1:]} cannot be used: {self._missing}.")
         self._made = own_folder(layer.key)
@@ -51,12 +52,12 @@ class WrapperProbe(Probe):
         )
 
     def before(self) -> None:
-        """Empty the folder of the wrapper's files."""
+        """Empty the folder of the wrapper's files, or make it anew where the last run removed it."""
         self._output = self._error = b""
-        if "file" in self._collector.sources:
-            for entry in os.scandir(self._folder):
-                with suppress(OSError):
-                    shutil.rmtree(entry) if entry.is_dir(follow_symlinks=False) else os.unlink(entry)
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        for entry in os.scandir(self._folder):
+            with suppress(OSError):
+                shutil.rmtree(entry) if entry.is_dir(follow_symlinks=False) else os.unlink(entry)
 
     def said(self, output: bytes, error: bytes) -> None:
         """Keep what the run said."""

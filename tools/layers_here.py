@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from ..knowledge.errors import VgoError
-from ..layers.launcher import refusal
+from ..layers.asking import refusal
 from ..layers.loader import open_probe
 from ..layers.probes.base import Command, Probe
 from ..layers.schema import Layer, Value
@@ -58,7 +58,7 @@ def here(layer: Layer, root: Path, spawner: Spawner | None) -> Here:
         state: State = "yes" if not names & absent.keys() else "partly" if names - absent.keys() else "no"
         cost = (None, None) if spawner is None or state == "no" else costs_ms(probe, spawner, layer.heavy)
     except VgoError as error:
-        return Here("no", {"": str(error).rstrip(".")})
+        return Here("no", {"": str(error).rstrip(".") + layer.place})
     finally:
         probe.close()
     return Here(state, absent, *cost)

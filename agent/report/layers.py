@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from ...tools.distortion import Distortion, shift
 from ...tools.profile import ProfileResult
 from ...tools.rank_factors import RankResult
 from ...tools.rotation import LayerSet
+from ...tools.row import Row
 from .evidence import Evidence
 from .numbers import number
 from .story import Fact, LayersRow
 
 SHIFTED = 0.05
 """A shift of the mean whose nearer bound lies beyond it is worth a word."""
+
+MOST_NAMED = 6
+"""Columns that one line names."""
 
 
 def layer_rows(profile: ProfileResult) -> tuple[LayersRow, ...]:
@@ -76,6 +81,21 @@ def _remark(found: Distortion, profile: ProfileResult) -> Iterator[str]:
             f"With {name} on, the mean shifts by {shift(found.mean)}: "
             "reading disturbs so short a program; give it a longer input."
         )
+
+
+def missing_cells(rows: Sequence[Row]) -> Iterator[str]:
+    """Name columns that some runs with the same layers on show and others do not: what they read was gone."""
+    counted = [row for row in rows if row["ok"] == 1]
+    gone: dict[tuple[int, int], list[str]] = {}
+    for layers in sorted({str(row["layers"]) for row in counted}):
+        runs = [row for row in counted if row["layers"] == layers]
+        shown = Counter(name for row in runs for name, cell in row.items() if cell is not None)
+        for name, count in shown.items():
+            if count < len(runs):
+                gone.setdefault((len(runs) - count, len(runs)), []).append(name)
+    for (lacking, of), names in gone.items():
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        yield f"Missing in {number(lacking)} of {number(of)} runs: {', '.join(names[:MOST_NAMED])}{more}."
 
 
 def _groups(count: int) -> str:

@@ -90,7 +90,7 @@ def _profiled(stepped: Stepped, profiled: ProfileResult, fancy: bool) -> dict[st
         "findings": list(of_form(describe(counted), subject.unit)),
         "layers": table(HEADER, rows),
         "hidden": [*hidden[:MOST_HIDDEN], *([Fact(f"... and {more} more", "(--json)")] if more > 0 else [])],
-        "notes": list(layers.of_profile(profiled)),
+        "notes": [*layers.of_profile(profiled), *layers.missing_cells(stepped.rows)],
     }
 
 

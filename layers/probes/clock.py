@@ -122,6 +122,7 @@ class Clock(Sampled[Reading]):
         """Join the sampling thread; `each` gives one column for each CPU too."""
         self._source = source
         self._each = each
+        self._cpus = self._source.mhz(self._source.read()).keys()
         super().__init__(interval_s)
 
     def read(self, pid: int) -> Reading:
@@ -129,19 +130,22 @@ class Clock(Sampled[Reading]):
         return Reading(pid, self._source.read(), read_once(f"/proc/{pid}/stat") if pid else None)
 
     def values(self) -> dict[str, float]:
-        """Return means and extremes; no SD where there was but one reading."""
+        """Return means and extremes; no SD where there was but one reading.
+
+        Of all CPUs only those samples count that have each of them: the mean of those that are left is another one.
+        """
         taken = [(reading, self._source.mhz(reading.raw)) for _, reading in self.samples()]
+        during = [(reading, mhz) for reading, mhz in taken if reading.pid != 0]
+        whole = [(reading.pid, mhz) for reading, mhz in taken if mhz.keys() == self._cpus]
         # What was read before the program began is the clock of a machine that waits for it.
-        start = [frequency for reading, mhz in taken if reading.pid == 0 for frequency in mhz.values()]
-        during = [(reading, mhz) for reading, mhz in taken if reading.pid != 0 and mhz]
+        start = [frequency for pid, mhz in whole if pid == 0 for frequency in mhz.values()]
         values = {"freq.start_mhz": statistics.fmean(start)} if start else {}
-        if during:
-            every = [mhz for _, mhz in during]
+        if every := [mhz for pid, mhz in whole if pid != 0]:
             means = [statistics.fmean(mhz.values()) for mhz in every]
             lowest, highest = min(min(mhz.values()) for mhz in every), max(max(mhz.values()) for mhz in every)
             values |= spread(("freq.mean_mhz", "freq.sd_mhz"), means)
             values |= {"freq.min_mhz": lowest, "freq.max_mhz": highest}
-            values |= self._each_cpu(every) if self._each else {}
+        values |= self._each_cpu([mhz for _, mhz in during]) if self._each else {}
         # The run may be on a CPU that is not watched.
         here = [mhz[cpu] for reading, mhz in during if reading.stat and (cpu := last_cpu(reading.stat)) in mhz]
         if here:

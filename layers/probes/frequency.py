@@ -64,7 +64,9 @@ class Settings(Probe):
         """Read them: `mixed`, or the mean, where the CPUs differ."""
         values: dict[str, Value] = {}
         for column, files in self._files.items():
-            if said := [line for line in files.read() if line is not None]:
+            read = files.read()
+            said = [line for line in read if line is not None]
+            if said and len(said) == len(read):
                 values[column] = one_word(said) if column in TEXTS else mean_mhz(said)
         for on, switch in zip(TURBO.values(), self._turbo.read(), strict=True):
             if switch is not None:

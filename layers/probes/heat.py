@@ -70,12 +70,12 @@ class Heat(Sampled[list[bytes | None]]):
         self._files.close()
 
     def _levels(self, raw: list[bytes | None]) -> list[float | None]:
-        """Return the highest of each group's sensors; None where none of them says a number."""
+        """Return the highest of each group's sensors; None where one of them is gone, which may be the highest."""
         said = iter(raw)
         levels: list[float | None] = []
         for sensors in self._sensors:
             known = [level for _ in sensors.paths if (level := number(next(said))) is not None]
-            levels.append(max(known) * sensors.scale if known else None)
+            levels.append(max(known) * sensors.scale if len(known) == len(sensors.paths) else None)
         return levels
 
 

@@ -3,6 +3,7 @@
 The files here are written from the description of SHARP's format; `bintime` is the layer of the paper's Figure 15.
 """
 
+import contextlib
 import os
 import shutil
 
@@ -230,3 +231,40 @@ def test_the_files_of_mitigations_and_clouds_load(write):
 def test_a_name_that_a_shipped_layer_has_gets_the_name_of_the_layer(write):
     path = write("it.yaml", INNER.replace("inner_time:", "major_faults:"))
     assert [column.name for column in trusted(path).columns] == ["it.major_faults", "policy"]
+
+
+REMOVING = """\
+backend_options:
+  ranks:
+    run: "echo 0.5 > $TMP_PATH/0; $CMD $ARGS; cat $TMP_PATH* && rm -rf $TMP_PATH"
+    tmp_path: "{kept}/"
+    check: "test -e {ready}"
+    check_message: "start the daemon first"
+metrics:
+  rank_seconds:
+    description: Time of a rank
+    extract: "cat"
+    type: numeric
+    units: seconds
+"""
+
+
+def test_a_backend_that_removes_its_folder_removes_ours_and_never_what_it_names(write, tmp_path):
+    kept, ready = tmp_path / "kept", tmp_path / "ready"
+    kept.mkdir()
+    ready.touch()
+    text = REMOVING.format(kept=kept, ready=ready).replace("cat $TMP_PATH*", "cat $TMP_PATH/0")
+    layer = trusted(write("ranks.yaml", text))
+    probe = open_probe(layer)
+    command = probe.wrap(Command(("/bin/true",), dict(os.environ)))
+    with contextlib.closing(probe), Spawner() as spawner:
+        for _ in range(2):  # the folder of the second run is there again
+            run = spawner.run(Launch(command.argv, environment=command.environment), [probe], timeout_s=60)
+            assert run.counters["rank_seconds"] == 0.5, run.error
+    assert kept.is_dir() and list(kept.iterdir()) == []
+
+
+def test_what_a_backend_checks_first_is_asked_for(write, tmp_path):
+    layer = trusted(write("ranks.yaml", REMOVING.format(kept=tmp_path, ready=tmp_path / "ready")))
+    with contextlib.closing(open_probe(layer)) as probe:
+        assert "start the daemon first" in probe.absent()["rank_seconds"]

@@ -194,7 +194,7 @@ def test_a_wrapper_that_outlives_its_program_is_ended_at_the_time_limit_and_name
             bench.series("c001", (str(path),)) as series,
             pytest.raises(
                 VgoError,
-                match=r"started through the layer endless \(.*endless.yaml, line 3\), did not end within 0\.5 s \(--timeout\)",
+                match=r"the layer endless \(.*endless.yaml, line 3\), did not end within 0\.5 s \(--timeout\)",
             ),
         ):
             series.run("baseline", bench.launch)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from vgo_agent.agent.report.layers import missing_cells
+
 COMMAND = Path(sys.executable).with_name("vgo-agent")
 NUMBER = """
 import os, random
@@ -309,3 +311,9 @@ def test_the_folder_of_a_killed_step_goes_at_the_next_start_or_by_restore(vgo, p
             command == ("restore",)
         )
         assert [path.name for path in place.iterdir()] == ["vgo-agent-of-someone"]
+
+
+def test_cells_that_some_runs_lack_are_told():
+    rows = [{"ok": 1, "layers": "a", "outcome": 1.0, "x": 1.0, "y": None if run < 3 else 2.0} for run in range(10)]
+    assert list(missing_cells(rows)) == ["Missing in 3 of 10 runs: y."]
+    assert list(missing_cells([{**row, "ok": 0} for row in rows])) == []
