@@ -131,8 +131,8 @@ def page(scores: dict[Half, dict[str, Score]], build_s: float) -> str:
     lines += [f"Written by `python benchmarks/retrieval.py --write` on {date.today()}, over {size}.", ""]
     lines += [
         "recall@5 is the share of questions with a right entry among the first five; MRR the mean of 1 / its place.",
-        "The search, and the wording of users that it reads, were tuned to the half `tuned` alone: what to expect of",
-        "other questions is told by the half `held_out`.",
+        "The search was tuned to the half `tuned` alone. The wording of users that it reads was begun after reading",
+        "that half and widened without reading either: what to expect of other questions is told by `held_out`.",
     ]
     for half, methods in scores.items():
         lines += ["", f"## {half}, {len(load_questions(half))} questions", ""]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 K1, B = 1.2, 0.75
 STOP = frozenset(
@@ -17,8 +17,8 @@ STOP = frozenset(
 class Lexicon:
     """Texts by key, counted once, so that a question looks only at the texts that share a word with it."""
 
-    def __init__(self, texts: Mapping[str, str]) -> None:
-        """Count the words."""
+    def __init__(self, texts: Mapping[str, str], whole: Callable[[str], str] = str) -> None:
+        """Count the words; a word is rare when few wholes have it, in however many of their parts."""
         self._holders: dict[str, dict[str, float]] = defaultdict(dict)
         counts = {key: Counter(words(text)) for key, text in texts.items()}
         mean = sum(count.total() for count in counts.values()) / max(len(counts), 1)
@@ -26,16 +26,16 @@ class Lexicon:
             share = K1 * (1 - B + B * count.total() / mean) if mean else 1.0
             for word, often in count.items():
                 self._holders[word][key] = often * (K1 + 1) / (often + share)
-        self._size = len(counts)
+        groups = {key: whole(key) for key in counts}
+        size = len(set(groups.values()))
+        self._rarity = {word: _rarity(len({groups[key] for key in held}), size) for word, held in self._holders.items()}
 
     def rank(self, question: str) -> list[str]:
         """Order the keys of the texts that share a word with the question, best first; ties by key."""
         scores: dict[str, float] = defaultdict(float)
         for word in sorted(set(words(question)) & self._holders.keys()):
-            holders = self._holders[word]
-            rarity = math.log(1 + (self._size - len(holders) + 0.5) / (len(holders) + 0.5))
-            for key, weight in holders.items():
-                scores[key] += rarity * weight
+            for key, weight in self._holders[word].items():
+                scores[key] += self._rarity[word] * weight
         return sorted(scores, key=lambda key: (-scores[key], key))
 
 
@@ -46,6 +46,10 @@ def words(text: str) -> list[str]:
         parts = compound.split("-")
         found += parts if len(parts) == 1 else [*parts, "".join(parts)]
     return [_stem(word) for word in found if word not in STOP]
+
+
+def _rarity(holders: int, size: int) -> float:
+    return math.log(1 + (size - holders + 0.5) / (holders + 0.5))
 
 
 def _stem(word: str) -> str:

@@ -57,6 +57,11 @@ def _of_factor(factor: Factor, factors: Mapping[str, Factor], mitigations: Mappi
         yield "no mitigation is named. Name at least one, even if it is advice only."
 
 
+def problems_of(mitigation: Mitigation) -> list[str]:
+    """List what is inconsistent in one mitigation, whoever names it."""
+    return list(_of_mitigation(mitigation))
+
+
 def _of_mitigation(mitigation: Mitigation) -> Iterator[str]:
     yield from _parameters(mitigation)
     if mitigation.apply is None:

@@ -28,7 +28,7 @@ from .errors import VgoError
 from .fusion import Ranking, fused
 from .loader import HERE, Knowledge, load
 from .named import called, meant, mentioned
-from .passages import Passage, passages, searchable
+from .passages import Passage, by_thought, entry_of, passages, searchable
 from .vectors import CharacterVectors, Floats
 
 COLLECTION = "knowledge"
@@ -38,9 +38,9 @@ DIMENSIONS = 384
 """Of the vectors: the smallest number that finds what more find, on the tuned half of the questions."""
 RANK_OFFSET = 10
 """Of reciprocal rank fusion: the first place counts 1/11. Larger ones flatten the top of so short a list."""
-LEXICAL, NEAREST, CALLED = 3.0, 1.0, 0.3
-"""What the rankings by words, by vectors and by names and aliases count. BM25 alone finds more than the vectors do;
-these add misspelt and inflected words."""
+LEXICAL, THOUGHT, NEAREST, CALLED = 1.0, 2.0, 0.5, 0.3
+"""What the rankings by the words of a text, by those of one thought of users, by vectors, and by names and aliases
+count. BM25 alone finds more than the vectors do; these add misspelt and inflected words."""
 OF_NOTES = 0.7
 """What a note counts beside an entry, which tells what to do; as much where the question asks for a work."""
 WORKS = frozenset(words("paper papers study studies article articles author authors literature research published"))
@@ -66,6 +66,7 @@ class Index:
     _vectors: Vectors
     _passages: Mapping[str, Passage]
     _lexicon: Lexicon
+    _thoughts: Lexicon
     _known: Knowledge
 
     def search(self, question: str, limit: int = 5) -> list[Passage]:
@@ -89,13 +90,14 @@ class Index:
 
     def _entries(self, identities: Sequence[str], places: dict[str, str]) -> list[str]:
         """Let the best part of an entry, and the best section of a note, stand for all of it."""
-        whole = {identity: re.split("[#~]", identity, maxsplit=1)[0] for identity in identities}
+        whole = {identity: entry_of(identity) for identity in identities}
         for identity, entry in whole.items():
             places.setdefault(entry, identity if entry.startswith("note:") else entry)
         return list(dict.fromkeys(whole.values()))
 
     def _rankings(self, question: str) -> Iterator[Ranking]:
         yield Ranking(LEXICAL, self._lexicon.rank(question))
+        yield Ranking(THOUGHT, self._thoughts.rank(question))
         yield Ranking(NEAREST, self._nearest(question))
         yield Ranking(CALLED, called(question, self._known))
 
@@ -139,7 +141,8 @@ def open_index(knowledge: Path = HERE, folder: Path | None = None, embedding: Pa
     made = _metadata(known, texts, model)
     with _only_process(place):
         client, collection, vectors = _open(place, made, len(texts), model) or _build(place, made, texts, model)
-    return Index(client, collection, vectors, found, Lexicon(texts), known)
+    lexicon, thoughts = (Lexicon(each, entry_of) for each in (texts, by_thought(found, known)))
+    return Index(client, collection, vectors, found, lexicon, thoughts, known)
 
 
 Opened = tuple[Any, chromadb.Collection, Vectors]

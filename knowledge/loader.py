@@ -12,6 +12,7 @@ from .consistency import problems
 from .errors import VgoError
 from .files import duplicate_keys, read_entry
 from .schema import Factor, Mitigation
+from .wording import wording_problems
 
 HERE = Path(__file__).parent
 
@@ -62,7 +63,8 @@ def check(folder: Path = HERE) -> list[str]:
     if found:  # references between entries mean little while entries are missing
         return found
     known = load(folder)
-    return problems(known.factors, known.mitigations)
+    wording = wording_problems(folder, {*known.factors, *known.mitigations})
+    return [*problems(known.factors, known.mitigations), *wording]
 
 
 def digest(folder: Path = HERE) -> str:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any
 
 from .bm25 import words
 from .loader import Knowledge
+
+NAMES = 8192
+"""That are kept taken apart: more than all entries have, of which every question looks at each."""
 
 
 def meant(name: str, known: Knowledge) -> list[str]:
@@ -27,12 +31,13 @@ def meant(name: str, known: Knowledge) -> list[str]:
 
 def _within(asked: list[str], known: Knowledge) -> list[str]:
     """Give the entries of which a name of several words stands in the text, in any order; the longest first."""
+    wanted = set(asked)
     found = [
         (-len(parts), f"{kind}:{entry.key}")
         for kind, entries in _kinds(known)
         for entry in entries.values()
-        for parts in (set(_plain(name).split("_")) for name in _all(entry))
-        if len(parts) > 1 and parts <= set(asked)
+        for parts in map(_parts, _all(entry))
+        if len(parts) > 1 and parts <= wanted
     ]
     return [identity for _, identity in sorted(found)]
 
@@ -61,7 +66,7 @@ def called(question: str, known: Knowledge) -> list[str]:
     found = [
         (len(phrase.split()), factor.key)
         for factor in known.factors.values()
-        for phrase in {" ".join(words(name)) for name in (factor.name, *factor.aliases)}
+        for phrase in set(map(_phrase, (factor.name, *factor.aliases)))
         if phrase and f" {phrase} " in asked
     ]
     return list(dict.fromkeys(f"factor:{key}" for _, key in sorted(found, key=lambda one: (-one[0], one[1]))))
@@ -80,5 +85,16 @@ def _all(entry: Any) -> tuple[str, ...]:
     return (entry.key, entry.name, *getattr(entry, "aliases", ()))
 
 
+@lru_cache(NAMES)
+def _phrase(name: str) -> str:
+    return " ".join(words(name))
+
+
+@lru_cache(NAMES)
+def _parts(name: str) -> frozenset[str]:
+    return frozenset(_plain(name).split("_"))
+
+
+@lru_cache(NAMES)
 def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", name.casefold()).strip("_")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -31,8 +31,8 @@ class Passage:
     """Where it comes from: the first reference of an entry, the work that a note is on."""
     part: int = 1
     """Of a section that was split; the second of an entry is what people say of it."""
-    said: str = ""
-    """What is searched in place of the title and the text."""
+    said: tuple[str, ...] = ()
+    """What is searched in place of the text, thought by thought."""
     score: float = 0.0
     """Of a search; comparable within its results only."""
 
@@ -51,7 +51,7 @@ def passages(known: Knowledge, folder: Path = HERE) -> dict[str, Passage]:
     ]
     entries = {passage.identity: passage for passage in found}
     wording = read_wording(folder, entries)
-    said = (replace(entries[of], part=2, said=f"{entries[of].title} . {text}") for of, text in wording.items())
+    said = (replace(entries[of], part=2, said=thoughts) for of, thoughts in wording.items())
     return entries | {passage.identity: passage for passage in said}
 
 
@@ -63,7 +63,7 @@ def note_passages(folder: Path = HERE) -> list[Passage]:
 def searchable(passage: Passage, known: Knowledge) -> str:
     """Add what people call it and the columns that show it, which the reader's text need not repeat."""
     if passage.said:
-        return passage.said
+        return " . ".join((passage.title, *passage.said))
     extra: tuple[str, ...] = ()
     if passage.kind == "factor":
         factor: Factor = known.factors[passage.key]
@@ -71,6 +71,20 @@ def searchable(passage: Passage, known: Knowledge) -> str:
     elif passage.kind == "mitigation":
         extra = (passage.key.replace("_", " "),)
     return " . ".join((passage.title, *extra, passage.text))
+
+
+def by_thought(found: Mapping[str, Passage], known: Knowledge) -> dict[str, str]:
+    """Give the texts to search with each thought of users by itself: a long list dilutes the one that fits."""
+    return {
+        f"{identity}~{nth}" if nth else identity: searchable(one, known)
+        for identity, passage in found.items()
+        for nth, one in enumerate([replace(passage, said=(said,)) for said in passage.said] or [passage])
+    }
+
+
+def entry_of(identity: str) -> str:
+    """Give the entry or note that it is a part of."""
+    return re.split("[#~]", identity, maxsplit=1)[0]
 
 
 def cited(reference: Reference) -> str:

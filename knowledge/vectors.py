@@ -51,9 +51,7 @@ class CharacterVectors:
             "texts": np.array([place for gram in grams for place in holders[gram]], dtype=np.int32),
             "weights": np.array([weighed[place][gram] for gram in grams for place in holders[gram]], dtype=np.float32),
         }
-        full = np.zeros((len(texts), len(grams)), dtype=np.float32)
-        full[arrays["texts"], np.repeat(np.arange(len(grams)), np.diff(arrays["starts"]))] = arrays["weights"]
-        products = (full @ full.T).astype(np.float64)
+        products = _products(len(texts), arrays)
         values, vectors = np.linalg.eigh(products)  # the squares of the singular values, the smallest first
         kept = [place for place in range(len(texts) - 1, -1, -1) if values[place] > LEAST][:dimensions]
         arrays["basis"] = (vectors[:, kept] / np.sqrt(values[kept])).astype(np.float32)
@@ -92,6 +90,20 @@ def ngrams(text: str) -> Iterator[str]:
             yield from (padded[start : start + size] for start in range(1, len(padded) - size + 1))
             if size >= len(padded):
                 break
+
+
+def _products(size: int, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+    """Multiply each text with each; the many n-grams of a single text add to its own square alone."""
+    holders = np.diff(arrays["starts"])
+    shared = holders > 1
+    kept = np.repeat(shared, holders)
+    full = np.zeros((size, int(shared.sum())), dtype=np.float32)
+    columns = np.repeat(np.arange(full.shape[1]), holders[shared])
+    full[arrays["texts"][kept], columns] = arrays["weights"][kept]
+    products = (full @ full.T).astype(np.float64)
+    alone = arrays["weights"][~kept].astype(np.float64) ** 2
+    products[np.diag_indices(size)] += np.bincount(arrays["texts"][~kept], alone, size)
+    return products
 
 
 def _weighed(count: Counter[str], rarity: Mapping[str, float]) -> dict[str, float]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -66,12 +65,6 @@ UNSEEN = {
 """Written before any answer was seen; no text was changed for them. The weights were chosen with both sets in view."""
 
 QUESTIONS = st.lists(st.sampled_from(sorted({w for q in UNSEEN for w in q.split()})), min_size=1, max_size=8)
-
-
-@pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
-    with open_index(folder=tmp_path_factory.mktemp("index")) as opened:
-        yield opened
 
 
 def keys(index: Index, question: str) -> list[str]:
@@ -174,30 +167,32 @@ def test_any_text_is_answered(index: Index, question: str) -> None:
     assert len(index.search(question)) <= 5
 
 
-def test_an_index_is_used_again_while_nothing_has_changed(tmp_path: Path) -> None:
-    assert _collection_id(tmp_path) == _collection_id(tmp_path)
+def test_an_index_is_used_again_while_nothing_has_changed(small: Path, tmp_path: Path) -> None:
+    assert _collection_id(small, tmp_path) == _collection_id(small, tmp_path)
 
 
-def test_an_index_is_rebuilt_when_the_knowledge_changes(copied: Path, tmp_path: Path) -> None:
+def test_an_index_is_rebuilt_when_the_knowledge_changes(small: Path, tmp_path: Path) -> None:
     place = tmp_path / "index"
-    with open_index(copied, place) as index:
-        assert "hash_seed" not in keys(index, "zebrafish")
-    path = copied / "factors" / "hash_seed.yaml"
+    with open_index(small, place) as index:
+        before = index.search("zebrafish")[0].score
+    path = small / "factors" / "hash_seed.yaml"
     path.write_text(path.read_text().replace("aliases:\n", "aliases:\n  - zebrafish\n", 1))
-    with open_index(copied, place) as index:
-        assert keys(index, "zebrafish")[0] == "hash_seed"
+    with open_index(small, place) as index:
+        first = index.search("zebrafish")[0]
+    assert first.key == "hash_seed"
+    assert first.score > before + 1  # it is named now
 
 
 @pytest.mark.parametrize("damage", [b"", b"garbage", b"PK\x03\x04 no archive"])
-def test_an_index_without_its_vectors_is_rebuilt(tmp_path: Path, damage: bytes) -> None:
-    before = _collection_id(tmp_path)
+def test_an_index_without_its_vectors_is_rebuilt(small: Path, tmp_path: Path, damage: bytes) -> None:
+    before = _collection_id(small, tmp_path)
     (tmp_path / "vectors.npz").write_bytes(damage)
-    assert _collection_id(tmp_path) != before
+    assert _collection_id(small, tmp_path) != before
 
 
 @pytest.mark.parametrize("damage", ["garbage", "empty", "truncated", "garbled end", "folder gone"])
-def test_a_damaged_index_is_rebuilt(tmp_path: Path, damage: str) -> None:
-    before = _collection_id(tmp_path)
+def test_a_damaged_index_is_rebuilt(small: Path, tmp_path: Path, damage: str) -> None:
+    before = _collection_id(small, tmp_path)
     database = tmp_path / "chroma.sqlite3"
     whole = database.read_bytes()
     if damage == "folder gone":
@@ -212,17 +207,17 @@ def test_a_damaged_index_is_rebuilt(tmp_path: Path, damage: str) -> None:
                 "garbled end": whole[:end] + b"\x55" * (len(whole) - end),
             }[damage]
         )
-    assert _collection_id(tmp_path) != before
-    with open_index(folder=tmp_path) as index:
+    assert _collection_id(small, tmp_path) != before
+    with open_index(small, tmp_path) as index:
         assert keys(index, "migrations between cores")[0] == "cpu_migrations"
 
 
-def test_rebuilding_leaves_other_files_of_the_folder_alone(tmp_path: Path) -> None:
+def test_rebuilding_leaves_other_files_of_the_folder_alone(small: Path, tmp_path: Path) -> None:
     mine = tmp_path / "thesis.txt"
     mine.write_text("ten years of work")
-    _collection_id(tmp_path)
+    _collection_id(small, tmp_path)
     (tmp_path / "chroma.sqlite3").write_bytes(b"")
-    _collection_id(tmp_path)
+    _collection_id(small, tmp_path)
     assert mine.read_text() == "ten years of work"
 
 
@@ -249,7 +244,7 @@ print([p.key for p in search("TLB flush interrupts after munmap", folder=Path({s
     assert "tlb_shootdowns" in answers[0]
 
 
-def _collection_id(place: Path) -> str:
+def _collection_id(knowledge: Path, place: Path) -> str:
     """Name the folder that chromadb gave the collection: another one after each build."""
-    with open_index(folder=place):
+    with open_index(knowledge, place):
         return " ".join(sorted(part.name for part in place.iterdir() if part.is_dir()))

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from vgo_agent.knowledge.errors import VgoError
-from vgo_agent.knowledge.loader import HERE, load
-from vgo_agent.knowledge.passages import LONGEST, passages, searchable
+from vgo_agent.knowledge.loader import HERE, check, load
+from vgo_agent.knowledge.passages import LONGEST, by_thought, passages, searchable
 from vgo_agent.knowledge.wording import read_wording
 
 
@@ -27,12 +27,38 @@ def test_the_words_of_a_factor_are_searched_and_not_shown(copied: Path) -> None:
         ("no_such_entry: [words]", "Correct the key"),
         ("page_faults: words", "list of texts"),
         ("page_faults: [", "Restore the file"),
+        ("page_faults: []", "list of texts"),
+        ("page_faults: [' ']", "list of texts"),
+        ("- page_faults", "list of texts"),
+        ("page_faults: [words, words]", "line 1: page_faults says twice"),
+        ("page_faults: [one]\npage_faults: [two]", "line 2: page_faults stands in line 1"),
     ],
 )
 def test_a_broken_file_is_refused_with_the_cure(copied: Path, text: str, cure: str) -> None:
     (copied / "wording.yaml").write_text(text)
     with pytest.raises(VgoError, match=cure):
         passages(load(copied), copied)
+
+
+def test_the_check_names_the_line_of_an_unknown_key(copied: Path) -> None:
+    assert check(copied) == []
+    (copied / "wording.yaml").write_text("page_faults: [words]\nno_such_entry: [words]\n")
+    (problem,) = check(copied)
+    assert "wording.yaml, line 2: no_such_entry is neither" in problem
+
+
+def test_every_entry_has_words_of_users_and_each_is_searched_by_itself() -> None:
+    known = load(HERE)
+    found = passages(known)
+    assert {f"factor:{key}~2" for key in known.factors} <= found.keys()
+    assert {f"mitigation:{key}~2" for key in known.mitigations} <= found.keys()
+    texts = by_thought(found, known)
+    thoughts = found["factor:page_faults~2"].said
+    assert len(thoughts) > 5
+    assert [text for text in texts if text.startswith("factor:page_faults~2")] == [
+        f"factor:page_faults~2~{nth}" if nth else "factor:page_faults~2" for nth in range(len(thoughts))
+    ]
+    assert all(thought in texts[f"factor:page_faults~2~{nth}"] for nth, thought in enumerate(thoughts) if nth)
 
 
 def test_knowledge_without_the_file_is_searched_all_the_same(tmp_path: Path) -> None:

@@ -226,15 +226,20 @@ def resident(file):
 
 @root
 def test_a_deadline_is_set_with_its_times_and_the_program_can_fork(spawner):
-    if len(os.sched_getaffinity(0)) < os.cpu_count():
+    if len(os.sched_getaffinity(0)) < (os.cpu_count() or 1):
         pytest.skip("a deadline task must be allowed every CPU")
     deadline = Scheduler(SCHED_DEADLINE, runtime_ns=5_000_000, period_ns=10_000_000)
     # The second program is started once the policy is in force, for which the spawner needs a moment.
     assert said(spawner, "/bin/sleep 0.1; /bin/echo forked", scheduler=deadline) == "forked"
     policies = []
+
+    def look(pid):
+        time.sleep(0.05)
+        policies.append(deadline_of(pid))
+
     spawner.run(
         Launch(("/bin/sleep", "0.2"), scheduler=deadline),
-        on_started=lambda pid: Thread(target=lambda: (time.sleep(0.05), policies.append(deadline_of(pid)))).start(),
+        on_started=lambda pid: Thread(target=look, args=(pid,)).start(),
     )
     assert policies == [(5_000_000, 10_000_000)]
 
@@ -242,10 +247,10 @@ def test_a_deadline_is_set_with_its_times_and_the_program_can_fork(spawner):
 @root
 def test_deadline_runs_follow_each_other_at_once(spawner):
     """Each asks for nearly a CPU, and the kernel frees the share of one that has ended a moment later."""
-    if len(os.sched_getaffinity(0)) < os.cpu_count():
+    if len(os.sched_getaffinity(0)) < (os.cpu_count() or 1):
         pytest.skip("a deadline task must be allowed every CPU")
     launch = Launch(("/bin/true",), scheduler=Scheduler(SCHED_DEADLINE, runtime_ns=1_800_000, period_ns=2_000_000))
-    for _ in range(10 * os.cpu_count()):
+    for _ in range(10 * (os.cpu_count() or 1)):
         assert spawner.run(launch).exit_code == 0
 
 

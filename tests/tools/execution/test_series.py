@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -183,7 +184,10 @@ def test_a_failure_under_a_wrapper_names_it(
     with made.series("c001", ("process", outer)) as series, pytest.raises(VgoError) as refused:
         for _ in range(10):
             series.run("baseline", made.launch)
-    assert "the program, started through the layer outer, exited with 3 and said: oh" in str(refused.value)
+    assert re.search(
+        r"the program, started through the layer outer \(.*outer.yaml, line \d+\), exited with 3 and said: oh",
+        str(refused.value),
+    )
     assert "layer process" not in str(refused.value)
 
 
@@ -192,7 +196,7 @@ def test_a_timeout_under_a_wrapper_names_it(bench: Callable[..., Bench], layers:
     outer = layers("outer", OUTER.format(name="outer"))
     with (
         made.series("c001", (outer,)) as series,
-        pytest.raises(VgoError, match=r"started through the layer outer, did not end within 0\.1 s"),
+        pytest.raises(VgoError, match=r"started through the layer outer \(.*\), did not end within 0\.1 s"),
     ):
         series.run("baseline", made.launch)
 
@@ -261,7 +265,7 @@ def test_a_code_that_a_wrapper_keeps_for_its_own_failures_is_told_as_such(
     made = bench("exit 99")
     with (
         made.series("c001", (outer,)) as series,
-        pytest.raises(VgoError, match="the layer outer ended with 99, which says that it is broken"),
+        pytest.raises(VgoError, match=r"the layer outer \(.*\) ended with 99, which says that it is broken"),
     ):
         series.run("baseline", made.launch)
 
