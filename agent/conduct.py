@@ -46,7 +46,7 @@ def conduct(folder: RunFolder, asked: Asked, spawner: Spawner, interface: Interf
     """Begin, or go on with, the diagnosis in a folder; end its transcript however it ends."""
     path = folder.transcript
     transcript = Transcript.open(path) if path.exists() else Transcript.create(path)
-    part = Conducted(folder, asked, spawner, load_knowledge(), transcript)
+    part = Conducted(folder, asked, spawner, asked.plan.known(load_knowledge()), transcript)
     ends = bodies(transcript.events, RunEnd)
     if ends:
         return _ending(part)  # nothing is written into a folder that is closed

@@ -6,18 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..tools.apply_by_hand import APPLY_BY_HAND, runs_like
-from ..tools.apply_mitigation import ApplyResult
 from ..tools.base import ToolError
 from ..tools.case import Record
 from ..tools.compare import CompareResult
 from ..tools.look_up import Candidate, LookUpResult
 from ..tools.measure import MeasureResult
-from ..tools.plan import NO_MORE, NO_PLAN, Plan
+from ..tools.plan import NO_PLAN, Plan
 from ..tools.profile import ProfileResult
 from ..tools.rank_factors import RankResult
 from ..tools.subject import Limits
-from .legal_plan import planned
+from .legal_plan import planned, uncompared
 
 LEAST_PAIRS = 10
 """A batch for which the budget leaves fewer pairs is not offered."""
@@ -61,9 +59,6 @@ def legal(record: Record, limits: Limits, plan: Plan = NO_PLAN) -> Legal:
         tools["apply_mitigation"] = {"mitigation": tuple(dict.fromkeys(key for key, _ in batches))}
     if calls := uncompared(record):
         tools["compare"] = {"call": calls}
-    if plan.attended and not batches and not calls and (left := left_for_hands(record, limits)):
-        runs = runs_like(record.latest("measure").read(MeasureResult))
-        tools[APPLY_BY_HAND.name] = {"mitigation": left, "runs": (runs,)}
     return Legal(tools, frozenset(batches))
 
 
@@ -124,27 +119,6 @@ def open_candidates(record: Record, limits: Limits) -> list[Candidate]:
     looked = [candidate for call in record.succeeded("look_up") for candidate in call.read(LookUpResult).candidates]
     ready = {c.mitigation: c for c in looked if c.automatic and not c.unmet and c.mitigation not in tried}
     return list(ready.values())
-
-
-def uncompared(record: Record) -> tuple[str, ...]:
-    """Batches with pairs that no comparison has looked at."""
-    done = {str(call.arguments.get("call")) for call in record.calls if call.tool == "compare"}
-    batches = (call for call in record.succeeded("apply_mitigation") if call.read(ApplyResult).in_force)
-    by_hand = record.succeeded(APPLY_BY_HAND.name)
-    return tuple(call.call_id for call in (*batches, *by_hand) if call.call_id not in done)
-
-
-def left_for_hands(record: Record, limits: Limits) -> tuple[str, ...]:
-    """Mitigations that only a person can apply and was not asked about, while nothing is proved to help."""
-    compared = [call.read(CompareResult) for call in record.succeeded("compare")]
-    if limits.allow == "none" or any(r.batch != 1 and r.comparison.verdict == "steadier" for r in compared):
-        return ()
-    asked = [call for call in record.calls if call.tool == APPLY_BY_HAND.name]
-    if len(asked) >= limits.max_mitigations or any(call.error.endswith(NO_MORE) for call in asked):
-        return ()
-    done = {str(call.arguments.get("mitigation")) for call in asked}
-    looked = [c for call in record.succeeded("look_up") for c in call.read(LookUpResult).candidates]
-    return tuple(dict.fromkeys(c.mitigation for c in looked if not c.automatic and c.mitigation not in done))
 
 
 def affordable_pairs(record: Record, limits: Limits) -> int:

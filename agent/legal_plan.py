@@ -29,7 +29,7 @@ def _steps(record: Record, limits: Limits, plan: Plan) -> Choices:
     baseline = record.latest("measure").read(MeasureResult)
     if baseline.unusable:
         return {}
-    if waiting := _uncompared(record):
+    if waiting := uncompared(record):
         return {"compare": {"call": waiting}}
     if plan.by_hand:
         asked = any(call.tool == APPLY_BY_HAND.name for call in record.calls)
@@ -79,7 +79,7 @@ def _batch(record: Record, plan: Plan) -> int | None:
     return 2 if steadier and 2 not in tried else None
 
 
-def _uncompared(record: Record) -> tuple[str, ...]:
+def uncompared(record: Record) -> tuple[str, ...]:
     """Batches in force, and series by hand, that no comparison has looked at."""
     done = {str(call.arguments.get("call")) for call in record.calls if call.tool == "compare"}
     batches = (call for call in record.succeeded("apply_mitigation") if call.read(ApplyResult).in_force)

@@ -15,6 +15,7 @@ from ..tools.case import Case, Record
 from ..tools.execution.bench import Bench
 from ..tools.machine import Machine
 from ..tools.mitigation.parameters import with_values
+from ..tools.mitigation.planned import planned
 from ..tools.plan import NO_PLAN, Plan
 from ..tools.registry import TOOLS
 from ..tools.run_table import LAYERS, RUNS, write_layers
@@ -58,22 +59,32 @@ class Live:
         return mitigation_scope(decision, self.knowledge, self.plan)
 
     def question(self, decision: Decision) -> dict[str, Any]:
-        """Show what would be written where, how it is put back, and the risk."""
-        mitigation = self._meant(decision)
-        writes = mitigation.apply.write if mitigation.apply else ()
+        """Show all that would be done here, each write with its file and its value now, and the risk."""
+        by_hand = decision.tool == APPLY_BY_HAND.name
+        variants = self._meant(decision)
+        mitigation = variants[0]
         return {
             "mitigation": mitigation.name,
             "scope": mitigation.scope,
-            "writes": [f"{write.path} = {write.value}" for write in writes],
+            "would": [] if by_hand else list(dict.fromkeys(line for one in variants for line in self._would(one))),
             "hurts": mitigation.hurts,
-            "steps": list(mitigation.steps) if decision.tool == APPLY_BY_HAND.name else [],
+            "steps": list(mitigation.steps) if by_hand else [],
         }
 
-    def _meant(self, decision: Decision) -> Mitigation:
-        """The mitigation of a decision, with the values that the user or the decision gave."""
-        key = str(decision.arguments["mitigation"])
-        values = decision.arguments.get("values") or self.plan.values
-        return with_values(self.knowledge.mitigations[key], values, self.machine)
+    def _would(self, mitigation: Mitigation) -> tuple[str, ...]:
+        """What it would do; what it could not do is told when it is tried, so that the question can be asked."""
+        try:
+            return planned(mitigation, self.subject, self.machine)
+        except VgoError as refused:
+            return (f"nothing: {refused}",)
+
+    def _meant(self, decision: Decision) -> list[Mitigation]:
+        """The mitigation of a decision with the values that it or the user gave: one, or one for each level."""
+        given = decision.arguments
+        plain = self.knowledge.mitigations[str(given["mitigation"])]
+        values = given.get("values") or self.plan.values
+        levels = [{given["parameter"]: level} for level in given.get("levels", ())] or [{}]
+        return [with_values(plain, {**values, **level}, self.machine) for level in levels]
 
     def observed(self, end: ToolEnd, record: Record) -> None:
         """Rewrite runs.csv, and what its columns mean, after a call that measured; drop the rows kept for a crash."""

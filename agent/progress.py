@@ -168,14 +168,14 @@ def ended_words(end: ToolEnd) -> str:
 
 def asked(question: Mapping[str, Any]) -> list[str]:
     """Put the question of an approval in words."""
-    writes = [f"  writes {write}" for write in question.get("writes", ())]
+    would = [f"  {line}" for line in question.get("would", ())]
     risk = [f"  risk: {question['hurts']}"] if question.get("hurts") else []
     if question.get("steps"):
         steps = [f"  {number}. {step}" for number, step in enumerate(question["steps"], 1)]
-        later = "  Ctrl-C leaves here; `vgo-agent resume` asks again, after a reboot too."
+        later = question.get("later", "  Ctrl-C leaves here; `vgo-agent resume` asks again, after a reboot too.")
         return [f"{question['mitigation']} is for you to do (scope {question['scope']}):", *steps, *risk, later]
     title = f"{question['mitigation']} changes more than the program (scope {question['scope']}):"
-    return [title, *writes, *risk, "  It is put back after its runs."]
+    return [title, *would, *risk, "  It is put back after its runs."]
 
 
 def has_live_view(quiet: bool, as_json: bool) -> bool:

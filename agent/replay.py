@@ -100,7 +100,7 @@ def replay(folder: RunFolder) -> Report:
         return _differs(report, "the run did not reach its verdict; `vgo-agent resume` it first")
     knowledge = load_knowledge()
     again = start[0].model_copy(update={"knowledge": knowledge.digest, "schemas": schemas_digest()})
-    served = Served(events, again, folder, knowledge)
+    served = Served(events, again, folder, again.plan.known(knowledge))
     fresh = Transcript.in_memory()
     try:
         Loop(again, _planner(start[0], events), fresh, served, folder).run(None, served.approve)

@@ -59,7 +59,11 @@ def prepared(opened: ExitStack) -> tuple[dict[str, Arm], dict[str, str]]:
     machine = survey(subject, [one.applies for one in known])
     spawner = opened.enter_context(Spawner())
     base = Launch(argv=command, directory=folder)
-    arms: dict[str, Arm] = {BARE: lambda: spawner.run(base) and None}
+
+    def bare() -> None:
+        spawner.run(base)
+
+    arms: dict[str, Arm] = {BARE: bare}
     left_out: dict[str, str] = {}
     for one in known:
         if reasons := why_not(one, machine, subject):

@@ -20,6 +20,7 @@ from .mitigation.checks import Check
 from .mitigation.engine import Applied, applied
 from .mitigation.knobs import in_force_already, resolve
 from .mitigation.launching import command_line
+from .mitigation.own import refuse_own
 from .mitigation.parameters import with_values
 from .mitigation.preconditions import beyond_reach, unmet
 from .profiled import companions
@@ -96,9 +97,9 @@ def telling(mitigation: Mitigation, case: Case) -> tuple[str, ...]:
 
 def _proved(mitigation: Mitigation, case: Case, stack: ExitStack) -> tuple[Applied, tuple[Check, ...]]:
     """Make the change and gather its proof; a refusal of the system is for the planner to mend by another choice."""
-    bench = case.measuring
+    bench, source = case.measuring, case.plan.file
     try:
-        change = stack.enter_context(applied(mitigation, bench.launch, case.subject, case.machine))
+        change = stack.enter_context(applied(mitigation, bench.launch, case.subject, case.machine, source=source))
         return change, change.prove(bench.proving, case.subject.timeout_s)
     except VgoError as refused:
         raise ToolError(str(refused)) from refused
@@ -112,8 +113,18 @@ def _allowed(key: str, case: Case) -> Mitigation:
         raise ToolError(f"{key} does not apply here: {reasons[0]}")
     if reasons := beyond_reach(mitigation, case.machine, case.subject, busy_cpus(case)):
         raise ToolError(f"{key} cannot be applied: {reasons[0]}.")
+    refuse_unread(case)
     _refuse_needless(with_values(mitigation, {}, case.machine), case)
     return mitigation
+
+
+def refuse_unread(case: Case) -> None:
+    """Refuse what the user's own file would run while nobody has trusted it."""
+    try:
+        if case.plan.own and case.plan.file:
+            refuse_own(case.plan.own, case.plan.file)
+    except VgoError as refused:
+        raise ToolError(str(refused)) from refused
 
 
 def _refuse_needless(mitigation: Mitigation, case: Case) -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
+
 import numpy as np
 
 from .apply_by_hand import ByHandResult
 from .apply_mitigation import ApplyResult, telling
 from .base import Arguments, Outcome, Result, Tool, ToolError
 from .case import Case, Finished
+from .execution.samples import RUN
 from .measure import MeasureResult
+from .recorded_comparison.samples import whole_runs
 from .row import BASELINE
-from .run_table import RunTable
+from .run_table import Floats, RunTable
 from .statistics.comparison.compare import Comparison, compare
+from .statistics.values import IntArray
 from .subject import Frozen
 
 
@@ -86,29 +91,41 @@ def run(arguments: CompareArguments, case: Case) -> Outcome:
 def _series(call: Finished, case: Case) -> CompareResult:
     """Compare the runs after a change by hand with those of the baseline; unpaired, so drift is not told from it."""
     after, measured = call.read(ByHandResult), case.record.latest("measure")
-    before = case.record.runs(measured).outcome()[measured.read(MeasureResult).warm_up :]
-    later = case.record.runs(call).outcome(after.mitigation)[after.warm_up :]
-    if min(before.size, later.size) < 2:
+    first = _arm(case.record.runs(measured), BASELINE, measured.read(MeasureResult).warm_up)
+    second = _arm(case.record.runs(call), after.mitigation, after.warm_up)
+    before, later, each, notes = whole_runs((first[0], second[0]), (first[1], second[1]), paired=False)
+    if min(before.size, later.size) // each < 2:
         raise ToolError(f"{call.call_id} has fewer than 2 runs that count.")
     comparison = compare(
         before,
         later,
         paired=False,
+        whole=each,
         lower_is_better=case.subject.lower_is_better,
         seed=case.limits.seed,
         alpha=case.limits.alpha,
     )
-    sd = comparison.ratio("sd")
+    sd, runs = comparison.ratio("sd"), (before.size // each, later.size // each)
     return CompareResult(
         mitigation=after.mitigation,
         batch=0,
-        comparison=comparison,
+        comparison=comparison.model_copy(update={"notes": (*notes, *comparison.notes)}),
         p_paid=comparison.p_value,
         moved=(),
         reaches_target=False,
-        summary=f"{after.mitigation}, applied by hand, {before.size} runs before and {later.size} after: "
+        summary=f"{after.mitigation}, applied by hand, {runs[0]} runs before and {runs[1]} after: "
         f"{comparison.verdict}; SD ratio {_interval(sd.value, sd.low, sd.high)}, p {comparison.p_value:.2g}.",
     )
+
+
+def _arm(table: RunTable, condition: str, warm_up: int) -> tuple[Floats, IntArray]:
+    """Outcomes after the warm-up, and the run that each is of; a run that the warm-up ends in is left out whole."""
+    outcomes = table.outcome(condition)
+    if RUN not in table.names:
+        return outcomes[warm_up:], np.arange(warm_up, outcomes.size)
+    runs = table.column(RUN, condition).astype(np.int64)
+    kept = ~np.isin(runs, runs[:warm_up])
+    return outcomes[kept], runs[kept]
 
 
 def _moved(table: RunTable, mitigation: str, case: Case) -> tuple[Moved, ...]:
@@ -117,8 +134,9 @@ def _moved(table: RunTable, mitigation: str, case: Case) -> tuple[Moved, ...]:
     if mitigation not in case.knowledge.mitigations:
         raise ToolError(f"{mitigation} is not known here; read the run with the knowledge that it was made with.")
     named = telling(case.knowledge.mitigations[mitigation], case)
+    meant = (name for pattern in named for name in sorted(known) if fnmatchcase(name, pattern))
     moved = []
-    for name in (name for name in named if name in known and known[name].type == "number"):
+    for name in dict.fromkeys(name for name in meant if known[name].type == "number"):
         read = [cells[np.isfinite(cells)] for cells in (table.column(name, arm) for arm in (BASELINE, mitigation))]
         if not all(cells.size for cells in read):
             continue

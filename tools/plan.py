@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
 
+from ..knowledge.loader import Knowledge
+from ..knowledge.schema import Mitigation
 from .subject import Frozen
 
 Aim = Literal["sd", "mean"]
@@ -39,8 +43,21 @@ class Plan(Frozen):
     search: Search | None = None
     after: str = ""
     """Name of the recorded run whose baseline is taken; empty: it is measured now."""
-    attended: bool = False
-    """Somebody sits at the terminal, who can do what the tool cannot."""
+    own: Mitigation | None = None
+    """As the user's file says it; None: it ships with vgo-agent."""
+    source: str = ""
+    """That file; empty with None."""
+
+    @property
+    def file(self) -> Path | None:
+        """Where the mitigation was read, if not among those that ship."""
+        return Path(self.source) if self.source else None
+
+    def known(self, knowledge: Knowledge) -> Knowledge:
+        """Add the user's own mitigation to what is known."""
+        if self.own is None:
+            return knowledge
+        return replace(knowledge, mitigations={**knowledge.mitigations, self.own.key: self.own})
 
 
 NO_PLAN = Plan()

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Annotated
 
 from pydantic import Field
 
 from ..knowledge.errors import VgoError
 from ..knowledge.schema import Mitigation
+from .apply_mitigation import refuse_unread
 from .base import Arguments, Outcome, Result, Tool, ToolError
 from .case import Case
 from .elimination import Rule, eliminated, looks
 from .execution.bench import Series
 from .execution.samples import ITERATION, layer_of
-from .mitigation.engine import applied
+from .look_up import busy_cpus
+from .mitigation.engine import Applied, applied
 from .mitigation.launching import command_line
 from .mitigation.parameters import with_values
 from .mitigation.preconditions import beyond_reach, unmet
@@ -77,6 +80,7 @@ class ScreenResult(Result):
 def run(arguments: ScreenArguments, case: Case) -> Outcome:
     """Prove each level once, then run rounds until one is left or the rounds are over."""
     changes = {level: _changed(arguments, level, case) for level in arguments.levels}
+    refuse_unread(case)
     racing = Race(arguments, case, changes)
     bench = case.measuring
     with bench.series(case.call_id, planned=arguments.rounds * (1 + len(changes))) as series:
@@ -92,7 +96,7 @@ def _changed(arguments: ScreenArguments, level: str, case: Case) -> Mitigation:
     if mitigation is None or mitigation.apply is None:
         raise ToolError(f"{arguments.mitigation} is not a mitigation that the tool can apply.")
     if reasons := (
-        *unmet(mitigation.applies, case.machine, case.subject, _busy(case)),
+        *unmet(mitigation.applies, case.machine, case.subject, busy_cpus(case)),
         *_unreachable(mitigation, case),
     ):
         raise ToolError(f"{mitigation.key} does not apply here: {reasons[0]}.")
@@ -100,7 +104,7 @@ def _changed(arguments: ScreenArguments, level: str, case: Case) -> Mitigation:
         filled = with_values(mitigation, {**arguments.values, arguments.parameter: level}, case.machine)
     except VgoError as refused:
         raise ToolError(str(refused)) from refused
-    if reasons := beyond_reach(filled, case.machine, case.subject, _busy(case)):
+    if reasons := beyond_reach(filled, case.machine, case.subject, busy_cpus(case)):
         raise ToolError(f"{mitigation.key} with {arguments.parameter}={level} cannot be applied: {reasons[0]}.")
     return filled
 
@@ -109,12 +113,6 @@ def _unreachable(mitigation: Mitigation, case: Case) -> tuple[str, ...]:
     if not mitigation.interleavable:
         return ("it cannot be switched between two runs, so try one value after the other with `vgo-agent try`",)
     return ()
-
-
-def _busy(case: Case) -> float | None:
-    from .look_up import busy_cpus
-
-    return busy_cpus(case)
 
 
 class Race:
@@ -146,7 +144,7 @@ class Race:
         bench, case = self.case.measuring, self.case
         for level, mitigation in self.changes.items():
             try:
-                with applied(mitigation, bench.launch, case.subject, case.machine) as change:
+                with self._applied(mitigation) as change:
                     checks = change.prove(bench.proving, case.subject.timeout_s)
             except VgoError as refused:
                 self._drop(level, f"refused: {str(refused).rstrip('.')}", 0)
@@ -186,14 +184,17 @@ class Race:
         return comparison is None or not self.rule.worse(comparison)
 
     def _run(self, series: Series, condition: str, number: int) -> None:
-        bench, case = series.bench, self.case
         if condition == BASELINE:
-            series.run(BASELINE, bench.launch, number)
+            series.run(BASELINE, series.bench.launch, number)
             return
         # Opened for each run, since two that set the same knob would each take the other's value for the old one.
-        with applied(self.changes[condition], bench.launch, case.subject, case.machine) as change:
+        with self._applied(self.changes[condition]) as change:
             change.on()
             series.run(condition, change.launch, number)
+
+    def _applied(self, mitigation: Mitigation) -> AbstractContextManager[Applied]:
+        case = self.case
+        return applied(mitigation, case.measuring.launch, case.subject, case.machine, source=case.plan.file)
 
     def _drop(self, level: str, why: str, rounds: int) -> None:
         self.dropped[level] = why

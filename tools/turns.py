@@ -6,8 +6,9 @@ import random
 from collections.abc import Iterator
 from typing import NamedTuple
 
-BLOCKS = 12
-"""Of each condition at least, since blocks are what is judged: `compare` tells nothing by fewer than 10."""
+BLOCKS = 20
+"""Of each condition at least, since blocks are what is judged: with fewer, `compare` gives no interval of an SD ratio,
+and without one nothing is claimed."""
 
 
 class Turn(NamedTuple):

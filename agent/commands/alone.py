@@ -1,8 +1,9 @@
-"""This machine where no program is named: what a mitigation asks of it, and what only a program can meet."""
+"""What a mitigation asks of this machine, and what only a program can meet; with a program or without one."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,6 +24,8 @@ OF_A_PROGRAM = {
     "multi_threaded": "keeps several CPUs busy",
 }
 """Conditions that only a program can meet, in words that follow `a program that`."""
+SEEN_LATER = ("single_threaded", "multi_threaded")
+"""Those of them that only a profile shows."""
 
 
 class Here(NamedTuple):
@@ -36,29 +39,39 @@ class Here(NamedTuple):
     """What a program must be."""
 
 
-def nobody() -> Subject:
+def nobody(root: Path = Path("/")) -> Subject:
     """Stand in for the program."""
     from ...tools.subject import Subject
 
-    return Subject(command=("PROGRAM",), argv=("/bin/true",), directory=os.getcwd())
+    return Subject(command=("PROGRAM",), argv=("/bin/true",), directory=os.getcwd(), root=str(root))
+
+
+def surveyed(subject: Subject, mitigations: Iterable[Mitigation]) -> Machine:
+    """Survey the machine of a program for everything that these mitigations ask for."""
+    from ...tools.survey import survey
+    from ..session import launcher_of
+
+    conditions = [mitigation.applies for mitigation in mitigations]
+    return survey(subject, conditions, root=Path(subject.root), launcher=launcher_of(subject))
 
 
 def this_machine(known: Knowledge, root: Path = Path("/")) -> Machine:
-    """Survey it for everything that mitigations ask for."""
-    from ...tools.survey import survey
-
-    return survey(nobody(), [mitigation.applies for mitigation in known.mitigations.values()], root=root)
+    """Survey it for everything that mitigations ask for, where no program is named."""
+    return surveyed(nobody(root), known.mitigations.values())
 
 
-def tried_here(mitigation: Mitigation, machine: Machine) -> Here:
-    """Judge by the machine alone."""
+def tried_here(mitigation: Mitigation, machine: Machine, subject: Subject | None = None) -> Here:
+    """Judge by the machine, and by the program as far as it can be seen before it runs; None: by the machine alone."""
     from ...tools.mitigation.parameters import with_values
-    from ...tools.mitigation.preconditions import unmet
+    from ...tools.mitigation.preconditions import beyond_reach, unmet
 
     needs = tuple(words for name, words in OF_A_PROGRAM.items() if getattr(mitigation.applies, name))
-    asked = mitigation.applies.model_copy(update=dict.fromkeys(OF_A_PROGRAM, False))
+    left_open = SEEN_LATER if subject else OF_A_PROGRAM
+    asked = mitigation.applies.model_copy(update=dict.fromkeys(left_open, False))
+    by_tool, program = mitigation.apply is not None, subject or nobody()
     try:
-        with_values(mitigation, {}, machine)
+        filled = with_values(mitigation, {}, machine)
     except VgoError as error:  # the default of a parameter is more than this machine has
-        return Here(mitigation.apply is not None, (str(error),), needs)
-    return Here(mitigation.apply is not None, unmet(asked, machine, nobody(), None), needs)
+        return Here(by_tool, (str(error),), needs)
+    why = (*unmet(asked, machine, program, None), *beyond_reach(filled, machine, program, None))
+    return Here(by_tool, tuple(dict.fromkeys(why)), needs)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .ending import give
@@ -19,6 +21,7 @@ examples:
   vgo-agent diagnose --shell 'sort big.txt | uniq -c'
 
 Options stand before COMMAND; everything after it belongs to the program, which gets no input and no terminal.
+Where nothing that the tool can do helps, and the answer went to a terminal, what a person may do is offered after it.
 """
 
 
@@ -34,18 +37,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Diagnose."""
     from ...tools.layer_choice import named
-    from ...tools.plan import Plan
     from ..session import Request
     from ..settings import effective
     from .subject import short_name, subject_of
-    from .trial import attended
 
     settings, _ = effective(vars(arguments))
     named(settings.layers)  # a layer that does not exist is told before the first run
     subject = subject_of(arguments, settings)
     name = short_name(subject.command, subject.shell)
-    plan = Plan(attended=attended())
-    request = Request(subject, settings.limits(), settings.out, name, settings.planner, plan)
+    request = Request(subject, settings.limits(), settings.out, name, settings.planner)
     return carry_out(request, settings, arguments)
 
 
@@ -53,7 +53,13 @@ def carry_out(request: Request, settings: Settings, arguments: argparse.Namespac
     """Diagnose, telling what goes on, and answer."""
     from ..progress import watching
     from ..session import diagnose
+    from .trial import attended
 
     with watching(settings.quiet, arguments, request.subject.unit) as interface:
         ending = diagnose(request, interface)
-    return give(ending, arguments.json)
+    code = give(ending, arguments.json)
+    if attended() and sys.stdout.isatty() and not (settings.quiet or arguments.json):
+        from .by_hand import offer
+
+        offer(Path(ending.summary["run_dir"]), arguments)
+    return code

@@ -76,7 +76,8 @@ def _program(words: str) -> tuple[str, ...]:
 
 def _refusal(mitigation: Mitigation, one: Kept, ways: Sequence[Kept]) -> str:
     others = ", ".join(way.format for way in ways)
-    cure = f"There is: {others}." if others else f"`vgo-agent explain {mitigation.key}` gives its steps."
+    by_hand = "explain" if mitigation.steps else "try"
+    cure = f"There is: {others}." if others else f"See `vgo-agent {by_hand} {mitigation.key}`."
     return f"{mitigation.key} cannot be kept as {one.format}: {one.why.rstrip('.')}. {cure}"
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...knowledge.errors import VgoError
 from ..terminal import answer, columns, table
 from .options import add_manners, add_program, add_settings
+from .trial import for_a_person
 
 if TYPE_CHECKING:
     from ...knowledge.loader import Knowledge
@@ -24,6 +25,8 @@ examples:
   vgo-agent mitigations --factor page_faults
   vgo-agent mitigations --factor run_queue_wait --scope process -- ./bench.sh
   vgo-agent mitigations sched_fifo thp_always
+  vgo-agent mitigations ./mine.yaml
+  vgo-agent mitigations --trust ./mine.yaml
 
 HERE: yes; on (in force already); ask (changes more than the program: --allow system, or answer at a terminal); you (for
 a person to do); no (with the reason and its cure below). What depends on the program is only known with a COMMAND.
@@ -33,16 +36,6 @@ HEADER = ("MITIGATION", "SCOPE", "HERE", "WHAT IT IS")
 SCOPES = ("process", "cgroup", "system", "reboot", "code", "hardware")
 NARROW = 72
 """A terminal of fewer columns gets a list instead of a table."""
-OF_PROGRAM = ("dynamic", "python", "openmp", "inputs", "single_threaded", "multi_threaded")
-"""Conditions that only a command can meet."""
-OF_PROGRAM_WORDS = {
-    "dynamic": "dynamically linked programs",
-    "python": "Python programs",
-    "openmp": "OpenMP programs",
-    "inputs": "programs with input files",
-    "single_threaded": "programs that keep one CPU busy",
-    "multi_threaded": "programs that keep several CPUs busy",
-}
 
 
 @dataclass(frozen=True)
@@ -55,7 +48,7 @@ class Listed:
     why: tuple[str, ...]
     """Why not, each with its cure."""
     only_for: tuple[str, ...]
-    """Kinds of programs, where no command was given."""
+    """What a program must be, in words that follow `a program that`."""
     would: tuple[str, ...]
     levels: dict[str, tuple[str, ...]]
     """Of each parameter, those of this machine."""
@@ -68,6 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--factor", metavar="F", help="only those of this factor, in the order to try them: key or column"
     )
+    parser.add_argument("--trust", metavar="FILE", help="let this file of yours run its commands, as it is now")
     parser.add_argument("--scope", choices=SCOPES, help="only those of this scope")
     add_program(parser)
     add_settings(parser, ("launcher", "root"))
@@ -75,26 +69,40 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """List."""
+    """List, or trust."""
+    if arguments.trust:
+        return _trust(arguments)
     from ...knowledge.loader import load
     from .wanted import factor_meant, mitigation_meant
 
     knowledge = load()
     names, command = _split(arguments.command)
-    arguments.command = command
     factor = factor_meant(arguments.factor, knowledge) if arguments.factor is not None else None
     chosen = [mitigation_meant(name, knowledge) for name in names]
     if factor:
         own = [knowledge.mitigations[key] for key in factor.mitigations if key in knowledge.mitigations]
         chosen = [one for one in chosen if one in own] if chosen else own
     chosen = [one for one in chosen or knowledge.mitigations.values() if arguments.scope in (None, one.scope)]
-    listed = _looked_at(chosen, knowledge, arguments)
+    listed = _looked_at(chosen, knowledge, command, arguments)
     words = "\n\n".join(map(_detail, listed)) if names else _overview(listed)
     title = f"{factor.name} ({factor.key}), in the order to try them:\n\n" if factor and listed and not names else ""
     if not listed:
         words = "No mitigation is both: leave --scope or --factor out."
     known = {"factor": factor.key if factor else None, "command": list(command) or None}
     answer({**known, "mitigations": [_json(one) for one in listed]}, title + words, arguments.json)
+    return 0
+
+
+def _trust(arguments: argparse.Namespace) -> int:
+    from ...knowledge.loader import load
+    from ...layers.trust import trust
+    from ...tools.mitigation.own import commands, read_own
+
+    file = Path(arguments.trust)
+    what, place = commands(read_own(file, load().mitigations)), trust([file])
+    lines = [f"Trusted until it changes: {file} (kept in {place})."]
+    lines += [f"  {line}" for line in what] or ["  It runs nothing."]
+    answer({"trusted": [str(file)], "commands": what, "store": str(place)}, "\n".join(lines), arguments.json)
     return 0
 
 
@@ -108,50 +116,44 @@ def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
     return names, command
 
 
-def _looked_at(chosen: Sequence[Mitigation], knowledge: Knowledge, arguments: argparse.Namespace) -> list[Listed]:
+def _looked_at(
+    chosen: Sequence[Mitigation], knowledge: Knowledge, command: Sequence[str], arguments: argparse.Namespace
+) -> list[Listed]:
     """See each on this machine, and on the command where one is given."""
-    from ...tools.survey import survey
-    from ..session import launcher_of
     from ..settings import effective
+    from .alone import surveyed
     from .subject import subject_of
 
     settings, _ = effective(vars(arguments))
-    has_command = bool(arguments.command)
-    arguments.command = arguments.command or ["true"]
-    subject = subject_of(arguments, settings)
-    conditions = [one.applies for one in knowledge.mitigations.values()]
-    machine = survey(subject, conditions, root=Path(subject.root), launcher=launcher_of(subject))
-    found = [_listed(one, machine, subject, has_command) for one in chosen]
-    if not has_command:
-        arguments.command = []
-    return found
+    named = argparse.Namespace(**{**vars(arguments), "command": list(command) or ["true"]})
+    subject = subject_of(named, settings)
+    machine = surveyed(subject, [*knowledge.mitigations.values(), *chosen])
+    return [_listed(one, machine, subject, bool(command)) for one in chosen]
 
 
 def _listed(plain: Mitigation, machine: Machine, subject: Subject, has_command: bool) -> Listed:
     from ...tools.mitigation.parameters import levels_of, with_values
     from ...tools.mitigation.planned import planned
-    from ...tools.mitigation.preconditions import beyond_reach, unmet
+    from .alone import tried_here
 
-    only_for = tuple(OF_PROGRAM_WORDS[name] for name in OF_PROGRAM if getattr(plain.applies, name))
-    seen_later = {"single_threaded": False, "multi_threaded": False}
-    asked = plain.applies.model_copy(update=seen_later if has_command else dict.fromkeys(OF_PROGRAM, False))
+    here = tried_here(plain, machine, subject if has_command else None)
     try:
         mitigation = with_values(plain, {}, machine)
-    except VgoError as error:  # the default of a parameter is out of what this machine has
-        return Listed(plain, plain, "no", (str(error),), only_for, (), {})
-    why = (*unmet(asked, machine, subject, None), *beyond_reach(mitigation, machine))
-    levels = {one.name: levels_of(one, machine) for one in plain.parameters}
-    would: tuple[str, ...] = ()
+    except VgoError:  # the default of a parameter is out of what this machine has, as `here` says
+        return Listed(plain, plain, "no", here.unmet, here.needs, (), {})
+    why, would = here.unmet, tuple[str, ...]()
     if mitigation.apply:
         try:
             would = planned(mitigation, subject, machine, Path(subject.root))
         except VgoError as missing:
             why = why or (str(missing),)
-    return Listed(mitigation, plain, _here(mitigation, why, machine, Path(subject.root)), why, only_for, would, levels)
+    levels = {one.name: levels_of(one, machine) for one in plain.parameters}
+    state = _here(mitigation, why, machine, Path(subject.root))
+    return Listed(mitigation, plain, state, why, here.needs, would, levels)
 
 
 def _here(mitigation: Mitigation, why: tuple[str, ...], machine: Machine, root: Path) -> str:
-    if mitigation.apply is None or mitigation.scope in ("reboot", "code", "hardware"):
+    if for_a_person(mitigation):
         return "you"
     if why:
         return "no"
@@ -216,7 +218,7 @@ def _detail(one: Listed) -> str:
     lines += [f"Helps: {' '.join(mitigation.when.split())}", f"Hurts: {' '.join(mitigation.hurts.split())}", ""]
     switched = "between two runs" if mitigation.interleavable else "only in blocks of runs"
     facts = [("scope", mitigation.scope), ("here", one.here), ("switched", switched)]
-    facts += [("only for", ", ".join(one.only_for))] if one.only_for else []
+    facts += [("only for", f"a program that {' and '.join(one.only_for)}")] if one.only_for else []
     facts += [("why not", reason) for reason in one.why]
     facts += [("would", line) for line in one.would]
     facts += [("parameter", _parameter(one, name)) for name in one.levels]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ...tools.plan import Plan
     from ...tools.subject import Subject
     from ..run_folder import RunFolder
+    from ..session import Ending
     from ..settings import Settings
 
 BY_HAND = ("reboot", "code", "hardware")
@@ -40,16 +42,23 @@ class Trial:
     subject: Subject
     machine: Machine
     settings: Settings
+    source: str = ""
+    """The user's file that it was read from; empty where it ships."""
+
+    @property
+    def own(self) -> Mitigation | None:
+        """The user's own mitigation; None where it ships."""
+        return self.plain if self.source else None
 
 
 def looked_at(arguments: argparse.Namespace, word: str, params: Sequence[str]) -> Trial:
     """Read the options and look at the machine; what is not understood is refused."""
     from ...knowledge.loader import load
     from ...tools.layer_choice import named
+    from ...tools.mitigation.own import names_file
     from ...tools.mitigation.parameters import with_values
-    from ...tools.survey import survey
-    from ..session import launcher_of
     from ..settings import effective
+    from .alone import surveyed
     from .subject import subject_of
     from .wanted import mitigation_meant, values_meant
 
@@ -59,9 +68,9 @@ def looked_at(arguments: argparse.Namespace, word: str, params: Sequence[str]) -
     values = values_meant(params, plain)
     named(settings.layers)
     subject = subject_of(arguments, settings)
-    conditions = [one.applies for one in knowledge.mitigations.values()]
-    machine = survey(subject, conditions, root=Path(subject.root), launcher=launcher_of(subject))
-    return Trial(with_values(plain, values, machine), plain, values, subject, machine, settings)
+    machine = surveyed(subject, [*knowledge.mitigations.values(), plain])
+    source = str(Path(word).resolve()) if names_file(word) else ""
+    return Trial(with_values(plain, values, machine), plain, values, subject, machine, settings, source)
 
 
 def for_a_person(mitigation: Mitigation) -> bool:
@@ -70,8 +79,13 @@ def for_a_person(mitigation: Mitigation) -> bool:
 
 
 def attended() -> bool:
-    """Tell whether somebody sits at the terminal who can be asked."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
+    """Tell whether somebody sits at the terminal who can be asked; a job in the background would be stopped by it."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    try:
+        return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+    except OSError:  # not the terminal of this session
+        return False
 
 
 def obstacles(trial: Trial, settings: Settings) -> Iterator[str]:
@@ -79,9 +93,10 @@ def obstacles(trial: Trial, settings: Settings) -> Iterator[str]:
     from ...tools.mitigation.preconditions import beyond_reach, unmet
 
     mitigation, machine = trial.mitigation, trial.machine
+    yield from _untrusted(trial)
     before_runs = mitigation.applies.model_copy(update={"single_threaded": False, "multi_threaded": False})
     yield from unmet(before_runs, machine, trial.subject, None)
-    yield from beyond_reach(mitigation, machine, trial.subject)
+    yield from beyond_reach(mitigation, machine, trial.subject, None)
     if settings.allow == "none":
         yield "--allow none forbids every mitigation: leave it out"
     elif _beyond_the_program(mitigation) and settings.allow != "system" and not attended():
@@ -89,6 +104,16 @@ def obstacles(trial: Trial, settings: Settings) -> Iterator[str]:
             f"it changes more than the program (scope {mitigation.scope}), and nobody sits at a terminal to agree: "
             "allow it with --allow system"
         )
+
+
+def _untrusted(trial: Trial) -> Iterator[str]:
+    from ...tools.mitigation.own import refuse_own
+
+    try:
+        if trial.own:
+            refuse_own(trial.own, Path(trial.source))
+    except VgoError as refused:
+        yield str(refused)
 
 
 def _beyond_the_program(mitigation: Mitigation) -> bool:
@@ -111,7 +136,12 @@ def would_do(trial: Trial) -> tuple[str, ...]:
 
 
 def carry_out(trial: Trial, plan: Plan, arguments: argparse.Namespace, after: str | None = None) -> int:
-    """Run the plan as a diagnosis is run, in a folder of its own."""
+    """Run the plan, and give the exit code."""
+    return carried_out(trial, plan, arguments, after).exit_code
+
+
+def carried_out(trial: Trial, plan: Plan, arguments: argparse.Namespace, after: str | None = None) -> Ending:
+    """Run the plan as a diagnosis is run, in a folder of its own, and answer."""
     from ..progress import watching
     from ..session import Request, diagnose
     from .subject import short_name
@@ -132,7 +162,8 @@ def carry_out(trial: Trial, plan: Plan, arguments: argparse.Namespace, after: st
             for line in _changes(earlier, trial.machine):
                 interface.say(line)
         ending = diagnose(request, interface)
-    return give(ending, arguments.json)
+    give(ending, arguments.json)
+    return ending
 
 
 def _earlier(after: str, trial: Trial) -> RunFolder:

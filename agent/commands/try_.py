@@ -18,12 +18,14 @@ examples:
   vgo-agent try sched_fifo -- ./bench.sh
   vgo-agent try thp_always --dry-run -- ./bench.sh
   vgo-agent try reserve_cores --param cores=2 --pairs 100 --json -- ./solver --threads 8
+  vgo-agent try ./mine.yaml -- ./bench.sh
   vgo-agent try isolate_cores --after vgo-runs/20250314-092653-bench.sh -- ./bench.sh
 
 Preconditions, danger and consent come first; then the baseline, a proof that the mitigation is in force in the running
 program, pairs in random order, an independent batch that confirms what looks good, and the proof that all was put back.
 What a person has to do (a boot parameter, a change of code) is asked for at a terminal; --after RUN compares with a run
-made before it was done. `vgo-agent mitigations` lists what there is.
+made before it was done. `vgo-agent mitigations` lists what there is. A mitigation of your own is a YAML file of the
+same form as `vgo-agent mitigations NAME` tells of; one that runs commands or sets variables is trusted first.
 """
 SETTINGS = (
     *("allow", "budget", "timeout", "on-failure", "min-runs", "max-runs", "target-ratio", "alpha", "layer"),
@@ -36,7 +38,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.usage = f"{parser.prog} MITIGATION [OPTIONS] [--] COMMAND [ARGS...]"
     parser.epilog = EPILOG
-    parser.add_argument("mitigation", metavar="MITIGATION", help="its key or name, as `vgo-agent mitigations` lists it")
+    parser.add_argument(
+        "mitigation", metavar="MITIGATION", help="key or name (see `vgo-agent mitigations`), or FILE.yaml"
+    )
     add_program(parser)
     parser.add_argument(
         "--param",
@@ -109,7 +113,8 @@ def _plan(trial: Trial, arguments: argparse.Namespace) -> Plan | None:
         pairs=arguments.pairs,
         by_hand=by_hand,
         after=name,
-        attended=attended(),
+        own=trial.own,
+        source=trial.source,
     )
 
 

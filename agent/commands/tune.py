@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Search."""
     from ...knowledge.errors import VgoError
     from ...tools.plan import Plan, Search
-    from .trial import attended, carry_out, looked_at, refuse
+    from .trial import carry_out, looked_at, refuse
     from .wanted import levels_meant
 
     searched, *fixed = arguments.param
@@ -83,7 +83,8 @@ def run(arguments: argparse.Namespace) -> int:
         values=trial.values,
         pairs=arguments.pairs,
         search=search,
-        attended=attended(),
+        own=trial.own,
+        source=trial.source,
     )
     return carry_out(trial, plan, arguments)
 

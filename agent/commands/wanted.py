@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
@@ -21,7 +22,11 @@ _STEPPED = re.compile(r"(-?\d+(?:\.\d+)?)(?::(\d+(?:\.\d+)?))?")
 
 
 def mitigation_meant(word: str, knowledge: Knowledge) -> Mitigation:
-    """Find a mitigation by its key or its name; refuse with the nearest ones."""
+    """Find a mitigation by its key or its name, or read the user's own from a file; refuse with the nearest ones."""
+    from ...tools.mitigation.own import names_file, read_own
+
+    if names_file(word):
+        return read_own(Path(word), knowledge.mitigations)
     plain = _plain(word)
     for mitigation in knowledge.mitigations.values():
         if plain in (mitigation.key, _plain(mitigation.name)):

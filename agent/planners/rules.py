@@ -113,13 +113,6 @@ def _next_factor(view: View) -> Choice | None:
     return _look_up(view) if len(offered & tried) >= PER_FACTOR else None
 
 
-def _by_hand(view: View) -> Choice | None:
-    if "apply_by_hand" not in view.legal.tools:
-        return None
-    chosen = {name: values[0] for name, values in view.legal.tools["apply_by_hand"].items()}
-    return Choice("apply_by_hand", chosen, "nothing that the tool can do is proved to help: a person may do this")
-
-
 def _look_up(view: View) -> Choice | None:
     if "look_up" not in view.legal.tools:
         return None
@@ -139,7 +132,6 @@ RULES: tuple[Callable[[View], Choice | None], ...] = (
     _next_factor,
     _try_next,
     _look_up,
-    _by_hand,
 )
 
 

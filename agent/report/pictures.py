@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from ...tools.candidates import ORDER
-from .evidence import Evidence, unit
+from ...tools.run_table import Pairs
+from .evidence import Batch, Evidence, unit
 from .figures import Outcomes, distribution, overlay, run_order, scatter
 from .levels_figure import levels_figure
 from .numbers import number, ratio
@@ -49,7 +50,7 @@ def _overlay(evidence: Evidence) -> str:
     batch = evidence.telling
     if batch is None or batch.compared is None:
         return ""
-    baseline, mitigated, _ = evidence.table(batch.call).paired(batch.applied.mitigation)
+    baseline, mitigated, _ = _paired(batch, evidence)
     sd = batch.compared.comparison.ratio("sd")
     title = f"SD ratio {ratio(sd.value, sd.low, sd.high)}"
     return overlay(baseline, mitigated, _axis(evidence), title) if baseline.size else ""
@@ -59,8 +60,13 @@ def _order(evidence: Evidence) -> str:
     if evidence.baseline is None or evidence.measured is None:
         return ""
     batch, outcome = evidence.telling, evidence.baseline.outcome()
-    pairs = evidence.table(batch.call).paired(batch.applied.mitigation)[:2] if batch else None
+    pairs = _paired(batch, evidence)[:2] if batch else None
     return run_order(outcome, evidence.measured.warm_up, pairs, _axis(evidence)) if outcome.size else ""
+
+
+def _paired(batch: Batch, evidence: Evidence) -> Pairs:
+    """The runs that were compared."""
+    return evidence.table(batch.call).paired(batch.applied.mitigation, block=batch.applied.block)
 
 
 def _levels(evidence: Evidence) -> str:

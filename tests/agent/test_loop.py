@@ -137,7 +137,8 @@ def test_a_system_mitigation_is_asked_about_and_a_denial_leaves_the_knob_alone(t
     before, watcher = THP.read_text(), Watcher()
     with loop(tmp_path, (*TO_LOOK_UP, TRY_THP), watcher) as built:
         built.run(None, watcher.approve)
-    assert watcher.asked[0]["writes"] == [f"{THP} = always"]
+    (line,) = watcher.asked[0]["would"]
+    assert line.startswith(f"write always to {THP} (now ")
     approval = bodies(built.transcript.events, Approval)[-1]
     assert (approval.granted, approval.by, approval.reason) == (False, "user", "not today")
     assert THP.read_text() == before

@@ -16,6 +16,10 @@ from .run_group import MEMBERS, Part, parts
 
 KEPT_ENVIRONMENT = ("PATH", "HOME", "LANG")
 IO_CLASSES = {"realtime": 1, "best_effort": 2, "idle": 3}
+THP_OFF = (
+    f"import ctypes,os,sys; ctypes.CDLL(None).prctl({PR_SET_THP_DISABLE},1,0,0,0); os.execvp(sys.argv[1],sys.argv[1:])"
+)
+"""A program for `python3 -c` that becomes its arguments: no launcher of util-linux sets it."""
 _USUAL_LEVEL = 4
 _OUTPUT = {"null": "> /dev/null", "file": "> output.txt"}
 
@@ -24,9 +28,9 @@ def shell_line(apply: Apply, subject: Subject, machine: Machine) -> str:
     """Write the line, for a shell in the directory of the subject."""
     groups = _named(parts(apply.spawn, machine))
     launched = (*_into(groups), *_launchers(apply.spawn, machine), *map(shlex.quote, machine.launching))
-    command = (*launched, *map(shlex.quote, apply.wrap), *_variables(apply), _typed(subject))
+    command = (*launched, *map(shlex.quote, apply.wrap), *variables(apply), _typed(subject))
     redirected = (*command, *filter(None, (_OUTPUT.get(apply.spawn.output),)))
-    steps = (*_settings(apply, machine), *_temporary(apply, groups), *_page_cache(apply, subject), " ".join(redirected))
+    steps = (*_settings(apply, machine), *temporary(apply, groups), *page_cache(apply, subject), " ".join(redirected))
     line = " && ".join(steps)
     # In a shell of its own, so that it ends with what was made removed, what is held released, the directory left.
     return f"({line})" if apply.tmpfs_directory or groups or apply.hold else line
@@ -47,7 +51,7 @@ def _settings(apply: Apply, machine: Machine) -> Iterator[str]:
         for line in _writing(write, machine):
             yield line if machine.root else f"sudo sh -c {shlex.quote(line)}"
     for number, hold in enumerate(apply.hold, start=8):
-        yield _held(hold, number)
+        yield held(hold, number)
 
 
 def _writing(write: Write, machine: Machine) -> Iterator[str]:
@@ -66,13 +70,13 @@ def _writing(write: Write, machine: Machine) -> Iterator[str]:
         yield f"{{ {line}{refusing}; }}" if refusing else line
 
 
-def _held(hold: Hold, number: int) -> str:
+def held(hold: Hold, number: int) -> str:
     """Write 32 bits into a file that stays open as long as the shell."""
     octal = "".join(f"\\{byte:03o}" for byte in hold.int32.to_bytes(4, "little", signed=True))
     return f"exec {number}> {shlex.quote(hold.path)} && printf {shlex.quote(octal)} >&{number}"
 
 
-def _temporary(apply: Apply, groups: dict[str, Part]) -> Iterator[str]:
+def temporary(apply: Apply, groups: dict[str, Part]) -> Iterator[str]:
     """Make what is removed when the shell ends."""
     removed = [f'rmdir "${name}"' for name in groups]
     if apply.tmpfs_directory:
@@ -89,7 +93,8 @@ def _temporary(apply: Apply, groups: dict[str, Part]) -> Iterator[str]:
         yield 'cp -a . "$copy" && cd "$copy"'
 
 
-def _page_cache(apply: Apply, subject: Subject) -> Iterator[str]:
+def page_cache(apply: Apply, subject: Subject) -> Iterator[str]:
+    """Bring the page cache to the state that is asked for."""
     if apply.sync_first:
         yield "sync"
     if apply.evict_inputs and subject.inputs:
@@ -119,9 +124,7 @@ def _launchers(spawn: Spawn, machine: Machine) -> Iterator[str]:
     if spawn.timer_slack_ns is not None:
         yield _shell_first(f"echo {spawn.timer_slack_ns} > /proc/self/timerslack_ns")
     if spawn.thp_disable:
-        # No launcher of util-linux sets it.
-        call = f"import ctypes,os,sys; ctypes.CDLL(None).prctl({PR_SET_THP_DISABLE},1,0,0,0)"
-        yield f"python3 -c {shlex.quote(f'{call}; os.execvp(sys.argv[1],sys.argv[1:])')}"
+        yield f"python3 -c {shlex.quote(THP_OFF)}"
     yield from _util_linux(spawn, machine)
 
 
@@ -155,7 +158,7 @@ def _shell_first(line: str) -> str:
     return f"sh -c {shlex.quote(script)} sh"
 
 
-def _variables(apply: Apply) -> Iterator[str]:
+def variables(apply: Apply) -> Iterator[str]:
     """`env` stands next to the command, because a shell before it would add variables of its own."""
     cleared = ["-i", *(f'${{{name}+"{name}=${name}"}}' for name in KEPT_ENVIRONMENT)] if apply.clear_environment else []
     copied = ['TMPDIR="$copy"'] if apply.tmpfs_directory else []

@@ -15,7 +15,9 @@ from . import permanent_launch as launch
 from . import permanent_system as system
 from .permanent_draft import Draft, Target
 from .permanent_process import systemd
+from .permanent_slurm import slurm
 
+EACH_RUN = "it waits before each run for the temperature of the first, which only what starts all the runs can see"
 FORMATS: tuple[Keeper, ...] = get_args(Keeper)
 
 
@@ -43,10 +45,12 @@ def permanent(mitigation: Mitigation, machine: Machine, program: Sequence[str] =
 def _kept(format: Keeper, target: Target) -> Kept:
     mitigation = target.mitigation
     said = mitigation.permanent.get(format, "").strip()
-    if mitigation.apply is not None:
-        draft = _WRITERS[format](mitigation.apply, target)
-    else:
+    if mitigation.apply is None:
         draft = Draft(why="vgo-agent does not apply it; a person does it by its steps")
+    elif mitigation.apply.cool_down:
+        draft = Draft(why=EACH_RUN)
+    else:
+        draft = _WRITERS[format](mitigation.apply, target)
     if said:
         draft = _WITH_SAID.get(format, _appended)(draft, said, target)
     if not draft.lines:
@@ -56,7 +60,7 @@ def _kept(format: Keeper, target: Target) -> Kept:
     lines = (*first, heading, *(f"# {note}" for note in draft.notes), *draft.lines)
     if format == "cmdline":
         lines = draft.lines
-    path = _PATHS[format].format(
+    path = draft.path or _PATHS[format].format(
         key=mitigation.key, dashed=mitigation.key.replace("_", "-"), unit=_unit(target.program)
     )
     return Kept(format, path, "\n".join(lines) + "\n", draft.notes, "")
@@ -73,20 +77,15 @@ def _appended(draft: Draft, said: str, target: Target) -> Draft:
 
 
 def _into_service(draft: Draft, said: str, target: Target) -> Draft:
-    """Words of the file are options of a service, unless they begin a section of their own."""
-    opening = () if draft.lines or said.startswith("[") else ("[Service]",)
-    lines = (line if _OPTION.fullmatch(line) else f"# {line}" for line in said.splitlines())
-    return Draft((*draft.lines, *opening, *lines), draft.notes or system.SERVICE_NOTES)
+    """Words of the file are options of a service."""
+    opening = () if draft.lines else ("[Service]",)
+    return Draft((*draft.lines, *opening, *said.splitlines()), draft.notes or system.SERVICE_NOTES)
 
 
 def _into_job(draft: Draft, said: str, target: Target) -> Draft:
-    """Options come before the first command; anything that is not one is for a person."""
-    options, others = list[str](), list[str]()
-    for line in said.splitlines():
-        option = re.fullmatch(r"(?:#SBATCH )?(--[a-z-]+(?:=[\w,.:-]+)?)", line.strip())
-        plain = line if line.startswith("export ") else f"# {line}"
-        (options if option else others).append(f"#SBATCH {option[1]}" if option else plain)
-    return Draft((*options, *others, *draft.lines), draft.notes)
+    """Options come before the first command, and a step starts the program."""
+    lines = draft.lines or (f"srun {target.command}",)
+    return Draft((*said.splitlines(), *lines), draft.notes)
 
 
 def _on_the_line(draft: Draft, said: str, target: Target) -> Draft:
@@ -107,8 +106,6 @@ def _into_profile(draft: Draft, said: str, target: Target) -> Draft:
     return Draft(tuple(lines[1:]), draft.notes or system.PROFILE_NOTES)
 
 
-_OPTION = re.compile(r"\[\w+\]|[A-Z][A-Za-z]+=(?!.* (in|with|of|for|and|to) ).*")
-"""A section, or an option whose value is no prose."""
 _WITH_SAID: Mapping[Keeper, Callable[[Draft, str, Target], Draft]] = {
     "systemd": _into_service,
     "slurm": _into_job,
@@ -117,7 +114,7 @@ _WITH_SAID: Mapping[Keeper, Callable[[Draft, str, Target], Draft]] = {
 }
 _WRITERS: Mapping[Keeper, Callable[[Apply, Target], Draft]] = {
     "systemd": systemd,
-    "slurm": launch.slurm,
+    "slurm": slurm,
     "openmp": launch.openmp,
     "docker": launch.docker,
     "shell": launch.shell,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ...knowledge.actions import Apply, Spawn, Write
+from ...knowledge.actions import Apply, Gpu, Spawn, Write
 from ...knowledge.errors import VgoError
 from ...knowledge.schema import Mitigation
 from ..machine import Machine
@@ -15,6 +18,10 @@ from .cpu_choice import chosen_cpus
 from .knobs import resolve
 
 PROC_SYS = "/proc/sys/"
+INPUT = "INPUT"
+UNNAMED = "Put the files that the program reads in the place of INPUT, or name its command with --for."
+PROGRAMS = ("/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin")
+NO_FAN = "the driver takes the speed of a fan from NVML, and nvidia-smi has no option for it"
 
 
 @dataclass(frozen=True)
@@ -24,6 +31,8 @@ class Draft:
     lines: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     why: str = ""
+    path: str = ""
+    """Where the lines belong, when not in the usual file of the format."""
 
 
 class Target(NamedTuple):
@@ -38,6 +47,11 @@ class Target(NamedTuple):
         """The program as a shell line, or a word that stands for it."""
         return shlex.join(self.program) or "PROGRAM"
 
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The arguments that are files, or a word that stands for them."""
+        return tuple(os.path.abspath(word) for word in self.program[1:] if os.path.isfile(word)) or (INPUT,)
+
 
 class Setting(NamedTuple):
     """A value for a file of the kernel, `*` in its path perhaps."""
@@ -46,6 +60,8 @@ class Setting(NamedTuple):
     value: str
     here_only: bool
     """It was read on this machine, or names its CPUs or devices."""
+    optional: bool = False
+    """A machine may lack it, or refuse."""
 
     @property
     def key(self) -> str:
@@ -61,13 +77,31 @@ def settings(apply: Apply, target: Target) -> tuple[list[Setting], list[str]]:
         if write.path.startswith("{cgroup."):
             continue
         if "{" not in write.value:
-            found.append(Setting(write.path, write.value, any(part.isdigit() for part in write.path.split("/"))))
+            here_only = any(part.isdigit() for part in write.path.split("/"))
+            found.append(Setting(write.path, write.value, here_only, write.optional))
             continue
         try:
-            found += [Setting(knob.path, knob.value, True) for knob in resolve([write], target.machine).knobs]
-        except VgoError as error:
-            missing.append(str(error).rstrip("."))
+            knobs = resolve([write], target.machine).knobs
+        except VgoError:
+            missing.append(
+                f"{write.path} takes a value that is read on the machine it is for, not on this: export it there"
+            )
+        else:
+            found += [Setting(knob.path, knob.value, True, write.optional) for knob in knobs]
     return found, missing
+
+
+def no_setting(apply: Apply) -> str:
+    """Say what it changes, of what sets things at boot from a file."""
+    if apply.hold:
+        return "it holds a file open, so a process has to stay: use systemd, tuned or shell"
+    if apply.gpu.fan_percent is not None:
+        return NO_FAN
+    if apply.gpu != Gpu():
+        return "it sets the GPU through its driver: use systemd or shell"
+    if in_groups(apply):
+        return "it sets the control group of the program: use systemd"
+    return "it changes no setting of the system, only how the program is started and what is done before"
 
 
 def in_groups(apply: Apply) -> list[Write]:
@@ -87,3 +121,16 @@ def of_this_machine(spawn: Spawn, target: Target) -> Iterator[str]:
     """Say what has to be chosen again elsewhere."""
     if chosen := cpus(spawn, target):
         yield f"CPU {chosen} holds for this machine only: choose again on another, or after a change of its CPUs."
+
+
+def quoted(word: str) -> str:
+    """Quote a word as systemd.service(5) reads it: C escapes, and no specifier or variable."""
+    if re.fullmatch(r"[\w@+=:,./-]+", word):
+        return word
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped.replace("%", "%%").replace("$", "$$")}"'
+
+
+def whole_path(name: str) -> str:
+    """Find a program, for ExecStart= wants the whole path."""
+    return shutil.which(name, path=os.pathsep.join(PROGRAMS)) or f"/usr/bin/{name}"

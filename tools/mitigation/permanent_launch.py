@@ -1,6 +1,7 @@
-"""How a program is started, kept by what starts it: Slurm, an OpenMP runtime, a container, a shell.
+"""How a program is started, kept by what starts it: an OpenMP runtime, a container, a shell.
 
-Options were looked up in srun(1) and docker-run(1).
+Options were looked up in docker-run(1); Docker's default seccomp profile lets personality(2) through for a few values
+only, ADDR_NO_RANDOMIZE not among them, and set_mempolicy(2) with CAP_SYS_NICE.
 """
 
 from __future__ import annotations
@@ -8,76 +9,22 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from ...knowledge.actions import Apply, Spawn
+from ...knowledge.actions import Apply, Gpu
 from ...knowledge.errors import VgoError
 from ..subject import Subject
-from .by_hand import IO_CLASSES, added_variables, shell_line
-from .permanent_draft import Draft, Target, cpus, of_this_machine, settings
-from .permanent_system import GOVERNOR
+from .by_hand import added_variables, shell_line
+from .permanent_draft import INPUT, NO_FAN, UNNAMED, Draft, Setting, Target, cpus, in_groups, of_this_machine, settings
+from .permanent_slurm import launchers
+from .permanent_system import ALTERNATIVES
+from .permanent_unit import FORGOTTEN, gpu_commands
 
 ALL_CONTAINERS = "a container shares the kernel: set it on the host (formats sysctl, tmpfiles, tuned)"
-NO_JOB = "Slurm has no option for it"
+ALL_OF_GPU = "a container shares the settings of the GPU: set them on the host (formats systemd, shell)"
+ALL_OF_CACHE = "a container reads through the page cache of its host: do it there, before docker run (format shell)"
+OWN_VARIABLES = "a container gets the variables of its image and none of the user's: give none with --env"
+IN_MEMORY = 'sh -c \'cp -a "$0"/. . && exec "$@"\' DIRECTORY'
 _NAMESPACED = ("net.", "kernel.msg", "kernel.sem", "kernel.shm", "fs.mqueue.")
 _OF_OPENMP = ("OMP_", "GOMP_", "KMP_")
-_POLICIES = ("fifo", "rr", "batch", "idle")
-_GOVERNORS = {"performance": "Performance", "powersave": "PowerSave", "ondemand": "OnDemand"}
-
-
-def slurm(apply: Apply, target: Target) -> Draft:
-    """Write options of sbatch, and the step that starts the program."""
-    spawn = apply.spawn
-    options = list(_of_slurm(apply))
-    before = [f"export {name}={shlex.quote(value)}" for name, value in added_variables(apply).items()]
-    before += [f"ulimit -{letter} {value}" for letter, value in _ulimits(spawn)]
-    launchers = _launchers(apply)
-    if not (options or before or launchers):
-        return Draft(why="a job cannot change it: it is for whoever runs the nodes" if apply.write else NO_JOB)
-    lines = [*(f"#SBATCH {option}" for option in options), *before]
-    lines.append(" ".join(("srun", *_steps(spawn), *launchers, target.command)))
-    notes = ["Slurm chooses the CPUs of a job: none is named here."] if spawn.affinity else []
-    if spawn.policy in ("fifo", "rr", "deadline") or (spawn.nice or 0) < 0:
-        notes.append("Real-time policies and negative nice values need a limit (rtprio, nice) that the site gives.")
-    return Draft(tuple(lines), tuple(notes))
-
-
-def _of_slurm(apply: Apply) -> Iterator[str]:
-    spawn = apply.spawn
-    if spawn.affinity == "one_cpu":
-        yield "--cpus-per-task=1"
-    if spawn.affinity == "one_per_core":
-        yield "--hint=nomultithread"
-    if spawn.affinity == "all_but_reserved":
-        yield f"--core-spec={spawn.reserved_cpus}"
-    for write in apply.write:
-        if GOVERNOR.fullmatch(write.path) and write.value in _GOVERNORS:
-            yield f"--cpu-freq={_GOVERNORS[write.value]}"
-
-
-def _steps(spawn: Spawn) -> Iterator[str]:
-    if spawn.affinity:
-        yield "--cpu-bind=cores"
-    if limits := [name.upper() for name in ("stack", "memlock") if getattr(spawn.limits, name)]:
-        yield f"--propagate={','.join(limits)}"
-
-
-def _ulimits(spawn: Spawn) -> Iterator[tuple[str, str]]:
-    """Give limits in the units of the shell: blocks of 1024 bytes."""
-    for letter, limit in (("s", spawn.limits.stack), ("l", spawn.limits.memlock)):
-        if limit:
-            yield letter, limit if limit == "unlimited" else str(int(limit) // 1024)
-
-
-def _launchers(apply: Apply) -> list[str]:
-    """Put small programs before the command, where a starter has no option of its own."""
-    spawn = apply.spawn
-    found = [f"nice -n {spawn.nice}"] if spawn.nice is not None else []
-    if spawn.io_class:
-        found.append(f"ionice -c {IO_CLASSES[spawn.io_class]}")
-    if spawn.policy in _POLICIES:
-        found.append(f"chrt --{spawn.policy} {spawn.priority}")
-    if spawn.fixed_layout:
-        found.append("setarch -R")
-    return [*found, *map(shlex.quote, apply.wrap)]
 
 
 def openmp(apply: Apply, target: Target) -> Draft:
@@ -99,29 +46,49 @@ def docker(apply: Apply, target: Target) -> Draft:
     """Write lines of a Dockerfile, and the options of docker run, which an image cannot carry."""
     image = [f"ENV {name}={shlex.quote(value)}" for name, value in added_variables(apply).items()]
     options = [*_of_docker(apply, target)]
-    launchers = _launchers(apply)
-    if not (image or options or launchers):
-        return Draft(why=ALL_CONTAINERS if apply.write or apply.hold else "docker run has no option for it")
+    started = [*launchers(apply), *([IN_MEMORY] if apply.tmpfs_directory else [])]
+    if not (image or options or started):
+        return Draft(why=_not_of_docker(apply))
     lines = list(image)
-    if options or launchers:
-        lines.append(" ".join(("docker run", *options, "IMAGE", *launchers, target.command)))
+    if options or started:
+        lines.append(" ".join(("docker run", *options, "IMAGE", *started, target.command)))
     if image and len(lines) > len(image):
         lines[: len(image)] = ["# In the Dockerfile:", *image, "# At the start:"]
-    return Draft(tuple(lines), tuple(of_this_machine(apply.spawn, target)))
+    return Draft(tuple(lines), tuple(_notes_of_docker(apply, target)))
+
+
+def _not_of_docker(apply: Apply) -> str:
+    if apply.gpu.fan_percent is not None:
+        return NO_FAN
+    reasons = {
+        ALL_OF_GPU: apply.gpu != Gpu(),
+        ALL_OF_CACHE: apply.prewarm_inputs or apply.evict_inputs or apply.sync_first,
+        OWN_VARIABLES: apply.clear_environment,
+        ALL_CONTAINERS: bool(apply.write or apply.hold),
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "docker run has no option for it")
+
+
+def _notes_of_docker(apply: Apply, target: Target) -> Iterator[str]:
+    yield from of_this_machine(apply.spawn, target)
+    if apply.tmpfs_directory:
+        yield "Put the directory in the image that the program works in, in the place of DIRECTORY."
+    if programs := [word.split()[0] for word in launchers(apply)]:
+        yield f"The image needs {', '.join(programs[:1] if apply.wrap else programs)}."
 
 
 def _of_docker(apply: Apply, target: Target) -> Iterator[str]:
     spawn, group = apply.spawn, apply.spawn.group
     limits = {name: getattr(spawn.limits, name) for name in ("stack", "memlock")}
-    privileged = spawn.policy in ("fifo", "rr") or (spawn.nice or 0) < 0 or spawn.io_class == "realtime"
+    realtime = spawn.policy in ("fifo", "rr") or (spawn.nice or 0) < 0 or spawn.io_class == "realtime"
     said = {
         f"--cpuset-cpus={cpus(spawn, target)}": bool(cpus(spawn, target)),
-        "--cap-add=SYS_NICE": privileged,
+        "--cap-add=SYS_NICE": realtime or apply.wrap[:1] == ("numactl",),
         "--security-opt seccomp=unconfined": spawn.fixed_layout,
         **{f"--ulimit {name}={'-1' if limit == 'unlimited' else limit}": bool(limit) for name, limit in limits.items()},
         f"--cpu-shares={max(2, (group.cpu_weight or 0) * 1024 // 100)}": group.cpu_weight is not None,
         f"--memory-swappiness={group.swappiness}": group.swappiness is not None,
-        "--tmpfs /work --workdir /work": apply.tmpfs_directory,
+        "--tmpfs /work:exec --workdir /work --env TMPDIR=/work": apply.tmpfs_directory,
     }
     yield from (option for option, asked in said.items() if asked)
     for one in settings(apply, target)[0]:
@@ -130,16 +97,36 @@ def _of_docker(apply: Apply, target: Target) -> Iterator[str]:
 
 
 def shell(apply: Apply, target: Target) -> Draft:
-    """Write a script that does the same and then starts the program."""
+    """Write the line that a person types."""
     words = target.program or ("PROGRAM",)
-    subject = Subject(command=words, argv=words, directory=".")
+    found, missing = settings(apply, target)
+    if missing:
+        return Draft(why="; ".join(missing))
+    subject = Subject(command=words, argv=words, directory=".", inputs=target.inputs)
     try:
         line = shell_line(apply, subject, target.machine)
     except VgoError as error:
         return Draft(why=str(error).rstrip("."))
-    if line == target.command:
-        return Draft(why="a shell has no command for it")
-    notes = list(of_this_machine(apply.spawn, target))
-    if apply.write:
-        notes.append("What is written stays until the next boot: run it again then, or use sysctl, tmpfiles or tuned.")
-    return Draft((line,), tuple(notes))
+    before = [*gpu_commands(apply.gpu), *(map(_written, found) if line == target.command else [])]
+    if line == target.command and not before:
+        return Draft(why=NO_FAN if apply.gpu.fan_percent is not None else "a shell has no command for it")
+    return Draft((*before, line), tuple(_notes_of_shell(apply, target)))
+
+
+def _written(one: Setting) -> str:
+    """Write it wherever it is, for a file that this machine lacks."""
+    return f'for knob in {one.path}; do [ ! -w "$knob" ] || echo {shlex.quote(one.value)} > "$knob"; done'
+
+
+def _notes_of_shell(apply: Apply, target: Target) -> Iterator[str]:
+    yield from of_this_machine(apply.spawn, target)
+    if in_groups(apply):
+        yield "The control group is that of this shell: a program elsewhere has its own, in /proc/PID/cgroup."
+    elif apply.write:
+        yield "What is written stays until the next boot: run it again then, or use sysctl, tmpfiles or tuned."
+    if any(write.optional for write in apply.write):
+        yield ALTERNATIVES
+    if apply.gpu != Gpu():
+        yield "As root, and again after each boot." if apply.gpu.persistence else f"As root. {FORGOTTEN}"
+    if (apply.prewarm_inputs or apply.evict_inputs) and target.inputs == (INPUT,):
+        yield UNNAMED

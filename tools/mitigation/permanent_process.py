@@ -5,16 +5,30 @@ Options were looked up in systemd.exec(5), systemd.service(5) and systemd.resour
 
 from __future__ import annotations
 
-import re
-import shutil
 from collections.abc import Iterator
 
 from ...knowledge.actions import Apply
-from .by_hand import added_variables
-from .permanent_draft import Draft, Target, cpus, in_groups, of_this_machine
+from .by_hand import KEPT_ENVIRONMENT, THP_OFF, added_variables
+from .permanent_draft import (
+    INPUT,
+    UNNAMED,
+    Draft,
+    Target,
+    cpus,
+    in_groups,
+    no_setting,
+    of_this_machine,
+    quoted,
+    settings,
+    whole_path,
+)
 from .permanent_system import SERVICE_NOTES
+from .permanent_unit import unit
 
 OF_THE_SYSTEM = "it is a setting of the whole system: use sysctl, tmpfiles or tuned"
+FOLDER = "vgo-agent-copy"
+MEMORY = f"%t/{FOLDER}"
+"""Below /run, which is memory."""
 _POLICIES_OF_SYSTEMD = ("fifo", "rr", "batch", "idle")
 _GROUP_OPTIONS = {
     "cpu.weight": "CPUWeight",
@@ -27,19 +41,27 @@ _GROUP_OPTIONS = {
 
 def systemd(apply: Apply, target: Target) -> Draft:
     """Write a drop-in for a service."""
-    options = [*_service(apply, target), *_grouped(apply)]
+    options = [*_service(apply, target), *_before(apply, target), *dict.fromkeys(_grouped(apply))]
     launchers = _without_option(apply)
     if launchers:
-        command = map(_quoted, target.program or ("PROGRAM",))
+        command = map(quoted, target.program or ("PROGRAM",))
         options += ["ExecStart=", f"ExecStart={' '.join((*launchers, *command))}"]
     if not options:
-        return Draft(why=OF_THE_SYSTEM if apply.write else "systemd has no option for it")
-    notes = [*SERVICE_NOTES, *of_this_machine(apply.spawn, target)]
-    if launchers and not target.program:
-        notes.append("Put the command of the service in the place of PROGRAM, or name it with --for.")
+        own = unit(apply, target)
+        return own if own.lines else Draft(why=OF_THE_SYSTEM if any(settings(apply, target)) else no_setting(apply))
+    return Draft(("[Service]", *options), tuple(_notes(apply, target, "PROGRAM" in " ".join(options))))
+
+
+def _notes(apply: Apply, target: Target, unnamed: bool) -> Iterator[str]:
+    yield from (*SERVICE_NOTES, *of_this_machine(apply.spawn, target))
+    if unnamed:
+        yield "Put the command of the service in the place of PROGRAM, or name it with --for."
+    if (apply.prewarm_inputs or apply.evict_inputs) and target.inputs == (INPUT,):
+        yield UNNAMED
+    if apply.tmpfs_directory:
+        yield "Put its working directory in the place of DIRECTORY; what it writes there goes when it stops."
     if apply.spawn.autogroup_nice is not None:
-        notes.append("A service has a control group of its own, where autogroups do not count: CPUWeight= does.")
-    return Draft(("[Service]", *options), tuple(notes))
+        yield "A service has a control group of its own, where autogroups do not count: CPUWeight= does."
 
 
 def _service(apply: Apply, target: Target) -> Iterator[str]:
@@ -57,13 +79,27 @@ def _service(apply: Apply, target: Target) -> Iterator[str]:
         "LimitSTACK": _limit(spawn.limits.stack),
         "LimitMEMLOCK": _limit(spawn.limits.memlock),
         "StandardOutput": {"null": "null", "file": "truncate:/var/log/PROGRAM.out"}.get(spawn.output),
-        "ExecStartPre": _found("sync") if apply.sync_first else None,
     }
     yield from (f"{option}={value}" for option, value in said.items() if value is not None)
-    for name, value in added_variables(apply).items():
+    variables = {} if apply.clear_environment else added_variables(apply)
+    for name, value in variables.items():
         escaped = f"{name}={value}".replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
         yield f'Environment="{escaped}"'
     yield from _memory_nodes(apply)
+
+
+def _before(apply: Apply, target: Target) -> Iterator[str]:
+    """Do what comes before each start."""
+    if apply.tmpfs_directory:
+        copy = f"ExecStartPre={whole_path('cp')} -a DIRECTORY/. {MEMORY}"
+        yield from (f"RuntimeDirectory={FOLDER}", f"WorkingDirectory={MEMORY}", f"Environment=TMPDIR={MEMORY}", copy)
+    if apply.sync_first or apply.evict_inputs:
+        yield f"ExecStartPre={whole_path('sync')}"
+    for file in target.inputs:
+        if apply.evict_inputs:
+            yield f"ExecStartPre={whole_path('dd')} {quoted(f'if={file}')} iflag=nocache count=0 status=none"
+        if apply.prewarm_inputs:
+            yield f"ExecStartPre={whole_path('dd')} {quoted(f'if={file}')} of=/dev/null bs=1M status=none"
 
 
 def _limit(limit: str) -> str | None:
@@ -100,23 +136,16 @@ def _quota(value: str) -> str:
 def _without_option(apply: Apply) -> list[str]:
     """Name the launchers for what a service cannot say."""
     spawn = apply.spawn
-    found = [_found("setarch"), "-R"] if spawn.fixed_layout else []
+    found = [whole_path("setarch"), "-R"] if spawn.fixed_layout else []
     if spawn.policy == "deadline" and spawn.deadline:
         runtime, period = spawn.deadline.runtime_us * 1000, spawn.deadline.period_us * 1000
-        found += [_found("chrt"), "-d", f"--sched-runtime={runtime}", f"--sched-period={period}", "0"]
+        found += [whole_path("chrt"), "-d", f"--sched-runtime={runtime}", f"--sched-period={period}", "0"]
     if apply.wrap and not list(_memory_nodes(apply)):
-        found += [_found(apply.wrap[0]), *map(_quoted, apply.wrap[1:])]
+        found += [whole_path(apply.wrap[0]), *map(quoted, apply.wrap[1:])]
+    if spawn.thp_disable:
+        found += [whole_path("python3"), "-c", quoted(THP_OFF)]
+    if apply.clear_environment:
+        kept = (f"{name}=${{{name}}}" for name in KEPT_ENVIRONMENT)
+        added = (quoted(f"{name}={value}") for name, value in added_variables(apply).items())
+        found += [whole_path("env"), "-i", *kept, *added]
     return found
-
-
-def _quoted(word: str) -> str:
-    """Quote a word as systemd.service(5) reads it: C escapes, and no specifier or variable."""
-    if re.fullmatch(r"[\w@+=:,./-]+", word):
-        return word
-    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped.replace("%", "%%").replace("$", "$$")}"'
-
-
-def _found(name: str) -> str:
-    """Give the whole path, which ExecStart= wants."""
-    return shutil.which(name) or f"/usr/bin/{name}"

@@ -1,7 +1,7 @@
 """Settings of the machine, kept by what sets them at boot: sysctl.d(5), tmpfiles.d(5), udev(7), TuneD, the boot line.
 
-Options were looked up in the manual pages of systemd 252, in the kernel's list of command-line parameters (`sysctl.*=`,
-transparent_hugepage=, nmi_watchdog=) and in the chapter on TuneD's plug-ins of Red Hat's documentation.
+Options were looked up in the manual pages of systemd 252 (`w-` and `-key` pass over what fails), in the kernel's
+documentation (`sysctl.*=`, transparent_hugepage=) and in the source of TuneD's plug-ins (sysfs takes patterns).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ...knowledge.actions import Apply
-from .permanent_draft import PROC_SYS, Draft, Setting, Target, settings
+from .permanent_draft import PROC_SYS, Draft, Setting, Target, no_setting, settings
 
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
 GOVERNOR = re.compile(r"/sys/devices/system/cpu/(cpu\*/cpufreq|cpufreq/policy\*)/scaling_governor")
@@ -24,23 +24,24 @@ PROFILE_NOTES = (
     "Then: tuned-adm profile with the name of this folder; it can include= the profile that is active now.",
 )
 HERE_ONLY = "Values and paths were read on this machine: export again on another."
-NOT_OF_THE_SYSTEM = "it changes no setting of the system, only how the program is started"
+ALTERNATIVES = "Not every machine has all of these files: one that is missing is passed over."
+BELOW_SYS = "TuneD's sysfs plug-in refuses what is not below /sys: use tmpfiles"
 
 
 def sysctl(apply: Apply, target: Target) -> Draft:
     """Write lines of sysctl.d for what lies below /proc/sys."""
     found, missing = settings(apply, target)
     chosen = [one for one in found if one.path.startswith(PROC_SYS)]
-    lines = tuple(f"{one.key} = {one.value}" for one in chosen)
-    return _draft(lines, chosen, _why(apply, missing, "below /proc/sys", "tmpfiles"), "sysctl --system")
+    lines = tuple(f"{'-' * one.optional}{one.key} = {one.value}" for one in chosen)
+    return _draft(lines, chosen, missing, _why(apply, missing, "below /proc/sys", "tmpfiles"), "sysctl --system")
 
 
 def tmpfiles(apply: Apply, target: Target) -> Draft:
     """Write `w` lines for what lies below /sys or /proc/irq; a pattern stays one."""
     found, missing = settings(apply, target)
     chosen = [one for one in found if not one.path.startswith(PROC_SYS)]
-    lines = tuple(f"w {_escaped(one.path)} - - - - {_escaped(one.value)}" for one in chosen)
-    return _draft(lines, chosen, _why(apply, missing, "below /sys", "sysctl"), "systemd-tmpfiles --create")
+    lines = tuple(f"w{'-' * one.optional} {_escaped(one.path)} - - - - {_escaped(one.value)}" for one in chosen)
+    return _draft(lines, chosen, missing, _why(apply, missing, "below /sys", "sysctl"), "systemd-tmpfiles --create")
 
 
 def udev(apply: Apply, target: Target) -> Draft:
@@ -48,25 +49,28 @@ def udev(apply: Apply, target: Target) -> Draft:
     found, missing = settings(apply, target)
     rules = {one: rule for one in found if (rule := _rule(one))}
     why = _why(apply, missing, "of a disk or a network card", "tmpfiles or sysctl")
-    return _draft(tuple(rules.values()), rules, why, "udevadm control --reload && udevadm trigger")
+    return _draft(tuple(rules.values()), rules, missing, why, "udevadm control --reload && udevadm trigger")
 
 
 def tuned(apply: Apply, target: Target) -> Draft:
     """Write a profile: the plug-ins sysctl, sysfs, vm and cpu."""
     found, missing = settings(apply, target)
+    unwritten = [one for one in found if not one.path.startswith(("/sys/", PROC_SYS))]
     sections: dict[str, list[str]] = {}
     for one in found:
-        section, line = _plugin(one)
-        sections.setdefault(section, []).append(line)
+        if one not in unwritten:
+            section, line = _plugin(one)
+            sections.setdefault(section, []).append(line)
     for hold in apply.hold:
         if hold.path == LATENCY:
             sections.setdefault("cpu", []).append(f"force_latency={hold.int32}")
+    missing = [*missing, *([BELOW_SYS] if unwritten else [])]
     if not sections:
-        return Draft(why="; ".join(missing) or NOT_OF_THE_SYSTEM)
+        return Draft(why="; ".join(missing) or no_setting(apply))
     lines = ["[main]", f"summary={target.mitigation.name}"]
     for section, options in sections.items():
         lines += ["", f"[{section}]", *options]
-    return Draft(tuple(lines), (*PROFILE_NOTES, *_here_only(found), *missing))
+    return Draft(tuple(lines), (*PROFILE_NOTES, *_of(found), *_left_out(missing)))
 
 
 def cmdline(apply: Apply, target: Target) -> Draft:
@@ -76,25 +80,33 @@ def cmdline(apply: Apply, target: Target) -> Draft:
     words += [f"transparent_hugepage={one.value}" for one in found if one.path == THP]
     if not words:
         why = "; ".join(missing) or ("the kernel has no boot parameter for it: use tmpfiles" if found else "")
-        return Draft(why=why or NOT_OF_THE_SYSTEM)
-    return Draft((" ".join(words),), (*BOOT_NOTES, *_here_only(found)))
+        return Draft(why=why or no_setting(apply))
+    return Draft((" ".join(words),), (*BOOT_NOTES, *_of(found)))
 
 
-def _draft(lines: tuple[str, ...], chosen: Iterable[Setting], why: str, then: str) -> Draft:
+def _draft(lines: tuple[str, ...], chosen: Iterable[Setting], missing: list[str], why: str, then: str) -> Draft:
     if not lines:
         return Draft(why=why)
-    return Draft(lines, (f"At once: {then}", *_here_only(chosen)))
+    return Draft(lines, (f"At once: {then}", *_of(chosen), *_left_out(missing)))
 
 
 def _why(apply: Apply, missing: list[str], place: str, instead: str) -> str:
     if missing:
         return "; ".join(missing)
-    return f"what it sets is not {place}: use {instead}" if apply.write else NOT_OF_THE_SYSTEM
+    found = any(not write.path.startswith("{cgroup.") for write in apply.write)
+    return f"what it sets is not {place}: use {instead}" if found else no_setting(apply)
 
 
-def _here_only(found: Iterable[Setting]) -> Iterator[str]:
-    if any(one.here_only for one in found):
+def _of(found: Iterable[Setting]) -> Iterator[str]:
+    kept = list(found)
+    if any(one.here_only for one in kept):
         yield HERE_ONLY
+    if any(one.optional for one in kept):
+        yield ALTERNATIVES
+
+
+def _left_out(missing: Iterable[str]) -> Iterator[str]:
+    yield from (f"Left out: {one}." for one in missing)
 
 
 def _escaped(text: str) -> str:

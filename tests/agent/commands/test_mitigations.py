@@ -65,7 +65,7 @@ def test_a_write_is_shown_with_its_file_and_its_value(answers):
 
 def test_a_command_decides_what_depends_on_the_program(answers):
     (without,) = listed(answers, "python_hash_seed")
-    assert (without["here"], without["only_for"]) == ("yes", ["Python programs"])
+    assert (without["here"], without["only_for"]) == ("yes", ["runs in Python"])
     (with_it,) = listed(answers, "python_hash_seed", "--", "/bin/true")
     assert with_it["here"] == "no"
     assert "Python" in with_it["why_not"][0]

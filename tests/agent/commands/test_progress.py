@@ -23,7 +23,12 @@ from vgo_agent.agent.terminal import amount, printable, table
 from vgo_agent.agent.transcript import Decision, ToolEnd
 from vgo_agent.tools.execution.bench import Progress
 
-QUESTION = {"mitigation": "FIFO", "scope": "system", "writes": ["/proc/sys/x = 1"], "hurts": "others starve"}
+QUESTION = {
+    "mitigation": "FIFO",
+    "scope": "system",
+    "would": ["write 1 to /proc/sys/x (now 0)"],
+    "hurts": "others starve",
+}
 outcomes = st.lists(st.floats(min_value=1e-6, max_value=1e3), min_size=1, max_size=60)
 
 
@@ -141,7 +146,7 @@ def test_at_a_terminal_the_user_is_asked_with_what_is_written_and_the_risk(typed
         answered = child.stdout.read().decode()
     os.close(outer)
     assert answered == f"{granted} user\n"
-    for word in (b"FIFO", b"scope system", b"writes /proc/sys/x = 1", b"risk: others starve"):
+    for word in (b"FIFO", b"scope system", b"write 1 to /proc/sys/x (now 0)", b"risk: others starve"):
         assert word in seen
 
 

@@ -61,7 +61,7 @@ def test_every_command_is_one_of_these_or_measures_nothing() -> None:
 
 @pytest.mark.parametrize("name", OF_PROGRAM)
 def test_it_restores_before_the_first_run(name: str, program: Path, knob: Path, tmp_path: Path) -> None:
-    words = [COMMAND, name, *OF_PROGRAM[name], "--", program]
+    words = [str(COMMAND), name, *OF_PROGRAM[name], "--", str(program)]
     ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert "/sys/knob: wanted -> old" in ended.stderr
     assert (tmp_path / "seen").read_text().startswith("old\n")

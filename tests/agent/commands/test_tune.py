@@ -1,7 +1,6 @@
 """tune: levels in rounds, the worse ones dropped, the best one confirmed."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,17 +12,18 @@ from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.elimination import looks
 from vgo_agent.tools.machine import Machine
 
-OBEYS = """
-import os, random
-blocks = int(os.environ.get("GLIBC_TUNABLES", "=7").rpartition("=")[2])
-spread = {7: 3.0, 1: 12.0, 2: 0.4, 3: 9.0}[blocks]
-print("value", 100 + random.SystemRandom().gauss(0, spread))
+OBEYS = """\
+#!/bin/sh
+read n < count
+n=$((n + 1))
+echo $n > count
+case "$GLIBC_TUNABLES" in *=1) s=400 ;; *=2) s=13 ;; *=3) s=300 ;; *) s=100 ;; esac
+i=0
+while [ $i -lt 2000 ]; do i=$((i + 1)); done
+echo "value $((100000 + (n * n * 31 + n * 7919) % 101 * s))"
 """
-"""Its spread depends on the level by decree: 2 is best, 1 and 3 are worse than nothing."""
-DEAF = """
-import random
-print("value", 100 + random.SystemRandom().gauss(0, 3.0))
-"""
+"""Its spread depends on the level by decree and by count: 2 is best, 1 and 3 are worse than nothing."""
+DEAF = OBEYS.replace("GLIBC_TUNABLES", "NOTHING")
 SMALL = ("--metric", "value ([0-9.]+)", "--unit", "ms", "--max-runs", "40", "--budget", "60", "--seed", "5")
 
 
@@ -41,9 +41,11 @@ def answers(capsys, monkeypatch, tmp_path):
 
 
 def program(folder: Path, text: str) -> list[str]:
-    path = folder / "program.py"
+    path = folder / "program.sh"
     path.write_text(text)
-    return [sys.executable, "-IS", str(path)]
+    path.chmod(0o755)
+    (folder / "count").write_text("0\n")
+    return [str(path)]
 
 
 def test_the_best_level_is_found_confirmed_and_can_be_checked_again(answers, tmp_path):

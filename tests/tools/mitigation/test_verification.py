@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -18,6 +19,8 @@ from vgo_agent.tools.mitigation.observation import READERS
 from vgo_agent.tools.mitigation.residency import resident_share
 from vgo_agent.tools.mitigation.verification import ENDED, prove, verify_process
 
+Output = Literal["", "null", "file"]
+OUTPUTS: tuple[tuple[Output, bool], ...] = (("null", True), ("file", False))
 THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 CHILD = """
 import mmap, time
@@ -120,14 +123,14 @@ def test_more_threads_than_asked_for_do_not_pass(tmp_path: Path) -> None:
 
 def test_standard_output_is_looked_at(one: Callable[..., Mitigation], spawner: Spawner) -> None:
     launch = Launch(argv=("/bin/sleep", "0.05"))
-    for output, passed in (("null", True), ("file", False)):
+    for output, passed in OUTPUTS:
         seen = prove(one(verify={"output": True}), replace(launch, output=output), spawner)
         assert all(check.passed for check in seen), seen
         watched = verify_output_of(spawner, launch, output)
         assert watched is passed
 
 
-def verify_output_of(spawner: Spawner, launch: Launch, output: str) -> bool:
+def verify_output_of(spawner: Spawner, launch: Launch, output: Output) -> bool:
     """Whether the plain launch passes for one with this output: to /dev/null it goes anyway."""
     seen: list[bool] = []
     asked = replace(launch, output=output)

@@ -1,0 +1,97 @@
+"""After the answer of `diagnose`, at a terminal: what only a person can do, and the runs after it."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...tools.compare import CompareResult
+from ...tools.look_up import LookUpResult
+from ...tools.mitigation.parameters import with_values
+from ...tools.plan import NO_MORE, Plan
+from ..progress import Lines
+from ..record import bodies, record_of
+from ..run_folder import RunFolder
+from ..terminal import printable
+from ..transcript import RunStart, read
+from .trial import Trial, carried_out, looked_at
+
+if TYPE_CHECKING:
+    from ...tools.case import Record
+    from ...tools.subject import Limits, Subject
+
+
+def offer(run: Path, arguments: argparse.Namespace) -> None:
+    """Show the steps of each, wait for an answer, and measure again after `done`, until one of them helps."""
+    folder = RunFolder(run)
+    events = read(folder.transcript)
+    start = bodies(events, RunStart)[0]
+    left = left_for_hands(record_of(events, folder), start.limits)
+    if not left:
+        return
+    _tell("")
+    _tell(f"Nothing that the tool can do is proved to help. A person may try: {', '.join(left)}.")
+    for key in left:
+        trial = looked_at(arguments, key, [])
+        said = _asked(trial, run)
+        if said == NO_MORE:
+            return
+        if said:
+            continue
+        plan = Plan(mitigation=key, by_hand=True, after=folder.path.name)
+        ending = carried_out(trial, plan, arguments, str(run))
+        if ending.summary["verdict"] == "steadier afterwards":
+            return
+        if key != left[-1]:
+            _tell("Undo it now, unless it is to stay: the next one is compared with the same baseline.")
+
+
+def left_for_hands(record: Record, limits: Limits) -> tuple[str, ...]:
+    """Mitigations of the factors found that only a person can apply, while nothing is proved to help."""
+    compared = [call.read(CompareResult) for call in record.succeeded("compare")]
+    if limits.allow == "none" or any(one.batch == 2 and one.comparison.verdict == "steadier" for one in compared):
+        return ()
+    looked = [c for call in record.succeeded("look_up") for c in call.read(LookUpResult).candidates]
+    by_hand = dict.fromkeys(c.mitigation for c in looked if not c.automatic and not c.unmet)
+    return tuple(by_hand)[: limits.max_mitigations]
+
+
+def _asked(trial: Trial, run: Path) -> str:
+    """Empty when it has been done, else why not."""
+    mitigation = with_values(trial.mitigation, {}, trial.machine)
+    question = {
+        "mitigation": mitigation.name,
+        "scope": mitigation.scope,
+        "hurts": mitigation.hurts,
+        "steps": mitigation.steps,
+        "later": f"  Later, after a reboot too: {_later(trial, run)}",
+    }
+    try:
+        said = Lines(trial.subject.unit).approve(question)
+    except KeyboardInterrupt:  # the diagnosis has been answered: to leave here is no failure
+        _tell("")
+        return NO_MORE
+    return "" if said["granted"] else str(said["reason"])
+
+
+def _later(trial: Trial, run: Path) -> str:
+    words = ["vgo-agent", "try", trial.mitigation.key, "--after", str(run), *_options(trial.subject)]
+    return shlex.join([*words, "--", *trial.subject.command])
+
+
+def _options(subject: Subject) -> Iterator[str]:
+    """What the run after it must have in common with the one before."""
+    yield from ["--shell"] if subject.shell else []
+    yield from ["--metric", subject.metric] if subject.metric else []
+    yield from ["--unit", subject.unit] if subject.metric and subject.unit else []
+    yield from ["--per-iteration", subject.per_iteration] if subject.per_iteration else []
+    yield from [] if subject.lower_is_better else ["--higher-is-better"]
+    yield from [] if subject.launcher == "local" else ["--launcher", subject.launcher]
+
+
+def _tell(line: str) -> None:
+    print(printable(line), file=sys.stderr, flush=True)

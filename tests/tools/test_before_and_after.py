@@ -1,0 +1,130 @@
+"""What comparing and applying read in the record: columns by pattern, runs of samples, CPUs that were busy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vgo_agent.knowledge.loader import load
+from vgo_agent.tools.apply_mitigation import APPLY_MITIGATION
+from vgo_agent.tools.base import ToolError
+from vgo_agent.tools.case import Case, Finished, Record
+from vgo_agent.tools.compare import COMPARE, CompareResult
+from vgo_agent.tools.execution.samples import spread
+from vgo_agent.tools.machine import Machine
+from vgo_agent.tools.profile import ProfileResult
+from vgo_agent.tools.row import BASELINE, Row
+from vgo_agent.tools.run_table import artefacts
+from vgo_agent.tools.screen_levels import SCREEN_LEVELS
+from vgo_agent.tools.statistics.shape.describe import describe
+from vgo_agent.tools.statistics.spread import summarise
+from vgo_agent.tools.subject import Limits, Subject
+
+SUBJECT = Subject(command=("./bench",), argv=("/work/bench",), directory="/work", metric="ms", unit="ms")
+TWO = Machine(cpus=(0, 1), online=2, root=True)
+
+
+class Kept:
+    """Artefacts in memory."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, bytes] = {}
+
+    def put(self, call: str, made: dict[str, bytes]) -> dict[str, str]:
+        self.kept |= {f"{call}:{name}": data for name, data in made.items()}
+        return {name: f"{call}:{name}" for name in made}
+
+    def get(self, sha256: str) -> bytes:
+        return self.kept[sha256]
+
+
+def case(*calls: Finished, store: Kept | None = None, machine: Machine = TWO) -> Case:
+    return Case("c009", SUBJECT, Limits(), machine, load(), Record(calls, store or Kept()))
+
+
+def row(order: int, condition: str, outcome: float, pair: int = -1, **cells: float) -> Row:
+    fixed = {"exit_code": 0, "survivors": 0, "wall_s": 1.0, "layers": ""}
+    return {"order": order, "condition": condition, "pair": pair, "ok": 1, "outcome": outcome, **fixed, **cells}
+
+
+def compared(made: Case, call: str) -> CompareResult:
+    return CompareResult.model_validate(COMPARE.run(COMPARE.arguments.model_validate({"call": call}), made).result)
+
+
+def test_level_3_shows_every_column_that_a_pattern_stands_for() -> None:
+    rng, store = np.random.default_rng(1), Kept()
+    waits = {BASELINE: 8.0, "disk_scheduler_none": 2.0}
+    rows = [
+        row(at, condition, 100 + rng.normal(), at // 2, **{"disk.sda.read_wait_ms": wait, "disk.sdb.read_wait_ms": 1.0})
+        for at, (condition, wait) in enumerate(list(waits.items()) * 12)
+    ]
+    result = {"mitigation": "disk_scheduler_none", "batch": 1, "pairs": 12, "failed": 0, "spent_s": 1.0, "summary": ""}
+    result |= {"checks": [], "in_force": True, "told": [], "command": ""}
+    call = Finished("c002", "apply_mitigation", {}, result, store.put("c002", artefacts(rows, {})))
+    moved = {one.column: one for one in compared(case(call, store=store), "c002").moved}
+    assert moved.keys() == {"disk.sda.read_wait_ms", "disk.sdb.read_wait_ms"}
+    assert (moved["disk.sda.read_wait_ms"].baseline, moved["disk.sda.read_wait_ms"].mitigated) == (8.0, 2.0)
+    assert moved["disk.sda.read_wait_ms"].fell and not moved["disk.sdb.read_wait_ms"].fell
+
+
+def samples(condition: str, runs: int, each: int, warm_up: int, seed: int) -> list[Row]:
+    """Runs that have a level of their own, each of several samples; those of the warm-up are far off."""
+    rng, rows = np.random.default_rng(seed), list[Row]()
+    for number in range(runs):
+        level = rng.normal() + 50 * (number * each < warm_up)
+        values = [{"ms": 100 + level + 0.01 * rng.normal()} for _ in range(each)]
+        rows += spread(row(len(rows), condition, 0.0), values, "ms", number)
+    return rows
+
+
+def series(runs: int, each: int, warm_up: int, seed: int) -> Case:
+    store = Kept()
+    before = samples(BASELINE, runs, each, warm_up, seed)
+    after = samples("fix_the_work", runs + 3, each, 0, seed + 1)
+    outcomes = np.array([one["outcome"] for one in before])
+    measured = {"runs": len(before) - warm_up, "failed": 0, "survivors": 0, "warm_up": warm_up, "stopped_by": "run cap"}
+    measured |= {"spent_s": 1.0, "outcome": summarise(outcomes).model_dump(), "sd_interval": None, "steady": False}
+    measured |= {"shape": describe(outcomes).model_dump(), "pairs_needed": 40, "processes": runs, "summary": ""}
+    by_hand = {"mitigation": "fix_the_work", "runs": len(after), "failed": 0, "warm_up": 0, "spent_s": 1.0}
+    return case(
+        Finished("c001", "measure", {}, measured, store.put("c001", artefacts(before, {}))),
+        Finished("c002", "apply_by_hand", {}, {**by_hand, "summary": ""}, store.put("c002", artefacts(after, {}))),
+        store=store,
+    )
+
+
+@pytest.mark.parametrize(("runs", "each", "warm_up"), [(12, 2, 0), (20, 3, 3), (20, 3, 4), (15, 5, 7)])
+def test_series_of_samples_are_compared_by_whole_runs(runs: int, each: int, warm_up: int) -> None:
+    comparison = compared(series(runs, each, warm_up, seed=7), "c002").comparison
+    begun = -(-warm_up // each)
+    assert (comparison.baseline_runs, comparison.other_runs) == ((runs - begun) * each, (runs + 3) * each)
+    assert comparison.block % each == 0
+    assert f"Each run gave {each} samples" in " ".join(comparison.notes)
+    mean = comparison.ratio("mean").baseline
+    assert mean is not None and mean < 110, "a run that the warm-up ends in is left out whole"
+
+
+def profiled(busy_cpus: float) -> Finished:
+    summary = summarise(np.arange(20.0)).model_dump()
+    result = {"layers": [], "runs": 20, "failed": 0, "spent_s": 1.0, "outcome": summary, "bare": None, "summary": ""}
+    result |= {"distortions": [], "columns": 0, "absent": {}, "busy_cpus": busy_cpus}
+    ProfileResult.model_validate(result)
+    return Finished("c001", "profile", {}, result, {})
+
+
+@pytest.mark.parametrize("tool", [APPLY_MITIGATION, SCREEN_LEVELS], ids=lambda tool: tool.name)
+def test_real_time_is_refused_once_the_profile_has_seen_every_cpu_busy(tool: Any) -> None:
+    made = case(profiled(busy_cpus=2.0))
+    words: dict[str, Any] = {"mitigation": "sched_fifo", "pairs": 10}
+    if tool is SCREEN_LEVELS:
+        words = {"mitigation": "sched_fifo", "parameter": "none", "levels": ("1",), "rounds": 10}
+        fifo = load().mitigations["sched_fifo"]
+        level = {"name": "none", "description": "Of this test.", "default": "1", "levels": ("1",)}
+        searched = fifo.model_validate(fifo.model_dump() | {"parameters": [level]})
+        made = Case(
+            "c009", SUBJECT, Limits(), TWO, made.plan.model_copy(update={"own": searched}).known(load()), made.record
+        )
+    with pytest.raises(ToolError, match="under fifo nothing else would run"):
+        tool.run(tool.arguments.model_validate(words), made)

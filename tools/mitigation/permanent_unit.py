@@ -1,0 +1,58 @@
+"""A service of its own that sets the GPU at boot, or holds a file open as long as the machine runs.
+
+NVIDIA's pages on persistence, MPS and NVML have `-pm`, `-c` and the clocks `tdp,tdp`; `-pl`, `-lgc`, `-lmc` and the names
+of `--query-gpu` were looked up in scripts in public use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...knowledge.actions import Apply, Gpu
+from .by_hand import held
+from .permanent_draft import Draft, Target, quoted
+
+FORGOTTEN = "The driver forgets it with its last client unless it persists (gpu_persistence)."
+SHELL = "/bin/sh"
+
+
+def unit(apply: Apply, target: Target) -> Draft:
+    """Write a service for what outlives no process, or no boot; nothing where there is no such thing."""
+    sets, holds = list(gpu_commands(apply.gpu)), [held(hold, at) for at, hold in enumerate(apply.hold, start=8)]
+    if not (sets or holds):
+        return Draft()
+    command = " && ".join((*sets, *holds, *(["exec sleep infinity"] if holds else [])))
+    kind = ("Type=exec",) if holds else ("Type=oneshot", "RemainAfterExit=yes")
+    after = ("After=nvidia-persistenced.service",) if sets else ()
+    name = f"vgo-agent-{target.mitigation.key.replace('_', '-')}.service"
+    lines = ("[Unit]", f"Description={target.mitigation.name.replace('%', '%%')}", *after)
+    lines = (*lines, "", "[Service]", *kind, f"ExecStart={SHELL} -c {quoted(command)}")
+    lines = (*lines, "", "[Install]", "WantedBy=multi-user.target")
+    return Draft(lines, tuple(_notes(apply, name)), path=f"/etc/systemd/system/{name}")
+
+
+def _notes(apply: Apply, name: str) -> Iterator[str]:
+    yield f"Then: systemctl daemon-reload && systemctl enable --now {name}"
+    if apply.gpu != Gpu() and not apply.gpu.persistence:
+        yield FORGOTTEN
+
+
+def gpu_commands(gpu: Gpu) -> Iterator[str]:
+    """Give the shell commands that set every GPU; the highest values are asked of each GPU."""
+    if gpu.persistence:
+        yield "nvidia-smi -pm 1"
+    if gpu.exclusive:
+        yield "nvidia-smi -c EXCLUSIVE_PROCESS"
+    if gpu.power_limit:
+        yield _each("power.max_limit", '-pl "$value"')
+    if gpu.lock_clocks == "base":
+        yield "nvidia-smi -lgc tdp,tdp"
+    if gpu.lock_clocks == "max":
+        yield _each("clocks.max.graphics", '-lgc "$value,$value"')
+    if gpu.lock_memory_clock:
+        yield _each("clocks.max.memory", '-lmc "$value,$value"')
+
+
+def _each(asked: str, option: str) -> str:
+    query = f"nvidia-smi --query-gpu=index,{asked} --format=csv,noheader,nounits"
+    return f"{query} | while IFS=', ' read -r gpu value; do nvidia-smi -i \"$gpu\" {option} || exit; done"
