@@ -82,7 +82,7 @@ def overview() -> Parser:
     """Make the parser of a command line without a command."""
     parser = Parser(prog="vgo-agent", description=DESCRIPTION)
     parser.usage = "vgo-agent COMMAND [OPTIONS] ..."
-    lines = [f"  {command.name:<12}{command.words}" for command in COMMANDS.values()]
+    lines = [f"  {command.name:<13}{command.words}" for command in COMMANDS.values()]
     parser.epilog = "\n".join(["commands:", *lines, "", EXIT_CODES, EXAMPLE])
     parser.add_argument("--version", action="store_true", help="show the version and exit")
     return parser

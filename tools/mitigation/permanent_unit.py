@@ -1,7 +1,7 @@
 """A service of its own that sets the GPU at boot, or holds a file open as long as the machine runs.
 
-NVIDIA's pages on persistence, MPS and NVML have `-pm`, `-c` and the clocks `tdp,tdp`; `-pl`, `-lgc`, `-lmc` and the names
-of `--query-gpu` were looked up in scripts in public use.
+NVIDIA has on its pages on persistence, MPS and NVML `-pm`, `-c` and the clocks `tdp,tdp`; `-pl`, `-lgc`, `-lmc` and
+the names of `--query-gpu` were looked up in scripts in public use.
 """
 
 from __future__ import annotations
