@@ -27,6 +27,8 @@ TOLD = ".told"
 """Ending of the file that says what was done, for the next agent to tell."""
 PATIENCE_S, PAUSE_S = 60.0, 0.01
 SIGKILL = 9
+ENDING_MS = 1000
+"""A run that waits for a disk ends when the disk answers; the settings do not wait for it longer."""
 
 
 def main(agent: int, start: int, folder: str) -> None:
@@ -88,7 +90,10 @@ def end_run(start: int) -> None:
     with contextlib.suppress(OSError):
         # A number that was given anew since belongs to a process that leads no group, or to one of before.
         if pid and os.getpgid(pid) == pid and int(stat(pid)[19]) >= start:
+            ended = select.poll()
+            ended.register(os.pidfd_open(pid), select.POLLIN)
             os.killpg(pid, SIGKILL)
+            ended.poll(ENDING_MS)
 
 
 def restore(agent: int, start: int, folder: Path) -> None:
