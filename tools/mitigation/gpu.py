@@ -14,12 +14,12 @@ from .gpu_clocks import Watched, watch
 from .gpu_values import BASE, GpuValues, gpu_values, untold, visible
 from .journal import Entry, Group, Journal, new_entry, put_back
 from .kernel_file import GPU
-from .knobs import rounded, same
-from .put_back import put_group_back
+from .switching import changed_meanwhile, checked, unset
 from .verification import Starts
 
 NVML_CLOCK_GRAPHICS, NVML_CLOCK_MEM = 0, 2
 """Of nvmlClockType_t."""
+CULPRITS = "nvidia-smi? a job scheduler?"
 MOST_RUNS = 3
 """So often is a program run until its GPU has been seen busy."""
 
@@ -82,7 +82,7 @@ class GpuSettings:
         if now == group.saved[group.path]:
             self._values.write(group.path, self._knobs[group.path])
         elif self._entry.applied and now != group.wanted:
-            raise _changed_meanwhile(group, now)
+            raise changed_meanwhile(group, now, CULPRITS)
 
     def _confirm(self) -> None:
         """Journal what the GPU made of the values: from now on any other one is someone else's."""
@@ -93,18 +93,10 @@ class GpuSettings:
         self._journal.record(self._entry)
 
     def _check(self, group: Group) -> Check:
-        asked, seen = self._knobs[group.path], self._values.read(group.path)
-        if seen != group.wanted:
-            raise _changed_meanwhile(group, seen)
-        passed = same(asked, seen) or rounded(asked, seen)
-        return Check(level=1, what=group.path, expected=asked, seen=seen, passed=passed)
+        return checked(self._values, group, self._knobs[group.path], CULPRITS)
 
     def _unset(self, group: Group) -> Check:
-        returned = put_group_back(self._values, group, self._entry.applied) if self._touched else None
-        seen, old = self._values.read(group.path), group.saved[group.path]
-        if returned and returned.foreign:
-            raise _changed_meanwhile(group, seen)
-        return Check(level=1, what=group.path, expected=old, seen=seen, passed=seen == old)
+        return unset(self._values, group, self._entry.applied, self._touched, CULPRITS)
 
 
 @contextlib.contextmanager
@@ -141,14 +133,6 @@ def gpu_knobs(action: Gpu, environment: Mapping[str, str]) -> dict[str, str]:
     for path in filter(untold, knobs):
         values.take_as_unlocked(path)
     return knobs
-
-
-def _changed_meanwhile(group: Group, seen: str) -> VgoError:
-    """The runs from here on would be labelled with a condition that does not hold."""
-    return VgoError(
-        f"Someone else set {group.path} to {seen} during the measurement (it was {group.saved[group.path]}, and "
-        f"{group.wanted} for the mitigation): find out who (nvidia-smi? a job scheduler?) and measure again."
-    )
 
 
 def _held(path: str, asked: str, seen: Watched) -> Check:

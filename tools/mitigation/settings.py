@@ -7,12 +7,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from ...knowledge.errors import VgoError
 from .checks import Check
 from .journal import Entry, Group, Journal, new_entry, put_back
 from .kernel_file import KernelFiles, Refused, in_force
 from .knobs import Knob, rounded, same
-from .put_back import as_before, put_group_back
+from .put_back import as_before
+from .switching import changed_meanwhile, checked, unset
+
+CULPRITS = "tuned? sysctl?"
 
 
 class Settings:
@@ -49,7 +51,7 @@ class Settings:
         """The entry says what to go back to, so all must still be like that."""
         for group in self._entry.groups:
             if not as_before(self._files, group):
-                raise _changed_meanwhile(group, self._files.read(group.path))
+                raise changed_meanwhile(group, self._files.read(group.path), CULPRITS)
 
     def _write(self, group: Group) -> None:
         knob = self._knobs[group.path]
@@ -70,19 +72,10 @@ class Settings:
             raise Refused(f"Nothing of {self._entry.mitigation} can be set here ({why}).")
 
     def _check(self, group: Group) -> Check:
-        asked, seen = in_force(self._knobs[group.path].value), self._files.read(group.path)
-        if seen != group.wanted:
-            raise _changed_meanwhile(group, seen)
-        passed = same(asked, seen) or rounded(asked, seen)
-        return Check(level=1, what=group.path, expected=asked, seen=seen, passed=passed)
+        return checked(self._files, group, in_force(self._knobs[group.path].value), CULPRITS)
 
     def _unset(self, group: Group) -> Check:
-        returned = put_group_back(self._files, group, self._entry.applied) if self._touched else None
-        seen = self._files.read(group.path)
-        if returned and returned.foreign:
-            raise _changed_meanwhile(group, seen)
-        old = group.saved[group.path]
-        return Check(level=1, what=group.path, expected=old, seen=seen, passed=seen == old)
+        return unset(self._files, group, self._entry.applied, self._touched, CULPRITS)
 
     def _confirm(self) -> None:
         """Journal what the kernel made of the values: from now on any other one is someone else's."""
@@ -101,14 +94,6 @@ class Settings:
         if self._touched:
             self.told.extend(returned.said for returned in put_back(self._entry) if returned.foreign)
         self._journal.remove(self._entry)
-
-
-def _changed_meanwhile(group: Group, seen: str) -> VgoError:
-    """The runs from here on would be labelled with a condition that does not hold."""
-    return VgoError(
-        f"Someone else set {group.path} to {seen} during the measurement (it was {group.saved[group.path]}, and "
-        f"{group.wanted} for the mitigation): find out who (tuned? sysctl?) and measure again."
-    )
 
 
 @contextlib.contextmanager
