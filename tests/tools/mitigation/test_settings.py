@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -380,6 +380,18 @@ def test_a_managed_interrupt_is_left_out_and_the_others_move(
     assert {path: KERNEL.read(path) for path in before} == before
 
 
+@pytest.fixture
+def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A disk of two pages that the journal lies on."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k", "none", disk], capture_output=True).returncode:
+        pytest.skip("no tmpfs can be mounted here: needs root with CAP_SYS_ADMIN")
+    monkeypatch.setenv("VGO_AGENT_JOURNAL", str(disk / "journal"))
+    yield disk
+    subprocess.run(["umount", disk], check=True)
+
+
 @as_root
 def test_a_journal_on_a_full_disk_means_that_nothing_is_changed(
     sets_knob: Mitigation,
@@ -388,28 +400,20 @@ def test_a_journal_on_a_full_disk_means_that_nothing_is_changed(
     subject: Subject,
     launch: Launch,
     machine: Machine,
-    monkeypatch: pytest.MonkeyPatch,
+    small_disk: Path,
 ) -> None:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k", "none", disk], capture_output=True).returncode:
-        pytest.skip("no tmpfs can be mounted here: needs root with CAP_SYS_ADMIN")
-    try:
-        monkeypatch.setenv("VGO_AGENT_JOURNAL", str(disk / "journal"))
-        (disk / "rest").write_bytes(b"x" * 8192)
-        with (
-            pytest.raises(VgoError, match="No space left on device.* nothing stays changed: make room"),
-            applied(sets_knob, launch, subject, machine, root=tmp_path / "root"),
-        ):
-            pass
-        assert knob.read_text() == "old\n"
-        (disk / "rest").unlink()
-        assert restore() == []
-        with applied(sets_knob, launch, subject, machine, root=tmp_path / "root") as change:
-            (check,) = change.on()
-            assert check.passed
-    finally:
-        subprocess.run(["umount", disk], check=True)
+    (small_disk / "rest").write_bytes(b"x" * 8192)
+    with (
+        pytest.raises(VgoError, match="No space left on device.* nothing stays changed: make room"),
+        applied(sets_knob, launch, subject, machine, root=tmp_path / "root"),
+    ):
+        pass
+    assert knob.read_text() == "old\n"
+    (small_disk / "rest").unlink()
+    assert restore() == []
+    with applied(sets_knob, launch, subject, machine, root=tmp_path / "root") as change:
+        (check,) = change.on()
+        assert check.passed
     assert knob.read_text() == "old\n"
 
 
@@ -421,24 +425,16 @@ def test_a_disk_that_fills_up_between_journal_and_knob_puts_back(
     subject: Subject,
     launch: Launch,
     machine: Machine,
-    monkeypatch: pytest.MonkeyPatch,
+    small_disk: Path,
 ) -> None:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k", "none", disk], capture_output=True).returncode:
-        pytest.skip("no tmpfs can be mounted here: needs root with CAP_SYS_ADMIN")
-    try:
-        monkeypatch.setenv("VGO_AGENT_JOURNAL", str(disk / "journal"))
-        with (
-            pytest.raises(VgoError, match="No space left on device"),
-            applied(sets_knob, launch, subject, machine, root=tmp_path / "root") as change,
-        ):
-            (disk / "rest").write_bytes(b"x" * 4096)
-            change.on()
-        assert knob.read_text() == "old\n"
-        assert [path.name for path in (disk / "journal").iterdir()] == ["lock"]
-    finally:
-        subprocess.run(["umount", disk], check=True)
+    with (
+        pytest.raises(VgoError, match="No space left on device"),
+        applied(sets_knob, launch, subject, machine, root=tmp_path / "root") as change,
+    ):
+        (small_disk / "rest").write_bytes(b"x" * 4096)
+        change.on()
+    assert knob.read_text() == "old\n"
+    assert [path.name for path in (small_disk / "journal").iterdir()] == ["lock"]
 
 
 @as_root
