@@ -143,11 +143,7 @@ def page(scores: dict[Half, dict[str, Score]], build_s: float) -> str:
         for name, score in methods.items():
             numbers = " | ".join(f"{number:.3f}" for number in score[:4])
             lines.append(f"| {name} | {numbers} | {score.query_ms:.1f} |")
-    lines += [
-        "",
-        "Factors, mitigations and notes were still being written on that day; write this page again once they rest.",
-    ]
-    lines += ["", f"The index was built in {build_s:.1f} s. Times were taken on a machine that did other work too."]
+    lines += ["", f"The index was built in {build_s:.1f} s."]
     return "\n".join(lines) + "\n"
 
 

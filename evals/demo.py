@@ -16,7 +16,7 @@ from ..knowledge.errors import VgoError
 if TYPE_CHECKING:
     from ..agent.settings import Settings
     from ..tools.subject import Subject
-    from .workloads.registry import Workload
+    from .workloads.workload import Workload
 
 EPILOG = """\
 examples:
@@ -76,7 +76,7 @@ def _subject(workload: Workload, settings: Settings) -> Subject:
     from ..tools.subject import Subject
     from .workloads.registry import prepare
 
-    command = prepare(workload, _input_folder() if workload.reads_input else Path.cwd())
+    command, inputs = prepare(workload, _input_folder() if workload.reads_input else Path.cwd())
     return Subject(
         command=command,
         argv=command,
@@ -85,7 +85,7 @@ def _subject(workload: Workload, settings: Settings) -> Subject:
         unit="ms",
         timeout_s=settings.timeout_s,
         on_failure=settings.on_failure,
-        inputs=command[-1:] if workload.reads_input else (),
+        inputs=inputs,
     )
 
 

@@ -66,9 +66,11 @@ def _metric(found: Contrasted) -> str:
 
 def _sentence(found: Contrasted, arm: Screened) -> str:
     one = arm.comparison
-    each = found.samples.get(arm.name, 1)
+    each, block = found.samples.get(arm.name, 1), found.blocks.get(arm.name, 1)
     first, second = (number(n // each) for n in (one.baseline_runs, one.other_runs))
     runs = f"{first} pairs" if one.paired else f"{first} and {second} runs, not paired"
+    if block > 1:
+        runs += f", in blocks of {block}"
     if each > 1 and one.paired:
         runs = f"{number(one.baseline_runs)} pairs of samples of {first} pairs of runs"
     elif each > 1:

@@ -64,7 +64,8 @@ class Table:
     confirmed: bool
     """These are the numbers of the verdict; otherwise those of the best that was tried."""
     batch: int
-    pairs: int
+    pairs: str
+    """How many, and whether they took turns one by one or in blocks."""
     rows: tuple[Row, ...]
     p_spread: str
     p_adjusted: str

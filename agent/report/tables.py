@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator
 
 from ...prompts.render import render
+from ...tools.apply_mitigation import ApplyResult
 from ...tools.case import Finished, Record
 from ...tools.profile import ProfileResult
 from ...tools.row import FIXED
@@ -15,11 +16,12 @@ from ..finished import FinishedRun
 from .story import ColumnRow, Fact
 
 RUNS = "runs.csv"
-LEADING = ("call", "tool", "batch")
+LEADING = ("call", "tool", "batch", "block")
 _MEANINGS = {
     "call": ("Step of the diagnosis in which the run was made.", ""),
     "tool": ("What that step did.", ""),
     "batch": ("Batch of pairs: 1 screens, 2 confirms; empty outside batches.", ""),
+    "block": ("Block of pairs that were run together, where switching is slow; empty where pairs took turns.", "count"),
     "order": ("Place of the run within its step, from 0.", "count"),
     "condition": ("baseline, or the mitigation that was in force.", ""),
     "pair": ("Pair within the batch; -1 outside pairs.", "count"),
@@ -43,8 +45,10 @@ def runs_csv(record: Record) -> bytes:
         place = {name: index for index, name in enumerate(header)}
         source = [place.get(name) for name in (*FIXED, *metrics)]
         start = [call.call_id, call.tool, str(call.arguments.get("batch", ""))]
+        each = call.read(ApplyResult).block if call.tool == "apply_mitigation" else 1
         for row in rows:
-            writer.writerow([*start, *("" if index is None else row[index] for index in source)])
+            block = str(int(row[place["pair"]]) // each) if each > 1 else ""
+            writer.writerow([*start, block, *("" if index is None else row[index] for index in source)])
     return text.getvalue().encode()
 
 

@@ -104,7 +104,7 @@ def _verdict_facts(evidence: Evidence) -> dict[str, Any]:
         "cv": _ratio(conclusion.cv_ratio),
         "level": "95 %",
         "p": p_value(conclusion.p_value),
-        "pairs": number(batch.compared.comparison.baseline_runs) if batch and batch.compared else "0",
+        "pairs": randomised(batch) if batch else "",
         "column": factor.column if factor else "",
         "factor_name": factor_name(evidence),
         "auc": number(factor.auc, 3) if factor else "",
@@ -121,6 +121,14 @@ def _verdict_facts(evidence: Evidence) -> dict[str, Any]:
         "baseline_cv": percent(outcome.cv) if outcome else "",
         "steady_cv": percent(evidence.run.limits.steady_cv),
     }
+
+
+def randomised(batch: Batch) -> str:
+    """Say how many pairs were compared, and what was drawn at random: the order in each, or that of blocks."""
+    pairs = batch.compared.comparison.baseline_runs if batch.compared else 0
+    if batch.applied.block == 1:
+        return f"{number(pairs)} randomised pairs"
+    return f"{number(pairs)} pairs in {number(pairs // batch.applied.block)} randomised blocks"
 
 
 def _with_values(name: str, values: dict[str, str]) -> str:
@@ -162,7 +170,7 @@ def _table(evidence: Evidence) -> Table | None:
         mitigation=batch.applied.mitigation,
         confirmed=confirmed,
         batch=batch.applied.batch,
-        pairs=comparison.baseline_runs,
+        pairs=randomised(batch),
         rows=tuple(_row(found, batch, evidence.run.subject.unit) for found in comparison.ratios),
         p_spread=p_value(comparison.p_value),
         p_adjusted=p_value(evidence.conclusion.p_value) if confirmed else "",

@@ -1,131 +1,33 @@
-"""The workloads: what each one injects, what cures it, and how it is started."""
+"""The workloads by name, and how each is started."""
 
 from __future__ import annotations
 
 import os
 import platform
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import NamedTuple
 
 from ...knowledge.errors import VgoError
+from .basic import BASIC
 from .build import build, compiler
-
-Need = Literal["cc", "2 cpus", "glibc", "small pages"]
+from .system import SYSTEM
+from .userland import USERLAND
+from .workload import Need, Workload
 
 HERE = Path(__file__).parent
 INPUT_BYTES = 20_000_000
 HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
-# Without site and environment the interpreter starts in a few milliseconds; the work takes longer than that.
-ISOLATED = ("-I", "-S")
-# The same, but PYTHONHASHSEED is obeyed.
-OBEYS_ENVIRONMENT = ("-P", "-s", "-S")
+
+WORKLOADS: tuple[Workload, ...] = (*BASIC, *USERLAND, *SYSTEM)
 
 
-@dataclass(frozen=True)
-class Workload:
-    """A program with one injected cause, and the truth about it."""
+class Prepared(NamedTuple):
+    """A workload that can be started."""
 
-    name: str
-    """As users type it."""
-    file: str
-    """The program, in this folder: Python, or C that is built first."""
-    description: str
-    cause: tuple[str, ...]
-    """Keys of the factors that may be named."""
-    cures: tuple[str, ...]
-    """Keys of the mitigations that may be claimed."""
-    not_cures: tuple[str, ...] = ()
-    """Keys of mitigations that were measured to change nothing, so none may be claimed."""
-    verdicts: tuple[str, ...] = ("mitigated",)
-    """Those that are right."""
-    metric: str = r"time_ms ([0-9.]+)"
-    """Finds the in-process time in what the program prints."""
-    needs: tuple[Need, ...] = ()
-    """What the machine must have for the cause to be there."""
-    interpreter: tuple[str, ...] = ISOLATED
-    """Options of Python; a C program has none."""
-    reads_input: bool = False
-    """Its first argument is a file of INPUT_BYTES."""
-
-
-WORKLOADS = (
-    Workload(
-        name="cpu-hops",
-        file="cpu_hops.py",
-        description="hops over its allowed CPUs, few times in one half of the runs and many in the other",
-        cause=("cpu_migrations", "context_switches"),
-        cures=("pin_to_cpu",),
-        not_cures=("glibc_hugetlb",),
-        needs=("2 cpus",),
-    ),
-    Workload(
-        name="page-faults",
-        file="page_faults.py",
-        description="touches a random 16 to 128 MB fresh from malloc, in blocks of 4 MB",
-        cause=("page_faults",),
-        cures=("glibc_hugetlb", "thp_always", "glibc_malloc_thresholds"),
-        not_cures=("pin_to_cpu",),
-        needs=("glibc", "small pages"),
-    ),
-    Workload(
-        name="malloc-churn",
-        file="malloc_churn.py",
-        description="makes malloc return its heap to the kernel, and fault it in again, a random number of times",
-        cause=("page_faults",),
-        cures=("glibc_malloc_thresholds", "glibc_hugetlb"),
-        not_cures=("pin_to_cpu",),
-        needs=("glibc",),
-    ),
-    Workload(
-        name="cold-cache",
-        file="cold_cache.py",
-        description="reads a 20 MB file that 30 % of the runs drop from the page cache when they end",
-        cause=("page_cache_misses", "io_wait"),
-        cures=("prewarm_inputs",),
-        not_cures=("glibc_hugetlb",),
-        reads_input=True,
-    ),
-    Workload(
-        name="contention",
-        file="contention.py",
-        description="starts a neighbour that computes on the same CPU in 40 % of the runs",
-        cause=("run_queue_wait", "other_processes", "context_switches"),
-        cures=("sched_fifo", "sched_rr"),
-        not_cures=("pin_to_cpu", "plain_nice"),
-    ),
-    Workload(
-        name="layout",
-        file="layout.c",
-        description="keeps numbers on a stack that the kernel places at random, across two cache lines or not",
-        cause=("memory_layout",),
-        cures=("fixed_layout",),
-        not_cures=("pin_to_cpu",),
-        verdicts=("no visible factor",),
-        needs=("cc",),
-    ),
-    Workload(
-        name="hash-seed",
-        file="hash_seed.py",
-        description="searches a set of words in the order of the hash seed, which each run draws anew",
-        cause=("hash_seed",),
-        cures=("python_hash_seed",),
-        not_cures=("fixed_layout",),
-        # mitigated: a planner may try the seed although no counter points to it.
-        verdicts=("no visible factor", "mitigated"),
-        interpreter=OBEYS_ENVIRONMENT,
-    ),
-    Workload(
-        name="steady",
-        file="steady.py",
-        description="takes 20 ms by the clock in every run; only what keeps it off its CPU makes it vary",
-        cause=("run_queue_wait", "other_processes", "context_switches", "interrupts", "cpu_steal"),
-        cures=("sched_fifo", "sched_rr", "own_autogroup"),
-        # The first on a quiet machine; the others are right where the machine itself interferes.
-        verdicts=("nothing to reduce", "cause found, no mitigation helped", "mitigated", "inconclusive"),
-    ),
-)
+    command: tuple[str, ...]
+    inputs: tuple[str, ...]
+    """Files that it reads, which are among the arguments."""
 
 
 def find(name: str) -> Workload:
@@ -143,13 +45,14 @@ def missing(workload: Workload) -> str | None:
     return next((reason for need in workload.needs if (reason := _lacks(need))), None)
 
 
-def prepare(workload: Workload, folder: Path) -> tuple[str, ...]:
-    """Build or write what the workload needs, its files in `folder`, and return the command line."""
+def prepare(workload: Workload, folder: Path, steady: bool = False) -> Prepared:
+    """Build or write what the workload, or its steady twin, needs, its files in `folder`."""
     if reason := missing(workload):
         raise VgoError(f"The workload {workload.name} cannot run here: {reason}.")
     source = HERE / workload.file
     program = (str(build(source)),) if source.suffix == ".c" else (sys.executable, *workload.interpreter, str(source))
-    return (*program, str(_write_input(folder.resolve()))) if workload.reads_input else program
+    inputs = (str(_write_input(folder.resolve())),) if workload.reads_input else ()
+    return Prepared((*program, *inputs, *(workload.steady if steady else ())), inputs)
 
 
 def _lacks(need: Need) -> str | None:

@@ -7,7 +7,8 @@ import pytest
 
 import vgo_agent.evals
 import vgo_agent.knowledge
-from vgo_agent.evals.workloads.registry import INPUT_BYTES, WORKLOADS, Workload, find, missing, prepare
+from vgo_agent.evals.workloads.registry import INPUT_BYTES, WORKLOADS, find, missing, prepare
+from vgo_agent.evals.workloads.workload import Workload
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.conclude import Verdict
 
@@ -71,19 +72,19 @@ def test_a_program_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     if reason := missing(find("layout")):
         pytest.skip(reason)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    [first] = prepare(find("layout"), tmp_path)
+    [first] = prepare(find("layout"), tmp_path).command
     made = Path(first).stat().st_mtime_ns
-    [second] = prepare(find("layout"), tmp_path)
+    [second] = prepare(find("layout"), tmp_path).command
     assert (second, Path(second).stat().st_mtime_ns) == (first, made)
     assert Path(first).is_relative_to(tmp_path)
 
 
 def test_the_input_of_cold_cache_is_written_once_and_named_last(disk: Path) -> None:
-    argv = prepare(find("cold-cache"), disk)
+    argv = prepare(find("cold-cache"), disk).command
     content = Path(argv[-1]).read_bytes()
     assert Path(argv[-1]).parent == disk.resolve()
     assert len(content) == INPUT_BYTES
-    assert prepare(find("cold-cache"), disk) == argv
+    assert prepare(find("cold-cache"), disk).command == argv
     assert Path(argv[-1]).read_bytes() == content
 
 

@@ -13,7 +13,8 @@ from resource import struct_rusage
 import pytest
 
 from vgo_agent.evals.workloads import page_faults
-from vgo_agent.evals.workloads.registry import INPUT_BYTES, WORKLOADS, Workload, find, missing, prepare
+from vgo_agent.evals.workloads.registry import INPUT_BYTES, WORKLOADS, find, missing, prepare
+from vgo_agent.evals.workloads.workload import Workload
 
 PAGE_BYTES = 4096
 
@@ -65,7 +66,7 @@ def ready(name: str, folder: Path) -> tuple[str, ...]:
     workload = find(name)
     if reason := missing(workload):
         pytest.skip(reason)
-    return prepare(workload, folder)
+    return prepare(workload, folder).command
 
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.name)

@@ -33,7 +33,9 @@ class Arm:
     values: FloatArray
     """Shape (rows,); NaN where missing."""
     runs: IntArray
-    """Shape (rows,): the run that each row is a sample of."""
+    """Shape (rows,): the run that each row is a sample of, or its block where conditions took turns by block."""
+    blocks: bool
+    """Some rows are of blocks."""
     unit: str
     lower_is_better: bool
     assumed: str
@@ -145,7 +147,18 @@ def _arm(name: str, part: Recorded, metric: str, contrast: Contrast) -> Arm:
     runs = int(np.isfinite(found.values).sum())
     if runs < 2:
         raise VgoError(f"{name} has {runs} run{'s' * (runs != 1)} with a {metric}: a spread takes at least two.")
-    return Arm(name, part, metric, found.values, runs_of(part.frame), unit, lower, assumed)
+    together, blocks = _together(part)
+    return Arm(name, part, metric, found.values, together, blocks, unit, lower, assumed)
+
+
+def _together(part: Recorded) -> tuple[IntArray, bool]:
+    """Number what is exchanged whole: the block of a row where it has one, else its run."""
+    frame, runs = part.frame, runs_of(part.frame)
+    if part.format != "vgo-agent" or "block" not in frame.columns or frame["block"].null_count() == frame.height:
+        return runs, False
+    key = pl.struct("call", "block", pl.when(pl.col("block").is_null()).then(pl.Series(runs)))
+    numbers: IntArray = frame.select(key.rank("dense")).to_series().to_numpy().astype(np.int64)
+    return numbers, True
 
 
 def _baseline_first(found: list[Arm], contrast: Contrast) -> list[Arm]:

@@ -35,6 +35,8 @@ class Contrasted(Result):
     """By arm: rows left out because their partner is missing."""
     samples: dict[str, int]
     """By arm, where rows are samples of runs: how many of each run were compared; `*_runs` then count samples."""
+    blocks: dict[str, int]
+    """By arm, where conditions took turns by block: pairs in each, which were exchanged and drawn together."""
     systems: Systems
     notes: tuple[str, ...]
 
@@ -51,10 +53,10 @@ def contrast(tables: Sequence[Recorded], question: Contrast) -> tuple[Contrasted
     """Compare every arm with the baseline; raises VgoError for whatever cannot be compared."""
     first, *others = arms(tables, question)
     paired = question.paired or bool(question.pair)
-    found, alone, samples, cut = {}, {}, {}, list[str]()
+    found, alone, samples, blocks, cut = {}, {}, dict[str, int](), dict[str, int](), list[str]()
     for other in others:
         two, alone[other.name] = _against(first, other, question, paired)
-        samples[other.name] = two.each
+        (blocks if first.blocks and other.blocks else samples)[other.name] = two.each
         cut += two.notes
         found[other.name] = compare(
             two.baseline,
@@ -64,6 +66,7 @@ def contrast(tables: Sequence[Recorded], question: Contrast) -> tuple[Contrasted
             seed=question.seed,
             alpha=question.alpha,
             whole=two.each,
+            unit="block" if other.name in blocks else "run",
         )
     told = Contrasted(
         metric=first.metric,
@@ -73,6 +76,7 @@ def contrast(tables: Sequence[Recorded], question: Contrast) -> tuple[Contrasted
         arms=adjusted(found, question.alpha),
         alone={name: left for name, left in alone.items() if left},
         samples={name: each for name, each in samples.items() if each > 1},
+        blocks={name: each for name, each in blocks.items() if each > 1},
         systems=systems([first, *others], {first.metric, question.condition or ""}),
         notes=tuple(dict.fromkeys((*_notes(tables, first, others, paired), *cut, *_mixed(first, question)))),
     )

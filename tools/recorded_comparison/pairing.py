@@ -25,7 +25,7 @@ class Pairs(NamedTuple):
     alone: int
     """Rows of either arm whose partner is missing."""
     runs: IntArray
-    """Shape (pairs,): the pair of runs that each pair of rows is a sample of."""
+    """Shape (pairs,): the pair of runs that each pair of rows is a sample of, or the block of pairs."""
 
 
 def pairs(baseline: Arm, other: Arm, columns: tuple[str, ...]) -> Pairs:

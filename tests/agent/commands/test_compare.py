@@ -228,3 +228,46 @@ def test_switching_smt_off_slows_a_queue_down(compare: Compare) -> None:
     (arm,) = found["arms"]
     mean = next(ratio for ratio in arm["comparison"]["ratios"] if ratio["statistic"] == "mean")
     assert found["unit"] == "msg/s" and mean["high"] < 1 and arm["comparison"]["p_location"] < 0.05
+
+
+def in_blocks(blocks: int, each: int, seed: int = 5) -> pl.DataFrame:
+    """A table as a run folder has it: each block of one condition drifts by its own amount."""
+    rng = np.random.default_rng(seed)
+    pairs = np.arange(blocks * each)
+    block = pairs // each
+    parts = [
+        {
+            "call": ["c4"] * pairs.size,
+            "tool": ["apply_mitigation"] * pairs.size,
+            "batch": [1] * pairs.size,
+            "block": block,
+            "order": 2 * pairs + place,
+            "condition": [condition] * pairs.size,
+            "pair": pairs,
+            "ok": [1] * pairs.size,
+            "exit_code": [0] * pairs.size,
+            "survivors": [0] * pairs.size,
+            "outcome": 1 + rng.exponential(0.3, blocks)[block] + rng.normal(0, 0.01, pairs.size),
+            "wall_s": [1.0] * pairs.size,
+            "layers": [""] * pairs.size,
+        }
+        for place, condition in enumerate(("baseline", "smt_off"))
+    ]
+    return both(*parts)
+
+
+def test_pairs_that_took_turns_by_block_are_exchanged_by_block(write: Callable[..., str], compare: Compare) -> None:
+    table = in_blocks(20, 5)
+    asked = ("--condition", "condition", "--pair", "pair")
+    whole = compare(write("runs.csv", table), *asked)
+    assert whole["blocks"] == {"smt_off": 5} and whole["samples"] == {}
+    apart = compare(write("apart.csv", table.with_columns(block=pl.lit(None))), *asked)
+    assert apart["blocks"] == {}
+    widths = [sd(found["arms"][0])["high"] / sd(found["arms"][0])["low"] for found in (whole, apart)]
+    assert widths[0] > 1.2 * widths[1]
+
+
+def test_the_words_name_blocks(write: Callable[..., str], capsys: pytest.CaptureFixture[str]) -> None:
+    table = write("runs.csv", in_blocks(20, 5))
+    assert main(["compare", table, "--condition", "condition", "--pair", "pair"]) == 0
+    assert "100 pairs, in blocks of 5" in " ".join(capsys.readouterr().out.split())

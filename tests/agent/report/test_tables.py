@@ -24,7 +24,7 @@ def test_every_recorded_run_is_one_row_that_names_its_step(finished: Finished) -
     rows = _rows(finished("mitigated"))
     # Measured, profiled, three batches of 60 pairs; the mitigation that was not in force left none.
     assert len(rows) == 120 + 120 + 3 * 2 * 60
-    assert list(rows[0])[: 3 + len(FIXED)] == ["call", "tool", "batch", *FIXED]
+    assert list(rows[0])[: 4 + len(FIXED)] == ["call", "tool", "batch", "block", *FIXED]
     assert {(row["tool"], row["batch"]) for row in rows} == {
         ("measure", ""),
         ("profile", ""),
@@ -45,7 +45,7 @@ def test_a_metric_that_a_step_did_not_read_is_empty_and_numbers_are_kept_to_the_
 
 def test_before_anything_was_measured_there_is_a_header_alone(finished: Finished) -> None:
     empty = runs_csv(Record((), finished("mitigated").record.store))
-    assert empty.decode() == ",".join(["call", "tool", "batch", *FIXED]) + "\n"
+    assert empty.decode() == ",".join(["call", "tool", "batch", "block", *FIXED]) + "\n"
 
 
 def test_the_page_gives_subject_limits_and_machine_to_a_program(finished: Finished) -> None:

@@ -22,7 +22,7 @@ from .base import Format
 from .delimited import header_of, read_table
 from .json_text import flat
 
-_LEADING = ("call", "tool", "batch")
+_LEADING = ("call", "tool", "batch", "block")
 _NOT_DIVIDED = {"max_rss_kb"}
 _FACTS = re.compile(r"```json\n(.*?)\n```", re.S)
 

@@ -1,0 +1,82 @@
+"""The first workloads: small programs that need neither root nor anything around them."""
+
+from __future__ import annotations
+
+from .workload import OBEYS_ENVIRONMENT, Workload
+
+BASIC = (
+    Workload(
+        name="cpu-hops",
+        file="cpu_hops.py",
+        description="hops over its allowed CPUs, few times in one half of the runs and many in the other",
+        cause=("cpu_migrations", "context_switches"),
+        cures=("pin_to_cpu",),
+        not_cures=("glibc_hugetlb",),
+        needs=("2 cpus",),
+    ),
+    Workload(
+        name="page-faults",
+        file="page_faults.py",
+        description="touches a random 16 to 128 MB fresh from malloc, in blocks of 4 MB",
+        cause=("page_faults",),
+        cures=("glibc_hugetlb", "thp_always", "glibc_malloc_thresholds"),
+        not_cures=("pin_to_cpu",),
+        needs=("glibc", "small pages"),
+    ),
+    Workload(
+        name="malloc-churn",
+        file="malloc_churn.py",
+        description="makes malloc return its heap to the kernel, and fault it in again, a random number of times",
+        cause=("page_faults",),
+        cures=("glibc_malloc_thresholds", "glibc_hugetlb"),
+        not_cures=("pin_to_cpu",),
+        needs=("glibc",),
+    ),
+    Workload(
+        name="cold-cache",
+        file="cold_cache.py",
+        description="reads a 20 MB file that 30 % of the runs drop from the page cache when they end",
+        cause=("page_cache_misses", "io_wait"),
+        cures=("prewarm_inputs",),
+        not_cures=("glibc_hugetlb",),
+        reads_input=True,
+    ),
+    Workload(
+        name="contention",
+        file="contention.py",
+        description="starts a neighbour that computes on the same CPU in 40 % of the runs",
+        cause=("run_queue_wait", "other_processes", "context_switches"),
+        cures=("sched_fifo", "sched_rr"),
+        not_cures=("pin_to_cpu", "plain_nice"),
+    ),
+    Workload(
+        name="layout",
+        file="layout.c",
+        description="keeps numbers on a stack that the kernel places at random, across two cache lines or not",
+        cause=("memory_layout",),
+        cures=("fixed_layout",),
+        not_cures=("pin_to_cpu",),
+        verdicts=("no visible factor",),
+        needs=("cc",),
+    ),
+    Workload(
+        name="hash-seed",
+        file="hash_seed.py",
+        description="searches a set of words in the order of the hash seed, which each run draws anew",
+        cause=("hash_seed",),
+        cures=("python_hash_seed",),
+        not_cures=("fixed_layout",),
+        # mitigated: a planner may try the seed although no counter points to it.
+        verdicts=("no visible factor", "mitigated"),
+        interpreter=OBEYS_ENVIRONMENT,
+    ),
+    Workload(
+        name="steady",
+        file="steady.py",
+        description="takes 20 ms by the clock in every run; only what keeps it off its CPU makes it vary",
+        cause=("run_queue_wait", "other_processes", "context_switches", "interrupts", "cpu_steal"),
+        cures=("sched_fifo", "sched_rr", "own_autogroup"),
+        # The first on a quiet machine; the others are right where the machine itself interferes.
+        verdicts=("nothing to reduce", "cause found, no mitigation helped", "mitigated", "inconclusive"),
+    ),
+)

@@ -1,0 +1,46 @@
+"""What a workload is: a program, what it injects, what cures it, what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Literal
+
+Need = Literal["cc", "2 cpus", "glibc", "small pages"]
+
+# Without site and environment the interpreter starts in a few milliseconds; the work takes longer than that.
+ISOLATED = ("-I", "-S")
+# The same, but PYTHONHASHSEED is obeyed.
+OBEYS_ENVIRONMENT = ("-P", "-s", "-S")
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A program with one injected cause, and the truth about it."""
+
+    name: str
+    """As users type it."""
+    file: str
+    """The program, in this folder: Python, or C that is built first."""
+    description: str
+    cause: tuple[str, ...]
+    """Keys of the factors that may be named."""
+    cures: tuple[str, ...]
+    """Keys of the mitigations that may be claimed."""
+    not_cures: tuple[str, ...] = ()
+    """Keys of mitigations that were measured to change nothing, so none may be claimed."""
+    verdicts: tuple[str, ...] = ("mitigated",)
+    """Those that are right."""
+    metric: str = r"time_ms ([0-9.]+)"
+    """Finds the in-process time in what the program prints."""
+    needs: tuple[Need, ...] = ()
+    """What the machine must have for the cause to be there."""
+    interpreter: tuple[str, ...] = ISOLATED
+    """Options of Python; a C program has none."""
+    reads_input: bool = False
+    """Its first argument is a file of INPUT_BYTES."""
+    steady: tuple[str, ...] = ()
+    """Arguments that take the cause away: the steady twin, in which there is nothing of it to find."""
+    around: Callable[[], AbstractContextManager[None]] | None = None
+    """What must hold around the whole diagnosis, such as a limited control group; put back at its end."""
