@@ -6,7 +6,7 @@ A heavy layer is on in some runs only, so its columns are looked at on those; wh
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from .profile import ProfileResult
 from .profiled import Profiled, profiled
 from .statistics.association.columns import Columns, usable
 from .statistics.association.sift import consequences
+from .statistics.values import IntArray
 
 ORDER = "run_index"
 """The position of a run in its series: what drifts with time goes with it."""
@@ -48,6 +49,8 @@ class Block:
     slow: Mask
     outcome: Floats
     wall_s: Floats
+    sets: IntArray
+    """Which layers were on, by number: runs of one set and of another differ by what layers do to them."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ class Candidates:
         if self.blocks and self.blocks[0].everywhere:
             return self.blocks[0]
         nothing = Columns((), np.empty((self.slow.size, 0)))
-        return Block((), True, nothing, self.slow, self.outcome, self.wall_s)
+        return Block((), True, nothing, self.slow, self.outcome, self.wall_s, np.zeros(self.slow.size, dtype=np.int64))
 
 
 def candidates(case: Case) -> Candidates:
@@ -91,7 +94,15 @@ def candidates(case: Case) -> Candidates:
     aside, filled = _with_distorting_layers(result, runs), dict[str, int]()
     blocks = []
     for layers, on, columns in _split(runs):
-        own = Block(layers, bool(on.all()), Columns((), np.empty((0, 0))), slow[on], outcome[on], wall_s[on])
+        own = Block(
+            layers,
+            bool(on.all()),
+            Columns((), np.empty((0, 0))),
+            slow[on],
+            outcome[on],
+            wall_s[on],
+            np.array(runs.place)[on],
+        )
         if min(own.slow.sum(), (~own.slow).sum()) < LEAST_IN_CLASS:
             aside |= dict.fromkeys((column.name for column in columns), f"on in too few runs ({on.sum()})")
             continue
@@ -199,7 +210,7 @@ def _finished(block: Block, drafted: _Draft, case: Case) -> Block:
         most_us={column.name: column.most_us for column in drafted.known if column.most_us is not None},
     )
     drafted.aside |= aside
-    return Block(block.layers, block.everywhere, columns.without(aside), block.slow, block.outcome, block.wall_s)
+    return replace(block, columns=columns.without(aside))
 
 
 def _naming_priority(column: str, case: Case) -> int:

@@ -173,6 +173,7 @@ def _associated(block: Block, share: float, case: Case) -> Association:
         block.outcome,
         per=block.wall_s,
         per_name="run time",
+        apart=block.sets,
         alpha=case.limits.alpha * share,
         seed=case.limits.seed,
     )

@@ -245,3 +245,21 @@ def test_of_what_goes_with_slow_runs_that_which_could_be_lowered_comes_first():
     made.profile(runs_with(10, cells, (LIGHT,), runs=160))
     found = made.ranked()
     assert [(factor.column, factor.contrary) for factor in found.factors[:2]] == [("noise", False), ("faults", True)]
+
+
+def marked_runs(seed, runs=300):
+    """Two wrappers take turns: each makes maps of its own, and more of the runs are slow under one of them."""
+    rng = np.random.default_rng([77, seed])
+    for place in range(runs):
+        on = HEAVY if place % 2 else ("process", "bpf")
+        slow = rng.random() < (0.65 if on is HEAVY else 0.4)
+        light = {"faults": float((48 if on is HEAVY else 16) + rng.integers(0, 3)), "noise": float(rng.integers(9))}
+        own = "calls" if on is HEAVY else "waits"
+        yield on, rng.normal(1.3 if slow else 1.0, 0.03), light | {own: float(rng.integers(50, 90))}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_column_that_tells_which_layer_was_on_is_no_cause(seed):
+    made = Profiled(LAYERS | {"process": layer("process", ["faults", "noise"], rate=True)})
+    made.profile(list(marked_runs(seed)))
+    assert not made.ranked().visible

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.fft import irfft, rfft
 from scipy.linalg import orth
 
-from ..values import FloatArray
+from ..values import FloatArray, IntArray
 
 DEGREE = 3
 RUNS_A_TERM = 15
@@ -36,11 +36,13 @@ class Labels:
     residual: FloatArray
     """Shape (runs,)."""
     basis: FloatArray
-    """Orthonormal trend, shape (runs, terms); its first column is constant."""
+    """Orthonormal trend, and what tells groups of runs apart, shape (runs, terms); its first column is constant."""
     dependent: bool
     """Neighbouring runs are alike: random phases (Theiler et al. 1992) take the place of permutations."""
     block: int
     """How many neighbouring runs belong together: 1 where they do not depend on each other."""
+    trend_terms: int
+    """Terms of the trend in the basis, the constant not counted."""
 
     @property
     def freedom(self) -> int:
@@ -84,18 +86,24 @@ class Labels:
         return rows
 
 
-def labels_of(scores: FloatArray, ordered: bool, design: FloatArray | None = None) -> Labels:
+def labels_of(
+    scores: FloatArray, ordered: bool, design: FloatArray | None = None, apart: IntArray | None = None
+) -> Labels:
     """Take the trend out of class scores in run order; without an order there is neither trend nor dependence.
 
-    `design` (runs, terms) is what was varied on purpose: spells that it makes are no dependence.
+    `design` (runs, terms) is what was varied on purpose: spells that it makes are no dependence. `apart` (runs,)
+    numbers groups of runs whose difference is known and no cause: it goes out as the trend does.
     """
     basis = trend_basis(scores.size, ordered)
+    terms = basis.shape[1] - 1
+    if apart is not None and (groups := np.unique(apart)[1:]).size:
+        basis = orth(np.column_stack((basis, apart[:, None] == groups)), rcond=1e-9)
     residual = scores - basis @ (basis.T @ scores)
     if float(residual @ residual) <= 1e-9 * float(scores @ scores):
         residual = np.zeros_like(residual)
     r = _lag1(residual, basis, design) if ordered else 0.0
     alike = r > GATE / math.sqrt(scores.size)
-    return Labels(residual, basis, alike, _block(r, scores.size) if alike else 1)
+    return Labels(residual, basis, alike, _block(r, scores.size) if alike else 1, terms)
 
 
 def trend_basis(runs: int, ordered: bool) -> FloatArray:

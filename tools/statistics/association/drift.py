@@ -63,4 +63,7 @@ def _reason(looked: Looked, place: int) -> str:
     without = float(auc(left, looked.classes)[0])
     if abs(without - 0.5) >= KEPT * abs(raw - 0.5):
         return f"comes in spells, as the outcome does, and is no more alike than spells are by luck: AUC {raw:.2f}"
+    labels = looked.labels
+    if labels.basis.shape[1] > labels.trend_terms + 1:
+        return f"tells the layers that were on, or drifts, as the outcome does: AUC {raw:.2f}, without {without:.2f}"
     return f"drifts with run order, as the outcome does: AUC {raw:.2f}, without the trend {without:.2f}"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..values import IntArray
 from .clusters import Collinear, collinear
 from .columns import Columns as Columns
 from .describing import effect, is_setting
@@ -34,6 +35,7 @@ def associate(
     per: ArrayLike | None,
     per_name: str | Sequence[str] = "the outcome",
     ordered: bool = True,
+    apart: IntArray | None = None,
     alpha: float = 0.05,
     permutations: int = 2000,
     seed: int = 0,
@@ -50,13 +52,15 @@ def associate(
             What merely follows it is set aside.
         per_name: What `per` is, for the reasons.
         ordered: Whether the order of the rows is that of the runs: then what goes with it, goes with it alone.
+        apart: Shape (runs,): numbers of groups of runs that were made in different ways (layers that wrap the
+            program); what only tells them apart is no cause, whatever its share of slow runs.
         alpha: Family-wise level of `visible`.
         permutations: Draws by chance; the least p-value is about 1 / permutations.
         seed: Of all draws.
         explain: Whether importance, stability, intervals and independence are wanted beside the p-values.
 
     """
-    looked = look(columns, classes, outcome, per, per_name, ordered)
+    looked = look(columns, classes, outcome, per, per_name, ordered, apart)
     clusters = _clusters(looked)
     groups = [place for place, cluster in enumerate(clusters) if cluster.name in columns.groups]
     found = search(looked.ranked, looked.labels, _places(looked, clusters), permutations, seed, groups)
@@ -81,7 +85,7 @@ def associate(
         clusters=len(clusters),
         pairs=pairing.pairs.first.size if pairing else 0,
         block=looked.labels.block,
-        trend_terms=looked.labels.basis.shape[1] - 1,
+        trend_terms=looked.labels.trend_terms,
         sampled=rows.size if explain and rows.size < looked.classes.size else None,
         warnings=(*looked.warnings, *_cut_short(looked, clusters, pairing, rows.size if explain else None)),
     )

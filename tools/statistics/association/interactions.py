@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -79,7 +79,7 @@ def search_pairs(pairs: Pairs, labels: Labels, known: FloatArray, permutations: 
     count = pairs.first.size
     if not count or float(residual @ residual) <= 1e-9 * max(float(labels.residual @ labels.residual), 1e-300):
         return Search(p_value=1.0, p_values=(1.0,) * count, statistics=(0.0,) * count)
-    cleared = Labels(residual, space, labels.dependent, labels.block)
+    cleared = replace(labels, residual=residual, basis=space)
     precision, squares = pairs.products.dtype, pairs.products**2
     outside = space.astype(precision)
 

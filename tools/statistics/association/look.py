@@ -54,12 +54,13 @@ def look(
     per: ArrayLike | None = None,
     per_name: str | Sequence[str] = "the outcome",
     ordered: bool = True,
+    apart: IntArray | None = None,
 ) -> Looked:
     """Rank and sift; the arguments are those of `factors.associate`."""
     labels = numbered(classes)
     scores = class_scores(labels)
     divisors, names, warnings = _divisors(per, per_name, labels.size)
-    rest = labels_of(scores, ordered, _design(columns))
+    rest = labels_of(scores, ordered, _design(columns), apart)
     ranked = rank(columns.values, scores, rest.basis, divisors, columns.divided(), columns.multiplied())
     aside = _following(columns, ranked, labels, divisors, names)
     if divisors.shape[1]:

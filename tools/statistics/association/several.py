@@ -51,7 +51,7 @@ def _linked(
     versions = np.unique(ranked.places[:, list(columns)])
     places = np.searchsorted(versions, ranked.places[:, list(columns)])
     only = replace(ranked, vectors=unit(left), places=places)
-    rest = Labels(residual, basis, labels.dependent, labels.block)
+    rest = replace(labels, residual=residual, basis=basis)
     return search(only, rest, [range(len(columns))], DRAWS, seed, groups=[0] if len(columns) > 1 else ()).p_value
 
 
