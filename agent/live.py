@@ -12,7 +12,7 @@ from ..knowledge.schema import Mitigation
 from ..tools.apply_by_hand import APPLY_BY_HAND, BY_HAND
 from ..tools.base import Outcome, ToolError
 from ..tools.case import Case, Record
-from ..tools.execution.bench import Bench
+from ..tools.execution.series import Measuring
 from ..tools.machine import Machine
 from ..tools.mitigation.parameters import with_values
 from ..tools.mitigation.planned import planned
@@ -36,7 +36,7 @@ class Live:
     limits: Limits
     machine: Machine
     knowledge: Knowledge
-    bench: Bench
+    bench: Measuring
     interface: Interface
     plan: Plan = NO_PLAN
 

@@ -8,20 +8,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ..knowledge.actions import Apply
 from ..knowledge.errors import VgoError
 from ..knowledge.schema import Mitigation
 from .base import Arguments, Outcome, Result, Tool, ToolError
 from .case import Case
-from .execution.bench import Series
+from .execution.series import Change, Series
 from .interim import Look, look, look_after
 from .look_up import busy_cpus
 from .mitigation.checks import Check
-from .mitigation.engine import Applied, applied
-from .mitigation.knobs import in_force_already, resolve
 from .mitigation.launching import command_line
 from .mitigation.own import refuse_own
-from .mitigation.parameters import with_values
 from .mitigation.preconditions import beyond_reach, unmet
 from .profiled import companions
 from .rank_factors import RankResult
@@ -95,12 +91,12 @@ def telling(mitigation: Mitigation, case: Case) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*mitigation.moves, *(factor.column for factor in found if factor.visible))))
 
 
-def _proved(mitigation: Mitigation, case: Case, stack: ExitStack) -> tuple[Applied, tuple[Check, ...]]:
+def _proved(mitigation: Mitigation, case: Case, stack: ExitStack) -> tuple[Change, tuple[Check, ...]]:
     """Make the change and gather its proof; a refusal of the system is for the planner to mend by another choice."""
-    bench, source = case.measuring, case.plan.file
+    bench = case.measuring
     try:
-        change = stack.enter_context(applied(mitigation, bench.launch, case.subject, case.machine, source=source))
-        return change, change.prove(bench.proving, case.subject.timeout_s)
+        change = stack.enter_context(bench.change(mitigation, case.machine, case.plan.file))
+        return change, bench.prove(change)
     except VgoError as refused:
         raise ToolError(str(refused)) from refused
 
@@ -114,7 +110,6 @@ def _allowed(key: str, case: Case) -> Mitigation:
     if reasons := beyond_reach(mitigation, case.machine, case.subject, busy_cpus(case)):
         raise ToolError(f"{key} cannot be applied: {reasons[0]}.")
     refuse_unread(case)
-    _refuse_needless(with_values(mitigation, {}, case.machine), case)
     return mitigation
 
 
@@ -127,21 +122,7 @@ def refuse_unread(case: Case) -> None:
         raise ToolError(str(refused)) from refused
 
 
-def _refuse_needless(mitigation: Mitigation, case: Case) -> None:
-    """Where every knob has its value already there is nothing to compare."""
-    apply = mitigation.apply or Apply()
-    if not apply.write or apply != Apply(write=apply.write):
-        return
-    try:
-        knobs = resolve(apply.write, case.machine).knobs
-        needless = in_force_already(knobs)
-    except VgoError as refused:
-        raise ToolError(str(refused)) from refused
-    if needless:
-        raise ToolError(f"{mitigation.key} is in force already: {knobs[0].path} is {knobs[0].value}.")
-
-
-def _run_pairs(series: Series, change: Applied, arguments: ApplyArguments, case: Case) -> tuple[Look, ...]:
+def _run_pairs(series: Series, change: Change, arguments: ApplyArguments, case: Case) -> tuple[Look, ...]:
     """Run pairs in random order within each, so that neither drift nor order can look like an effect."""
     coin = random.Random(f"{case.limits.seed}:{arguments.mitigation}:{arguments.batch}")
     block = block_of(arguments.pairs, change.mitigation.interleavable)

@@ -20,7 +20,7 @@ from .run_table import LAYERS, RUNS, RunTable, read_layers, read_runs
 from .subject import Limits, Subject
 
 if TYPE_CHECKING:
-    from .execution.bench import Bench
+    from .execution.series import Measuring
 
 R = TypeVar("R", bound=Result)
 
@@ -115,12 +115,12 @@ class Case:
     machine: Machine
     knowledge: Knowledge
     record: Record
-    bench: Bench | None = None
+    bench: Measuring | None = None
     """None while replaying: measuring tools are then served from the record."""
     plan: Plan = NO_PLAN
 
     @property
-    def measuring(self) -> Bench:
+    def measuring(self) -> Measuring:
         """The bench; only measuring tools ask for it."""
         if self.bench is None:
             raise RuntimeError(f"{self.call_id} measures, but there is no bench.")

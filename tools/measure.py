@@ -12,7 +12,7 @@ from pydantic import Field
 from .amount import amount
 from .base import Arguments, Outcome, Result, Tool
 from .case import Case
-from .execution.bench import Series
+from .execution.series import Series
 from .row import BASELINE
 from .run_table import artefacts
 from .statistics.sd_interval import log_sd_interval

@@ -12,8 +12,8 @@ from pydantic import Field
 from .base import Arguments, Outcome, Result, Tool, ToolError
 from .case import Case
 from .distortion import Distortion, distortion, gap_of, with_their_parts
-from .execution.bench import Bench, Series
 from .execution.samples import first_of_run
+from .execution.series import Measuring, Series
 from .layer_choice import Choice, choose_once
 from .measure import MeasureResult
 from .rotation import BARE, LayerSet, layer_sets, rotated
@@ -143,7 +143,7 @@ def _result(series: Series, sets: Sequence[LayerSet], choice: Choice, case: Case
     )
 
 
-def set_name(layers: LayerSet, bench: Bench) -> str:
+def set_name(layers: LayerSet, bench: Measuring) -> str:
     """What the column `layers` says of these."""
     return "+".join(bench.layer(spec).key for spec in layers)
 

@@ -15,10 +15,9 @@ from .apply_mitigation import refuse_unread
 from .base import Arguments, Outcome, Result, Tool, ToolError
 from .case import Case
 from .elimination import Rule, eliminated, looks
-from .execution.bench import Series
 from .execution.samples import ITERATION, layer_of
+from .execution.series import Change, Series
 from .look_up import busy_cpus
-from .mitigation.engine import Applied, applied
 from .mitigation.launching import command_line
 from .mitigation.parameters import with_values
 from .mitigation.preconditions import beyond_reach, unmet
@@ -141,11 +140,10 @@ class Race:
 
     def prove(self) -> None:
         """Drop the levels that are not in force in the running program, before any run counts."""
-        bench, case = self.case.measuring, self.case
         for level, mitigation in self.changes.items():
             try:
                 with self._applied(mitigation) as change:
-                    checks = change.prove(bench.proving, case.subject.timeout_s)
+                    checks = self.case.measuring.prove(change)
             except VgoError as refused:
                 self._drop(level, f"refused: {str(refused).rstrip('.')}", 0)
                 continue
@@ -192,9 +190,8 @@ class Race:
             change.on()
             series.run(condition, change.launch, number)
 
-    def _applied(self, mitigation: Mitigation) -> AbstractContextManager[Applied]:
-        case = self.case
-        return applied(mitigation, case.measuring.launch, case.subject, case.machine, source=case.plan.file)
+    def _applied(self, mitigation: Mitigation) -> AbstractContextManager[Change]:
+        return self.case.measuring.change(mitigation, self.case.machine, self.case.plan.file)
 
     def _drop(self, level: str, why: str, rounds: int) -> None:
         self.dropped[level] = why

@@ -108,7 +108,7 @@ def test_a_series_that_was_cut_off_stops_where_an_unbroken_one_stops(case: Any) 
 
 def cut_off(made: Case, rows: int) -> None:
     """Leave the first rows of the last series, and the program's counter where it then stood."""
-    assert made.bench
+    assert isinstance(made.bench, Bench)
     path = made.bench.folder / "c001.jsonl"
     lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
     path.parent.mkdir(exist_ok=True)

@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ...knowledge.actions import Apply
 from ...knowledge.errors import VgoError
+from ...knowledge.schema import Mitigation
 from ...layers.launcher import Launcher
 from ...layers.loader import load_layer, open_probe
 from ...layers.probes.base import Probe
 from ...layers.schema import Layer
+from ..machine import Machine
+from ..mitigation.checks import Check
+from ..mitigation.engine import Applied, applied
+from ..mitigation.knobs import in_force_already, resolve
+from ..mitigation.parameters import with_values
 from ..row import Row
 from ..subject import Subject
 from .judge import judge
 from .launch import Launch, Run
 from .row_log import RowLog
-from .samples import first_of_run, spread
+from .samples import spread
+from .series import Change, Series
 from .spawn import Spawner
 from .through import Through
 from .way import Way, Ways
@@ -116,11 +124,6 @@ class Bench:
         if not any(layer.kind == "metric" for layer in way.through):
             self._longest_s = max(self._longest_s, run.wall_ns / 1e9)
 
-    @property
-    def proving(self) -> Through:
-        """Starts runs outside the data as those of the data are started."""
-        return Through(self.spawner, self._ways)
-
     def described_by(self, layers: Sequence[str]) -> dict[str, Layer]:
         """The layers that describe the columns of such runs, the launcher among them, by spec: for `layers.json`."""
         used = {spec: self.layer(spec) for spec in layers}
@@ -135,97 +138,69 @@ class Bench:
         """Where the choice of layers stands that a call began with."""
         return self.folder / f"{call_id}.choice.json"
 
+    def run_once(self, series: Series, condition: str, launch: Launch, pair: int, layers: Sequence[str]) -> None:
+        """Run the program once and keep the row; refuse to go on when failing runs are the rule."""
+        subject, way = self.subject, self.way(launch, layers)
+        limit_s = self.limit_s(way)
+        run = self.spawner.run(
+            way.launch,
+            way.probes,
+            timeout_s=limit_s,
+            capture=subject.metric is not None,
+            on_started=self.on_started,
+        )
+        self.took(run, way)
+        judged = judge(run, subject, way.through, limit_s)
+        row = {
+            "order": len(series.rows),
+            "condition": condition,
+            "pair": pair,
+            "ok": int(judged.outcome is not None),
+            "exit_code": run.exit_code,
+            "survivors": run.survivors,
+            "outcome": judged.outcome,
+            "wall_s": run.wall_ns / 1e9,
+            "layers": way.name,
+            **way.cells(run.counters),
+        }
+        rows = spread(row, judged.samples, str(subject.metric), series.processes) if judged.samples else (row,)
+        series.log.append(*rows)
+        self.listener(Progress(series.call_id, condition, series.rows, series.planned))
+        if judged.failure:
+            self._refuse(series, judged.failure)
+
+    def _refuse(self, series: Series, failure: str) -> None:
+        """Stop, or when failed runs are dropped, stop once they are too many."""
+        done, failed = series.processes, sum(row["ok"] == 0 for row in series.rows)
+        if self.subject.on_failure == "stop":
+            cure = "mend it, or leave such runs out with --on-failure drop" if failed < done else "run it by hand first"
+            raise VgoError(f"Run {done} failed: {failure}; {cure}.")
+        if done >= 5 and failed > MOST_FAILED * done:
+            raise VgoError(f"{failed} of {done} runs failed, the last because {failure}; mend it first.")
+
+    def change(
+        self, mitigation: Mitigation, machine: Machine, source: Path | None = None
+    ) -> AbstractContextManager[Applied]:
+        """Make a mitigation ready here; raises VgoError where it cannot be, or is in force already."""
+        _refuse_needless(with_values(mitigation, {}, machine), machine)
+        return applied(mitigation, self.launch, self.subject, machine, source=source)
+
+    def prove(self, change: Change) -> tuple[Check, ...]:
+        """Check that it is in force, with runs that are no part of the data, started as those of the data are."""
+        assert isinstance(change, Applied)
+        return change.prove(Through(self.spawner, self._ways), self.subject.timeout_s)
+
     def close(self) -> None:
         """Close the probes."""
         for probe in self._probes.values():
             probe.close()
 
 
-@dataclass
-class Series:
-    """Runs of one call, in order."""
-
-    bench: Bench
-    call_id: str
-    layers: tuple[str, ...]
-    log: RowLog
-    planned: int
-
-    @property
-    def rows(self) -> Sequence[Row]:
-        """Rows so far."""
-        return self.log.rows
-
-    @property
-    def outcomes(self) -> list[float]:
-        """Outcomes of the runs that count."""
-        return [row["outcome"] for row in self.rows if row["ok"] == 1]
-
-    @property
-    def processes(self) -> int:
-        """Runs so far; each of them may have given several rows."""
-        return sum(first_of_run(row) for row in self.rows)
-
-    @property
-    def last_gave(self) -> int:
-        """Rows that count of the last run."""
-        gave = 0
-        for row in reversed(self.rows):
-            gave += row["ok"]
-            if first_of_run(row):
-                break
-        return gave
-
-    @property
-    def spent_s(self) -> float:
-        """Seconds of the user's program in this series."""
-        return float(sum(row["wall_s"] for row in self.rows))
-
-    def run(self, condition: str, launch: Launch, pair: int = -1, layers: Sequence[str] | None = None) -> None:
-        """Run once, with these of the layers on (None: all, empty: bare), and keep the row.
-
-        Refuse to go on when failing runs are the rule.
-        """
-        subject = self.bench.subject
-        way = self.bench.way(launch, self.layers if layers is None else layers)
-        limit_s = self.bench.limit_s(way)
-        run = self.bench.spawner.run(
-            way.launch,
-            way.probes,
-            timeout_s=limit_s,
-            capture=subject.metric is not None,
-            on_started=self.bench.on_started,
-        )
-        self.bench.took(run, way)
-        judged = judge(run, subject, way.through, limit_s)
-        row = self._row(run, condition, pair, judged.outcome, way)
-        if judged.samples:
-            self.log.append(*spread(row, judged.samples, str(subject.metric), self.processes))
-        else:
-            self.log.append(row)
-        self.bench.listener(Progress(self.call_id, condition, self.rows, self.planned))
-        if judged.failure:
-            self._refuse(judged.failure)
-
-    def _row(self, run: Run, condition: str, pair: int, outcome: float | None, way: Way) -> Row:
-        return {
-            "order": len(self.rows),
-            "condition": condition,
-            "pair": pair,
-            "ok": int(outcome is not None),
-            "exit_code": run.exit_code,
-            "survivors": run.survivors,
-            "outcome": outcome,
-            "wall_s": run.wall_ns / 1e9,
-            "layers": way.name,
-            **way.cells(run.counters),
-        }
-
-    def _refuse(self, failure: str) -> None:
-        """Stop, or when failed runs are dropped, stop once they are too many."""
-        done, failed = self.processes, sum(row["ok"] == 0 for row in self.rows)
-        if self.bench.subject.on_failure == "stop":
-            cure = "mend it, or leave such runs out with --on-failure drop" if failed < done else "run it by hand first"
-            raise VgoError(f"Run {done} failed: {failure}; {cure}.")
-        if done >= 5 and failed > MOST_FAILED * done:
-            raise VgoError(f"{failed} of {done} runs failed, the last because {failure}; mend it first.")
+def _refuse_needless(mitigation: Mitigation, machine: Machine) -> None:
+    """Where every knob has its value already there is nothing to compare."""
+    apply = mitigation.apply or Apply()
+    if not apply.write or apply != Apply(write=apply.write):
+        return
+    knobs = resolve(apply.write, machine).knobs
+    if in_force_already(knobs):
+        raise VgoError(f"{mitigation.key} is in force already: {knobs[0].path} is {knobs[0].value}.")

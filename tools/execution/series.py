@@ -1,0 +1,128 @@
+"""What a measuring tool holds: a bench that runs the program or serves what was recorded, and a series of its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from ...knowledge.schema import Mitigation
+from ...layers.schema import Layer
+from ..machine import Machine
+from ..mitigation.checks import Check
+from ..row import Row
+from ..subject import Subject
+from .launch import Launch
+from .samples import first_of_run
+
+
+class Log(Protocol):
+    """Where the rows of a series are kept."""
+
+    rows: list[Row]
+
+    def append(self, *rows: Row) -> None:
+        """Keep the rows of one run."""
+
+
+class Change(Protocol):
+    """A mitigation made ready: `on` before a mitigated run, `off` before one of the baseline."""
+
+    @property
+    def mitigation(self) -> Mitigation:
+        """With the values of its parameters."""
+
+    @property
+    def launch(self) -> Launch:
+        """Of a mitigated run."""
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """What a user should hear; complete after the context has ended."""
+
+    def on(self) -> tuple[Check, ...]:
+        """Switch it on, if it is not."""
+
+    def off(self) -> tuple[Check, ...]:
+        """Switch it off, if it is not."""
+
+
+class Measuring(Protocol):
+    """Runs the program, or stands in for it."""
+
+    subject: Subject
+    launch: Launch
+    """How the program is started when nothing is changed."""
+
+    def series(self, call_id: str, layers: Sequence[str] = (), planned: int = 0) -> AbstractContextManager[Series]:
+        """Open a series of runs with these layers on unless a run says otherwise."""
+
+    def run_once(self, series: Series, condition: str, launch: Launch, pair: int, layers: Sequence[str]) -> None:
+        """Add one run to a series."""
+
+    def change(
+        self, mitigation: Mitigation, machine: Machine, source: Path | None = None
+    ) -> AbstractContextManager[Change]:
+        """Make a mitigation ready, and put everything back at the end; raises VgoError where that is refused."""
+
+    def prove(self, change: Change) -> tuple[Check, ...]:
+        """Check that it is in force, with runs that are no part of the data."""
+
+    def layer(self, spec: str) -> Layer:
+        """Read a layer."""
+
+    def absent(self, spec: str) -> dict[str, str]:
+        """Columns of a layer that cannot be had, with the reason and the cure."""
+
+    def described_by(self, layers: Sequence[str]) -> Mapping[str, Layer]:
+        """The layers that describe the columns of such runs, by spec."""
+
+    def choice_of(self, call_id: str) -> Path:
+        """Where the choice of layers stands that a call began with."""
+
+
+@dataclass
+class Series:
+    """Runs of one call, in order."""
+
+    bench: Measuring
+    call_id: str
+    layers: tuple[str, ...]
+    log: Log
+    planned: int
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        """Rows so far."""
+        return self.log.rows
+
+    @property
+    def outcomes(self) -> list[float]:
+        """Outcomes of the runs that count."""
+        return [row["outcome"] for row in self.rows if row["ok"] == 1]
+
+    @property
+    def processes(self) -> int:
+        """Runs so far; each of them may have given several rows."""
+        return sum(first_of_run(row) for row in self.rows)
+
+    @property
+    def last_gave(self) -> int:
+        """Rows that count of the last run."""
+        gave = 0
+        for row in reversed(self.rows):
+            gave += row["ok"]
+            if first_of_run(row):
+                break
+        return gave
+
+    @property
+    def spent_s(self) -> float:
+        """Seconds of the user's program in this series."""
+        return float(sum(row["wall_s"] for row in self.rows))
+
+    def run(self, condition: str, launch: Launch, pair: int = -1, layers: Sequence[str] | None = None) -> None:
+        """Run once, with these of the layers on (None: all, empty: bare), and keep the row."""
+        self.bench.run_once(self, condition, launch, pair, self.layers if layers is None else layers)
