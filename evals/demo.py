@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +21,7 @@ EPILOG = """\
 examples:
   vgo-agent demo
   vgo-agent demo page-faults --budget 60
+  vgo-agent demo sync-writes --steady
   vgo-agent demo --list
 
 Without a name it takes the first workload of the list that shows its cause on this machine.
@@ -34,6 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.epilog = EPILOG
     parser.add_argument("name", nargs="?", metavar="NAME", help="the workload")
+    parser.add_argument("--steady", action="store_true", help="its steady twin: the same without the cause")
     parser.add_argument("--list", action="store_true", help="list the workloads and leave")
     add_settings(parser)
     add_manners(parser)
@@ -45,16 +46,20 @@ def run(arguments: argparse.Namespace) -> int:
         return _list(arguments.json)
     from ..agent.session import Request
     from ..agent.settings import effective
+    from .workloads.registry import surrounded
 
     settings, origins = effective(vars(arguments))
     limits = settings.limits()
     if origins["budget"] == "default":
         limits = limits.model_copy(update={"budget_s": BUDGET_S})
     workload = chosen(arguments.name)
-    subject = _subject(workload, settings)
+    steady = bool(arguments.steady)
+    subject = _subject(workload, settings, steady)
     if not settings.quiet:
-        print(f"{workload.name}: {workload.description}; {_truth(workload)}", file=sys.stderr)
-    return carry_out(Request(subject, limits, settings.out, workload.name, settings.planner), settings, arguments)
+        print(f"{workload.name}: {_what(workload, steady)}", file=sys.stderr)
+    request = Request(subject, limits, settings.out, workload.name, settings.planner)
+    with surrounded(workload, steady):
+        return carry_out(request, settings, arguments)
 
 
 def chosen(name: str | None) -> Workload:
@@ -66,21 +71,32 @@ def chosen(name: str | None) -> Workload:
     return next((workload for workload in WORKLOADS if missing(workload) is None), WORKLOADS[0])
 
 
+def _what(workload: Workload, steady: bool) -> str:
+    if steady:
+        cause = f" ({', '.join(workload.cause)})" if workload.cause else ""
+        said = f"the steady twin, without its cause{cause}; right is `nothing to reduce`"
+        return f"{said}, or what else interferes on this machine"
+    return f"{workload.description}; {_truth(workload)}"
+
+
 def _truth(workload: Workload) -> str:
     verdicts = " or ".join(f"`{verdict}`" for verdict in workload.verdicts)
     cures = f", by {' or '.join(workload.cures)}" if "mitigated" in workload.verdicts else ""
-    return f"right is {verdicts}{cures}"
+    allowed = " (with --allow system)" if workload.allow == "system" else ""
+    return f"right is {verdicts}{cures}{allowed}"
 
 
-def _subject(workload: Workload, settings: Settings) -> Subject:
+def _subject(workload: Workload, settings: Settings, steady: bool) -> Subject:
     from ..tools.subject import Subject
-    from .workloads.registry import prepare
+    from .workloads.registry import has_twin, prepare
 
-    command, inputs = prepare(workload, _input_folder() if workload.reads_input else Path.cwd())
+    if steady and not has_twin(workload):
+        raise VgoError(f"The workload {workload.name} has no steady twin: it is steady itself; leave --steady out.")
+    command, inputs, directory = prepare(workload, _folder(workload), steady)
     return Subject(
         command=command,
         argv=command,
-        directory=os.getcwd(),
+        directory=directory,
         metric=workload.metric,
         unit="ms",
         timeout_s=settings.timeout_s,
@@ -89,18 +105,14 @@ def _subject(workload: Workload, settings: Settings) -> Subject:
     )
 
 
-def _input_folder() -> Path:
-    """A folder that outlives the run, since a resumed one reads the same file."""
-    from platformdirs import user_cache_path
+def _folder(workload: Workload) -> Path:
+    from .workloads.surroundings import input_folder
 
-    folder = user_cache_path("vgo-agent") / "workloads"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise VgoError(
-            f"{folder} cannot be made ({error.strerror}); set XDG_CACHE_HOME to a folder of yours."
-        ) from error
-    return folder
+    if workload.stays_in_folder:
+        own = input_folder() / workload.name
+        own.mkdir(exist_ok=True)
+        return own
+    return input_folder() if workload.reads_input else Path.cwd()
 
 
 def _list(as_json: bool) -> int:

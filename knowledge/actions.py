@@ -15,7 +15,10 @@ Number = Annotated[str, Field(pattern=r"^(-?\d+(\.\d+)?|\{[a-z][a-z0-9_]*\})$")]
 
 
 class Parameter(Known):
-    """A number or a word that can be searched for: `{name}` in `apply`, `verify` and `steps` stands for it."""
+    """A number or a word that can be searched for: `{name}` in `apply`, `verify` and `steps` stands for it.
+
+    `{name?max=-1}` is -1 where the value is `max`: some files have another word for the same.
+    """
 
     name: Key
     description: str
@@ -26,7 +29,7 @@ class Parameter(Known):
     """What a search tries, in order, from the mildest; the same words as `default`. Empty: 1 to cpus - 1."""
     least: str = ""
     most: str = ""
-    """Of a number; the same words as `default`. Empty: no bound."""
+    """Of a number; the same words as `default`. Empty: no bound. Words among `levels` and `default` have none."""
 
 
 class Limits(Known):
@@ -107,6 +110,8 @@ class Gpu(Known):
     """Settings of every GPU that the program may use, through NVML; the old ones are journalled."""
 
     lock_clocks: Literal["", "base", "max"] = ""
+    clock_cap_mhz: Annotated[str, Field(pattern=r"^(|\d+|max(-\d+)?|\{[a-z][a-z0-9_]*\})$")] = ""
+    """The highest clock of the cores: one that the GPU lists, or `max-2`, two steps below the highest that it lists."""
     lock_memory_clock: bool = False
     persistence: bool = False
     exclusive: bool = False
@@ -170,11 +175,19 @@ class Condition(Known):
     library: str = ""
     """A soname that the loader finds."""
     executable: str = ""
-    """A program on PATH."""
+    """A program on PATH; `a|b` is either."""
     file: str = ""
     """A path, of the words of `Write.path`, that must exist and, with `root`, be writable; `a|b` is either."""
     kernel: str = ""
     """The least version, such as `5.14`."""
+    kernel_config: str = ""
+    """An option that the kernel is built with, such as `NO_HZ_FULL`; a kernel that does not tell may have it."""
+    bare_metal: bool = False
+    """No hypervisor is seen: firmware, fans and the driver of the clock are out of a guest's reach."""
+    virtual: bool = False
+    """A hypervisor is seen."""
+    autogroup: bool = False
+    """The scheduler groups tasks by session, and the program is in no cpu control group of its own."""
     single_threaded: bool = False
     """The profile shows at most one CPU busy."""
     multi_threaded: bool = False

@@ -24,7 +24,7 @@ PROOF = {
     "output": "output",
 }
 """For each field of Spawn, the field of Verify that shows it in the process."""
-_PLACE = re.compile(r"\{([a-z][a-z0-9_]*)\}")
+_PLACE = re.compile(r"\{([a-z][a-z0-9_]*)(?:\?[a-z]+=(?:[^{}]|\{[^{}]*\})*)?\}")
 _WORDS_OF_WRITE = {"cpus_but_quiet", "mask_but_quiet"}
 _WRITABLE = re.compile(r"(/proc/sys|/sys|/proc/irq|\{cgroup\.(cpu|memory|cpuset|blkio)\})/")
 
@@ -74,8 +74,9 @@ def _of_mitigation(mitigation: Mitigation) -> Iterator[str]:
         yield "apply is empty. Remove it, or say what it does."
     for missing in _unproved(mitigation.apply, mitigation.verify):
         yield f"apply changes {missing} and verify does not look at it. Add it to verify."
-    for name in sorted(set(mitigation.verify.environment) - set(mitigation.apply.environment)):
-        yield f"verify.environment names {name}, which apply does not set. Remove it or set it."
+    yield from _unfounded(mitigation.apply, mitigation.verify)
+    if mitigation.apply.gpu.lock_clocks and mitigation.apply.gpu.clock_cap_mhz:
+        yield "apply.gpu locks the clock and caps it, and the GPU keeps one of the two. Remove one."
     yield from _spawn(mitigation.apply.spawn, mitigation.applies)
     yield from _scope(mitigation, mitigation.apply)
 
@@ -86,7 +87,7 @@ def _unproved(apply: Apply, verify: Verify) -> list[str]:
     claims = {f"spawn.{field}": bool(getattr(verify, PROOF[field])) for field in changed}
     claims |= {f"environment.{name}": name in verify.environment for name in apply.environment}
     claims |= {
-        "preload": verify.mapped == apply.preload,
+        "preload": not apply.preload or verify.mapped == apply.preload,
         "wrap": not apply.wrap or bool(verify.memory_policy),
         "clear_environment": not apply.clear_environment or verify.environment_cleared,
         "evict_inputs": not apply.evict_inputs or verify.evicted_inputs,
@@ -95,6 +96,14 @@ def _unproved(apply: Apply, verify: Verify) -> list[str]:
         "tmpfs_directory": not apply.tmpfs_directory or verify.tmpfs,
     }
     return [claim for claim, shown in claims.items() if not shown]
+
+
+def _unfounded(apply: Apply, verify: Verify) -> Iterator[str]:
+    """What verify looks for must be what apply does."""
+    for name in sorted(set(verify.environment) - set(apply.environment)):
+        yield f"verify.environment names {name}, which apply does not set. Remove it or set it."
+    if verify.mapped and not apply.preload:
+        yield f"verify.mapped looks for {verify.mapped}, which apply does not preload. Remove it, or preload it."
 
 
 def _parameters(mitigation: Mitigation) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Read one knowledge file into its model; what is wrong in it is said with file, line and cure."""
+"""Read one YAML file into its model; what is wrong in it is said with file, line and cure."""
 
 from __future__ import annotations
 
@@ -7,22 +7,32 @@ from pathlib import Path
 from typing import TypeVar
 
 import yaml
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from .errors import VgoError
 from .schema import Entry
 
-M = TypeVar("M", bound=Entry)
+M = TypeVar("M", bound=BaseModel)
+E = TypeVar("E", bound=Entry)
 
 
-def read_entry(path: Path, model: type[M]) -> M:
-    """Parse, validate, and compare the key with the file name; raise VgoError naming the line."""
+def read_entry(path: Path, model: type[E]) -> E:
+    """Read an entry of the knowledge base, whose key is the name of its file."""
+    entry = read_model(path, model)
+    if entry.key != path.stem:
+        line = _line(path.read_text(encoding="utf-8"), ["key"])
+        raise VgoError(f"{path}, line {line}: its key is {entry.key}. Give file and key the same name.")
+    return entry
+
+
+def read_model(path: Path, model: type[M]) -> M:
+    """Parse and validate any YAML file, which JSON is too; raise VgoError naming the line."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise VgoError(f"{path}: cannot be read as UTF-8 text ({error}). Restore the file.") from error
     try:
-        entry = model.model_validate(yaml.load(text, Loader=yaml.CSafeLoader))
+        return model.model_validate(yaml.load(text, Loader=yaml.CSafeLoader))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
@@ -31,9 +41,6 @@ def read_entry(path: Path, model: type[M]) -> M:
         raise VgoError(f"{path}: not YAML ({error}). Remove the character that it names.") from error
     except ValidationError as error:
         raise VgoError(_explain(path, text, error, model)) from error
-    if entry.key != path.stem:
-        raise VgoError(f"{path}, line {_line(text, ['key'])}: its key is {entry.key}. Give file and key the same name.")
-    return entry
 
 
 def duplicate_keys(path: Path) -> list[str]:
@@ -45,7 +52,7 @@ def duplicate_keys(path: Path) -> list[str]:
     return sorted({key for key in keys if keys.count(key) > 1})
 
 
-def _explain(path: Path, text: str, error: ValidationError, model: type[Entry]) -> str:
+def _explain(path: Path, text: str, error: ValidationError, model: type[BaseModel]) -> str:
     # A misspelt key is both unknown and missing: only the first names the line to mend.
     first = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
     place, what = first["loc"], first["msg"]

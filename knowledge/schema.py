@@ -87,6 +87,8 @@ class Mitigation(Entry):
     verify: Verify = Verify()
     moves: tuple[str, ...] = ()
     """Columns that should fall when it works (level 3)."""
+    lifts: Literal["", "cpu", "memory"] = ""
+    """The limit of the program's control group that it takes away: where one is set, this is tried first."""
     interleavable: bool = True
     """Can be switched on and off between the runs of a pair; otherwise conditions are measured in blocks, in turns."""
     permanent: dict[Keeper, str] = {}

@@ -14,11 +14,11 @@ from .base import Arguments, Outcome, Result, Tool, ToolError
 from .case import Case
 from .execution.series import Change, Series
 from .interim import Look, look, look_after
-from .look_up import busy_cpus
+from .look_up import busy_cpus, out_of_reach
 from .mitigation.checks import Check
 from .mitigation.launching import command_line
 from .mitigation.own import refuse_own
-from .mitigation.preconditions import beyond_reach, unmet
+from .mitigation.preconditions import unmet
 from .profiled import companions
 from .rank_factors import RankResult
 from .row import BASELINE
@@ -107,7 +107,7 @@ def _allowed(key: str, case: Case) -> Mitigation:
         raise ToolError(f"{key} is not a mitigation that the tool can apply.")
     if reasons := unmet(mitigation.applies, case.machine, case.subject, busy_cpus(case)):
         raise ToolError(f"{key} does not apply here: {reasons[0]}")
-    if reasons := beyond_reach(mitigation, case.machine, case.subject, busy_cpus(case)):
+    if reasons := out_of_reach(mitigation, case):
         raise ToolError(f"{key} cannot be applied: {reasons[0]}.")
     refuse_unread(case)
     return mitigation

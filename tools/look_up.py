@@ -77,7 +77,10 @@ def _nearest(column: str, case: Case) -> Factor:
 
 
 def _entry(asked: str, found_by: Literal["key", "column", "search"], factor: Factor, case: Case) -> Outcome:
-    listed = tuple(_candidate(case.knowledge.mitigations[key], case) for key in factor.mitigations)
+    known = [case.knowledge.mitigations[key] for key in factor.mitigations]
+    # A limit that is set explains more than what competes: it goes first.
+    known.sort(key=lambda mitigation: mitigation.lifts not in case.machine.limited)
+    listed = tuple(_candidate(mitigation, case) for mitigation in known)
     ready = [candidate.mitigation for candidate in listed if candidate.automatic and not candidate.unmet]
     result = LookUpResult(
         asked=asked,
@@ -101,7 +104,7 @@ def _candidate(mitigation: Mitigation, case: Case) -> Candidate:
         automatic=apply is not None,
         unmet=(
             *unmet(mitigation.applies, case.machine, case.subject, busy_cpus(case)),
-            *beyond_reach(mitigation, case.machine, case.subject, busy_cpus(case)),
+            *out_of_reach(mitigation, case),
         ),
         description=mitigation.description,
         when=mitigation.when,
@@ -121,9 +124,22 @@ def _command(mitigation: Mitigation, case: Case) -> str:
 
 
 def busy_cpus(case: Case) -> float | None:
-    """CPUs that the program keeps busy, when a profile has shown it."""
-    calls = case.record.succeeded("profile")
-    return calls[-1].read(ProfileResult).busy_cpus if calls else None
+    """CPUs that the program usually keeps busy, when a profile has shown it."""
+    return next((seen.busy_cpus for seen in _profiles(case) if seen.busy_cpus is not None), None)
+
+
+def out_of_reach(mitigation: Mitigation, case: Case) -> tuple[str, ...]:
+    """Say why the tool cannot apply it, or must not after all that profiles have shown of the program."""
+    seen = _profiles(case)
+    cpus = [one.most_cpus for one in seen if one.most_cpus is not None]
+    peaks = [one.peak_bytes for one in seen if one.peak_bytes is not None]
+    most = max(cpus, default=None)
+    return beyond_reach(mitigation, case.machine, case.subject, most, max(peaks, default=None))
+
+
+def _profiles(case: Case) -> tuple[ProfileResult, ...]:
+    """Those that were made, the latest first."""
+    return tuple(call.read(ProfileResult) for call in reversed(case.record.succeeded("profile")))
 
 
 LOOK_UP = Tool("look_up", "Look up a factor and its mitigations.", LookUpArguments, LookUpResult, run)

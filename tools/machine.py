@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from .group_facts import Limited
 from .subject import Frozen
 
 
@@ -24,6 +25,8 @@ class Machine(Frozen):
     cpu: str = "unknown"
     architecture: str = "unknown"
     kernel: str = "unknown"
+    kernel_lacks: tuple[str, ...] = ()
+    """Options of its configuration asked for by some mitigation that it was built without."""
     distribution: str = "unknown"
     python: str = ""
     glibc: str = ""
@@ -38,6 +41,10 @@ class Machine(Frozen):
     """CPUs of the machine, allowed or not; 0 where it is not known."""
     groups: dict[str, GroupPlace] = {}
     """By controller, where a control group can be made for a run; what is missing cannot be had."""
+    limited: tuple[Limited, ...] = ()
+    """Controllers of which the control group of this process has a limit."""
+    autogroups: bool = True
+    """The scheduler groups tasks by session, and no cpu control group stands before that."""
     real_time_throttled: bool = True
     """Real-time tasks leave the others some time (kernel.sched_rt_runtime_us)."""
     real_time_by_group: bool = False

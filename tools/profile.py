@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Sequence
 from itertools import pairwise
 from typing import Annotated
 
@@ -11,6 +11,7 @@ from pydantic import Field
 
 from .base import Arguments, Outcome, Result, Tool, ToolError
 from .case import Case
+from .demand import demand
 from .distortion import Distortion, distortion, gap_of, with_their_parts
 from .execution.samples import first_of_run
 from .execution.series import Measuring, Series
@@ -56,7 +57,11 @@ class ProfileResult(Result):
     absent: dict[str, dict[str, str]]
     """Layer to columns that this machine does not show, with the reason."""
     busy_cpus: float | None
-    """CPU time over wall time, the median over runs: above 1, several CPUs work at once; None where not read."""
+    """CPUs that it had or waited for, the median over runs: above 1, several work at once; None where not read."""
+    most_cpus: float | None = None
+    """CPUs that it had at once, in the run with the most; None where not read."""
+    peak_bytes: float | None = None
+    """The largest resident set of one of its processes; None where it was not read."""
 
     @property
     def standing(self) -> tuple[LayerSet, ...]:
@@ -138,7 +143,7 @@ def _result(series: Series, sets: Sequence[LayerSet], choice: Choice, case: Case
         distortions=found,
         columns=columns,
         absent=absent,
-        busy_cpus=_busy(profiled),
+        **demand(profiled)._asdict(),
         summary=_summary(len(profiled), len(bare), columns, sum(map(len, absent.values())), found),
     )
 
@@ -168,11 +173,6 @@ def _unprofiled(case: Case) -> list[float]:
     warm_up = measured[-1].read(MeasureResult).warm_up
     steady: list[float] = case.record.runs(measured[-1]).outcome()[warm_up:].tolist()
     return steady
-
-
-def _busy(rows: Sequence[Mapping[str, float]]) -> float | None:
-    shares = sorted((row["user_s"] + row["system_s"]) / row["wall_s"] for row in rows if "user_s" in row)
-    return shares[len(shares) // 2] if shares else None
 
 
 def _summary(profiled: int, bare: int, columns: int, absent: int, found: Sequence[Distortion]) -> str:

@@ -17,10 +17,10 @@ from .case import Case
 from .elimination import Rule, eliminated, looks
 from .execution.samples import ITERATION, layer_of
 from .execution.series import Change, Series
-from .look_up import busy_cpus
+from .look_up import busy_cpus, out_of_reach
 from .mitigation.launching import command_line
 from .mitigation.parameters import with_values
-from .mitigation.preconditions import beyond_reach, unmet
+from .mitigation.preconditions import unmet
 from .plan import Aim
 from .row import BASELINE, FIXED, Row
 from .run_table import RunTable, artefacts, read_runs, write_runs
@@ -103,7 +103,7 @@ def _changed(arguments: ScreenArguments, level: str, case: Case) -> Mitigation:
         filled = with_values(mitigation, {**arguments.values, arguments.parameter: level}, case.machine)
     except VgoError as refused:
         raise ToolError(str(refused)) from refused
-    if reasons := beyond_reach(filled, case.machine, case.subject, busy_cpus(case)):
+    if reasons := out_of_reach(filled, case):
         raise ToolError(f"{mitigation.key} with {arguments.parameter}={level} cannot be applied: {reasons[0]}.")
     return filled
 

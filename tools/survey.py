@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import platform
 import re
 import shutil
+import zlib
 from collections.abc import Iterable
 from glob import glob
 from importlib import metadata
@@ -18,6 +20,7 @@ from ..layers.probes.cgroup_tree import own_groups
 from ..layers.probes.heat import sensors
 from ..layers.probes.nvidia import Nvidia
 from .execution.conditions import group_without_real_time
+from .group_facts import autogrouped, limited
 from .machine import Machine
 from .mitigation.elf import kind_of_machine, read_elf
 from .mitigation.kernel_file import cpu_list, in_force
@@ -86,6 +89,7 @@ def survey(
         cpu=_field(root, "proc/cpuinfo", "model name") or _field(root, "proc/cpuinfo", "Model") or "unknown",
         architecture=os.uname().machine,
         kernel=_text(root, "proc/sys/kernel/osrelease") or "unknown",
+        kernel_lacks=_kernel_lacks(root, {c.kernel_config for c in conditions} - {""}),
         distribution=_distribution(root),
         python=platform.python_version(),
         glibc=_glibc(),
@@ -94,6 +98,8 @@ def survey(
         cores=_cores(root, cpus),
         online=len(cpu_list(_text(root, "sys/devices/system/cpu/online"))),
         groups=places(root),
+        limited=limited(root),
+        autogroups=autogrouped(root),
         real_time_throttled=_text(root, "proc/sys/kernel/sched_rt_runtime_us") != "-1",
         real_time_by_group=any((group / "cpu.rt_runtime_us").exists() for group in own_groups(root).get("cpu", [])),
         group_without_real_time=str(group_without_real_time(root) or ""),
@@ -108,7 +114,7 @@ def survey(
         thp=in_force(_text(root, "sys/kernel/mm/transparent_hugepage/enabled")),
         libraries=_distinct(libraries.here),
         foreign_libraries=libraries.foreign,
-        executables=_distinct(c.executable for c in conditions if c.executable and shutil.which(c.executable)),
+        executables=_distinct(c.executable for c in conditions if any(map(shutil.which, c.executable.split("|")))),
         files=_distinct(c.file for c in conditions if c.file and _usable(root, c.file, c.root)),
         absent=_absent(root),
         hosts=launcher.hosts if launcher else (),
@@ -137,6 +143,20 @@ def _field(root: Path, name: str, key: str) -> str:
     """Read one `key : value` line."""
     found = re.search(rf"^{re.escape(key)}\s*:\s*(.*)$", _text(root, name), re.M)
     return found.group(1).strip() if found else ""
+
+
+def _kernel_lacks(root: Path, options: Iterable[str]) -> tuple[str, ...]:
+    """Look the options up in the kernel's configuration; none is missing where it is not shown."""
+    built = _kernel_config(root)
+    return _distinct(one for one in options if built and not re.search(rf"^CONFIG_{one}=[ym]", built, re.M))
+
+
+def _kernel_config(root: Path) -> str:
+    release = _text(root, "proc/sys/kernel/osrelease")
+    try:
+        return gzip.decompress((root / "proc/config.gz").read_bytes()).decode(errors="replace")
+    except (OSError, EOFError, zlib.error):  # most distributions ship it as a file instead
+        return _text(root, f"boot/config-{release}") or _text(root, f"lib/modules/{release}/config")
 
 
 def _distinct(names: Iterable[str]) -> tuple[str, ...]:

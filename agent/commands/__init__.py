@@ -24,6 +24,7 @@ COMMANDS = {
         Command("measure", "run a command until its spread is known, and nothing else"),
         Command("profile", "run a command with metric layers on, and nothing else"),
         Command("demo", "diagnose a built-in program whose cause is known", "vgo_agent.evals.demo"),
+        Command("eval", "score the agent where the cause is known: on recorded cases, or live", "vgo_agent.evals.eval"),
         Command("analyze", "look for causes in runs that were recorded elsewhere"),
         Command("compare", "say whether recorded runs of one condition are steadier than of another"),
         Command("import", "show what is understood of recorded runs, and convert them", f"{__name__}.import_"),

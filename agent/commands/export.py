@@ -21,11 +21,12 @@ EPILOG = f"""\
 examples:
   vgo-agent export pin_to_cpu --for "/usr/bin/solver --fast"
   vgo-agent export swappiness_low --format sysctl > 90-swappiness.conf
-  vgo-agent export reserve_cores --param reserved=2 --format slurm
+  vgo-agent export reserve_cores --param cores=2 --format slurm
 
 Formats: {", ".join(FORMATS)}.
 With one format the text is printed as it belongs in the file; with all of them, each under its name, and why the others
-cannot say it. Nothing is written or changed. What holds for this machine only (numbers of CPUs) says so.
+cannot say it. Nothing is written or changed. What holds for this machine only (numbers of CPUs) says so, and a value
+that is bounded by the CPUs of the machine it is for is not checked against those of this one.
 """
 
 
@@ -38,14 +39,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--param", metavar="NAME=VALUE", action="append", default=[], help="a parameter of it; repeatable"
     )
     parser.add_argument("--format", choices=("all", *FORMATS), default="all", help="one format (default all)")
-    parser.add_argument("--for", metavar="PROGRAM", dest="program", default="", help="the program, with its arguments")
+    parser.add_argument("--for", metavar="PROGRAM", dest="program", help="the program, with its arguments")
     add_manners(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print."""
     from ...knowledge.loader import load
-    from ...tools.mitigation.parameters import with_values
+    from ...tools.mitigation.parameters import left_open, with_values
     from ...tools.mitigation.permanent import permanent
     from .alone import this_machine
     from .wanted import mitigation_meant, values_meant
@@ -54,8 +55,9 @@ def run(arguments: argparse.Namespace) -> int:
     plain = mitigation_meant(arguments.mitigation, known)
     program = _program(arguments.program)
     machine = this_machine(known)
-    mitigation = with_values(plain, values_meant(arguments.param, plain), machine)
-    kept = permanent(mitigation, machine, program)
+    given = values_meant(arguments.param, plain)
+    mitigation = with_values(plain, given, machine, elsewhere=True)
+    kept = permanent(mitigation, machine, program, tuple(left_open(plain, given, machine)))
     ways = [one for one in kept if one.text]
     if arguments.format != "all":
         kept = tuple(one for one in kept if one.format == arguments.format)
@@ -67,11 +69,14 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _program(words: str) -> tuple[str, ...]:
+def _program(words: str | None) -> tuple[str, ...]:
     try:
-        return tuple(shlex.split(words))
+        program = tuple(shlex.split(words or ""))
     except ValueError as error:
         raise VgoError(f"--for {words!r} is no command line ({error}): close the quotation.") from error
+    if words is not None and not any(program[:1]):
+        raise VgoError(f"--for {words!r} names no program: write --for '/usr/bin/solver --fast', or leave it out.")
+    return program
 
 
 def _refusal(mitigation: Mitigation, one: Kept, ways: Sequence[Kept]) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...knowledge.errors import VgoError
-from ..terminal import answer, table
+from ..terminal import answer, printable, table
 from .options import add_manners
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ examples:
 HERE: yes, partly (some columns are missing), no, untrusted (a file of yours that would run commands), broken.
 MS/RUN is what a layer adds to a run of a program that does nothing: the median of a few, so a busy machine shows more.
 0.50+10: before each run it also watches the machine for 10 ms in which nothing runs.
-Layers of your own are found by path, or by name in the folder `layers` beside the settings file.
+Layers of your own are found by path, or by name in the folder `layers` beside the settings file. One that is named and
+is not trusted is shown, and the command ends with 1.
 """
 HEADER = ("LAYER", "HERE", "COLUMNS", "MS/RUN", "", "WHAT IT SHOWS")
 LAUNCHER_HEADER = ("LAUNCHER", "HERE", "WHERE THE PROGRAM RUNS")
@@ -75,7 +77,15 @@ def run(arguments: argparse.Namespace) -> int:
         listed = [_look(spec, root, spawner, bool(arguments.names)) for spec in specs]
     words = "\n\n".join(map(_detail, listed)) if arguments.names else _overview(listed)
     answer({"root": str(root), "layers": [_json(one) for one in listed]}, words, arguments.json)
-    return 0
+    return _refused(listed) if arguments.names else 0
+
+
+def _refused(listed: Sequence[Listed]) -> int:
+    """Say on standard error which of those that were asked for are not used; give the exit code."""
+    refused = [one.here.why[""] for one in listed if one.here.state == "untrusted"]
+    for why in refused:
+        print(f"vgo-agent: {printable(why)}.", file=sys.stderr)
+    return int(bool(refused))
 
 
 def _trust(arguments: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...knowledge.errors import VgoError
 from ..terminal import answer, speaks_unicode
 from .options import add_manners, add_program, add_settings
 
@@ -38,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def add_save(parser: argparse.ArgumentParser) -> None:
     """Add where the table goes."""
-    parser.add_argument("--save", type=Path, metavar="PATH", help="keep every run: FILE.csv, FILE.parquet or a folder")
+    parser.add_argument("--save", metavar="PATH", help="keep every run: FILE.csv, FILE.parquet or a folder")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -61,11 +62,12 @@ def carry_out(wish: Wish, settings: Settings, arguments: argparse.Namespace) -> 
     from ..save import refuse, save
     from ..step import step
 
-    if arguments.save:
-        refuse(arguments.save)
+    place = _place(arguments.save) if arguments.save else None
+    if place:
+        refuse(place)
     with watching(settings.quiet, arguments, wish.subject.unit) as interface:
         stepped = step(wish, interface)
-    saved = save(stepped, arguments.save) if arguments.save else ()
+    saved = save(stepped, place) if place else ()
     answer(summary(stepped, saved), text(stepped, saved, speaks_unicode(sys.stdout)), arguments.json)
     if isinstance(stepped.stopped, KeyboardInterrupt):
         print("vgo-agent: stopped by Ctrl-C.", file=sys.stderr)
@@ -73,3 +75,11 @@ def carry_out(wish: Wish, settings: Settings, arguments: argparse.Namespace) -> 
     if stepped.stopped is not None:
         raise stepped.stopped
     return 0
+
+
+def _place(words: str) -> Path:
+    """Read where to save; a path drops the slash by which its user means a folder."""
+    path = Path(words)
+    if words.endswith("/") and path.suffix and not path.is_dir():
+        raise VgoError(f"--save {words} ends as a folder and is named as a file: leave out the slash or the ending.")
+    return path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +29,9 @@ examples:
   vgo-agent mitigations --trust ./mine.yaml
 
 HERE: yes; on (in force already); ask (changes more than the program: --allow system, or answer at a terminal); you (for
-a person to do); no (with the reason and its cure below). What depends on the program is only known with a COMMAND.
-With names, all that is known of these. `vgo-agent try NAME -- COMMAND` tries one.
+a person to do); untrusted (a file of yours that would run commands or set variables); no (with the reason and its cure
+below). What depends on the program is only known with a COMMAND. With names, all that is known of these.
+`vgo-agent try NAME -- COMMAND` tries one.
 """
 HEADER = ("MITIGATION", "SCOPE", "HERE", "WHAT IT IS")
 SCOPES = ("process", "cgroup", "system", "reboot", "code", "hardware")
@@ -73,17 +74,20 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.trust:
         return _trust(arguments)
     from ...knowledge.loader import load
+    from ...tools.mitigation.own import names_file
     from .wanted import factor_meant, mitigation_meant
 
     knowledge = load()
     names, command = _split(arguments.command)
     factor = factor_meant(arguments.factor, knowledge) if arguments.factor is not None else None
     chosen = [mitigation_meant(name, knowledge) for name in names]
+    files = {one.key: Path(name).resolve() for name, one in zip(names, chosen, strict=True) if names_file(name)}
     if factor:
         own = [knowledge.mitigations[key] for key in factor.mitigations if key in knowledge.mitigations]
         chosen = [one for one in chosen if one in own] if chosen else own
     chosen = [one for one in chosen or knowledge.mitigations.values() if arguments.scope in (None, one.scope)]
     listed = _looked_at(chosen, knowledge, command, arguments)
+    listed = [_if_trusted(one, files.get(one.plain.key)) for one in listed]
     words = "\n\n".join(map(_detail, listed)) if names else _overview(listed)
     title = f"{factor.name} ({factor.key}), in the order to try them:\n\n" if factor and listed and not names else ""
     if not listed:
@@ -152,11 +156,23 @@ def _listed(plain: Mitigation, machine: Machine, subject: Subject, has_command: 
     return Listed(mitigation, plain, state, why, here.needs, would, levels)
 
 
+def _if_trusted(one: Listed, file: Path | None) -> Listed:
+    """Say of a file of the user's that `try` would refuse it before it looked at anything else."""
+    from ...tools.mitigation.own import refuse_own
+
+    try:
+        if file:
+            refuse_own(one.plain, file)
+    except VgoError as refused:
+        return replace(one, here="untrusted", why=(str(refused), *one.why))
+    return one
+
+
 def _here(mitigation: Mitigation, why: tuple[str, ...], machine: Machine, root: Path) -> str:
-    if for_a_person(mitigation):
-        return "you"
     if why:
         return "no"
+    if for_a_person(mitigation):
+        return "you"
     if _on(mitigation, machine, root):
         return "on"
     return "yes" if mitigation.scope == "process" else "ask"

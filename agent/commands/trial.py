@@ -135,13 +135,17 @@ def would_do(trial: Trial) -> tuple[str, ...]:
     return planned(trial.mitigation, trial.subject, trial.machine, Path(trial.subject.root))
 
 
-def carry_out(trial: Trial, plan: Plan, arguments: argparse.Namespace, after: str | None = None) -> int:
+def carry_out(
+    trial: Trial, plan: Plan, arguments: argparse.Namespace, after: str | None = None, said: Sequence[str] = ()
+) -> int:
     """Run the plan, and give the exit code."""
-    return carried_out(trial, plan, arguments, after).exit_code
+    return carried_out(trial, plan, arguments, after, said).exit_code
 
 
-def carried_out(trial: Trial, plan: Plan, arguments: argparse.Namespace, after: str | None = None) -> Ending:
-    """Run the plan as a diagnosis is run, in a folder of its own, and answer."""
+def carried_out(
+    trial: Trial, plan: Plan, arguments: argparse.Namespace, after: str | None = None, said: Sequence[str] = ()
+) -> Ending:
+    """Run the plan as a diagnosis is run, in a folder of its own, and answer; what is `said` comes first."""
     from ..progress import watching
     from ..session import Request, diagnose
     from .subject import short_name
@@ -158,6 +162,8 @@ def carried_out(trial: Trial, plan: Plan, arguments: argparse.Namespace, after: 
         str(earlier.path.resolve()) if earlier else "",
     )
     with watching(settings.quiet, arguments, subject.unit) as interface:
+        for line in said:
+            interface.say(line)
         if earlier:
             for line in _changes(earlier, trial.machine):
                 interface.say(line)

@@ -8,16 +8,17 @@ from .options import add_manners, add_out, add_program, add_settings
 
 EPILOG = """\
 examples:
-  vgo-agent tune --mitigation reserve_cores --param cores=1..n-1 -- ./solver
+  vgo-agent tune --mitigation reserve_cores --param cores=1..n -- ./solver
   vgo-agent tune --mitigation omp_threads --param threads=1,2,4,8 --minimise mean -- ./solver
   vgo-agent tune --mitigation cap_frequency --param percent=50..100:10 --allow system -- ./bench.sh
   vgo-agent tune --mitigation omp_threads --param threads -- ./solver
 
 --param NAME alone tries the levels that the mitigation lists; a..b:step is a range, and n stands for the CPUs that may
-be used. Baseline and levels run in rounds, in random order. After 20, 40, 80, ... rounds a level is dropped when
-another is clearly better: by the paired test of `vgo-agent compare`, with --alpha shared by all pairs of levels and all
-looks, so that a level goes for no reason in at most that share of searches. What is left with the least spread is
-confirmed in an independent batch against the baseline, which is the only claim made.
+be used, or for the most that the parameter may be where that is less. Baseline and levels run in rounds, in random
+order. After 20, 40, 80, ... rounds a level is dropped when another is clearly better: by the paired test of `vgo-agent
+compare`, with --alpha shared by all pairs of levels and all looks, so that a level goes for no reason in at most that
+share of searches. What is left with the least spread is confirmed in an independent batch against the baseline, which
+is the only claim made.
 """
 SETTINGS = (
     *("allow", "budget", "timeout", "on-failure", "min-runs", "max-runs", "target-ratio", "alpha", "layer"),
@@ -66,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise VgoError(
             f"{trial.mitigation.key} is for a person to do, so nothing can be searched: see `vgo-agent try`."
         )
-    name, levels = levels_meant(searched, trial.plain, trial.machine)
+    name, levels, clipped = levels_meant(searched, trial.plain, trial.machine)
     if name in trial.values:
         raise VgoError(f"--param {name} is searched and held fixed: give it once.")
     if not trial.mitigation.interleavable:
@@ -75,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
             "try one after the other with `vgo-agent try --param`."
         )
     if arguments.dry_run:
-        return _dry_run(arguments, name, levels, fixed)
+        return _dry_run(arguments, name, levels, fixed, clipped)
     refuse(trial)
     search = Search(parameter=name, levels=levels, minimise=arguments.minimise)
     plan = Plan(
@@ -86,10 +87,12 @@ def run(arguments: argparse.Namespace) -> int:
         own=trial.own,
         source=trial.source,
     )
-    return carry_out(trial, plan, arguments)
+    return carry_out(trial, plan, arguments, said=clipped)
 
 
-def _dry_run(arguments: argparse.Namespace, name: str, levels: tuple[str, ...], fixed: list[str]) -> int:
+def _dry_run(
+    arguments: argparse.Namespace, name: str, levels: tuple[str, ...], fixed: list[str], clipped: tuple[str, ...]
+) -> int:
     from ..terminal import answer
     from .trial import looked_at, would_do
 
@@ -97,5 +100,6 @@ def _dry_run(arguments: argparse.Namespace, name: str, levels: tuple[str, ...], 
         level: would_do(looked_at(arguments, arguments.mitigation, [*fixed, f"{name}={level}"])) for level in levels
     }
     lines = [line for level, would in found.items() for line in (f"{name}={level}:", *(f"  {one}" for one in would))]
-    answer({"parameter": name, "levels": found}, "\n".join(lines), arguments.json)
+    lines = [*(f"{one}." for one in clipped), *lines]
+    answer({"parameter": name, "levels": found, "clipped": list(clipped)}, "\n".join(lines), arguments.json)
     return 0

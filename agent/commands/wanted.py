@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...knowledge.errors import VgoError
 
 if TYPE_CHECKING:
+    from ...knowledge.actions import Parameter
     from ...knowledge.loader import Knowledge
     from ...knowledge.schema import Factor, Mitigation
     from ...tools.machine import Machine
@@ -18,7 +20,18 @@ if TYPE_CHECKING:
 MOST_LEVELS = 32
 """More would leave each too few runs."""
 _RANGE = re.compile(r"(.+?)\.\.(.+)")
-_STEPPED = re.compile(r"(-?\d+(?:\.\d+)?)(?::(\d+(?:\.\d+)?))?")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+
+
+class Levels(NamedTuple):
+    """What is searched."""
+
+    name: str
+    """Of the parameter."""
+    levels: tuple[str, ...]
+    """Those of this machine, each allowed."""
+    clipped: tuple[str, ...]
+    """In words: ends that a range has in words, and that were more than is allowed here."""
 
 
 def mitigation_meant(word: str, knowledge: Knowledge) -> Mitigation:
@@ -71,8 +84,8 @@ def parameter_named(name: str, mitigation: Mitigation) -> None:
         raise VgoError(f"{mitigation.key} has no parameter {name!r}; {has}.")
 
 
-def levels_meant(word: str, mitigation: Mitigation, machine: Machine) -> tuple[str, tuple[str, ...]]:
-    """Read `name`, `name=a,b,c` or `name=1..8:2`: the parameter, and its levels here, each allowed."""
+def levels_meant(word: str, mitigation: Mitigation, machine: Machine) -> Levels:
+    """Read `name`, `name=a,b,c` or `name=1..8:2`; a number that is not allowed is refused, `n` is brought within."""
     from ...tools.mitigation.parameters import levels_of, with_values
 
     name, sign, text = word.partition("=")
@@ -81,39 +94,73 @@ def levels_meant(word: str, mitigation: Mitigation, machine: Machine) -> tuple[s
     parameter = next(one for one in mitigation.parameters if one.name == name)
     if sign and not text.strip():
         raise VgoError(f"--param {name}= names no level; write --param {name}=1..4 or --param {name}=1,2,4.")
-    levels = _listed(name, text, machine) if sign else levels_of(parameter, machine)
-    levels = tuple(dict.fromkeys(levels))
+    levels, clipped = levels_of(parameter, machine), tuple[str, ...]()
+    if sign:
+        found = [_expanded(parameter, one, mitigation, machine) for one in _words(name, text)]
+        levels = tuple(dict.fromkeys(level for each, _ in found for level in each))
+        clipped = tuple(said for _, each in found for said in each)
     if not levels:
         raise VgoError(f"{name} of {mitigation.key} has no level that this machine allows; name them with --param.")
-    if len(levels) > MOST_LEVELS:
-        raise VgoError(f"--param {name} has {len(levels)} levels; name at most {MOST_LEVELS}, as 1..64:4 with a step.")
+    _refuse_many(name, len(levels))
     for level in levels:
         with_values(mitigation, {name: level}, machine)
-    return name, levels
+    return Levels(name, levels, clipped)
 
 
-def _listed(name: str, text: str, machine: Machine) -> tuple[str, ...]:
+def _words(name: str, text: str) -> list[str]:
     words = [word.strip() for word in text.split(",")]
     if "" in words:
         raise VgoError(f"--param {name}={text} has an empty level; write --param {name}=1,2,4.")
-    return tuple(level for word in words for level in _expanded(name, word, machine))
+    return words
 
 
-def _expanded(name: str, word: str, machine: Machine) -> Iterable[str]:
-    """One level, or all whole steps of a range; `n` and `cpus` stand for the CPUs that may be used."""
+def _refuse_many(name: str, levels: int) -> None:
+    if levels > MOST_LEVELS:
+        raise VgoError(f"--param {name} has {levels} levels; name at most {MOST_LEVELS}, as 1..64:4 with a step.")
+
+
+def _expanded(
+    parameter: Parameter, word: str, mitigation: Mitigation, machine: Machine
+) -> tuple[Sequence[str], tuple[str, ...]]:
+    """Give one level, or all whole steps of a range, and what was brought within the bound.
+
+    `n` and `cpus` stand for the CPUs that may be used.
+    """
+    from ...tools.mitigation.parameters import with_values
+
     found = _RANGE.fullmatch(word)
     if found is None:
-        return (_count(word, machine),)
-    first, last = _count(found[1].strip(), machine), _count(found[2].strip(), machine)
-    ends = _STEPPED.fullmatch(first), _STEPPED.fullmatch(last)
-    if ends[0] is None or ends[1] is None or ends[0][2]:
-        raise VgoError(f"--param {name}={word} is no range of numbers; write 1..8, or 1..8:2 with a step.")
-    low, high, step = float(ends[0][1]), float(ends[1][1]), float(ends[1][2] or 1)
+        return (_count(word, machine),), ()
+    asked = f"--param {parameter.name}={word}"
+    last, _, step = found[2].partition(":")
+    words = (found[1].strip(), last.strip())
+    ends = [_within(parameter, end, machine) for end in words]
+    if not all(_NUMBER.fullmatch(number) for number in (*ends, step or "1")):
+        raise VgoError(f"{asked} is no range of numbers; write 1..8, or 1..8:2 with a step.")
+    for literal in (end for end in words if end in ends):
+        with_values(mitigation, {parameter.name: literal}, machine)
+    low, high, by = Decimal(ends[0]), Decimal(ends[1]), Decimal(step or 1)
+    if high < low and list(words) != ends:
+        raise VgoError(f"{asked} has no level on this machine, where n is {len(machine.cpus)}.")
     if high < low:
-        raise VgoError(f"--param {name}={word} runs backwards; write {high:g}..{low:g}.")
-    if step <= 0 or (high - low) / step > 10_000:
-        raise VgoError(f"--param {name}={word} has no usable step; write 1..8:2.")
-    return [f"{low + step * number:g}" for number in range(int((high - low) / step + 1e-9) + 1)]
+        raise VgoError(f"{asked} runs backwards; write {ends[1]}..{ends[0]}.")
+    if by <= 0:
+        raise VgoError(f"{asked} has no usable step; write 1..8:2.")
+    _refuse_many(parameter.name, int((high - low) / by) + 1)
+    levels = [format((low + by * at).normalize(), "f") for at in range(int((high - low) / by) + 1)]
+    return levels, tuple(
+        f"{end} is {counted} on this machine, and {parameter.name} is at most {number}: up to {number} is tried"
+        for end, number in zip(words, ends, strict=True)
+        if (counted := _count(end, machine)) != number
+    )
+
+
+def _within(parameter: Parameter, word: str, machine: Machine) -> str:
+    """Turn a word that counts CPUs into a number, at most the largest that is allowed here; another word stays."""
+    from ...tools.mitigation.parameters import greatest
+
+    counted, most = _count(word, machine), greatest(parameter, machine)
+    return most if counted != word and most and Decimal(counted) > Decimal(most) else counted
 
 
 def _count(word: str, machine: Machine) -> str:

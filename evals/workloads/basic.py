@@ -13,6 +13,7 @@ BASIC = (
         cures=("pin_to_cpu",),
         not_cures=("glibc_hugetlb",),
         needs=("2 cpus",),
+        steady=("0",),
     ),
     Workload(
         name="page-faults",
@@ -22,6 +23,7 @@ BASIC = (
         cures=("glibc_hugetlb", "thp_always", "glibc_malloc_thresholds"),
         not_cures=("pin_to_cpu",),
         needs=("glibc", "small pages"),
+        steady=("64",),
     ),
     Workload(
         name="malloc-churn",
@@ -31,6 +33,7 @@ BASIC = (
         cures=("glibc_malloc_thresholds", "glibc_hugetlb"),
         not_cures=("pin_to_cpu",),
         needs=("glibc",),
+        steady=("0",),
     ),
     Workload(
         name="cold-cache",
@@ -40,6 +43,7 @@ BASIC = (
         cures=("prewarm_inputs",),
         not_cures=("glibc_hugetlb",),
         reads_input=True,
+        steady=("keep",),
     ),
     Workload(
         name="contention",
@@ -48,6 +52,7 @@ BASIC = (
         cause=("run_queue_wait", "other_processes", "context_switches"),
         cures=("sched_fifo", "sched_rr"),
         not_cures=("pin_to_cpu", "plain_nice"),
+        steady=("quiet",),
     ),
     Workload(
         name="layout",
@@ -58,6 +63,7 @@ BASIC = (
         not_cures=("pin_to_cpu",),
         verdicts=("no visible factor",),
         needs=("cc",),
+        steady=("aligned",),
     ),
     Workload(
         name="hash-seed",
@@ -69,12 +75,14 @@ BASIC = (
         # mitigated: a planner may try the seed although no counter points to it.
         verdicts=("no visible factor", "mitigated"),
         interpreter=OBEYS_ENVIRONMENT,
+        steady=("sorted",),
     ),
     Workload(
         name="steady",
         file="steady.py",
         description="takes 20 ms by the clock in every run; only what keeps it off its CPU makes it vary",
         cause=("run_queue_wait", "other_processes", "context_switches", "interrupts", "cpu_steal"),
+        control=True,
         cures=("sched_fifo", "sched_rr", "own_autogroup"),
         # The first on a quiet machine; the others are right where the machine itself interferes.
         verdicts=("nothing to reduce", "cause found, no mitigation helped", "mitigated", "inconclusive"),

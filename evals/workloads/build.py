@@ -14,12 +14,20 @@ from platformdirs import user_cache_path
 from ...knowledge.errors import VgoError
 
 FLAGS = ("-O2",)
+OPENMP = "-fopenmp"
 
 
 def compiler() -> str | None:
     """Return the C compiler of this machine: $CC, or the first of cc, gcc, clang on PATH."""
     names = (os.environ.get("CC") or "cc", "gcc", "clang")
     return next((path for name in names if (path := shutil.which(name))), None)
+
+
+def openmp() -> bool:
+    """Say whether the compiler of this machine knows OpenMP and has its header."""
+    cc = compiler()
+    command = [cc or "", OPENMP, "-include", "omp.h", "-E", "-x", "c", os.devnull]
+    return cc is not None and subprocess.run(command, capture_output=True).returncode == 0
 
 
 def build(source: Path) -> Path:
@@ -29,12 +37,13 @@ def build(source: Path) -> Path:
         raise VgoError(
             f"No C compiler was found to build {source.name}; install one (such as gcc) or set CC to its path."
         )
-    identity = "\0".join((source.read_text(), cc, *FLAGS, platform.machine()))
+    flags = (*FLAGS, *((OPENMP,) if "#pragma omp" in source.read_text() else ()))
+    identity = "\0".join((source.read_text(), cc, *flags, platform.machine()))
     folder = user_cache_path("vgo-agent") / "workloads"
     program = folder / f"{source.stem}-{hashlib.sha256(identity.encode()).hexdigest()[:16]}"
     if not program.exists():
         _make(folder)
-        _compile(cc, source, program)
+        _compile(cc, flags, source, program)
     return program
 
 
@@ -47,10 +56,10 @@ def _make(folder: Path) -> None:
         ) from error
 
 
-def _compile(cc: str, source: Path, program: Path) -> None:
+def _compile(cc: str, flags: tuple[str, ...], source: Path, program: Path) -> None:
     # Under another name first: a program that is there is always whole, also with two builds at once.
     unfinished = program.with_suffix(f".{os.getpid()}")
-    done = subprocess.run([cc, *FLAGS, "-o", unfinished, source], capture_output=True, text=True)
+    done = subprocess.run([cc, *flags, "-o", unfinished, source], capture_output=True, text=True)
     if done.returncode:
         unfinished.unlink(missing_ok=True)
         first = done.stderr.strip().partition("\n")[0]

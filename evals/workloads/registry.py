@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import platform
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from ...knowledge.errors import VgoError
 from .basic import BASIC
-from .build import build, compiler
+from .build import build
+from .controls import CONTROLS
+from .needs import LACKS
+from .surroundings import evict, favoured
 from .system import SYSTEM
 from .userland import USERLAND
-from .workload import Need, Workload
+from .workload import INPUT_BYTES as INPUT_BYTES
+from .workload import Workload
 
 HERE = Path(__file__).parent
-INPUT_BYTES = 20_000_000
-HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+CHUNK_BYTES = 1 << 22
 
-WORKLOADS: tuple[Workload, ...] = (*BASIC, *USERLAND, *SYSTEM)
+WORKLOADS: tuple[Workload, ...] = (*BASIC, *USERLAND, *SYSTEM, *CONTROLS)
 
 
 class Prepared(NamedTuple):
@@ -28,6 +32,8 @@ class Prepared(NamedTuple):
     command: tuple[str, ...]
     inputs: tuple[str, ...]
     """Files that it reads, which are among the arguments."""
+    directory: str
+    """Where it is started."""
 
 
 def find(name: str) -> Workload:
@@ -42,7 +48,7 @@ def find(name: str) -> Workload:
 
 def missing(workload: Workload) -> str | None:
     """Say why the cause cannot show on this machine, with the cure; None when it can."""
-    return next((reason for need in workload.needs if (reason := _lacks(need))), None)
+    return next((reason for need in workload.needs if (reason := LACKS[need]())), None)
 
 
 def prepare(workload: Workload, folder: Path, steady: bool = False) -> Prepared:
@@ -51,31 +57,37 @@ def prepare(workload: Workload, folder: Path, steady: bool = False) -> Prepared:
         raise VgoError(f"The workload {workload.name} cannot run here: {reason}.")
     source = HERE / workload.file
     program = (str(build(source)),) if source.suffix == ".c" else (sys.executable, *workload.interpreter, str(source))
-    inputs = (str(_write_input(folder.resolve())),) if workload.reads_input else ()
-    return Prepared((*program, *inputs, *(workload.steady if steady else ())), inputs)
+    folder = folder.resolve()
+    inputs = (str(_write_input(folder, workload.input_bytes)),) if workload.reads_input else ()
+    if inputs and workload.around and not steady:
+        evict(inputs[0])  # what is in memory already counts for no limited group
+    directory = str(folder) if workload.stays_in_folder else os.getcwd()
+    return Prepared((*program, *inputs, *(workload.steady if steady else ())), inputs, directory)
 
 
-def _lacks(need: Need) -> str | None:
-    if need == "cc" and compiler() is None:
-        return "no C compiler was found; install one (such as gcc) or set CC to its path"
-    if need == "2 cpus" and len(os.sched_getaffinity(0)) < 2:
-        return "it needs two CPUs and one is allowed; start vgo-agent without taskset"
-    if need == "glibc" and platform.libc_ver()[0] != "glibc":
-        return "it needs Python on glibc; use a Python of a distribution with glibc"
-    if need == "small pages" and HUGE_PAGES.exists() and "[always]" in HUGE_PAGES.read_text():
-        return "huge pages are always on, so faults are few; choose malloc-churn"
-    return None
+def has_twin(workload: Workload) -> bool:
+    """Tell whether there is a steady twin: the cause lies in the arguments or in the surroundings."""
+    return bool(workload.steady or workload.around)
 
 
-def _write_input(folder: Path) -> Path:
+@contextlib.contextmanager
+def surrounded(workload: Workload, steady: bool = False) -> Iterator[None]:
+    """Have what must hold around the whole diagnosis; around the steady twin the same without the cause."""
+    around = contextlib.nullcontext if workload.around is None else favoured if steady else workload.around
+    with around():
+        yield
+
+
+def _write_input(folder: Path, size: int) -> Path:
     """Write the file to be read, on the disk before this returns: only clean pages can be dropped."""
-    path = folder / "input.bin"
-    if path.exists() and path.stat().st_size == INPUT_BYTES:
+    path = folder / ("input.bin" if size == INPUT_BYTES else f"input-{size}.bin")
+    if path.exists() and path.stat().st_size == size:
         return path
     if (kind := _filesystem(folder)) in ("tmpfs", "ramfs"):
         raise VgoError(f"{folder} is a {kind}, which is never cold; give a folder on a disk.")
     with path.open("wb") as file:
-        file.write(os.urandom(INPUT_BYTES))
+        for begin in range(0, size, CHUNK_BYTES):
+            file.write(os.urandom(min(CHUNK_BYTES, size - begin)))
         file.flush()
         os.fsync(file.fileno())
     return path

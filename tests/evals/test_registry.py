@@ -28,10 +28,22 @@ def test_a_workload_is_found_with_hyphens_and_with_underscores(workload: Workloa
 def test_an_unknown_name_is_answered_with_all_names() -> None:
     with pytest.raises(VgoError) as error:
         find("cpu-hop")
-    assert str(error.value) == (
-        "There is no workload 'cpu-hop'; choose one of cpu-hops, page-faults, malloc-churn, cold-cache, "
-        "contention, layout, hash-seed, steady."
-    )
+    said = str(error.value)
+    assert said.startswith("There is no workload 'cpu-hop'; choose one of cpu-hops, page-faults, malloc-churn, ")
+    assert all(workload.name in said for workload in WORKLOADS)
+
+
+def test_no_two_workloads_have_one_name() -> None:
+    assert len({workload.name for workload in WORKLOADS}) == len(WORKLOADS)
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=named)
+def test_the_steady_twin_is_the_same_program_with_other_arguments(workload: Workload, disk: Path) -> None:
+    if reason := missing(workload):
+        pytest.skip(reason)
+    command = prepare(workload, disk).command
+    assert prepare(workload, disk, steady=True).command == (*command, *workload.steady)
+    assert workload.steady or workload.around or workload.name == "steady"
 
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=named)

@@ -103,8 +103,8 @@ def test_layout_as_a_module_builds_itself() -> None:
 
 
 def test_importing_the_workloads_does_nothing() -> None:
-    files = [workload.file.partition(".")[0] for workload in WORKLOADS]
-    program = "".join(f"import vgo_agent.evals.workloads.{name}\n" for name in files)
+    files = ["layout.py", *(workload.file for workload in WORKLOADS if workload.file.endswith(".py"))]
+    program = "".join(f"import vgo_agent.evals.workloads.{file.removesuffix('.py')}\n" for file in files)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 

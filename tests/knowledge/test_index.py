@@ -82,6 +82,18 @@ def test_four_of_five_questions_in_other_words_find_their_factor(index: Index) -
 
 
 @pytest.mark.parametrize(
+    ("question", "causes"),
+    [
+        ("latency spikes every five seconds", {"quiet_services", "dirty_writeback", "os_noise"}),
+        ("two groups of run times", {"memory_layout", "numa_remote", "cpu_migrations"}),
+        ("first run after boot is slow", {"page_cache_misses", "warm_up_first", "run_order"}),
+    ],
+)
+def test_a_pattern_in_time_finds_all_its_causes(index: Index, question: str, causes: set[str]) -> None:
+    assert causes <= set(keys(index, question))
+
+
+@pytest.mark.parametrize(
     ("question", "key"),
     [("contxt swiches", "context_switches"), ("migratons", "cpu_migrations"), ("pagefaults", "page_faults")],
 )

@@ -55,7 +55,7 @@ def test_there_are_enough_of_each() -> None:
     ("column", "factor"),
     [
         ("migrations", "cpu_migrations"),
-        ("irq.RES", "cpu_migrations"),
+        ("irq.RES", "context_switches"),
         ("involuntary_switches", "context_switches"),
         ("run_delay_ms", "run_queue_wait"),
         ("minor_faults", "page_faults"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from vgo_agent.tools.base import ToolError
 from vgo_agent.tools.case import Case, Finished, Record
 from vgo_agent.tools.compare import COMPARE, CompareResult
 from vgo_agent.tools.execution.samples import spread
+from vgo_agent.tools.look_up import LOOK_UP, LookUpResult
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.profile import ProfileResult
 from vgo_agent.tools.row import BASELINE, Row
@@ -106,17 +108,17 @@ def test_series_of_samples_are_compared_by_whole_runs(runs: int, each: int, warm
     assert mean is not None and mean < 110, "a run that the warm-up ends in is left out whole"
 
 
-def profiled(busy_cpus: float) -> Finished:
+def profiled(busy_cpus: float | None, **seen: float) -> Finished:
     summary = summarise(np.arange(20.0)).model_dump()
     result = {"layers": [], "runs": 20, "failed": 0, "spent_s": 1.0, "outcome": summary, "bare": None, "summary": ""}
-    result |= {"distortions": [], "columns": 0, "absent": {}, "busy_cpus": busy_cpus}
+    result |= {"distortions": [], "columns": 0, "absent": {}, "busy_cpus": busy_cpus, **seen}
     ProfileResult.model_validate(result)
     return Finished("c001", "profile", {}, result, {})
 
 
 @pytest.mark.parametrize("tool", [APPLY_MITIGATION, SCREEN_LEVELS], ids=lambda tool: tool.name)
 def test_real_time_is_refused_once_the_profile_has_seen_every_cpu_busy(tool: Any) -> None:
-    made = case(profiled(busy_cpus=2.0))
+    made = case(profiled(busy_cpus=2.0, most_cpus=2.0))
     words: dict[str, Any] = {"mitigation": "sched_fifo", "pairs": 10}
     if tool is SCREEN_LEVELS:
         words = {"mitigation": "sched_fifo", "parameter": "none", "levels": ("1",), "rounds": 10}
@@ -128,3 +130,19 @@ def test_real_time_is_refused_once_the_profile_has_seen_every_cpu_busy(tool: Any
         )
     with pytest.raises(ToolError, match="under fifo nothing else would run"):
         tool.run(tool.arguments.model_validate(words), made)
+
+
+def test_a_limit_below_the_peak_that_the_profile_has_seen_is_refused_and_not_looked_up_as_ready() -> None:
+    known = load()
+    write = {"path": "{cgroup.memory}/memory.max", "value": "512m"}
+    other = known.mitigations["swappiness_low"]
+    limit = other.model_validate(other.model_dump() | {"key": "limit", "applies": {}, "apply": {"write": [write]}})
+    factor = next(iter(known.factors.values()))
+    factors = {**known.factors, factor.key: factor.model_copy(update={"mitigations": ("limit",)})}
+    known = replace(known, mitigations={**known.mitigations, "limit": limit}, factors=factors)
+    made = replace(case(profiled(1.0, peak_bytes=2e9)), knowledge=known)
+    with pytest.raises(ToolError, match="the program has used 2000 MB, and a limit of 537 MB would kill it"):
+        APPLY_MITIGATION.run(APPLY_MITIGATION.arguments.model_validate({"mitigation": "limit", "pairs": 10}), made)
+    found = LOOK_UP.run(LOOK_UP.arguments.model_validate({"factor": factor.key}), made).result
+    assert isinstance(found, LookUpResult)
+    assert "would kill it" in found.candidates[0].unmet[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 import shutil
@@ -276,3 +277,20 @@ def test_a_static_program_is_recognised(tmp_path: Path) -> None:
     machine = survey(running(str(tmp_path / "static")), [])
     assert machine.program_static
     assert not machine.program_dynamic
+
+
+@pytest.mark.parametrize("where", ["proc/config.gz", "boot/config-6.1.0", "lib/modules/6.1.0/config"])
+def test_what_the_kernel_is_built_without_is_read_where_it_is_shown(where: str, tmp_path: Path) -> None:
+    (tmp_path / "proc/sys/kernel").mkdir(parents=True)
+    (tmp_path / "proc/sys/kernel/osrelease").write_text("6.1.0\n")
+    asked = [Condition(kernel_config=option) for option in ("SWAP", "NO_HZ_FULL", "SWAPPY", "KSM", "SWAP")]
+    assert survey(running("/bin/sh"), asked, root=tmp_path).kernel_lacks == ()
+    text = "CONFIG_SWAP=y\nCONFIG_KSM=m\n# CONFIG_NO_HZ_FULL is not set\n"
+    (tmp_path / where).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / where).write_bytes(gzip.compress(text.encode()) if where.endswith("gz") else text.encode())
+    assert survey(running("/bin/sh"), asked, root=tmp_path).kernel_lacks == ("NO_HZ_FULL", "SWAPPY")
+
+
+def test_either_of_two_programs_will_do(tmp_path: Path) -> None:
+    asked = [Condition(executable="no-such-program|sh"), Condition(executable="no-such|nor-this")]
+    assert survey(running("/bin/sh"), asked, root=tmp_path).executables == ("no-such-program|sh",)

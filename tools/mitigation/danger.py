@@ -10,14 +10,13 @@ from ...knowledge.schema import Mitigation
 from ..machine import Machine
 from ..subject import Subject
 from .cpu_choice import chosen_cpus
+from .memory_limit import LIMITS, limit_bytes
 from .parameters import with_values
 from .run_group import controllers_of
 
 REAL_TIME = ("fifo", "rr", "deadline")
 SPARE = 0.1
 """Of a CPU: a helper thread may run now and then beside those that keep theirs busy."""
-_MEMORY_LIMITS = ("memory.max", "memory.high", "memory.limit_in_bytes", "memory.memsw.limit_in_bytes")
-_SUFFIXES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def dangers(
@@ -29,7 +28,8 @@ def dangers(
 ) -> tuple[str, ...]:
     """Give one reason for each thing that must not be done here; empty when it may be applied.
 
-    `busy_cpus` is how many CPUs the program keeps busy, `peak_bytes` the most memory that it has used; None: unknown.
+    `busy_cpus` is how many CPUs the program has kept busy at once, and `peak_bytes` the most memory that it has used;
+    None: not known. Where others hid how many it would keep busy alone, the runs of the proof tell (`room`).
     """
     if mitigation.apply is None:
         return ()
@@ -92,10 +92,9 @@ def _real_time(spawn: Spawn, cpus: frozenset[int], machine: Machine, busy_cpus: 
 
 
 def _starving(path: str, value: str, peak_bytes: float | None) -> Iterator[str]:
-    if path.rpartition("/")[2] not in _MEMORY_LIMITS or peak_bytes is None:
+    if path.rpartition("/")[2] not in LIMITS or peak_bytes is None:
         return
-    digits, suffix = value.rstrip("KMG"), value[-1:]
-    limit = int(digits) * _SUFFIXES.get(suffix, 1) if digits.isdigit() else None
+    limit = limit_bytes(value)
     if limit is not None and limit < peak_bytes:
         used, most = peak_bytes / 1e6, limit / 1e6
         yield f"the program has used {used:.0f} MB, and a limit of {most:.0f} MB would kill it: raise it"

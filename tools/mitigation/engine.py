@@ -23,6 +23,7 @@ from .knobs import resolve
 from .launching import mitigated
 from .parameters import with_values
 from .restore import restore_entries
+from .room import Timed, cpus_at_stake, room_left
 from .run_group import in_own_group
 from .scripts import scripted
 from .settings import switchable
@@ -54,6 +55,8 @@ class Applied:
     parts: tuple[Part, ...] = ()
     before: tuple[str, ...] = ()
     """What was told when it was made ready."""
+    at_stake: int = 0
+    """CPUs of the machine where a real-time run may take all of them."""
 
     def on(self) -> tuple[Check, ...]:
         """Switch every part on and read it back (level 1); no check where there are none."""
@@ -69,7 +72,9 @@ class Applied:
             knobs = self.on()
             gpus = (part for part in self.parts if isinstance(part, GpuSettings))
             clocks = tuple(check for part in gpus for check in part.prove(self.launch, spawner, timeout_s))
-            return (*knobs, *clocks, *prove(self.mitigation, self.launch, spawner, timeout_s))
+            timed = Timed(spawner)
+            shown = prove(self.mitigation, self.launch, timed, timeout_s)
+            return (*knobs, *clocks, *shown, *room_left(self.at_stake, timed.most_cpus))
         finally:
             self.off()
 
@@ -107,7 +112,7 @@ def applied(
         if apply.cool_down:
             # After everything is set, so that a run begins as cool as it is then.
             opening.parts.append(cooling(apply.cool_down, launch.environment, root))
-        yield Applied(mitigation, launch, tuple(opening.parts), tuple(opening.told))
+        yield Applied(mitigation, launch, tuple(opening.parts), tuple(opening.told), cpus_at_stake(launch, machine))
 
 
 @dataclass

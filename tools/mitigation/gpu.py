@@ -10,7 +10,7 @@ from ...knowledge.actions import Gpu
 from ...knowledge.errors import VgoError
 from ..execution.launch import Launch
 from .checks import Check
-from .gpu_clocks import Watched, watch
+from .gpu_clocks import Watched, capped, watch
 from .gpu_values import BASE, GpuValues, gpu_values, untold, visible
 from .journal import Entry, Group, Journal, new_entry, put_back
 from .kernel_file import GPU
@@ -136,13 +136,14 @@ def gpu_knobs(action: Gpu, environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _held(path: str, asked: str, seen: Watched) -> Check:
+    most = int(asked.partition("-")[2] or 0)
     mhz = int(asked) if asked.isdigit() else None
     return Check(
         level=2,
         what=f"{path.removeprefix(GPU).replace('_', ' ')} while the program ran",
-        expected=f"{mhz} MHz" if mhz else "one clock",
+        expected=f"at most {most} MHz" if most else f"{mhz} MHz" if mhz else "one clock",
         seen=seen.said,
-        passed=seen.held(mhz),
+        passed=seen.held_below(most) if most else seen.held(mhz),
     )
 
 
@@ -156,6 +157,8 @@ def _asked(values: GpuValues, uuid: str, action: Gpu) -> Iterator[tuple[str, str
         yield "power_limit_mw", str(values.query(uuid, "nvmlDeviceGetPowerManagementLimitConstraints")[1])
     if action.lock_clocks:
         yield "graphics_clock", BASE if action.lock_clocks == "base" else _highest(values, uuid, NVML_CLOCK_GRAPHICS)
+    if action.clock_cap_mhz:
+        yield "graphics_clock", capped(values, uuid, action.clock_cap_mhz)
     if action.lock_memory_clock:
         yield "memory_clock", _highest(values, uuid, NVML_CLOCK_MEM)
     if action.fan_percent is not None:

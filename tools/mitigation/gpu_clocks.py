@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from ...knowledge.errors import VgoError
 from ...layers.probes.nvml_queries import REASONS, reasons
 from .gpu_values import GpuGone, GpuValues
 
@@ -47,6 +48,12 @@ class Watched(NamedTuple):
         wanted = statistics.median(clocks) if mhz is None else mhz
         return sum(abs(clock - wanted) <= STEP_MHZ for clock in clocks) >= HELD * len(clocks)
 
+    def held_below(self, mhz: float) -> bool:
+        """Tell whether it went no higher than `mhz`, which a step below the highest clock tells from no cap at all."""
+        if self.lost or not self.busy:
+            return False
+        return sum(sample.mhz < mhz + STEP_MHZ / 2 for sample in self.busy) >= HELD * len(self.busy)
+
     @property
     def said(self) -> str:
         """Say it in words."""
@@ -57,6 +64,28 @@ class Watched(NamedTuple):
         shares = {name: statistics.fmean(name in sample.reasons for sample in self.busy) for name in _HOLD_DOWN}
         held_down = [f"{name} in {share:.0%}" for name, share in shares.items() if share]
         return f"{spread}, held down by {', '.join(held_down)} of the samples" if held_down else spread
+
+
+def supported_mhz(values: GpuValues, uuid: str) -> tuple[int, ...]:
+    """List the clocks that the cores may have beside the highest clock of the memory, the lowest first."""
+    memory = max(values.query(uuid, "nvmlDeviceGetSupportedMemoryClocks"))
+    return tuple(sorted(values.query(uuid, "nvmlDeviceGetSupportedGraphicsClocks", memory)))
+
+
+def capped(values: GpuValues, uuid: str, cap: str) -> str:
+    """Give the lowest and the highest clock that a cap leaves, `345-1410`; `max-2` counts from the highest down.
+
+    VgoError where the GPU does not list it, with the clocks that it has near it.
+    """
+    listed = supported_mhz(values, uuid)
+    if not listed:
+        raise VgoError(f"{uuid} lists no clocks, so that none can be its cap: leave the mitigation out.")
+    below = int(cap.partition("-")[2] or 0)
+    mhz = listed[max(0, len(listed) - 1 - below)] if cap.startswith("max") else int(cap)
+    if mhz not in listed:
+        near = sorted(sorted(listed, key=lambda one: abs(one - mhz))[:2])
+        raise VgoError(f"{uuid} has no clock of {mhz} MHz: choose {' or '.join(map(str, near))}.")
+    return f"{listed[0]}-{mhz}"
 
 
 def watch(values: GpuValues, paths: Sequence[str], run: Callable[[], object]) -> dict[str, Watched]:

@@ -59,11 +59,13 @@ def _untold(nvml: Any, gpu: Any) -> str:
 
 
 def _lock_graphics(nvml: Any, gpu: Any, value: str) -> None:
+    """Lock to one clock, `1980`, or keep within two, `345-1410`."""
     if value == UNLOCKED:
         nvml.nvmlDeviceResetGpuLockedClocks(gpu)
         return
-    mhz = nvml.NVML_CLOCK_LIMIT_ID_TDP if value == BASE else int(value)
-    nvml.nvmlDeviceSetGpuLockedClocks(gpu, mhz, mhz)
+    least, _, most = value.partition("-")
+    first, last = (nvml.NVML_CLOCK_LIMIT_ID_TDP if mhz == BASE else int(mhz) for mhz in (least, most or least))
+    nvml.nvmlDeviceSetGpuLockedClocks(gpu, first, last)
 
 
 def _lock_memory(nvml: Any, gpu: Any, value: str) -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import posixpath
 import re
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -25,12 +27,22 @@ _RUN_BY_THE_KERNEL = re.compile(
     r"/sys/kernel/uevent_helper|/(release_agent|notify_on_release|cgroup\.kill)$"
 )
 """Files whose value names a program that the kernel starts as root, or that end the machine: no settings."""
+_TRIGGERS = re.compile(
+    r"/sys/power/(disk|autosleep|resume|wakeup_count|wake_lock|wake_unlock|reserved_size|pm_test)$|"
+    r"/proc/sys/vm/(drop_caches|compact_memory)$|/proc/sys/kernel/(modules_disabled|kexec_load_disabled)$|"
+    r"/proc/sys/.*/flush$|/sys/devices/system/memory/|"
+    r"/(state|uevent|bind|unbind|new_id|remove_id|driver_override|drivers_probe|drivers_autoprobe|remove|rescan|reset|delete|"
+    r"wakealarm|probe|release)$|/(cgroup\.(procs|threads|freeze|subtree_control|type)|tasks|freezer\.state|"
+    r"memory\.(reclaim|force_empty))$"
+)
+"""Files that do something once, stop what runs, or go one way only: no writing of the old value undoes it."""
 
 
 def is_setting(path: str) -> bool:
     """Tell whether a path is one that may be written and put back."""
-    named = path.startswith(_SETTINGS) and ".." not in path.split("/")
-    return named and not _RUN_BY_THE_KERNEL.search(path)
+    plain = path.startswith(GPU) or posixpath.normpath(path) == path
+    named = plain and path.startswith(_SETTINGS)
+    return named and not _RUN_BY_THE_KERNEL.search(path) and not _TRIGGERS.search(path)
 
 
 class Refused(VgoError):
@@ -66,7 +78,11 @@ class KernelFiles:
     def read(self, path: str) -> str:
         """Read the value in force."""
         try:
-            return in_force((self.root / path.lstrip("/")).read_text())
+            file = self.root / path.lstrip("/")
+            # Root may open even what nobody may read.
+            if not stat.S_IMODE(file.stat().st_mode) & 0o444:
+                raise Refused(f"{path} can only be written, so nothing could be put back: leave it out.")
+            return in_force(file.read_text())
         except OSError as error:
             kind = Gone if error.errno in (errno.ENOENT, errno.ENODEV) else Refused
             raise kind(f"Cannot read {path} ({error.strerror}): leave out the mitigation that sets it.") from error

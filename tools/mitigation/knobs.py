@@ -13,6 +13,7 @@ from ...knowledge.errors import VgoError
 from ...layers.probes.cgroup_tree import own_groups
 from ..machine import Machine
 from .kernel_file import Gone, KernelFiles, Refused, cpu_list, in_force, is_setting
+from .memory_limit import LIMITS, limit_bytes
 
 ROUNDED = 0.1
 """The share by which a number may differ that the kernel made of the one asked for: clocks and pages have steps."""
@@ -25,9 +26,6 @@ _SHARE = re.compile(r"\{(\d+)%:([^{}]+)\}")
 """`{80%:FILE}`: that share of the largest number in FILE, beside the path."""
 _PLACE = re.compile(r"\{[^{}]*\}")
 _VERSION_2 = {"blkio": "io"}
-_MEMORY_USED = {"memory.max": "memory.current", "memory.high": "memory.current"} | {
-    f"memory.{name}limit_in_bytes": f"memory.{name}usage_in_bytes" for name in ("", "memsw.")
-}
 
 
 @dataclass(frozen=True)
@@ -126,6 +124,8 @@ class _Places:
         for path in found:
             if not is_setting(path):
                 raise VgoError(f"{path} is no setting that vgo-agent writes: take it out of the mitigation.")
+            if not self._files.read(path):
+                raise Refused(f"{path} shows no value that could be put back: take it out of the mitigation.")
             value = self._value(write.value, path)
             self._refuse_starving(path, value)
             siblings = tuple(sibling for name in write.siblings for sibling in self._siblings(name, path))
@@ -192,7 +192,8 @@ class _Places:
     def _refuse_starving(self, path: str, value: str) -> None:
         """Refuse a memory limit below what is in use: the kernel would kill what runs in the group, us included."""
         folder, _, name = path.rpartition("/")
-        if name in _MEMORY_USED and value.isdigit():
-            used = self._files.read(f"{folder}/{_MEMORY_USED[name]}")
-            if used.isdigit() and int(value) <= int(used):
+        limit = limit_bytes(value) if name in LIMITS else None
+        if limit is not None:
+            used = self._files.read(f"{folder}/{LIMITS[name]}")
+            if used.isdigit() and limit <= int(used):
                 raise VgoError(f"{path} = {value} would kill what runs there, which uses {used} bytes: ask for more.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...knowledge.actions import Apply, Parameter, Verify
@@ -11,7 +11,8 @@ from ...knowledge.errors import VgoError
 from ...knowledge.schema import Mitigation
 from ..machine import Machine
 
-_NAME = re.compile(r"\{([a-z][a-z0-9_]*)\}")
+_NAME = re.compile(r"\{([a-z][a-z0-9_]*)(?:\?([a-z]+)=((?:[^{}]|\{[^{}]*\})*))?\}")
+"""`{quota}`, or `{quota?max=-1}`: the value, but -1 where it is `max`."""
 _VALUE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,+:-]*|-?\d+(\.\d+)?")
 """A number or a plain word: nothing that a shell, a path or a list of words would read as more."""
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
@@ -19,10 +20,13 @@ _COUNTED = re.compile(r"cpus(?:([/*-])(\d+))?")
 _PLACES = ("apply", "verify", "permanent", "steps")
 
 
-def with_values(mitigation: Mitigation, values: Mapping[str, str], machine: Machine) -> Mitigation:
+def with_values(
+    mitigation: Mitigation, values: Mapping[str, str], machine: Machine, elsewhere: bool = False
+) -> Mitigation:
     """Put the values, and the defaults of the other parameters, in their places; nothing is left to be given.
 
     Doing it again changes nothing. Unknown names, and values that are out of bounds or no plain words, are refused.
+    For a machine elsewhere the bounds do not hold that are counted from the CPUs of this one.
     """
     known = {parameter.name: parameter for parameter in mitigation.parameters}
     for name in values:
@@ -30,7 +34,7 @@ def with_values(mitigation: Mitigation, values: Mapping[str, str], machine: Mach
             has = f"it has {', '.join(known)}" if known else "it has none"
             raise VgoError(f"{mitigation.key} has no parameter {name}: {has}.")
     chosen = {
-        name: _checked(mitigation.key, parameter, values.get(name, parameter.default), machine)
+        name: _checked(mitigation.key, parameter, values.get(name, parameter.default), machine, elsewhere)
         for name, parameter in known.items()
     }
     if not known:
@@ -55,29 +59,55 @@ def levels_of(parameter: Parameter, machine: Machine) -> tuple[str, ...]:
     return tuple(level for level in counted if not _out_of_bounds(parameter, level, machine))
 
 
-def _checked(key: str, parameter: Parameter, value: str, machine: Machine) -> str:
+def greatest(parameter: Parameter, machine: Machine) -> str:
+    """Give the largest number that is allowed here; empty where there is no bound."""
+    return _counted(parameter.most, machine)
+
+
+def left_open(mitigation: Mitigation, values: Mapping[str, str], machine: Machine) -> Iterator[str]:
+    """Say which values depend on the CPUs of the machine that they are for, where that is another one perhaps."""
+    for parameter in mitigation.parameters:
+        name, value = parameter.name, values.get(parameter.name, parameter.default).strip()
+        counted = _counted(value, machine)
+        bounds = {"at least": parameter.least, "at most": parameter.most}
+        on_cpus = " and ".join(f"{how} {bound}" for how, bound in bounds.items() if _COUNTED.fullmatch(bound))
+        if _COUNTED.fullmatch(value):
+            yield f"{name} is {value}, which is {counted} on this machine: export again on another."
+        elif on_cpus:
+            yield f"{name} is {on_cpus}: {value} was not checked against that, the CPUs it is for are not known here."
+
+
+def _checked(key: str, parameter: Parameter, value: str, machine: Machine, elsewhere: bool = False) -> str:
     value = _counted(value.strip(), machine)
     if not _VALUE.fullmatch(value):
         raise VgoError(f"{value!r} is no value for {parameter.name} of {key}: give a number or a plain word.")
-    if bounds := _out_of_bounds(parameter, value, machine):
+    if bounds := _out_of_bounds(parameter, value, machine, elsewhere):
         raise VgoError(f"{value} is no value for {parameter.name} of {key}: {bounds}.")
     return value
 
 
-def _out_of_bounds(parameter: Parameter, value: str, machine: Machine) -> str:
+def _out_of_bounds(parameter: Parameter, value: str, machine: Machine, elsewhere: bool = False) -> str:
     """Say what the value has to be; empty when it is."""
-    least, most = (_counted(bound, machine) for bound in (parameter.least, parameter.most))
+    bounds = ("" if elsewhere and _COUNTED.fullmatch(one) else one for one in (parameter.least, parameter.most))
+    least, most = (_counted(bound, machine) for bound in bounds)
     if not least and not most:
         return ""
     unit = f" {parameter.unit}" if parameter.unit else ""
     if not _NUMBER.fullmatch(value):
-        return f"it is a number{unit}"
+        words = [word for word in dict.fromkeys((*parameter.levels, parameter.default)) if word.isalpha()]
+        return "" if value in words else " or ".join((_a_number(parameter.unit), *words))
     if least and most and float(most) < float(least):
         return f"it is at least {least}{unit}, and this machine allows {most} at most"
     if (least and float(value) < float(least)) or (most and float(value) > float(most)):
+        if least == most:
+            return f"it is {least}{'' if elsewhere else ' here'}"
         between = f"from {least} to {most}" if least and most else f"at least {least}" if least else f"at most {most}"
-        return f"it is {between}{unit} here"
+        return f"it is {between}{unit}{'' if elsewhere else ' here'}"
     return ""
+
+
+def _a_number(unit: str) -> str:
+    return "it is a percentage" if unit == "%" else f"it is a number of {unit}" if unit else "it is a number"
 
 
 def _counted(word: str, machine: Machine) -> str:
@@ -94,9 +124,14 @@ def _counted(word: str, machine: Machine) -> str:
 def _filled(part: Any, values: Mapping[str, str]) -> Any:
     """Replace in every text of a nested shape; names that are no parameter stay: `{mask_but_quiet}`."""
     if isinstance(part, str):
-        return _NAME.sub(lambda found: values.get(found[1], found[0]), part)
+        return _NAME.sub(lambda found: _value(found, values), part)
     if isinstance(part, dict):
         return {key: _filled(value, values) for key, value in part.items()}
     if isinstance(part, list | tuple):
         return tuple(_filled(value, values) for value in part)
     return part
+
+
+def _value(found: re.Match[str], values: Mapping[str, str]) -> str:
+    name, word, instead = found.groups()
+    return found[0] if name not in values else instead if values[name] == word else values[name]

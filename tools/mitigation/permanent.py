@@ -13,7 +13,7 @@ from ...knowledge.schema import Keeper, Mitigation
 from ..machine import Machine
 from . import permanent_launch as launch
 from . import permanent_system as system
-from .permanent_draft import Draft, Target
+from .permanent_draft import Draft, NoCpuLeft, Target
 from .permanent_process import systemd
 from .permanent_slurm import slurm
 
@@ -36,13 +36,18 @@ class Kept:
     """Why there is no text."""
 
 
-def permanent(mitigation: Mitigation, machine: Machine, program: Sequence[str] = ()) -> tuple[Kept, ...]:
-    """Write a mitigation whose parameters have values in every format; `program` is what it is for."""
+def permanent(
+    mitigation: Mitigation, machine: Machine, program: Sequence[str] = (), notes: tuple[str, ...] = ()
+) -> tuple[Kept, ...]:
+    """Write a mitigation whose parameters have values in every format; `program` is what it is for.
+
+    `notes` stand with every text.
+    """
     target = Target(mitigation, machine, tuple(program))
-    return tuple(_kept(format, target) for format in FORMATS)
+    return tuple(_kept(format, target, notes) for format in FORMATS)
 
 
-def _kept(format: Keeper, target: Target) -> Kept:
+def _kept(format: Keeper, target: Target, notes: tuple[str, ...]) -> Kept:
     mitigation = target.mitigation
     said = mitigation.permanent.get(format, "").strip()
     if mitigation.apply is None:
@@ -50,20 +55,28 @@ def _kept(format: Keeper, target: Target) -> Kept:
     elif mitigation.apply.cool_down:
         draft = Draft(why=EACH_RUN)
     else:
-        draft = _WRITERS[format](mitigation.apply, target)
+        draft = _drafted(format, mitigation.apply, target)
     if said:
         draft = _WITH_SAID.get(format, _appended)(draft, said, target)
     if not draft.lines:
         return Kept(format, "", "", draft.notes, draft.why or "it sets nothing of that kind")
     heading = f"# {mitigation.name} ({mitigation.key}), by vgo-agent export"
     first = ("#!/bin/sh",) if format in ("slurm", "shell") else ()
-    lines = (*first, heading, *(f"# {note}" for note in draft.notes), *draft.lines)
+    notes = (*draft.notes, *notes)
+    lines = (*first, heading, *(f"# {note}" for note in notes), *draft.lines)
     if format == "cmdline":
         lines = draft.lines
     path = draft.path or _PATHS[format].format(
         key=mitigation.key, dashed=mitigation.key.replace("_", "-"), unit=_unit(target.program)
     )
-    return Kept(format, path, "\n".join(lines) + "\n", draft.notes, "")
+    return Kept(format, path, "\n".join(lines) + "\n", notes, "")
+
+
+def _drafted(format: Keeper, apply: Apply, target: Target) -> Draft:
+    try:
+        return _WRITERS[format](apply, target)
+    except NoCpuLeft as error:
+        return Draft(why=str(error))
 
 
 def _unit(program: Sequence[str]) -> str:

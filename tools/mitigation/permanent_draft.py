@@ -24,6 +24,10 @@ PROGRAMS = ("/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin")
 NO_FAN = "the driver takes the speed of a fan from NVML, and nvidia-smi has no option for it"
 
 
+class NoCpuLeft(VgoError):
+    """This machine has too few CPUs to name those that the program would use."""
+
+
 @dataclass(frozen=True)
 class Draft:
     """Lines of one format, or why there are none."""
@@ -100,7 +104,7 @@ def no_setting(apply: Apply) -> str:
     if apply.gpu != Gpu():
         return "it sets the GPU through its driver: use systemd or shell"
     if in_groups(apply):
-        return "it sets the control group of the program: use systemd"
+        return "it sets the control group of the program, which what starts the program makes"
     return "it changes no setting of the system, only how the program is started and what is done before"
 
 
@@ -114,7 +118,13 @@ def cpus(spawn: Spawn, target: Target) -> str:
     kind = spawn.affinity or spawn.group.cpus
     if not kind:
         return ""
-    return ",".join(map(str, sorted(chosen_cpus(kind, spawn.reserved_cpus, target.machine))))
+    try:
+        chosen = chosen_cpus(kind, spawn.reserved_cpus, target.machine)
+    except VgoError as error:
+        raise NoCpuLeft(
+            f"it names CPUs, and this machine has {len(target.machine.cpus)} only: export it on the machine it is for"
+        ) from error
+    return ",".join(map(str, sorted(chosen)))
 
 
 def of_this_machine(spawn: Spawn, target: Target) -> Iterator[str]:

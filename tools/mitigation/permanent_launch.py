@@ -13,6 +13,7 @@ from ...knowledge.actions import Apply, Gpu
 from ...knowledge.errors import VgoError
 from ..subject import Subject
 from .by_hand import added_variables, shell_line
+from .permanent_computed import computed, computing, without_computed
 from .permanent_draft import INPUT, NO_FAN, UNNAMED, Draft, Setting, Target, cpus, in_groups, of_this_machine, settings
 from .permanent_slurm import launchers
 from .permanent_system import ALTERNATIVES
@@ -24,6 +25,8 @@ ALL_OF_CACHE = "a container reads through the page cache of its host: do it ther
 OWN_VARIABLES = "a container gets the variables of its image and none of the user's: give none with --env"
 IN_MEMORY = 'sh -c \'cp -a "$0"/. . && exec "$@"\' DIRECTORY'
 _NAMESPACED = ("net.", "kernel.msg", "kernel.sem", "kernel.shm", "fs.mqueue.")
+PERIOD_US = 100_000
+"""The usual period of a CPU quota."""
 _OF_OPENMP = ("OMP_", "GOMP_", "KMP_")
 
 
@@ -64,13 +67,15 @@ def _not_of_docker(apply: Apply) -> str:
         ALL_OF_GPU: apply.gpu != Gpu(),
         ALL_OF_CACHE: apply.prewarm_inputs or apply.evict_inputs or apply.sync_first,
         OWN_VARIABLES: apply.clear_environment,
-        ALL_CONTAINERS: bool(apply.write or apply.hold),
+        ALL_CONTAINERS: bool(apply.hold or len(in_groups(apply)) < len(apply.write)),
     }
     return next((reason for reason, holds in reasons.items() if holds), "docker run has no option for it")
 
 
 def _notes_of_docker(apply: Apply, target: Target) -> Iterator[str]:
     yield from of_this_machine(apply.spawn, target)
+    if any(option.endswith("=0") for option in _limits_of_docker(apply)):
+        yield "0 is no limit, as for a container that is started without the option; `docker update` sets it too."
     if apply.tmpfs_directory:
         yield "Put the directory in the image that the program works in, in the place of DIRECTORY."
     if programs := [word.split()[0] for word in launchers(apply)]:
@@ -89,6 +94,7 @@ def _of_docker(apply: Apply, target: Target) -> Iterator[str]:
         f"--cpu-shares={max(2, (group.cpu_weight or 0) * 1024 // 100)}": group.cpu_weight is not None,
         f"--memory-swappiness={group.swappiness}": group.swappiness is not None,
         "--tmpfs /work:exec --workdir /work --env TMPDIR=/work": apply.tmpfs_directory,
+        **dict.fromkeys(_limits_of_docker(apply), True),
     }
     yield from (option for option, asked in said.items() if asked)
     for one in settings(apply, target)[0]:
@@ -96,18 +102,32 @@ def _of_docker(apply: Apply, target: Target) -> Iterator[str]:
             yield f"--sysctl {shlex.quote(f'{one.key}={one.value}')}"
 
 
+def _limits_of_docker(apply: Apply) -> Iterator[str]:
+    """Give the limits of a container that are writes into a control group elsewhere; 0 is none, and its default."""
+    for write in in_groups(apply):
+        name = write.path.rpartition("/")[2]
+        quota, _, period = write.value.partition(" ")
+        number = int(quota) if quota.isdigit() else 0
+        if name in ("cpu.max", "cpu.cfs_quota_us"):
+            yield f"--cpus={number / int(period or PERIOD_US):g}"
+        elif name in ("memory.max", "memory.limit_in_bytes"):
+            yield f"--memory={number}"
+
+
 def shell(apply: Apply, target: Target) -> Draft:
     """Write the line that a person types."""
     words = target.program or ("PROGRAM",)
-    found, missing = settings(apply, target)
+    cpus(apply.spawn, target)
+    plain = without_computed(apply)
+    found, missing = settings(plain, target)
     if missing:
         return Draft(why="; ".join(missing))
     subject = Subject(command=words, argv=words, directory=".", inputs=target.inputs)
     try:
-        line = shell_line(apply, subject, target.machine)
+        line = shell_line(plain, subject, target.machine)
     except VgoError as error:
         return Draft(why=str(error).rstrip("."))
-    before = [*gpu_commands(apply.gpu), *(map(_written, found) if line == target.command else [])]
+    before = [*gpu_commands(apply.gpu), *computing(apply), *(map(_written, found) if line == target.command else [])]
     if line == target.command and not before:
         return Draft(why=NO_FAN if apply.gpu.fan_percent is not None else "a shell has no command for it")
     return Draft((*before, line), tuple(_notes_of_shell(apply, target)))
@@ -122,6 +142,8 @@ def _notes_of_shell(apply: Apply, target: Target) -> Iterator[str]:
     yield from of_this_machine(apply.spawn, target)
     if in_groups(apply):
         yield "The control group is that of this shell: a program elsewhere has its own, in /proc/PID/cgroup."
+    elif computed(apply):
+        yield "As root; what is written stays until the next boot: run it again then, or use systemd."
     elif apply.write:
         yield "What is written stays until the next boot: run it again then, or use sysctl, tmpfiles or tuned."
     if any(write.optional for write in apply.write):

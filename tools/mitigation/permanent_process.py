@@ -48,8 +48,14 @@ def systemd(apply: Apply, target: Target) -> Draft:
         options += ["ExecStart=", f"ExecStart={' '.join((*launchers, *command))}"]
     if not options:
         own = unit(apply, target)
-        return own if own.lines else Draft(why=OF_THE_SYSTEM if any(settings(apply, target)) else no_setting(apply))
+        return own if own.lines else Draft(why=_not_of_systemd(apply, target))
     return Draft(("[Service]", *options), tuple(_notes(apply, target, "PROGRAM" in " ".join(options))))
+
+
+def _not_of_systemd(apply: Apply, target: Target) -> str:
+    if in_groups(apply):
+        return "systemd has no option for it"
+    return OF_THE_SYSTEM if any(settings(apply, target)) else no_setting(apply)
 
 
 def _notes(apply: Apply, target: Target, unnamed: bool) -> Iterator[str]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from ...knowledge.actions import Apply, Gpu, Spawn
 from ..subject import Subject
 from .by_hand import IO_CLASSES, THP_OFF, added_variables, page_cache, temporary, variables
-from .permanent_draft import INPUT, UNNAMED, Draft, Target
+from .permanent_draft import INPUT, UNNAMED, Draft, Target, in_groups
 from .permanent_system import GOVERNOR
 
 NO_JOB = "Slurm has no option for it"
@@ -22,6 +22,10 @@ CORE_SPEC = "--core-spec takes whole nodes, and counts only where the site has s
 FREQUENCY = "--cpu-freq is a request: Slurm goes on without it where the node or the site does not allow it."
 LIMITS = "Real-time policies and negative nice values need a limit (rtprio, nice) that the site gives."
 VARIABLES = "Not for MPI programs: they need the variables that srun sets."
+OF_THE_STEP = (
+    "Slurm makes the control group of a job from its CPUs (--cpus-per-task) and memory (--mem), and has no more"
+)
+WHOLE_MEMORY = "--mem=0 asks for all the memory of each node; the site may bound it."
 ONE_NODE = "For jobs of one node: what comes before srun is done on the first only."
 _POLICIES = ("fifo", "rr", "batch", "idle")
 _GOVERNORS = {"performance": "Performance", "powersave": "PowerSave", "ondemand": "OnDemand"}
@@ -29,13 +33,13 @@ _GOVERNORS = {"performance": "Performance", "powersave": "PowerSave", "ondemand"
 
 def slurm(apply: Apply, target: Target) -> Draft:
     """Write options of sbatch, and the step that starts the program."""
-    options = list(_of_job(apply.spawn))
+    options = [*_of_job(apply.spawn), *dict.fromkeys(_memory(apply))]
     before = list(_before(apply, target))
     started = [*_of_step(apply), *launchers(apply)]
     if apply.clear_environment or apply.tmpfs_directory:
         started += variables(apply)
     if not (options or before or started):
-        return Draft(why=OF_THE_NODES if apply.write or apply.hold or apply.gpu != Gpu() else NO_JOB)
+        return Draft(why=_not_of_job(apply))
     lines = (*(f"#SBATCH {option}" for option in options), *before, " ".join(("srun", *started, target.command)))
     return Draft(lines, tuple(_notes(apply, target)))
 
@@ -47,6 +51,19 @@ def _of_job(spawn: Spawn) -> Iterator[str]:
         yield "--hint=nomultithread"
     if spawn.affinity == "all_but_reserved":
         yield f"--core-spec={spawn.reserved_cpus}"
+
+
+def _not_of_job(apply: Apply) -> str:
+    if apply.write and len(in_groups(apply)) == len(apply.write):
+        return OF_THE_STEP
+    return OF_THE_NODES if apply.write or apply.hold or apply.gpu != Gpu() else NO_JOB
+
+
+def _memory(apply: Apply) -> Iterator[str]:
+    """Ask for the memory that a limit is to allow; 0 is all of the node."""
+    for write in in_groups(apply):
+        if write.path.endswith(("/memory.max", "/memory.limit_in_bytes")):
+            yield f"--mem={-(-int(write.value) // 1024)}K" if write.value.isdigit() else "--mem=0"
 
 
 def _of_step(apply: Apply) -> Iterator[str]:
@@ -96,6 +113,7 @@ def _notes(apply: Apply, target: Target) -> Iterator[str]:
         FREQUENCY: any(GOVERNOR.fullmatch(write.path) for write in apply.write),
         LIMITS: spawn.policy in ("fifo", "rr", "deadline") or (spawn.nice or 0) < 0,
         VARIABLES: apply.clear_environment,
+        WHOLE_MEMORY: "--mem=0" in _memory(apply),
         ONE_NODE: apply.tmpfs_directory or apply.prewarm_inputs or apply.evict_inputs or apply.sync_first,
         UNNAMED: unnamed,
     }

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ...knowledge.actions import Apply
+from .permanent_computed import performance
 from .permanent_draft import PROC_SYS, Draft, Setting, Target, no_setting, settings
 
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
@@ -23,6 +24,7 @@ BOOT_NOTES = (
 PROFILE_NOTES = (
     "Then: tuned-adm profile with the name of this folder; it can include= the profile that is active now.",
 )
+INTEL_ONLY = "TuneD sets it where the driver is intel_pstate; with another one use the format systemd."
 HERE_ONLY = "Values and paths were read on this machine: export again on another."
 ALTERNATIVES = "Not every machine has all of these files: one that is missing is passed over."
 BELOW_SYS = "TuneD's sysfs plug-in refuses what is not below /sys: use tmpfiles"
@@ -64,13 +66,16 @@ def tuned(apply: Apply, target: Target) -> Draft:
     for hold in apply.hold:
         if hold.path == LATENCY:
             sections.setdefault("cpu", []).append(f"force_latency={hold.int32}")
+    if missing and (shares := [*performance(apply)]):  # of files that this machine has not
+        sections["cpu"], missing = [*sections.get("cpu", ()), *shares], missing[len(shares) :]
     missing = [*missing, *([BELOW_SYS] if unwritten else [])]
     if not sections:
         return Draft(why="; ".join(missing) or no_setting(apply))
     lines = ["[main]", f"summary={target.mitigation.name}"]
     for section, options in sections.items():
         lines += ["", f"[{section}]", *options]
-    return Draft(tuple(lines), (*PROFILE_NOTES, *_of(found), *_left_out(missing)))
+    driver = (INTEL_ONLY,) if any("_perf_pct=" in line for line in lines) else ()
+    return Draft(tuple(lines), (*PROFILE_NOTES, *driver, *_of(found), *_left_out(missing)))
 
 
 def cmdline(apply: Apply, target: Target) -> Draft:

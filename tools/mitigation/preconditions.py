@@ -32,20 +32,27 @@ _Check = Callable[[Condition, Machine, Subject, float | None], Iterator[str]]
 def unmet(condition: Condition, machine: Machine, subject: Subject, busy_cpus: float | None) -> tuple[str, ...]:
     """Give one reason for each field that does not hold, each with what would make it so.
 
-    `busy_cpus` is how many CPUs the program keeps busy (CPU time over wall time); None before it was profiled.
+    `busy_cpus` is how many CPUs the program keeps busy, if others let it; None before it was profiled.
     """
     return tuple(reason for check in _CHECKS for reason in check(condition, machine, subject, busy_cpus))
 
 
 def beyond_reach(
-    mitigation: Mitigation, machine: Machine, subject: Subject | None = None, busy_cpus: float | None = None
+    mitigation: Mitigation,
+    machine: Machine,
+    subject: Subject | None = None,
+    busy_cpus: float | None = None,
+    peak_bytes: float | None = None,
 ) -> tuple[str, ...]:
-    """Say why the tool cannot apply a mitigation, or must not, although it could be tried by hand."""
+    """Say why the tool cannot apply a mitigation, or must not, although it could be tried by hand.
+
+    `busy_cpus` and `peak_bytes` are the most that the program uses (see `dangers`); None before it was profiled.
+    """
     if mitigation.apply is None:
         return ()
     if machine.away:
         return (f"{machine.away}, and it would be applied here: apply it there by hand",)
-    return dangers(mitigation, machine, subject, busy_cpus)
+    return dangers(mitigation, machine, subject, busy_cpus, peak_bytes)
 
 
 def _privilege(condition: Condition, machine: Machine, _: Subject, __: float | None) -> Iterator[str]:
@@ -77,6 +84,21 @@ def _hardware(condition: Condition, machine: Machine, _: Subject, __: float | No
             yield f"no control group with the controller {controller} can be made for the run: {CURE}"
 
 
+def _virtual(condition: Condition, machine: Machine, _: Subject, __: float | None) -> Iterator[str]:
+    if condition.bare_metal and machine.virtual:
+        yield f"this is a virtual machine ({machine.virtual}), and only its host can do it: ask whoever runs that"
+    if condition.virtual and not machine.virtual:
+        yield "no hypervisor is seen, and it is for a virtual machine: leave it out"
+
+
+def _scheduling(condition: Condition, machine: Machine, _: Subject, __: float | None) -> Iterator[str]:
+    if condition.autogroup and not machine.autogroups:
+        yield (
+            "the kernel schedules by control group here, not by session: start vgo-agent in the top cpu control group, "
+            "with kernel.sched_autogroup_enabled = 1"
+        )
+
+
 def _software(condition: Condition, machine: Machine, _: Subject, __: float | None) -> Iterator[str]:
     if condition.glibc and not machine.glibc:
         yield f"it needs glibc {condition.glibc}, and this C library is another one"
@@ -86,8 +108,10 @@ def _software(condition: Condition, machine: Machine, _: Subject, __: float | No
         yield _missing(condition.library, machine)
     if condition.kernel and _version(machine.kernel) < _version(condition.kernel):
         yield f"it needs Linux {condition.kernel} and this is {machine.kernel}: boot a newer kernel"
+    if condition.kernel_config in machine.kernel_lacks:
+        yield f"the kernel is built without CONFIG_{condition.kernel_config}: boot one that has it"
     if condition.executable and condition.executable not in machine.executables:
-        yield f"{condition.executable} is not installed{_install(condition.executable)}"
+        yield f"{condition.executable.replace('|', ' or ')} is not installed{_install(condition.executable)}"
     if condition.file and condition.file not in machine.files:
         file = condition.file.replace("|", " or ")
         yield f"{file} is not there or not writable: this kernel or container does not offer it"
@@ -116,7 +140,7 @@ def _threads(condition: Condition, _: Machine, __: Subject, busy_cpus: float | N
         yield f"the program keeps {busy_cpus:.1f} CPUs busy, and this is for several: run it with more threads"
 
 
-_CHECKS: tuple[_Check, ...] = (_privilege, _hardware, _software, _program, _threads)
+_CHECKS: tuple[_Check, ...] = (_privilege, _hardware, _virtual, _scheduling, _software, _program, _threads)
 
 
 def _missing(library: str, machine: Machine) -> str:

@@ -235,7 +235,7 @@ def test_what_systemd_has_no_option_for_is_started_by_a_launcher():
 def test_a_value_that_this_machine_cannot_give_is_exported_where_it_can():
     write = Write(path="/sys/devices/none*/limit", value="{80%:most}")
     made_here = made({"write": [write]}, this_machine(load()))
-    for format in ("tmpfiles", "tuned", "shell"):
+    for format in ("sysctl", "tmpfiles", "tuned"):
         assert not made_here[format].text
         assert "export it there" in made_here[format].why
 
@@ -271,6 +271,10 @@ def test_json_holds_every_format(vgo):
         (["sched_fifo", "--param", "x=1"], "no parameter"),
         (["sched_fifo", "--param", "x"], "not name=value"),
         (["sched_fifo", "--for", "'open"], "close the quotation"),
+        (["sched_fifo", "--for", ""], "--for '' names no program"),
+        (["sched_fifo", "--for", "''"], "names no program"),
+        (["reserve_cores", "--param", "cores=0"], "it is at least 1 CPUs."),
+        (["reserve_cores", "--param", "cores=some"], "it is a number of CPUs."),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_the_cure(vgo, words, told):
@@ -278,3 +282,48 @@ def test_what_makes_no_sense_is_refused_with_the_cure(vgo, words, told):
     assert done.returncode == 1
     assert told in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_value_is_not_held_against_the_cpus_of_this_machine(vgo):
+    done = vgo("export", "reserve_cores", "--param", "cores=4000", "--format", "slurm")
+    assert "#SBATCH --core-spec=4000" in done.stdout, done.stderr
+    assert "# cores is at most cpus-1: 4000 was not checked against that" in done.stdout
+    said = json.loads(vgo("export", "reserve_cores", "--param", "cores=4000", "--json").stdout)
+    for one in said["formats"]:
+        if one["format"] in ("systemd", "openmp", "docker", "shell"):
+            assert "export it on the machine it is for" in one["why"], one
+
+
+def test_a_value_that_is_counted_from_the_cpus_says_so(vgo):
+    text = vgo("export", "omp_threads", "--format", "openmp").stdout
+    assert re.search(r"threads is cpus-1, which is \d+ on this machine", text)
+
+
+@pytest.mark.parametrize(
+    ("key", "values", "option"),
+    [
+        ("raise_memory_limit", {}, "docker run --memory=0 IMAGE"),
+        ("raise_memory_limit", {"bytes": "2147483648"}, "docker run --memory=2147483648 IMAGE"),
+        ("raise_cpu_quota", {}, "docker run --cpus=0 IMAGE"),
+        ("raise_cpu_quota", {"quota": "150000"}, "docker run --cpus=1.5 IMAGE"),
+    ],
+)
+def test_limits_of_a_container_are_options_of_docker_run(key, values, option):
+    known = load()
+    machine = this_machine(known)
+    kept = {one.format: one for one in permanent(with_values(known.mitigations[key], values, machine), machine)}
+    assert option in kept["docker"].text
+    assert ("0 is no limit" in kept["docker"].text) == (not values)
+
+
+def test_a_job_asks_for_the_memory_that_a_limit_allows():
+    known = load()
+    machine = this_machine(known)
+    filled = with_values(known.mitigations["raise_memory_limit"], {"bytes": "2147483648"}, machine)
+    kept = {one.format: one for one in permanent(filled, machine)}
+    assert "#SBATCH --mem=2097152K" in kept["slurm"].text
+
+
+def test_what_no_starter_can_set_in_a_control_group_is_not_sent_to_another(every):
+    assert every["cpu_burst"]["docker"].why == "docker run has no option for it"
+    assert every["cpu_burst"]["systemd"].why == "systemd has no option for it"

@@ -5,8 +5,10 @@ import shlex
 import subprocess
 import time
 
+import pytest
+
 from vgo_agent.agent.commands.alone import this_machine
-from vgo_agent.knowledge.actions import Apply, Gpu, Hold
+from vgo_agent.knowledge.actions import Apply, Gpu, Hold, Write
 from vgo_agent.knowledge.loader import load
 from vgo_agent.knowledge.schema import Mitigation
 from vgo_agent.tools.mitigation.permanent import permanent
@@ -63,3 +65,41 @@ def test_the_job_that_works_in_memory_leaves_nothing(tmp_path):
     place, read = done.stdout.split()
     assert place.startswith("/dev/shm/") and read == "read"
     assert not os.path.exists(place) and not (tmp_path / "output").exists()
+
+
+def test_a_clock_is_capped_by_what_the_machine_it_runs_on_says(tmp_path):
+    """Two policies of different highest clocks, below a folder that this machine did not have at the export."""
+    text = made({"write": [Write(path=f"{tmp_path}/policy*/scaling_max_freq", value="{80%:cpuinfo_max_freq}")]})
+    unit = text["systemd"].text
+    for name, most in (("policy0", "3000000"), ("policy4", "2000000")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "cpuinfo_max_freq").write_text(f"{most}\n")
+        (tmp_path / name / "scaling_max_freq").write_text(f"{most}\n")
+    assert "Type=oneshot" in unit and "nvidia" not in unit
+    line = next(line for line in unit.splitlines() if line.startswith("ExecStart=")).partition("=")[2]
+    shell, option, command = shlex.split(line)
+    command = command.replace("%%", "%").replace("$$", "$").replace("\\n", "\n")
+    for script in ([shell, option, command], ["sh", "-c", text["shell"].text.replace("PROGRAM", "true")]):
+        for policy in tmp_path.glob("policy*"):
+            (policy / "scaling_max_freq").write_text("0\n")
+        subprocess.run(script, check=True)
+        assert (tmp_path / "policy0/scaling_max_freq").read_text() == "2400000\n"
+        assert (tmp_path / "policy4/scaling_max_freq").read_text() == "1600000\n"
+
+
+def test_a_service_that_finds_no_clock_fails(tmp_path):
+    text = made({"write": [Write(path=f"{tmp_path}/policy*/scaling_max_freq", value="{80%:cpuinfo_max_freq}")]})
+    done = subprocess.run(["sh", "-c", text["shell"].text], capture_output=True)
+    assert done.returncode != 0
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "option"),
+    [("max", "{80%:cpuinfo_max_freq}", "max_perf_pct=80"), ("min", "{max:scaling_max_freq}", "min_perf_pct=100")],
+)
+def test_tuned_caps_a_clock_by_its_share(path, value, option):
+    if os.path.exists("/sys/devices/system/cpu/cpufreq/policy0"):
+        pytest.skip("this machine has the files, and exports their values")
+    kept = made({"write": [Write(path=f"/sys/devices/system/cpu/cpufreq/policy*/scaling_{path}_freq", value=value)]})
+    assert f"[cpu]\n{option}" in kept["tuned"].text
+    assert "intel_pstate" in kept["tuned"].text

@@ -20,10 +20,11 @@ columns:
 def layers(vgo, tmp_path):
     """Run the command with settings and state of its own; return the answer."""
 
-    def run(*arguments, fails=False, **more):
+    def run(*arguments, fails=False, refused=False, **more):
         env = {"XDG_STATE_HOME": str(tmp_path / "state"), "COLUMNS": "100"}
         done = vgo("layers", *arguments, env=env, **more)
-        assert done.returncode == int(fails), done.stderr
+        assert done.returncode == int(fails or refused), done.stderr
+        assert bool(done.stderr) == (fails or refused)
         return done.stderr if fails else done.stdout
 
     return run
@@ -100,20 +101,22 @@ def test_what_another_root_lacks_is_absent_with_the_reason(layers, tmp_path):
 
 
 def test_a_layer_of_the_user_runs_only_once_it_is_trusted(layers, mine):
-    def here():
-        (one,) = json.loads(layers("mine", "--no-cost", "--json"))["layers"]
+    def here(**refused):
+        (one,) = json.loads(layers("mine", "--no-cost", "--json", **refused))["layers"]
         return one["here"]
 
-    text = " ".join(layers("mine").split())
+    text = " ".join(layers("mine", refused=True).split())
     assert "it would run: run: env A=1 $CMD $ARGS" in text
     assert f"vgo-agent layers --trust {mine}" in text
-    assert here() == "untrusted"
-    row = next(line for line in layers("mine").splitlines() if line.startswith("mine.lines "))
+    assert f"vgo-agent layers --trust {mine}" in layers(str(mine), fails=True)
+    assert here(refused=True) == "untrusted"
+    assert "untrusted" in layers("--no-cost"), "the list of all of them is an answer"
+    row = next(line for line in layers("mine", refused=True).splitlines() if line.startswith("mine.lines "))
     assert "untrusted" in row.split()
     assert "run: env A=1 $CMD $ARGS" in layers("--trust", str(mine))
     assert here() == "yes"
     mine.write_text(MINE.replace("A=1", "A=2"))
-    assert here() == "untrusted"
+    assert here(refused=True) == "untrusted"
 
 
 def test_a_broken_layer_is_told_and_the_others_are_listed(layers, mine):
@@ -132,4 +135,4 @@ def test_an_unknown_layer_is_refused_with_the_known_ones(layers):
 
 def test_a_whole_number_of_a_parameter_is_shown_without_a_point(layers, mine):
     mine.write_text(MINE + "parameters: {node: 0}\n")
-    assert "node=0\n" in layers("mine", "--no-cost")
+    assert "node=0\n" in layers("mine", "--no-cost", refused=True)

@@ -107,3 +107,16 @@ def test_scope_and_factor_without_a_common_mitigation_say_so(answers):
     code, out, _ = answers("--factor", "page_faults", "--scope", "hardware")
     assert code == 0
     assert "No mitigation is both" in out
+
+
+def test_a_file_of_the_user_that_is_not_trusted_says_so(answers, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    texts = ("name: Mine", "description: d", "scope: process", "when: w", "hurts: h", 'apply: {environment: {MY: "1"}}')
+    own = tmp_path / "mine.yaml"
+    own.write_text("\n".join(("key: mine", *texts, "verify: {environment: [MY]}", "")))
+    (before,) = listed(answers, "./mine.yaml")
+    assert before["here"] == "untrusted"
+    assert "is not trusted on this machine, and it would run or set: MY=1" in before["why_not"][0]
+    assert answers("--trust", "./mine.yaml")[0] == 0
+    (after,) = listed(answers, "./mine.yaml")
+    assert (after["here"], after["why_not"]) == ("yes", [])

@@ -1,6 +1,7 @@
 """tune: levels in rounds, the worse ones dropped, the best one confirmed."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -95,7 +96,46 @@ def test_a_dry_run_shows_each_level_and_runs_nothing(answers, tmp_path):
 )
 def test_a_range_is_what_it_says(word, levels):
     found = levels_meant(word, load().mitigations["glibc_tcache"], Machine(cpus=(0, 1, 2, 3)))
-    assert found == ("blocks", levels)
+    assert found == ("blocks", levels, ())
+
+
+@pytest.mark.parametrize("word", ["cores=1..n", "cores=1..cpus", "cores=1..n:1"])
+def test_all_cpus_are_brought_within_what_the_machine_allows(word):
+    found = levels_meant(word, load().mitigations["reserve_cores"], Machine(cpus=(0, 1, 2, 3)))
+    assert found.levels == ("1", "2", "3")
+    (said,) = found.clipped
+    assert said.endswith("is 4 on this machine, and cores is at most 3: up to 3 is tried")
+
+
+@pytest.mark.parametrize(
+    ("key", "word", "said"),
+    [
+        ("reserve_cores", "cores=1..4", "4 is no value for cores of reserve_cores: it is from 1 to 3 CPUs here"),
+        ("reserve_cores", "cores=1..999999999999", "999999999999 is no value for cores"),
+        ("reserve_cores", "cores=n", "4 is no value for cores"),
+        ("raise_cpu_quota", "quota=1000..999999999999", "has 999999999000 levels; name at most 32"),
+        ("reserve_cores", "cores=2..n-3", "has no level on this machine, where n is 4"),
+    ],
+)
+def test_a_number_beyond_the_bound_is_refused_for_that(key, word, said):
+    with pytest.raises(VgoError) as refused:
+        levels_meant(word, load().mitigations[key], Machine(cpus=(0, 1, 2, 3)))
+    assert said in str(refused.value)
+
+
+def test_large_numbers_of_a_range_keep_all_their_digits():
+    known = load().mitigations["raise_memory_limit"]
+    found = levels_meant("bytes=2147483648..4294967296:1073741824", known, Machine())
+    assert found.levels == ("2147483648", "3221225472", "4294967296")
+
+
+def test_what_was_brought_within_is_told(answers):
+    words = ("--mitigation", "reserve_cores", "--param", "cores=1..n", "--dry-run", "--", "true")
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one CPU only: none can be reserved")
+    code, out, _ = answers(*words)
+    assert code == 0
+    assert "cores is at most" in out.splitlines()[0]
 
 
 @pytest.mark.parametrize(

@@ -208,13 +208,37 @@ static Return lock(void *gpu, const char *key, const char *clock, unsigned int m
     Return result = put(gpu, key, mhz);
     return result == SUCCESS ? put(gpu, clock, mhz == 0xffffff01u ? 1500 : mhz) : result;
 }
+// A range with two ends keeps the clock within them, and a busy GPU goes as high as it may.
 Return nvmlDeviceSetGpuLockedClocks(void *gpu, unsigned int least, unsigned int most) {
-    return least == most ? lock(gpu, "locked_sm", "sm_mhz", most) : 2;
+    if (least > most) return 2;
+    Return result = lock(gpu, "locked_sm", "sm_mhz", most);
+    if (result == SUCCESS) put(gpu, "locked_sm_least", least);
+    return result;
+}
+// One clock of the memory, and those of the cores from sm_least_mhz to sm_most_mhz in steps of 15.
+Return nvmlDeviceGetSupportedMemoryClocks(void *gpu, unsigned int *count, unsigned int *mhz) {
+    unsigned int room = *count;
+    *count = 1;
+    if (room < 1) return INSUFFICIENT_SIZE;
+    return small(gpu, "memory_most_mhz", mhz);
+}
+Return nvmlDeviceGetSupportedGraphicsClocks(void *gpu, unsigned int memory, unsigned int *count, unsigned int *mhz) {
+    unsigned int least = 0, most = 0, room = *count;
+    Return result = small(gpu, "sm_least_mhz", &least);
+    if (result == SUCCESS) result = small(gpu, "sm_most_mhz", &most);
+    if (result != SUCCESS) return result;
+    *count = (most - least) / 15 + 1;
+    if (room < *count) return INSUFFICIENT_SIZE;
+    for (unsigned int place = 0; place < *count; place++) mhz[place] = most - 15 * place;
+    return SUCCESS;
 }
 Return nvmlDeviceSetMemoryLockedClocks(void *gpu, unsigned int least, unsigned int most) {
     return least == most ? lock(gpu, "locked_memory", "memory_mhz", most) : 2;
 }
-Return nvmlDeviceResetGpuLockedClocks(void *gpu) { return put(gpu, "locked_sm", 0); }
+Return nvmlDeviceResetGpuLockedClocks(void *gpu) {
+    put(gpu, "locked_sm_least", 0);
+    return put(gpu, "locked_sm", 0);
+}
 Return nvmlDeviceResetMemoryLockedClocks(void *gpu) { return put(gpu, "locked_memory", 0); }
 
 Return nvmlDeviceGetUUID(void *gpu, char *uuid, unsigned int length) {

@@ -87,7 +87,15 @@ def test_an_outcome_on_standard_output_is_not_thrown_away(one: Make) -> None:
     assert dangers(one(apply={"spawn": {"output": "file"}}), FOUR, SUBJECT.model_copy(update={"metric": "x"}), 1) == ()
 
 
-@pytest.mark.parametrize(("value", "refused"), [("1M", True), ("3G", False), ("max", False), ("-1", False)])
+LIMITED = [("1M", True), ("3G", False), ("max", False), ("-1", False), ("1m", True), ("512k", True), ("1t", False)] + [
+    ("0x100000", True),
+    ("0x1p", False),
+    ("04000000", True),
+    ("K", True),
+]
+
+
+@pytest.mark.parametrize(("value", "refused"), LIMITED)
 def test_a_limit_below_what_the_program_has_used_is_refused(one: Make, value: str, refused: bool) -> None:
     write = [{"path": "{cgroup.memory}/memory.max", "value": value}]
     limit = one(scope="cgroup", apply={"write": write})
@@ -96,6 +104,8 @@ def test_a_limit_below_what_the_program_has_used_is_refused(one: Make, value: st
 
 
 def test_whoever_asks_what_is_out_of_reach_hears_of_dangers(one: Make) -> None:
+    limit = one(scope="cgroup", apply={"write": [{"path": "{cgroup.memory}/memory.max", "value": "1M"}]})
+    assert "would kill it" in beyond_reach(limit, FOUR, SUBJECT, 1.0, 2e9)[0]
     assert beyond_reach(one(apply=FIFO), FOUR, SUBJECT, 4.0)
     away = FOUR.model_copy(update={"away": "the program runs elsewhere"})
     assert "apply it there by hand" in beyond_reach(one(apply=FIFO), away, SUBJECT, 4.0)[0]

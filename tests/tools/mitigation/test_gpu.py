@@ -22,6 +22,7 @@ from vgo_agent.tools.mitigation.gpu import gpu_knobs, gpu_switchable
 from vgo_agent.tools.mitigation.gpu_clocks import Sample, Watched
 from vgo_agent.tools.mitigation.gpu_values import gpu_values, untold, visible
 from vgo_agent.tools.mitigation.journal import Journal
+from vgo_agent.tools.mitigation.permanent_unit import gpu_commands
 
 SOURCE = Path(__file__).parents[2] / "layers/nvml/fake_nvml.c"
 CARD = {
@@ -33,10 +34,12 @@ CARD = {
     "power_least_mw": 200_000,
     "power_most_mw": 700_000,
     "sm_mhz": 345,
+    "sm_least_mhz": 345,
     "sm_most_mhz": 1980,
     "memory_mhz": 3201,
     "memory_most_mhz": 3201,
     "locked_sm": 0,
+    "locked_sm_least": 0,
     "locked_memory": 0,
     "reasons": 0,
     "fans": 2,
@@ -128,7 +131,7 @@ def run(started: Callable[..., subprocess.Popen[str]]) -> Run:
 
     def to_its_end(code: str, *cards: dict[str, Any]) -> Any:
         with started(code, cards or (CARD,)) as child:
-            out, error = child.communicate(timeout=60)
+            out, error = child.communicate(timeout=300)
         assert child.returncode == 0, error
         assert error == ""
         return json.loads(out)
@@ -154,6 +157,8 @@ tell([before, steps, cards(), entries(), settings.told, held()])
         ({"power_limit": "max"}, {"power_limit_mw": "700000"}),
         ({"lock_clocks": "max"}, {"locked_sm": "1980", "sm_mhz": "1980"}),
         ({"lock_clocks": "base"}, {"locked_sm": str(0xFFFFFF01), "sm_mhz": "1500"}),
+        ({"clock_cap_mhz": "1410"}, {"locked_sm_least": "345", "locked_sm": "1410"}),
+        ({"clock_cap_mhz": "max-2"}, {"locked_sm_least": "345", "locked_sm": "1950"}),
         ({"lock_memory_clock": True}, {"locked_memory": "3201"}),
         ({"fan_percent": 70}, {"fan_0": "70", "fan_1": "70"}),
         (
@@ -172,7 +177,7 @@ def test_a_setting_is_set_read_back_and_put_back(run: Run, action: dict[str, Any
     assert without_clocks(after) == without_clocks(before)
     assert (left, held) == ([], 0)
     locks = [said for said in told if "NVML does not tell whether it was locked before" in said]
-    assert len(locks) == len(told) == (2 if {"lock_clocks", "lock_memory_clock"} & set(action) else 0)
+    assert len(locks) == len(told) == (2 if {"lock_clocks", "clock_cap_mhz", "lock_memory_clock"} & set(action) else 0)
 
 
 def without_clocks(cards: list[dict[str, str]]) -> list[dict[str, str]]:
@@ -260,6 +265,8 @@ tell([before, cards(), why, entries(), held()])
             {"set_power_limit_mw": "!4"},
             "does not permit setting its power limit in mW to 700000",
         ),
+        ({"clock_cap_mhz": "1410"}, {"sm_most_mhz": 1987}, "has no clock of 1410 MHz: choose 1402 or 1417"),
+        ({"clock_cap_mhz": "max-1"}, {"sm_least_mhz": "!3"}, "does not support nvmlDeviceGetSupportedGraphicsClocks"),
         ({"exclusive": True}, {"set_compute_mode": "!999"}, "refuses setting its compute mode .*nvidia-smi"),
         ({"fan_percent": 50}, {"fans": 0}, "has no fan of its own"),
         ({"fan_percent": 50}, {"fans": "!3"}, "does not support nvmlDeviceGetNumFans"),
@@ -399,6 +406,13 @@ def test_a_lock_that_power_overrides_does_not_hold(run: Run) -> None:
     assert seen == "1410 MHz, held down by sw_power_cap in 100% of the samples"
 
 
+@pytest.mark.parametrize(("mhz", "passed"), [(345, True), (1410, True), (1425, False), (1980, False)])
+def test_a_cap_holds_where_the_clock_stays_at_it_or_below(run: Run, mhz: int, passed: bool) -> None:
+    (check,) = run(PROVED % ({"clock_cap_mhz": "1410"}, f'change("sm_mhz", {mhz})'))
+    what = "GPU-00000011-fake/graphics clock while the program ran"
+    assert check == [what, "at most 1410 MHz", f"{mhz} MHz", passed]
+
+
 def test_a_program_without_work_for_the_gpu_proves_nothing(run: Run) -> None:
     ((*_, seen, passed),) = run(PROVED % ({"lock_clocks": "max"}, 'change("reasons", 1)'))
     assert (seen, passed) == ("the GPU had no work while the program ran", False)
@@ -433,6 +447,54 @@ except VgoError as error:
     if not Path("/dev/nvidiactl").exists():
         with pytest.raises(VgoError, match="No GPU can be set: there is no GPU driver here"):
             gpu_knobs(Gpu(persistence=True), {})
+
+
+TUNED = """
+import contextlib
+from vgo_agent.agent.cli import main
+before, search = cards(), ["--mitigation", "gpu_clock_cap", "--param", %r, "--allow", "system", "--json", *%r]
+with open(%r, "w") as answer, contextlib.redirect_stdout(answer), contextlib.redirect_stderr(answer):
+    code = main(["tune", *search, "--", "sleep", "0.01"])
+tell([before, code, cards(), entries()])
+"""
+
+
+def test_the_clock_of_a_gpu_is_searched_as_in_the_paper(run: Run, tmp_path: Path) -> None:
+    few = ["--pairs", "10", "--min-runs", "10", "--max-runs", "20", "--budget", "60", "--out", str(tmp_path / "out")]
+    answer = tmp_path / "answer"
+    before, code, after, left = run(TUNED % ("mhz=1410,1440", few, str(answer)), CARD | {"sm_most_mhz": 1440})
+    assert code == 0, answer.read_text()
+    assert (without_clocks(after), left) == (without_clocks(before), [])
+    assert all(f'"{mhz}"' in answer.read_text() for mhz in (1410, 1440))
+
+
+def test_the_clock_of_a_gpu_has_levels_from_the_highest_down(run: Run, tmp_path: Path) -> None:
+    answer = tmp_path / "answer"
+    before, code, after, left = run(TUNED % ("mhz", ["--dry-run"], str(answer)))
+    assert (code, after, left) == (0, before, []), answer.read_text()
+    assert list(json.loads(answer.read_text())["levels"]) == ["max-1", "max-2", "max-3", "max-5", "max-10", "max-20"]
+
+
+NVIDIA_SMI = """#!/bin/sh
+echo "$*" >> "$0.asked"
+case "$*" in
+*query-gpu=index*) printf '0\\n1\\n' ;;
+*query-supported-clocks=gr*) printf '1395\\n1440\\n345\\n1410\\n1440\\n' ;;
+esac
+"""
+
+
+@pytest.mark.parametrize(("cap", "most"), [("1410", 1410), ("max", 1440), ("max-1", 1410), ("max-2", 1395)])
+def test_a_cap_is_kept_by_the_command_of_the_driver(cap: str, most: int, tmp_path: Path) -> None:
+    """Its words were looked up; that they are its words is not seen here."""
+    program = tmp_path / "nvidia-smi"
+    program.write_text(NVIDIA_SMI)
+    program.chmod(0o755)
+    (command,) = gpu_commands(Gpu(clock_cap_mhz=cap))
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    subprocess.run(["sh", "-c", command], env={"PATH": path}, check=True)
+    set_to = [line for line in Path(f"{program}.asked").read_text().splitlines() if "-lgc" in line]
+    assert set_to == [f"-i 0 -lgc 345,{most}", f"-i 1 -lgc 345,{most}"]
 
 
 KNOWN = load().mitigations
@@ -488,6 +550,7 @@ REAL = (
     {"exclusive": True},
     {"power_limit": "max"},
     {"persistence": True, "lock_clocks": "base"},
+    {"persistence": True, "clock_cap_mhz": "max-1"},
     {"persistence": True, "lock_clocks": "max", "lock_memory_clock": True},
     {"fan_percent": 60},
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.mitigation.kernel_file import Refused, cpu_list
 from vgo_agent.tools.mitigation.knobs import Knob, cpu_mask, resolve, rounded, same
+from vgo_agent.tools.mitigation.memory_limit import limit_bytes
 
 MACHINE = Machine(cpus=(0, 1), quiet_cpu=1)
 
@@ -96,11 +98,41 @@ def test_what_is_not_optional_and_missing_is_refused(tree: Path, path: str) -> N
         knobs(tree, Write(path=path, value="0"))
 
 
-@pytest.mark.parametrize("path", ["/proc/sys/kernel/core_pattern", "/etc/passwd", "/sys/../etc/passwd"])
+NO_SETTINGS = ("/etc/passwd", "/sys/../etc/passwd", "/proc/sys/kernel/core_pattern", "/proc/sys//kernel/core_pattern")
+TRIGGERS = (
+    *("/sys/power/state", "/sys/power/./state", "/sys/power/disk", "/sys/power/autosleep", "/proc/sysrq-trigger"),
+    *("/proc/sys/vm/drop_caches", "/proc/sys/vm/compact_memory", "/proc/sys/kernel/modules_disabled"),
+    *("/sys/block/sda/device/state", "/sys/class/net/eth0/device/remove", "/sys/bus/pci/drivers/nvme/unbind"),
+    *("/sys/fs/cgroup/cgroup.freeze", "/sys/fs/cgroup/cgroup.procs", "/sys/fs/cgroup/memory/memory.force_empty"),
+)
+
+
+@pytest.mark.parametrize("path", NO_SETTINGS + TRIGGERS)
 def test_a_file_that_is_no_setting_is_refused(tree: Path, path: str) -> None:
     put(tree / "etc/passwd", "root")
+    for trigger in TRIGGERS:
+        put(tree / trigger.lstrip("/"), "freeze mem disk")
     with pytest.raises(VgoError, match="no setting that vgo-agent writes"):
         knobs(tree, Write(path=path, value="|/bin/sh"))
+
+
+def test_no_file_of_a_pattern_may_be_a_trigger(tree: Path) -> None:
+    put(tree / "sys/power/state", "freeze mem disk")
+    with pytest.raises(VgoError, match="/sys/power/state is no setting"):
+        knobs(tree, Write(path="/sys/power/st*", value="freeze"))
+
+
+@pytest.mark.parametrize(("text", "mode", "why"), [("", 0o644, "shows no value"), ("1", 0o200, "can only be written")])
+def test_what_shows_no_value_cannot_be_put_back_and_is_refused(tree: Path, text: str, mode: int, why: str) -> None:
+    put(tree / "sys/kernel/once", text)
+    (tree / "sys/kernel/once").chmod(mode)
+    once = Write(path="/sys/kernel/once", value="1")
+    with pytest.raises(Refused, match=why):
+        knobs(tree, once)
+    here = Write(path="/proc/sys/vm/dirty_bytes", value="1")
+    found = resolve((once.model_copy(update={"optional": True}), here), MACHINE, tree)
+    assert [knob.path for knob in found.knobs] == [here.path]
+    assert why in found.left_out[0]
 
 
 def test_a_word_that_nothing_explains_is_not_written(tree: Path) -> None:
@@ -113,7 +145,7 @@ def test_the_group_of_this_process_is_found_in_both_versions(tree: Path) -> None
     put(tree / "sys/fs/cgroup/cpu/cpu.cfs_quota_us", "100000")
     put(tree / "sys/fs/cgroup/memory/a/memory.swappiness", "60")
     put(tree / "sys/fs/cgroup/unified/cgroup.controllers", "io")
-    put(tree / "sys/fs/cgroup/unified/b/io.max", "")
+    put(tree / "sys/fs/cgroup/unified/b/io.max", "8:0 rbps=max")
     (tree / "sys/fs/cgroup/unified/b/c").mkdir()
     writes = (
         Write(path="{cgroup.cpu}/cpu.cfs_quota_us", value="-1"),
@@ -135,6 +167,34 @@ def test_a_memory_limit_below_what_is_used_is_refused(tree: Path) -> None:
     with pytest.raises(VgoError, match="would kill what runs there"):
         knobs(tree, Write(path=path, value="4096"))
     assert knobs(tree, Write(path=path, value="8192"))
+
+
+@pytest.mark.parametrize("name", ["memory.max", "memory.high"])
+@pytest.mark.parametrize("value", ["4096", "1M", "1m", "512K", "7g", "0x100000", "0x10k", "010m", "K", "", "1M\0max"])
+def test_a_memory_limit_in_any_spelling_of_the_kernel_is_refused_below_what_is_used(
+    tree: Path, name: str, value: str
+) -> None:
+    put(tree / "proc/self/cgroup", "0::/a")
+    put(tree / "sys/fs/cgroup/cgroup.controllers", "memory")
+    put(tree / f"sys/fs/cgroup/a/{name}", "max")
+    put(tree / "sys/fs/cgroup/a/memory.current", str(8 << 30))
+    path = f"{{cgroup.memory}}/{name}"
+    with pytest.raises(VgoError, match="would kill what runs there"):
+        knobs(tree, Write(path=path, value=value))
+    for enough in ("9G", "9g", "0x900000k", "max"):
+        assert knobs(tree, Write(path=path, value=enough))
+
+
+@given(st.integers(0, (1 << 34) - 1), st.sampled_from(["", "K", "m", "G"]))
+def test_a_memory_limit_is_the_same_in_each_base_and_in_whole_pages(number: int, suffix: str) -> None:
+    spelt = {limit_bytes(f"{digits}{suffix}\n") for digits in (f"{number}", f"{number:#x}", f"0{number:o}")}
+    exact = number << {"": 0, "K": 10, "m": 20, "G": 30}[suffix]
+    assert spelt == {exact - exact % mmap.PAGESIZE}
+
+
+@pytest.mark.parametrize("value", ["max", "-1", "08", "0x", "1.5G", "1MB", "1 M", "+1"])
+def test_what_is_no_number_of_bytes_is_no_limit(value: str) -> None:
+    assert limit_bytes(value) is None
 
 
 @pytest.mark.parametrize(

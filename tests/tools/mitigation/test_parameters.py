@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,8 +16,13 @@ from vgo_agent.knowledge.actions import Parameter
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.loader import load
 from vgo_agent.knowledge.schema import Mitigation
+from vgo_agent.layers.probes.cgroup_tree import own_groups
+from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.machine import Machine
+from vgo_agent.tools.mitigation.engine import applied
+from vgo_agent.tools.mitigation.knobs import resolve
 from vgo_agent.tools.mitigation.parameters import levels_of, with_values
+from vgo_agent.tools.subject import Subject
 
 KNOWN = load().mitigations
 EIGHT = Machine(cpus=tuple(range(8)))
@@ -101,3 +110,100 @@ def test_every_known_parameter_has_a_default_and_levels_that_are_taken(key: str)
         assert levels
         for level in levels:
             with_values(known, {parameter.name: level}, EIGHT)
+
+
+def test_a_word_can_be_another_one_in_some_places(one: Make) -> None:
+    quota = {"name": "quota", "description": "d", "default": "max", "levels": ["50000", "max"], "least": "1000"}
+    values = {"V2": "{quota}", "V1": "{quota?max=-1}", "BESIDE": "{quota?max={max:cpu.cfs_quota_us}}"}
+    known = one(parameters=[quota], apply={"environment": values}, verify={"environment": list(values)})
+    for asked, filled in (
+        ("50000", dict.fromkeys(values, "50000")),
+        ("max", {"V2": "max", "V1": "-1", "BESIDE": "{max:cpu.cfs_quota_us}"}),
+    ):
+        done = with_values(known, {"quota": asked}, EIGHT)
+        assert done.apply is not None
+        assert done.apply.environment == filled
+        assert with_values(done, {}, EIGHT) == done
+    for wrong in ("min", "999", "max1"):
+        with pytest.raises(VgoError, match=f"{wrong} is no value for quota of some_mitigation: it is "):
+            with_values(known, {"quota": wrong}, EIGHT)
+
+
+VERSION_2 = {"cpu.max": "20000 100000", "cpu.max.burst": "0", "memory.max": "1073741824", "memory.current": "4096"}
+VERSION_2 |= {"memory.high": "536870912"}
+
+
+@pytest.fixture
+def version_2(tmp_path: Path) -> Path:
+    """A tree in which this process is in a group of version 2 with a quota and a memory limit."""
+    folder = tmp_path / "tree/sys/fs/cgroup/job"
+    folder.mkdir(parents=True)
+    (folder.parent / "cgroup.controllers").write_text("cpu memory\n")
+    for name, value in VERSION_2.items():
+        (folder / name).write_text(f"{value}\n")
+    (tmp_path / "tree/proc/self").mkdir(parents=True)
+    (tmp_path / "tree/proc/self/cgroup").write_text("0::/job\n")
+    return tmp_path / "tree"
+
+
+@pytest.mark.parametrize(
+    ("key", "values", "changed"),
+    [
+        ("raise_cpu_quota", {}, {"cpu.max": "max"}),
+        ("raise_cpu_quota", {"quota": "50000"}, {"cpu.max": "50000"}),
+        ("cpu_burst", {}, {"cpu.max.burst": "20000"}),
+        ("cpu_burst", {"burst": "5000"}, {"cpu.max.burst": "5000"}),
+        ("raise_memory_limit", {}, {"memory.max": "max", "memory.high": "max"}),
+        ("raise_memory_limit", {"bytes": "4294967296"}, {"memory.max": "4294967296", "memory.high": "max"}),
+    ],
+)
+def test_limits_of_a_group_of_version_2_are_searched_and_put_back(
+    key: str, values: dict[str, str], changed: dict[str, str], version_2: Path, subject: Subject, launch: Launch
+) -> None:
+    folder = version_2 / "sys/fs/cgroup/job"
+    known = with_values(KNOWN[key], values, EIGHT)
+    with applied(known, launch, subject, EIGHT, root=version_2) as change:
+        assert all(check.passed for check in change.on())
+        assert {name: (folder / name).read_text().strip() for name in VERSION_2} == VERSION_2 | changed
+        change.off()
+    assert {name: (folder / name).read_text().strip() for name in VERSION_2} == VERSION_2
+
+
+def test_a_memory_limit_below_what_is_in_use_is_refused(version_2: Path) -> None:
+    (version_2 / "sys/fs/cgroup/job/memory.current").write_text("4294967296\n")
+    known = with_values(KNOWN["raise_memory_limit"], {"bytes": "2147483648"}, EIGHT)
+    assert known.apply is not None
+    with pytest.raises(VgoError, match="would kill what runs there"):
+        resolve(known.apply.write, EIGHT, version_2)
+
+
+IN_THE_GROUP = """
+import sys
+from pathlib import Path
+from vgo_agent.agent.cli import main
+(Path(sys.argv[1]) / "tasks").write_text("0")
+search = ["--mitigation", "raise_cpu_quota", "--param", "quota=50000,100000,max", "--allow", "system"]
+few = ["--pairs", "10", "--min-runs", "10", "--max-runs", "20", "--budget", "60", "--json"]
+raise SystemExit(main(["tune", *search, *few, "--out", sys.argv[2], "--", "sleep", "0.01"]))
+"""
+
+
+@pytest.fixture
+def version_1() -> Iterator[Path]:
+    """A new group of version 1 with a quota of one and a half CPUs."""
+    above = own_groups(Path("/")).get("cpu", ())
+    if not above or os.geteuid() != 0 or not (above[0] / "cpu.cfs_quota_us").exists():
+        pytest.skip("this process is root in no control group of version 1 with a quota")
+    folder = above[0] / f"vgo-test-{os.getpid()}"
+    folder.mkdir()
+    (folder / "cpu.cfs_quota_us").write_text("150000")
+    yield folder
+    folder.rmdir()
+
+
+def test_the_quota_of_a_real_group_of_version_1_is_searched_and_put_back(version_1: Path, tmp_path: Path) -> None:
+    code = [sys.executable, "-c", IN_THE_GROUP, str(version_1), str(tmp_path / "out")]
+    done = subprocess.run(code, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert all(f'"{level}"' in done.stdout for level in ("50000", "100000", "max"))
+    assert (version_1 / "cpu.cfs_quota_us").read_text().strip() == "150000"

@@ -1,0 +1,1 @@
+"""Who answers recorded cases: planners, baselines, the procedure of the paper."""

@@ -1,0 +1,51 @@
+"""What a mitigation really does: measured over all of its recorded pairs."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pandas as pd
+
+from ...tools.run_table import RunTable
+from ...tools.statistics.comparison.compare import Ratio, compare
+from ...tools.subject import Frozen
+from ..recorded.recorded_case import RecordedCase
+
+
+class Measured(Frozen):
+    """Ratios of the mitigated runs over the baseline runs between them; None where one is undefined."""
+
+    sd: float | None
+    cv: float | None
+    mean: float | None
+    pairs: int = 0
+    ratios: tuple[Ratio, ...] = ()
+    """The same and more statistics, each with its 95 % interval."""
+
+
+def measured_ratio(case: RecordedCase, mitigation: str) -> Measured | None:
+    """Compare the recorded pairs in which both runs count; None where fewer than two pairs or blocks do."""
+    trial = case.recording.trials.get(mitigation)
+    rows = case.rows("pairs", mitigation) if trial and trial.pairs else ()
+    if trial is None or not rows:
+        return None
+    paired = RunTable(pd.DataFrame(list(rows)), ()).paired(mitigation, block=trial.block)
+    if len(paired.baseline) // paired.whole < 2:
+        return None
+    lower = case.recording.subject.lower_is_better
+    return _compared(paired.baseline.tobytes(), paired.other.tobytes(), paired.whole, trial.block, lower)
+
+
+@functools.cache
+def _compared(baseline: bytes, other: bytes, whole: int, block: int, lower_is_better: bool) -> Measured:
+    """Compare outcomes given as bytes of float64, so that the same ones are compared once."""
+    before, after = np.frombuffer(baseline), np.frombuffer(other)
+    found = compare(before, after, lower_is_better=lower_is_better, whole=whole, unit="run" if block == 1 else "block")
+    return Measured(
+        sd=found.ratio("sd").value,
+        cv=found.ratio("cv").value,
+        mean=found.ratio("mean").value,
+        pairs=found.baseline_runs,
+        ratios=found.ratios,
+    )

@@ -1,0 +1,168 @@
+"""A planner in the real graph over recorded runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from ...agent.conduct import schemas_digest
+from ...agent.finished import FinishedRun
+from ...agent.graph import FALLBACK, Loop
+from ...agent.legal import legal
+from ...agent.live import Live
+from ...agent.planners.base import Planner
+from ...agent.record import bodies, record_of
+from ...agent.run_folder import RunFolder
+from ...agent.transcript import Approval, Decision, RunStart, ToolEnd, Transcript, canonical
+from ...knowledge.errors import VgoError
+from ...knowledge.loader import Knowledge, load
+from ...tools.base import ToolError
+from ...tools.case import Record
+from ...tools.conclude import ConcludeResult
+from ...tools.execution.bench import Progress
+from ...tools.rank_factors import RankResult
+from ..recorded.bench import RecordedBench
+from ..recorded.recorded_case import RecordedCase
+from .answer import Answer
+from .evidence import problems
+
+
+@dataclass(frozen=True)
+class PlannerContestant:
+    """Answers by a diagnosis whose runs come from the tables; everything else really happens."""
+
+    name: str
+    planner: Callable[[int], Planner]
+    """Makes the planner for a seed."""
+
+    def answer(self, case: RecordedCase, seed: int) -> Answer:
+        """Diagnose one case."""
+        knowledge = load()
+        with TemporaryDirectory(prefix="vgo-eval-") as place:
+            folder = RunFolder.create(Path(place), case.file.key)
+            start = self._start(case, seed, folder, knowledge)
+            bench = RecordedBench(case, knowledge, seed, folder.partial)
+            live = _Served(folder, start.subject, start.limits, case.recording.machine, knowledge, bench, Silent())
+            transcript = Transcript.in_memory()
+            try:
+                Loop(start, self.planner(seed), transcript, live, folder).run(None, Silent().approve)
+            except VgoError as error:
+                return _spent(transcript, folder, start).model_copy(update={"ended": str(error)})
+            return _told(transcript, folder, start, case, knowledge)
+
+    def _start(self, case: RecordedCase, seed: int, folder: RunFolder, knowledge: Knowledge) -> RunStart:
+        return RunStart(
+            subject=case.recording.subject,
+            limits=case.file.limits.model_copy(update={"seed": seed}),
+            planner=self.name,
+            machine=folder.put(canonical(case.recording.machine.model_dump(mode="json"))),
+            knowledge=knowledge.digest,
+            schemas=schemas_digest(),
+        )
+
+
+class _Served(Live):
+    """Keeps no files up to date: nobody reads them, and nothing has to survive a crash."""
+
+    def observed(self, end: ToolEnd, record: Record) -> None:
+        """Write nothing."""
+
+
+class Silent:
+    """Tells nobody; what changes the system is refused unless the limits of the case allow it."""
+
+    def trying(self, command: str) -> None:
+        """Nothing is shown."""
+
+    def loading(self, command: str, folder: str) -> None:
+        """Nothing is shown."""
+
+    def restored(self, what: str) -> None:
+        """Nothing is shown."""
+
+    def decided(self, decision: Decision) -> None:
+        """Nothing is shown."""
+
+    def progressed(self, progress: Progress) -> None:
+        """Nothing is shown."""
+
+    def ended(self, decision: Decision, end: ToolEnd) -> None:
+        """Nothing is shown."""
+
+    def approve(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        """Nobody is there to ask."""
+        return {"granted": False, "by": "policy", "reason": "it changes the system, and the case does not allow that"}
+
+
+def _told(
+    transcript: Transcript, folder: RunFolder, start: RunStart, case: RecordedCase, knowledge: Knowledge
+) -> Answer:
+    """Read the answer from the record."""
+    record = record_of(transcript.events, folder)
+    conclusion = record.latest("conclude").read(ConcludeResult)
+    ranked = record.succeeded("rank_factors")
+    factors = ranked[-1].read(RankResult).factors if ranked else ()
+    finished = FinishedRun(
+        events=transcript.events,
+        record=record,
+        subject=start.subject,
+        limits=start.limits,
+        machine=case.recording.machine,
+        knowledge=knowledge,
+        planner=start.planner,
+        tip=transcript.tip,
+        seconds=0.0,
+        agent_seconds=0.0,
+        run_dir="",
+    )
+    return _spent(transcript, folder, start).model_copy(
+        update={
+            "verdict": conclusion.verdict,
+            "causes": tuple(dict.fromkeys(factor.factor for factor in factors if factor.visible)),
+            "ranked": tuple(dict.fromkeys(factor.factor for factor in factors)),
+            "mitigation": (conclusion.mitigation or "") if conclusion.verdict == "mitigated" else "",
+            "sd_ratio": conclusion.sd_ratio.value if conclusion.sd_ratio else None,
+            "mean_ratio": conclusion.mean_ratio.value if conclusion.mean_ratio else None,
+            "evidence": tuple(problems(finished)),
+            "transcript": transcript.tip,
+        }
+    )
+
+
+def _spent(transcript: Transcript, folder: RunFolder, start: RunStart) -> Answer:
+    """Count what was spent, whether or not there is a verdict."""
+    record = record_of(transcript.events, folder)
+    decisions = bodies(transcript.events, Decision)
+    measured = [call for call in record.calls if call.result is not None and "spent_s" in call.result]
+    calls = [(decision.tool, json.dumps(decision.arguments, sort_keys=True)) for decision in decisions]
+    denied = {approval.call_id for approval in bodies(transcript.events, Approval) if not approval.granted}
+    errors = [call.error for call in record.calls if call.error and call.call_id not in denied]
+    return Answer(
+        verdict="",
+        tried=tuple(dict.fromkeys(str(c.arguments["mitigation"]) for c in measured if "mitigation" in c.arguments)),
+        runs=sum(_rows(folder.get(call.artefacts["runs.csv"])) for call in measured if "runs.csv" in call.artefacts),
+        program_s=record.spent_s,
+        calls=len(decisions),
+        illegal=sum(not _was_legal(number, decision, record, start) for number, decision in enumerate(decisions)),
+        repeated=len(calls) - len(set(calls)),
+        fallbacks=sum(decision.origin == FALLBACK.name for decision in decisions),
+        not_recorded=tuple(error for error in errors if error.startswith("not recorded: ")),
+    )
+
+
+def _was_legal(number: int, decision: Decision, record: Record, start: RunStart) -> bool:
+    """Judge a decision by the calls that had ended before it."""
+    before = Record(record.calls[:number], record.store)
+    try:
+        legal(before, start.limits, start.plan).check(decision.tool, decision.arguments)
+    except ToolError:
+        return False
+    return True
+
+
+def _rows(table: bytes) -> int:
+    return table.count(b"\n") - 1

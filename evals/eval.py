@@ -1,0 +1,192 @@
+"""eval: how right the agent is, on recorded cases whose cause is known, or live on workloads whose cause is."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from ..agent.commands.options import add_manners
+from ..agent.terminal import answer, columns, printable
+from .record_command import add_record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .run import Pace
+    from .scores.difference import Difference
+    from .scores.evaluate import Tell
+    from .scores.results import Results, Row
+
+EPILOG = """\
+examples:
+  vgo-agent eval
+  vgo-agent eval --planner rules --planner paper --cases 'page-*' --seeds 5
+  vgo-agent eval --split held-out --html eval.html --save eval.json --against before.json
+  vgo-agent eval --gate --split held-out
+  vgo-agent eval --live cpu-hops page-faults
+  vgo-agent eval record page-faults
+
+Nothing is run but what the agent computes: runs come from recorded tables. With --live the workloads are run.
+"""
+SEEDS = 3
+GATED = "rules"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.epilog = EPILOG
+    modes = parser.add_subparsers(dest="mode", metavar="", title="modes")
+    add_record(modes.add_parser("record", help="record a case on this machine", description="Record a case."))
+    parser.add_argument(
+        "--planner", action="append", default=[], metavar="P", help="who answers (default all); repeatable"
+    )
+    parser.add_argument("--cases", default="*", metavar="GLOB", help="which cases, by name (default all)")
+    parser.add_argument("--split", choices=("train", "held-out"), help="only the cases of this split")
+    parser.add_argument("--seeds", type=int, default=SEEDS, metavar="N", help=f"seeds from 1 on (default {SEEDS})")
+    parser.add_argument(
+        "--folder", type=Path, metavar="DIR", help="where the cases are (default those that come along)"
+    )
+    parser.add_argument("--jobs", type=int, metavar="N", help="answers at a time (default one a CPU)")
+    parser.add_argument("--limit", type=float, default=600.0, metavar="S", help="seconds for one answer (default 600)")
+    parser.add_argument("--twice", action="store_true", help="answer each case again with its first seed, and compare")
+    _add_outputs(parser)
+    _add_live(parser)
+    add_manners(parser)
+
+
+def _add_outputs(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what becomes of it")
+    group.add_argument("--html", type=Path, metavar="FILE", help="write one page with pictures")
+    group.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables as Markdown")
+    group.add_argument("--save", type=Path, metavar="FILE", help="write the results, for a later --against")
+    group.add_argument("--against", type=Path, metavar="FILE", help="tell what is different from saved results")
+    group.add_argument(
+        "--gate", action="store_true", help=f"exit with 1 where {GATED} misses a number that it has to reach"
+    )
+
+
+def _add_live(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("live")
+    group.add_argument("--live", nargs="*", metavar="NAME", help="run workloads for real (default all) and score them")
+    group.add_argument("--steady", action="store_true", help="their steady twins too: nothing is to be found there")
+    group.add_argument("--budget", type=float, metavar="S", help="seconds of the program for each (default as in demo)")
+    group.add_argument(
+        "--allow", choices=("process", "system"), default="process", help="what may be changed (default process)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Record, run live, or evaluate."""
+    if arguments.mode == "record":
+        from .record_command import run_record
+
+        return run_record(arguments)
+    if arguments.live is not None:
+        _refuse(arguments)
+        from .live import run_live
+
+        return run_live(arguments)
+    return _evaluate(arguments)
+
+
+def _evaluate(arguments: argparse.Namespace) -> int:
+    _refuse(arguments)
+    from .scores.difference import difference
+    from .scores.evaluate import choose, evaluate, named
+    from .scores.required import missed
+    from .scores.results import read, write
+
+    before = read(arguments.against) if arguments.against else None
+    names = named(arguments.planner or ([GATED] if arguments.gate else []))
+    chosen = choose(_folder(arguments), arguments.cases, arguments.split)
+    results = evaluate(chosen, names, range(1, arguments.seeds + 1), _pace(arguments), _tell(arguments))
+    found = difference(before, results) if before else None
+    if arguments.save:
+        write(results.model_dump_json(indent=1) + "\n", arguments.save, "--save")
+    _write_pages(arguments, results, found)
+    misses = [miss for name in results.contestants if name == GATED for miss in missed(results, name)]
+    _answer(arguments, results, found, misses)
+    if not arguments.gate:
+        return 0
+    for miss in misses:
+        print(f"vgo-agent: {miss}", file=sys.stderr)
+    return 1 if misses else 0
+
+
+def _refuse(arguments: argparse.Namespace) -> None:
+    """Refuse before the first answer what makes no sense, or could not be written after the last."""
+    from ..knowledge.errors import VgoError
+
+    if arguments.seeds < 1:
+        raise VgoError(f"--seeds {arguments.seeds} asks nothing; choose 1 or more.")
+    if arguments.jobs is not None and arguments.jobs < 1:
+        raise VgoError(f"--jobs {arguments.jobs} lets nobody answer; choose 1 or more.")
+    if not arguments.limit > 0:
+        raise VgoError(f"--limit {arguments.limit:g} leaves no time to answer; choose more than 0.")
+    if arguments.gate and arguments.planner and GATED not in arguments.planner:
+        raise VgoError(f"--gate judges {GATED}; name it with --planner, or leave --planner out.")
+    for option in ("html", "markdown", "save"):
+        path = getattr(arguments, option)
+        if path is not None and not path.absolute().parent.is_dir():
+            raise VgoError(f"--{option} {path}: there is no folder {path.absolute().parent}; make it first.")
+
+
+def _folder(arguments: argparse.Namespace) -> Path:
+    from .recorded.schema import CASES
+
+    folder: Path = arguments.folder or CASES
+    return folder
+
+
+def _pace(arguments: argparse.Namespace) -> Pace:
+    import os
+
+    from .run import Pace
+
+    return Pace(arguments.jobs or len(os.sched_getaffinity(0)), arguments.limit, arguments.twice)
+
+
+def _tell(arguments: argparse.Namespace) -> Tell:
+    """Count the answers on standard error: in one line on a terminal, else only now and then."""
+    quiet, one_line = getattr(arguments, "quiet", False), sys.stderr.isatty()
+
+    def tell(done: int, wanted: int, row: Row) -> None:
+        if quiet:
+            return
+        words = (
+            f"{done}/{wanted}  {row.contestant}, {row.case}, seed {row.seed}: {row.answer.verdict or row.unfinished}"
+        )
+        if one_line:
+            print(f"\r\x1b[2K{printable(words)[: columns() - 1]}", end="" if done < wanted else "\n", file=sys.stderr)
+        elif done == wanted or done % max(1, wanted // 10) == 0 or row.unfinished:
+            print(printable(words), file=sys.stderr)
+
+    return tell
+
+
+def _write_pages(arguments: argparse.Namespace, results: Results, found: Difference | None) -> None:
+    from .scores.results import write
+
+    if arguments.html:
+        from .scores.page import page
+
+        write(page(results, found), arguments.html, "--html")
+    if arguments.markdown:
+        from .scores.page import markdown
+
+        write(markdown(results), arguments.markdown, "--markdown")
+
+
+def _answer(arguments: argparse.Namespace, results: Results, found: Difference | None, misses: list[str]) -> None:
+    from .scores.summary import summarise
+    from .scores.tables import duels
+    from .scores.words import words
+
+    values = {
+        "results": results.model_dump(mode="json"),
+        "summaries": [summarise(results, name).model_dump(mode="json") for name in results.contestants],
+        "duels": [duel.model_dump(mode="json") for duel in duels(results)],
+        "difference": found.model_dump(mode="json") if found else None,
+        "missed": misses,
+    }
+    answer(values, words(results, found, arguments.planner), arguments.json)

@@ -1,0 +1,1 @@
+"""Recorded cases: what was measured once, served again to any planner."""

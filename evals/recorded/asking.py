@@ -1,0 +1,106 @@
+"""From the options of `eval record` to what is to be recorded."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from ...agent.commands.subject import subject_of
+from ...agent.commands.wanted import mitigation_meant
+from ...agent.progress import Lines
+from ...agent.settings import Settings, effective
+from ...knowledge.errors import VgoError
+from ...knowledge.loader import load as load_knowledge
+from ...tools.layer_choice import named
+from ...tools.subject import Subject
+from ..workloads.registry import find
+from .asked import Asked
+from .draft import truth_of_workload
+from .program import again, subject_of_workload
+from .schema import TRUTH, Truth
+from .truth import read_truth
+
+FLAGS = ("layers", "timeout", "on_failure", "quiet")
+"""Settings that may be given."""
+
+
+def asked_for(arguments: argparse.Namespace, key: str) -> Asked:
+    """Check the options against each other; what cannot work is refused before the first run."""
+    # Of the namespace, which may be that of another command too, only what was declared for this one.
+    flags = {name: getattr(arguments, name) for name in FLAGS if name in arguments}
+    settings, origins = effective(flags | ({"allow": arguments.allowed} if arguments.allowed else {}))
+    named(settings.layers)
+    allow = settings.allow
+    if arguments.command:
+        workload, steady, subject = "", False, subject_of(arguments, settings)
+    elif (arguments.parent / key).is_dir():
+        workload, steady, subject = again(arguments.parent / key)
+    else:
+        workload, steady = find(arguments.name).name, arguments.steady
+        subject = subject_of_workload(workload, steady)
+    if workload and origins["allow"] == "default":
+        allow = find(workload).allow
+    try:
+        return Asked(
+            key=key,
+            subject=_as_set(subject, settings),
+            workload=workload,
+            steady=steady,
+            runs=arguments.runs,
+            pairs=arguments.pairs,
+            layers=("auto",) if origins["layers"] == "default" else settings.layers,
+            allow=allow,
+            mitigations=_meant(arguments.mitigation),
+            every=arguments.all,
+            made_by=_made_by(arguments, key, workload, steady),
+        )
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise VgoError(f"--{first['loc'][0]} {first['input']}: {first['msg']}; correct it there.") from error
+
+
+def truth_so_far(folder: Path, asked: Asked, lines: Lines) -> Truth | None:
+    """The truth that stands in the case already, or that of the workload; None where neither says it."""
+    if (folder / TRUTH).exists():
+        try:
+            return read_truth(folder)
+        except VgoError as error:
+            lines.say(f"It is recorded as if nothing were known. {error}")
+            return None
+    return truth_of_workload(asked.workload, asked.steady) if asked.workload else None
+
+
+def _as_set(subject: Subject, settings: Settings) -> Subject:
+    return subject.model_copy(update={"timeout_s": settings.timeout_s, "on_failure": settings.on_failure})
+
+
+def _meant(words: Sequence[str]) -> tuple[str, ...]:
+    """Find the mitigations that were named, by key or name; what only a person can do cannot be recorded."""
+    known = load_knowledge()
+    meant = [mitigation_meant(word, known) for word in words]
+    for one in meant:
+        if one.apply is None:
+            raise VgoError(f"{one.key} is for a person to do, so it cannot be recorded: leave it out.")
+        if one.key not in known.mitigations:
+            raise VgoError(f"{one.key} does not ship with vgo-agent, so no case can name it: leave it out.")
+    return tuple(one.key for one in meant)
+
+
+def _made_by(arguments: argparse.Namespace, key: str, workload: str, steady: bool) -> str:
+    """The command line that records it again."""
+    words = ["vgo-agent", "eval", "record", workload or key, *(["--steady"] if steady else [])]
+    words += ["--runs", str(arguments.runs), "--pairs", str(arguments.pairs)]
+    for option in ("metric", "per_iteration", "unit"):
+        if value := getattr(arguments, option):
+            words += [f"--{option.replace('_', '-')}", value]
+    words += [
+        f"--{flag.replace('_', '-')}" for flag in ("shell", "higher_is_better", "all") if getattr(arguments, flag)
+    ]
+    words += [word for spec in getattr(arguments, "layers", ()) for word in ("--layer", spec)]
+    words += [word for name in arguments.mitigation for word in ("--mitigation", name)]
+    words += ["--allow", arguments.allowed] if arguments.allowed else []
+    return shlex.join([*words, *(["--", *arguments.command] if arguments.command else [])])

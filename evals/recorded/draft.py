@@ -1,0 +1,116 @@
+"""The first `case.yaml` and `truth.yaml` of a recording: filled in for a workload, with gaps for a user's program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from ...agent.planners.rules import MOST_PAIRS
+from ...tools.subject import Limits
+from ..workloads.registry import find
+from .asked import Asked
+from .bench import BATCHES, SHARE
+from .schema import CaseFile, Truth
+
+SEAL = "then: vgo-agent eval record --seal"
+QUESTION = "What my program measures varies from run to run, though it does the same each time. Why, and what cures it?"
+CASE_COMMENTS = {
+    "title": "One line for tables.",
+    "question": "As a user asks, in symptoms; it names no cause.",
+    "split": "train, or held-out: those are for judging only, nothing is tuned on them.",
+    "tags": "Words to group cases by.",
+    "difficulty": "1: one loud cause; 2: a weak one, or several; 3: nothing that counters show, or a trap.",
+    "limits": "Of each diagnosis; the runs that were recorded allow no more than these.",
+    "history": "Changes since it was recorded, each with its date and reason.",
+}
+TRUTH_COMMENTS = {
+    "verdicts": "Those that are right, as diagnose says them: mitigated; cause found, no mitigation helped;\n"
+    "# no visible factor; nothing to reduce; insufficient data; inconclusive.",
+    "causes": "Keys of the factors that must be named, all of them (`vgo-agent explain` lists factors).",
+    "also_true": "Keys of factors that are no mistake to name: they move with the cause.",
+    "accepted": "Keys of mitigations that may be claimed (`vgo-agent mitigations` lists them).",
+    "must_not_help": "Keys of mitigations that may not be.",
+    "control": "true: there is nothing to find, and any claimed cause or mitigation is a false alarm.",
+    "why": "How the truth is known.",
+    "history": "Changes, each with its date and the reason why the old one was wrong.",
+}
+
+
+def truth_of_workload(name: str, steady: bool) -> Truth:
+    """Take the truth from the entry of the workload; of a steady twin, there is nothing to find."""
+    workload = find(name)
+    verdicts: tuple[Any, ...] = workload.verdicts
+    if steady or verdicts[0] == "nothing to reduce":
+        without = " without its cause" if steady else f": it {workload.description}"
+        return Truth(
+            verdicts=("nothing to reduce", "no visible factor"),
+            must_not_help=(*workload.cures, *workload.not_cures),
+            control=True,
+            why=f"The workload {workload.name}{without}.",
+        )
+    # A cause that no counter shows need not be named.
+    seen = 0 if workload.control or "no visible factor" in verdicts else workload.causes
+    return Truth(
+        verdicts=verdicts,
+        causes=workload.cause[:seen],
+        also_true=workload.cause[seen:],
+        accepted=workload.cures,
+        must_not_help=workload.not_cures,
+        control=workload.control,
+        why=f"The workload {workload.name}: it {workload.description}.",
+    )
+
+
+def case_file(asked: Asked, layers: tuple[str, ...]) -> CaseFile:
+    """Draft what may be known before the answer, the limits within what was recorded."""
+    workload = find(asked.workload) if asked.workload else None
+    return CaseFile(
+        key=asked.key,
+        title=f"{asked.key.replace('-', ' ')}",
+        question=QUESTION,
+        split="train",
+        tags=("workload",) if workload else ("own",),
+        difficulty=1,
+        workload=asked.workload,
+        steady=asked.steady,
+        made_by=asked.made_by,
+        limits=limits_for(asked, layers),
+    )
+
+
+def limits_for(asked: Asked, layers: tuple[str, ...]) -> Limits:
+    """The most that a diagnosis may ask for: three quarters of the runs, and of the pairs half in each batch."""
+    most = int(asked.runs * SHARE)
+    if asked.pairs < BATCHES * MOST_PAIRS:
+        most = min(most, asked.pairs // BATCHES)
+    most = max(2, most)
+    return Limits(
+        min_runs=min(Limits().min_runs, most), max_runs=most, allow=asked.allow, layers=layers or ("process",)
+    )
+
+
+def case_yaml(file: CaseFile) -> str:
+    """Render it with a comment above each field that a person may change."""
+    shown = file.model_dump(mode="json")
+    shown["limits"] = file.limits.model_dump(mode="json", exclude_defaults=True)
+    return _commented("What may be known before the answer.", shown, CASE_COMMENTS)
+
+
+def truth_yaml(truth: Truth | None, key: str) -> str:
+    """Render it; for a program of which nothing is known yet, with gaps that the gate asks to be filled."""
+    empty: dict[str, Any] = dict.fromkeys(Truth.model_fields, [])
+    shown = truth.model_dump(mode="json") if truth else {**empty, "control": False, "why": ""}
+    words = "What is right; no contestant sees it before its answer."
+    return _commented(words if truth else f"{words} Fill it in, {SEAL} {key}", shown, TRUTH_COMMENTS)
+
+
+def _commented(title: str, shown: Mapping[str, Any], comments: Mapping[str, str]) -> str:
+    lines = [f"# {title}\n"]
+    for name, value in shown.items():
+        if name in comments:
+            lines.append(f"# {comments[name]}\n")
+        within = None if isinstance(value, list | dict) else False  # a list stands in one line, the rest does not
+        lines.append(yaml.safe_dump({name: value}, default_flow_style=within, sort_keys=False, width=110))
+    return "".join(lines)

@@ -1,0 +1,125 @@
+"""Put a finished recording in its place: all files of the case, sealed, under its own name or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from importlib.metadata import version
+from pathlib import Path
+
+from ...knowledge.errors import VgoError
+from ...layers.schema import Layer
+from ...tools.execution.samples import ITERATION, PREFIX, SAMPLES, layer_of
+from ...tools.machine import Machine
+from ...tools.profile import ProfileResult
+from ...tools.row import FIXED, Row
+from ...tools.run_table import LAYERS, read_layers, write_layers
+from .draft import case_file, case_yaml, truth_yaml
+from .manifest import BY_HAND, seal
+from .record import Recorder, series_name
+from .recorded_case import silence
+from .schema import CASE, RECORDING, TABLE, TRUTH, Profiling, Recording
+from .table import Part, write_table
+from .workshop import Surveyed, Tried, Workshop
+
+GIGABYTE = 1e9
+
+
+def finish(recorder: Recorder, cases: Path) -> Path:
+    """Write the case and move it to its place; `case.yaml` and `truth.yaml` of an earlier recording are kept."""
+    workshop, key = recorder.workshop, recorder.asked.key
+    case, draft = cases / key, workshop.path / "case"
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir()
+    try:
+        _write(recorder, draft)
+        earlier = workshop.path / "earlier"
+        for name in BY_HAND:
+            written = next((place / name for place in (case, earlier) if (place / name).exists()), None)
+            if written:
+                shutil.copyfile(written, draft / name)
+        seal(draft)
+        if case.exists():
+            shutil.rmtree(earlier, ignore_errors=True)
+            os.replace(case, earlier)
+        os.replace(draft, case)
+    except OSError as error:
+        raise VgoError(
+            f"Cannot write {case} ({error.strerror}); free space there, then go on with --resume."
+        ) from error
+    shutil.rmtree(workshop.path)
+    return case
+
+
+def _write(recorder: Recorder, folder: Path) -> None:
+    workshop = recorder.workshop
+    kept = workshop.surveyed()
+    assert kept is not None
+    tried = workshop.all_tried()
+    parts = list(_parts(recorder, tried))
+    layers = _layers(workshop, parts)
+    write_table(folder / TABLE, parts, layers.values())
+    (folder / LAYERS).write_bytes(write_layers(layers))
+    recording = _recording(recorder, kept, tried)
+    (folder / RECORDING).write_text(recording.model_dump_json(indent=1) + "\n")
+    absent = recording.profiling.absent
+    showing = tuple(spec for spec in kept.layers if not silence(layers[spec], absent.get(spec, {})))
+    (folder / CASE).write_text(case_yaml(case_file(recorder.asked, showing)))
+    (folder / TRUTH).write_text(truth_yaml(recorder.truth, recorder.asked.key))
+
+
+def _parts(recorder: Recorder, tried: Mapping[str, Tried]) -> Iterator[Part]:
+    """The series in the order in which they are described; pairs keep only what tells of them."""
+    workshop = recorder.workshop
+    yield Part("baseline", None, workshop.rows("baseline"))
+    if workshop.record().succeeded("profile"):
+        yield Part("profile", None, workshop.rows("profile"))
+    for key, one in tried.items():
+        if one.trial is not None and one.trial.pairs:
+            yield Part("pairs", key, [_kept(row, one.columns) for row in workshop.rows(series_name(key))])
+
+
+def _kept(row: Row, columns: Sequence[str]) -> Row:
+    always = (*FIXED, f"{PREFIX}*")
+    return {name: cell for name, cell in row.items() if any(fnmatchcase(name, each) for each in (*always, *columns))}
+
+
+def _layers(workshop: Workshop, parts: Sequence[Part]) -> dict[str, Layer]:
+    """Describe all columns, what the program printed for each sample among them."""
+    layers = read_layers((workshop.path / LAYERS).read_bytes())
+    rows = [row for part in parts for row in part.rows]
+    return layers | ({SAMPLES: layer_of(rows)} if any(ITERATION in row for row in rows) else {})
+
+
+def _recording(recorder: Recorder, kept: Surveyed, tried: Mapping[str, Tried]) -> Recording:
+    profiles = recorder.workshop.record().succeeded("profile")
+    return Recording(
+        recorded=datetime.now(UTC).date(),
+        version=version("vgo-agent"),
+        subject=recorder.asked.subject,
+        machine=kept.machine,
+        machine_words=_in_words(kept.machine),
+        profiling=Profiling(
+            layers=kept.layers,
+            unavailable=kept.unavailable,
+            absent=profiles[-1].read(ProfileResult).absent if profiles else {},
+        ),
+        trials={key: one.trial for key, one in tried.items() if one.trial is not None},
+        refused={key: one.refused for key, one in tried.items() if one.trial is None},
+    )
+
+
+def _in_words(machine: Machine) -> str:
+    """Describe it for a reader: hardware, kernel, what it is shared with as far as that shows, how busy it was."""
+    allowed = f"{len(machine.cpus)} of {machine.online} CPUs" if machine.online else f"{len(machine.cpus)} CPUs"
+    words = [
+        f"{machine.cpu} ({machine.architecture}), {allowed}, {machine.memory_bytes / GIGABYTE:.0f} GB",
+        f"virtual ({machine.virtual})" if machine.virtual else "no hypervisor seen",
+        f"Linux {machine.kernel}, {machine.distribution}",
+        f"{'root' if machine.root else 'not root'}, load {machine.load_1min:.2f} when it began, "
+        f"{os.getloadavg()[0]:.2f} when it ended",
+    ]
+    return "; ".join(words)

@@ -1,0 +1,152 @@
+"""The gates before any scoring: a case that is not whole is told apart, and the rest goes on."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from ...agent.planners.rules import MOST_PAIRS
+from ...knowledge.errors import VgoError
+from ...knowledge.files import duplicate_keys
+from ...tools.execution.samples import ITERATION
+from ...tools.layer_choice import WORDS
+from ...tools.rotation import bare_runs
+from ...tools.row import BASELINE, FIXED
+from ...tools.run_table import described
+from .bench import BATCHES, SHARE
+from .manifest import refuse_unsealed
+from .recorded_case import TRIAL, RecordedCase, read_case, silence
+from .schema import CASE, CASES, SERIES, TABLE
+from .table import read_table
+from .truth import read_truth
+
+SPARE = 1 / SHARE
+"""Times as many runs as a diagnosis may ask for must be there, since a share of them is drawn."""
+
+
+class Broken(NamedTuple):
+    """A case that cannot be scored."""
+
+    key: str
+    reason: str
+
+
+def load_cases(folder: Path = CASES, glob: str = "*") -> list[RecordedCase | Broken]:
+    """Read the cases whose keys match, in the order of the keys; a broken one says why in its place."""
+    found = sorted(path for path in folder.glob("*") if path.is_dir() and not path.name.startswith((".", "_")))
+    return [_loaded(path) for path in found if fnmatchcase(path.name, glob)]
+
+
+def _loaded(folder: Path) -> RecordedCase | Broken:
+    try:
+        return admitted(folder)
+    except VgoError as error:
+        return Broken(folder.name, str(error))
+
+
+def admitted(folder: Path) -> RecordedCase:
+    """Read a case that can be scored; raise VgoError for the first thing that is wrong with it."""
+    refuse_unsealed(folder)
+    case = read_case(folder)
+    if case.file.key != folder.name:
+        raise VgoError(f"{folder / CASE}: its key is {case.file.key}. Give folder and key the same name.")
+    if twice := duplicate_keys(folder / CASE):
+        raise VgoError(f"{folder / CASE}: the key {twice[0]} stands twice. Keep one.")
+    read_truth(folder)
+    table = read_table(folder / TABLE)
+    for gate in (_described, _ordered, _agreeing, _layered, _enough):
+        if reason := gate(case, table):
+            raise VgoError(f"{folder / TABLE}: {reason}")
+    return case
+
+
+def _described(case: RecordedCase, table: pl.DataFrame) -> str:
+    """Every metric column must be described by a layer that was recorded."""
+    metrics = [name for name in table.columns if name not in (SERIES, TRIAL, *FIXED)]
+    try:
+        described(metrics, case.layers.values())
+    except VgoError as error:
+        return f"{str(error).partition(';')[0]}, in layers.json; record the case again."
+    return ""
+
+
+def _ordered(case: RecordedCase, table: pl.DataFrame) -> str:
+    """Rows must stand as they were made."""
+    for (series, trial), rows in table.group_by(SERIES, TRIAL, maintain_order=True):
+        if not rows["order"].diff().drop_nulls().gt(0).all():
+            return f"the order of {trial or series} does not rise from run to run; record the case again."
+    return ""
+
+
+def _agreeing(case: RecordedCase, table: pl.DataFrame) -> str:
+    """recording.json must tell of the pairs that are there."""
+    trials = case.recording.trials
+    rows = table.filter(pl.col(SERIES) == "pairs")
+    there = dict(rows.group_by(TRIAL).agg(pl.col("pair").n_unique()).iter_rows())
+    for key in sorted({*there, *trials}, key=str):
+        told = trials[key].pairs if key in trials else 0
+        if there.get(key, 0) != told:
+            return f"it has {there.get(key, 0)} pairs of {key}, and recording.json says {told}; record the case again."
+    if both := sorted(set(trials) & set(case.recording.refused)):
+        return f"recording.json says of {both[0]} both that it was applied and that it was refused; record it again."
+    strange = rows.filter((pl.col("condition") != BASELINE) & (pl.col("condition") != pl.col(TRIAL)))
+    if strange.height:
+        return f"pairs of {strange[TRIAL][0]} have the condition {strange['condition'][0]}; record the case again."
+    return ""
+
+
+def _layered(case: RecordedCase, table: pl.DataFrame) -> str:
+    """What a diagnosis profiles with must have been on, and be told of."""
+    recorded = case.recording.profiling
+    if lost := [spec for spec in recorded.layers if spec not in case.layers]:
+        return f"the layer {lost[0]} was on and does not stand in layers.json; record the case again."
+    there = {*recorded.layers, *recorded.unavailable, *WORDS}
+    if lost := [spec for spec in case.file.limits.layers if spec not in there]:
+        named = ", ".join(recorded.layers)
+        return f"{CASE} asks for the layer {lost[0]}, which was not recorded; there are {named}."
+    asked = [spec for spec in case.file.limits.layers if spec in recorded.layers]
+    if mute := [spec for spec in asked if silence(case.layers[spec], recorded.absent.get(spec, {}))]:
+        return f"{CASE} asks for the layer {mute[0]}, which showed nothing in any run: leave it out there."
+    keys = {case.layers[spec].key for spec in recorded.layers}
+    on = {key for name in table["layers"].drop_nulls().unique() for key in name.split("+") if key}
+    if strange := sorted(on - keys - {layer.key for layer in case.layers.values() if layer.kind == "launcher"}):
+        return f"runs had the layer {strange[0]} on, of which recording.json does not tell; record the case again."
+    return ""
+
+
+def _enough(case: RecordedCase, table: pl.DataFrame) -> str:
+    """Whatever share a seed draws, it must be all that the limits of the case allow."""
+    limit = case.file.limits.max_runs
+    baseline, profile = (_runs(table.filter(pl.col(SERIES) == name)) for name in ("baseline", "profile"))
+    counts = Counter(profile["layers"].fill_null("").to_list())
+    bare = counts.pop("", 0)
+    needed = {"baseline": (baseline.height, limit)}
+    needed |= {f"profiled ({name})": (count, limit) for name, count in counts.items()}
+    needed["profiled (bare)"] = (bare, bare_runs(len(counts) * limit, limit))
+    for name, (there, most) in needed.items():
+        if there < math.floor(most * SPARE):
+            return _too_few(f"{there} {name} runs", math.floor(most * SPARE), limit)
+    pairs = BATCHES * min(MOST_PAIRS, limit)
+    for key, trial in case.recording.trials.items():
+        if 0 < trial.pairs < pairs and not _nearly(trial.pairs, trial.block, pairs):
+            return _too_few(f"{trial.pairs} pairs of {key}", pairs, limit)
+    return ""
+
+
+def _nearly(pairs: int, block: int, needed: int) -> bool:
+    """Whether only the rest is missing that made no whole blocks."""
+    return block > 1 and needed - pairs < 2 * BATCHES * block
+
+
+def _too_few(there: str, needed: int, limit: int) -> str:
+    return f"it has {there}, and limits.max_runs {limit} needs {needed}: lower it in {CASE}, or record more."
+
+
+def _runs(rows: pl.DataFrame) -> pl.DataFrame:
+    """One row for each time that the program was started."""
+    return rows.filter(pl.col(ITERATION).fill_null(0) == 0) if ITERATION in rows.columns else rows

@@ -1,0 +1,241 @@
+"""Record a case: the baseline, a profile, and pairs with every mitigation that applies, as a diagnosis measures."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ...agent.commands.alone import surveyed
+from ...agent.commands.trial import TOLD
+from ...agent.progress import Lines
+from ...agent.session import base_launch, held, launcher_of, tell_restored, try_once
+from ...knowledge.errors import VgoError
+from ...knowledge.loader import Knowledge
+from ...knowledge.loader import load as load_knowledge
+from ...knowledge.schema import Mitigation
+from ...tools.base import ToolError
+from ...tools.case import Case, Finished, Record
+from ...tools.execution.bench import Bench, Progress
+from ...tools.execution.series import Change, Series
+from ...tools.execution.spawn import Spawner
+from ...tools.label import LABEL, LabelArguments
+from ...tools.layer_choice import Choice, choose
+from ...tools.look_up import busy_cpus
+from ...tools.machine import Machine
+from ...tools.measure import MEASURE, MeasureArguments
+from ...tools.profile import PROFILE, ProfileArguments
+from ...tools.profiled import companions
+from ...tools.rank_factors import RANK_FACTORS, RankArguments, RankedFactor, RankResult
+from ...tools.row import BASELINE
+from ...tools.run_table import LAYERS, write_layers
+from ...tools.subject import Limits
+from ...tools.turns import block_of, pairs_in, turns
+from .asked import Asked, obstacles, telling_columns, wanted
+from .bench import BATCHES
+from .program import standing
+from .schema import Trial, Truth
+from .workshop import Surveyed, Tried, Workshop
+
+NO_END = 1e9
+"""Seconds, and runs: only the number asked for ends a series."""
+MINUTE_S = 60.0
+
+
+class Minutely(Lines):
+    """A plain line a minute."""
+
+    def progressed(self, progress: Progress) -> None:
+        """Say where the runs are."""
+        if time.monotonic() - self._told_s >= MINUTE_S:
+            super().progressed(progress)
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """One recording that goes on in a workshop."""
+
+    asked: Asked
+    workshop: Workshop
+    truth: Truth | None
+    """None: of a user's program nothing is known yet."""
+    lines: Lines
+    known: Knowledge
+
+    def measure(self) -> None:
+        """Record the baseline and the profile, those of them that are not there yet."""
+        with self._at_work() as (bench, machine):
+            if self.workshop.surveyed() is None:
+                try_once(bench.spawner, bench.way(bench.launch), self.asked.subject)
+            choice = self._chosen(bench, machine)
+            case = self._case("baseline", machine, choice.layers, bench)
+            if not case.record.succeeded("measure"):
+                self._call("baseline", MeasureArguments(max_runs=self.asked.runs, max_seconds=NO_END), case)
+            case = self._case("profile", machine, choice.layers, bench)
+            if choice.layers and not case.record.succeeded("profile"):
+                arguments = ProfileArguments(layers=choice.layers, runs=self.asked.runs, max_seconds=NO_END)
+                self._call("profile", arguments, case)
+
+    def ranked(self) -> tuple[RankedFactor, ...]:
+        """Find the factors that go with slow runs in the recorded profile; none where that cannot be told."""
+        kept = self.workshop.surveyed()
+        assert kept is not None
+        case = self._case("rank", kept.machine, ())
+        try:
+            calls = list(case.record.calls)
+            for tool, arguments in ((LABEL, LabelArguments()), (RANK_FACTORS, RankArguments())):
+                outcome = tool.run(arguments, case)
+                self.lines.say(f"  {outcome.result.summary}")
+                calls.append(Finished(tool.name, tool.name, {}, outcome.result.model_dump(mode="json"), {}))
+                case = replace(case, record=Record(tuple(calls), case.record.store))
+        except ToolError as error:
+            self.lines.say(f"  no factor is looked for: {error}")
+            return ()
+        assert isinstance(outcome.result, RankResult)
+        return tuple(factor for factor in outcome.result.factors if factor.visible)
+
+    def try_all(self, found: Sequence[RankedFactor]) -> None:
+        """Record the pairs of every mitigation that is wanted and not there yet."""
+        left = [one for one in wanted(self.asked, self.truth, found, self.known) if not self.workshop.tried(one.key)]
+        if not left:
+            return
+        with self._at_work() as (bench, machine):
+            case = self._case("pairs", machine, ())
+            for place, mitigation in enumerate(left, 1):
+                why = next(obstacles(mitigation, machine, self.asked.subject, busy_cpus(case), self.asked.allow), "")
+                self.lines.say(f"{mitigation.key} ({place} of {len(left)}){f': left out, {why}' if why else ''}")
+                columns = telling_columns(mitigation, self.truth, found, self.known)
+                tried = Tried(refused=why) if why else self._tried(mitigation, columns, bench, case)
+                self.workshop.keep_tried(mitigation.key, tried)
+
+    def _tried(self, mitigation: Mitigation, columns: tuple[str, ...], bench: Bench, case: Case) -> Tried:
+        """Apply, prove, run the pairs, put everything back."""
+        layers = companions(case.record, columns)
+        block = block_of(self.asked.pairs // BATCHES, mitigation.interleavable)
+        planned = pairs_in(self.asked.pairs, block)
+        name = series_name(mitigation.key)
+        self.workshop.forget_rows(name)
+        with ExitStack() as stack:
+            try:
+                change = stack.enter_context(bench.change(mitigation, case.machine))
+                checks = bench.prove(change)
+            except VgoError as refused:
+                self.lines.say(f"  refused: {refused}")
+                return Tried(refused=str(refused))
+            if failing := next((check for check in checks if not check.passed), None):
+                self.lines.say(f"  not in force: {failing.what} is {failing.seen}, expected {failing.expected}")
+                planned = 0
+            with bench.series(name, layers, planned=2 * planned) as series:
+                if broken := _run_pairs(series, change, planned, block):
+                    self.lines.say(f"  refused: {broken}")
+                    return Tried(refused=broken)
+        trial = Trial(pairs=planned, checks=checks, told=change.told, block=block)
+        return Tried(trial=trial, columns=columns)
+
+    @contextmanager
+    def _at_work(self) -> Iterator[tuple[Bench, Machine]]:
+        """Have the bench, the program and what must hold around it, and the machine as it is within."""
+        asked = self.asked
+        with standing(asked.subject, asked.workload, asked.steady), Spawner() as spawner:
+            machine = surveyed(asked.subject, self.known.mitigations.values())
+            bench = Bench(
+                subject=asked.subject,
+                spawner=spawner,
+                folder=self.workshop.rows_folder,
+                launch=base_launch(asked.subject),
+                listener=self.lines.progressed,
+                root=Path(asked.subject.root),
+                launcher=launcher_of(asked.subject),
+            )
+            try:
+                yield bench, machine
+            finally:
+                bench.close()
+
+    def _chosen(self, bench: Bench, machine: Machine) -> Choice:
+        """Choose the layers, or take those that were chosen before it was cut off."""
+        kept = self.workshop.surveyed()
+        if kept is not None:
+            _refuse_another(kept.machine, machine)
+            return Choice(kept.layers, (), kept.unavailable)
+        choice = choose(self.asked.layers, bench)
+        described = write_layers(bench.described_by(choice.layers))
+        (self.workshop.path / LAYERS).write_bytes(described)
+        self.workshop.keep_survey(Surveyed(machine=machine, layers=choice.layers, unavailable=dict(choice.unavailable)))
+        return choice
+
+    def _case(self, call_id: str, machine: Machine, layers: tuple[str, ...], bench: Bench | None = None) -> Case:
+        limits = Limits(
+            min_runs=2,
+            max_runs=self.asked.runs,
+            stop="count",
+            stop_at=NO_END,
+            layers=layers,
+            allow=self.asked.allow,
+        )
+        return Case(call_id, self.asked.subject, limits, machine, self.known, self.workshop.record(), bench)
+
+    def _call(self, name: str, arguments: MeasureArguments | ProfileArguments, case: Case) -> None:
+        """Call a measuring tool, the series of one piece, and keep what it gave."""
+        tool = MEASURE if isinstance(arguments, MeasureArguments) else PROFILE
+        self.lines.say(f"{name}: {self.asked.runs} runs{' with each set of layers' if tool is PROFILE else ''}")
+        self.workshop.forget_rows(name)
+        try:
+            outcome = tool.run(arguments, case)
+        except ToolError as error:
+            raise VgoError(f"The {name} cannot be recorded: {error}") from error
+        self.lines.say(f"  {outcome.result.summary}")
+        self.workshop.keep_call(name, tool.name, arguments.model_dump(mode="json"), outcome)
+
+
+def record(recorder: Recorder) -> None:
+    """Measure all that is not there yet; what is cut off can go on."""
+    tell_restored(recorder.lines)
+    with held(recorder.workshop.folder):
+        try:
+            recorder.measure()
+        except VgoError:
+            recorder.workshop.drop_if_empty()
+            raise
+        recorder.try_all(recorder.ranked())
+
+
+def recorder_of(workshop: Workshop, truth: Truth | None, lines: Lines) -> Recorder:
+    """Take what was asked for from the workshop."""
+    return Recorder(workshop.asked(), workshop, truth, lines, load_knowledge())
+
+
+def _refuse_another(before: Machine, now: Machine) -> None:
+    """Refuse to go on where the machine or the program is not as it was."""
+    for name in TOLD:
+        old, new = getattr(before, name), getattr(now, name)
+        if old != new:
+            raise VgoError(f"Since the recording began, {name} went from {old} to {new}: begin again with --force.")
+
+
+def series_name(mitigation: str) -> str:
+    """Name the series of a mitigation's pairs."""
+    return f"pairs-{mitigation}"
+
+
+def _run_pairs(series: Series, change: Change, pairs: int, block: int) -> str:
+    """Run all pairs in random order, no look between; say so where the program cannot run under the mitigation."""
+    mitigation = change.mitigation.key
+    coin = random.Random(f"recording:{mitigation}")
+    for pair, condition in turns(pairs, block, (BASELINE, mitigation), coin) if pairs else ():
+        try:
+            if condition == BASELINE:
+                change.off()
+                series.run(condition, series.bench.launch, pair)
+            else:
+                change.on()
+                series.run(condition, change.launch, pair)
+        except VgoError as error:
+            last = series.rows[-1] if series.rows else None
+            if condition != BASELINE and last and last["condition"] == mitigation and not last["ok"]:
+                return f"the program fails under it: {error}"
+            raise
+    return ""

@@ -1,0 +1,105 @@
+"""What a recorded case consists of: the case as the agent may see it, the truth, and what was recorded."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ...tools.machine import Machine
+from ...tools.mitigation.checks import Check
+from ...tools.subject import Frozen, Limits, Subject
+from ...tools.verdicts import Verdict
+
+CASES = Path(__file__).parents[1] / "cases"
+CASE, TRUTH, RECORDING, TABLE, MANIFEST = "case.yaml", "truth.yaml", "recording.json", "runs.parquet", "MANIFEST.sha256"
+SERIES = "series"
+"""Column of the table that says what a row was measured for."""
+Series = Literal["baseline", "profile", "pairs"]
+
+Key = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
+
+
+class CaseFile(Frozen):
+    """`case.yaml`: what may be known before the answer."""
+
+    key: Key
+    """Name of the folder."""
+    title: str
+    question: str
+    """As a user asks, in symptoms."""
+    split: Literal["train", "held-out"]
+    tags: Annotated[tuple[str, ...], Field(min_length=1)]
+    difficulty: Literal[1, 2, 3]
+    """1: one loud cause; 2: a weak one, or several; 3: nothing that counters show, or a trap."""
+    workload: str = ""
+    """Name of the workload that was run; empty: `made_by` says what was."""
+    steady: bool = False
+    """Its steady twin was run."""
+    made_by: str
+    """The command that records it again, or how it was made."""
+    limits: Limits = Limits()
+    history: tuple[str, ...] = ()
+    """Changes since it was recorded, each with its date and reason."""
+
+
+class Truth(Frozen):
+    """`truth.yaml`: what is right. It is read after the answer; only the oracle reads it before."""
+
+    verdicts: Annotated[tuple[Verdict, ...], Field(min_length=1)]
+    """Those that are right."""
+    causes: tuple[str, ...] = ()
+    """Keys of the factors that must be named, all of them."""
+    also_true: tuple[str, ...] = ()
+    """Keys of factors that are no mistake to name: they move with the cause."""
+    accepted: tuple[str, ...] = ()
+    """Keys of mitigations that may be claimed."""
+    must_not_help: tuple[str, ...] = ()
+    """Keys of mitigations that may not be."""
+    control: bool = False
+    """There is nothing to find: any claimed cause or mitigation is a false alarm."""
+    why: str
+    """How the truth is known."""
+    history: tuple[str, ...] = ()
+    """Changes, each with its date and the reason why the old one was wrong."""
+
+
+class Profiling(Frozen):
+    """What the profile said beside its rows."""
+
+    layers: tuple[str, ...]
+    """By spec, those that were on."""
+    unavailable: dict[str, str] = {}
+    """Layers that could show nothing there, with the reason."""
+    absent: dict[str, dict[str, str]] = {}
+    """Layer to the columns that could not be had, with the reason."""
+
+
+class Trial(Frozen):
+    """What applying one mitigation gave beside its rows."""
+
+    pairs: int
+    """0: it was not in force, so nothing was measured."""
+    checks: tuple[Check, ...]
+    told: tuple[str, ...] = ()
+    block: int = 1
+    """Pairs that took turns together."""
+
+
+class Recording(Frozen):
+    """`recording.json`: where, when and with what the tables were made."""
+
+    recorded: date
+    version: str
+    """Of vgo-agent."""
+    subject: Subject
+    machine: Machine
+    machine_words: str
+    """The machine for a reader: hardware, kernel, what it shared, how busy it was."""
+    profiling: Profiling
+    trials: dict[str, Trial]
+    """By mitigation."""
+    refused: dict[str, str] = {}
+    """Mitigations that were to be recorded and could not be applied, with the reason."""

@@ -1,0 +1,54 @@
+"""The truth about a case, which no contestant may read before it has answered."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection
+from functools import cache
+from pathlib import Path
+
+from ...knowledge.errors import VgoError
+from ...knowledge.files import duplicate_keys, read_model
+from ...knowledge.loader import Knowledge
+from ...knowledge.loader import load as load_knowledge
+from .schema import TRUTH, Truth
+
+FACTORS = ("causes", "also_true")
+MITIGATIONS = ("accepted", "must_not_help")
+
+
+def read_truth(folder: Path) -> Truth:
+    """Read `truth.yaml`; raise VgoError where it is missing or broken, names what is not known, or denies itself."""
+    path = folder / TRUTH
+    if not path.exists():
+        raise VgoError(f"{path} is missing: write what is right there, then `vgo-agent eval record --seal`.")
+    truth = read_model(path, Truth)
+    if twice := duplicate_keys(path):
+        raise VgoError(f"{path}: the key {twice[0]} stands twice. Keep one.")
+    _refuse_unknown(path, truth)
+    if both := sorted(set(truth.accepted) & set(truth.must_not_help)):
+        raise VgoError(f"{path}: {both[0]} is accepted and must not help. Leave one of them out.")
+    if truth.control and (truth.causes or truth.accepted):
+        raise VgoError(
+            f"{path}: a control has neither causes nor accepted mitigations. Empty them, or say control: false."
+        )
+    return truth
+
+
+def _refuse_unknown(path: Path, truth: Truth) -> None:
+    known = _known()
+    for fields, kind, keys in ((FACTORS, "factor", known.factors), (MITIGATIONS, "mitigation", known.mitigations)):
+        for field in fields:
+            for key in getattr(truth, field):
+                if key not in keys:
+                    raise VgoError(f"{path}: {field}: there is no {kind} {key}; {_nearest(key, keys)}")
+
+
+def _nearest(key: str, keys: Collection[str]) -> str:
+    close = difflib.get_close_matches(key, keys, n=1, cutoff=0.5)
+    return f"did you mean {close[0]}?" if close else "`vgo-agent search` finds them."
+
+
+@cache
+def _known() -> Knowledge:
+    return load_knowledge()

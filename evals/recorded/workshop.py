@@ -1,0 +1,138 @@
+"""Where a recording is made: a folder beside the case, in which every finished series stays if it is cut off."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ...agent.run_folder import RunFolder, write
+from ...knowledge.errors import VgoError
+from ...knowledge.files import read_model
+from ...tools.base import Outcome
+from ...tools.case import Finished, Record
+from ...tools.machine import Machine
+from ...tools.row import Row
+from ...tools.subject import Frozen
+from .asked import Asked
+from .schema import Trial
+
+CALLS = ("baseline", "profile")
+
+
+class Surveyed(Frozen):
+    """The machine as the recording began, and which layers it can show."""
+
+    machine: Machine
+    layers: tuple[str, ...]
+    """Those to profile with, by spec."""
+    unavailable: dict[str, str] = {}
+    """Those that can show nothing there, with the reason."""
+
+
+class Tried(Frozen):
+    """What became of one mitigation."""
+
+    trial: Trial | None = None
+    """None: it was refused."""
+    refused: str = ""
+    columns: tuple[str, ...] = ()
+    """Those that its rows keep, or patterns of them."""
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """The folder; calls that ended stand in it with their results."""
+
+    folder: RunFolder
+
+    @classmethod
+    def begin(cls, cases: Path, asked: Asked, force: bool) -> Workshop:
+        """Begin a recording; one that was cut off is dropped only where that is said."""
+        path = workshop_of(cases, asked.key)
+        if path.exists() and not force:
+            raise VgoError(f"A recording of {asked.key} was cut off: go on with --resume, or begin again with --force.")
+        try:
+            shutil.rmtree(path, ignore_errors=True)
+            (path / "artefacts").mkdir(parents=True)
+        except OSError as error:
+            raise VgoError(f"Cannot write in {cases} ({error.strerror}); name another folder with --out.") from error
+        write(path / "asked.json", asked.model_dump_json(indent=1).encode())
+        return cls(RunFolder(path))
+
+    @classmethod
+    def reopen(cls, cases: Path, key: str) -> Workshop:
+        """Go on with a recording that was cut off."""
+        path = workshop_of(cases, key)
+        if not (path / "asked.json").exists():
+            raise VgoError(f"No recording of {key} was cut off in {cases}: leave --resume out.")
+        return cls(RunFolder(path))
+
+    def drop_if_empty(self) -> None:
+        """Leave nothing behind where not even the machine was surveyed: there is nothing to go on with."""
+        if self.surveyed() is None:
+            shutil.rmtree(self.path)
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        return self.folder.path
+
+    @property
+    def rows_folder(self) -> Path:
+        """Rows of each series, as JSON lines."""
+        return self.folder.partial
+
+    def asked(self) -> Asked:
+        """What was to be recorded when it began."""
+        return read_model(self.path / "asked.json", Asked)
+
+    def surveyed(self) -> Surveyed | None:
+        """The first survey; None before it."""
+        path = self.path / "surveyed.json"
+        return read_model(path, Surveyed) if path.exists() else None
+
+    def keep_survey(self, surveyed: Surveyed) -> None:
+        """Keep the first survey."""
+        write(self.path / "surveyed.json", surveyed.model_dump_json(indent=1).encode())
+
+    def record(self) -> Record:
+        """The finished calls of the tools."""
+        paths = [self.path / f"{name}.json" for name in CALLS]
+        return Record(tuple(Finished(**json.loads(path.read_bytes())) for path in paths if path.exists()), self.folder)
+
+    def keep_call(self, name: str, tool: str, arguments: Mapping[str, Any], outcome: Outcome) -> None:
+        """Keep what a tool gave."""
+        artefacts = {file: self.folder.put(content) for file, content in outcome.artefacts.items()}
+        finished = Finished(name, tool, arguments, outcome.result.model_dump(mode="json"), artefacts)
+        write(self.path / f"{name}.json", json.dumps(asdict(finished)).encode())
+
+    def tried(self, mitigation: str) -> Tried | None:
+        """What became of a mitigation; None before it was tried."""
+        path = self.path / f"tried-{mitigation}.json"
+        return read_model(path, Tried) if path.exists() else None
+
+    def all_tried(self) -> dict[str, Tried]:
+        """What became of every mitigation, by key."""
+        paths = sorted(self.path.glob("tried-*.json"))
+        return {path.stem.removeprefix("tried-"): read_model(path, Tried) for path in paths}
+
+    def keep_tried(self, mitigation: str, tried: Tried) -> None:
+        """Keep what became of it; its rows stand already."""
+        write(self.path / f"tried-{mitigation}.json", tried.model_dump_json(indent=1).encode())
+
+    def rows(self, series: str) -> list[Row]:
+        """Rows of a finished series."""
+        return [json.loads(line) for line in (self.rows_folder / f"{series}.jsonl").read_bytes().splitlines()]
+
+    def forget_rows(self, series: str) -> None:
+        """Begin a series anew."""
+        (self.rows_folder / f"{series}.jsonl").unlink(missing_ok=True)
+
+
+def workshop_of(cases: Path, key: str) -> Path:
+    """Where a case is recorded before it stands beside the others."""
+    return cases / f".{key}.recording"

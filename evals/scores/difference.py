@@ -1,0 +1,106 @@
+"""What became of the answers from one evaluation to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...tools.subject import Frozen
+from .kinds import KINDS
+from .results import Results, Row
+from .summary import Duel, by_case, paired, summed
+
+SHOWN = ("verdict", "cause@1", "false_alarm", "mitigation", "harm", "evidence")
+"""Scores whose change in a single case is told."""
+TESTED = ("verdict", "cause@1")
+
+
+class Changed(Frozen):
+    """One score of one contestant in one case, averaged over the seeds; None: it did not apply."""
+
+    contestant: str
+    case: str
+    score: str
+    old: float | None
+    new: float | None
+
+
+class Delta(Frozen):
+    """One score of one contestant over the cases that both evaluations have."""
+
+    contestant: str
+    score: str
+    old: float
+    new: float
+    better: bool
+
+
+class Difference(Frozen):
+    """Between two evaluations; empty where the answers were scored the same."""
+
+    only_old: tuple[str, ...]
+    """Cases that the new one does not have."""
+    only_new: tuple[str, ...]
+    other_data: tuple[str, ...]
+    """Cases whose files are not the same, so that a change may come from there."""
+    changed: tuple[Changed, ...]
+    deltas: tuple[Delta, ...]
+    tests: tuple[Duel, ...]
+    """Old against new, where an answer changed."""
+
+    @property
+    def empty(self) -> bool:
+        """Tell whether nothing is different."""
+        return not (self.only_old or self.only_new or self.other_data or self.changed or self.deltas)
+
+
+def difference(old: Results, new: Results) -> Difference:
+    """Compare contestant by contestant, on the cases and seeds that both evaluations have."""
+    before, after = ({case.key: case.manifest for case in results.cases} for results in (old, new))
+    both = before.keys() & after.keys()
+    names = [name for name in new.contestants if name in old.contestants]
+    mine = {name: (_rows(old, new, name), _rows(new, old, name)) for name in names}
+    changed = tuple(change for name in names for change in _changes(name, *mine[name]))
+    deltas = tuple(delta for name in names for delta in _deltas(name, *mine[name]))
+    tests = (paired(*mine[name], f"{name}, old", f"{name}, new", score) for name in names for score in TESTED)
+    return Difference(
+        only_old=tuple(sorted(before.keys() - both)),
+        only_new=tuple(sorted(after.keys() - both)),
+        other_data=tuple(sorted(case for case in both if before[case] != after[case])),
+        changed=changed,
+        deltas=deltas,
+        tests=tuple(test for test in tests if test.only_first or test.only_second),
+    )
+
+
+def _rows(of: Results, other: Results, contestant: str) -> list[Row]:
+    """Rows of a contestant that have a counterpart."""
+    there = {(row.case, row.seed) for row in other.rows if row.contestant == contestant}
+    return [row for row in of.rows if row.contestant == contestant and (row.case, row.seed) in there]
+
+
+def _changes(contestant: str, old: list[Row], new: list[Row]) -> list[Changed]:
+    found = []
+    for score in SHOWN:
+        before, after = by_case(old, score), by_case(new, score)
+        for case in sorted(before.keys() | after.keys()):
+            pair = before.get(case), after.get(case)
+            if pair[0] != pair[1]:
+                found.append(Changed(contestant=contestant, case=case, score=score, old=pair[0], new=pair[1]))
+    return found
+
+
+def _deltas(contestant: str, old: list[Row], new: list[Row]) -> list[Delta]:
+    found = []
+    for score, kind in KINDS.items():
+        before, after = _common(by_case(old, score), by_case(new, score))
+        first, second = summed(before, score), summed(after, score)
+        if first is None or second is None or first.value == second.value:
+            continue
+        better = (second.value > first.value) == kind.more_is_better
+        found.append(Delta(contestant=contestant, score=score, old=first.value, new=second.value, better=better))
+    return found
+
+
+def _common(old: Mapping[str, float], new: Mapping[str, float]) -> tuple[dict[str, float], dict[str, float]]:
+    both = sorted(old.keys() & new.keys())
+    return {case: old[case] for case in both}, {case: new[case] for case in both}

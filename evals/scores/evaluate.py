@@ -1,0 +1,98 @@
+"""From cases and contestants to results: gates before anything is asked, then every answer scored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import NamedTuple
+
+from ...knowledge.errors import VgoError
+from ..recorded.gate import Broken as Unsound
+from ..recorded.gate import load_cases
+from ..recorded.recorded_case import RecordedCase
+from ..run import CONTESTANTS, Contest, Pace, Task, registry, rows
+from .results import Broken, Results, Row, origin, told
+
+SHIPPED = "llama"
+"""The model that ships; until it does, the table says so."""
+Tell = Callable[[int, int, Row], None]
+"""Hears how many answers there are, of how many, and the newest."""
+
+
+class Chosen(NamedTuple):
+    """Cases that were asked for."""
+
+    sound: tuple[RecordedCase, ...]
+    broken: tuple[Broken, ...]
+    known: tuple[RecordedCase, ...]
+    """All sound ones that there are, whether asked for or not."""
+
+
+def choose(folder: Path, pattern: str, split: str | None) -> Chosen:
+    """Find the cases by name and split, past the gates; raises VgoError where there is none."""
+    every = load_cases(folder)
+    if not every:
+        raise VgoError(f"There is no case in {folder}; record one with `vgo-agent eval record NAME`.")
+    known = tuple(case for case in every if isinstance(case, RecordedCase))
+    named = tuple(case for case in known if fnmatchcase(case.file.key, pattern))
+    broken = tuple(case for case in every if isinstance(case, Unsound) and fnmatchcase(case.key, pattern))
+    if not named and not broken:
+        keys = ", ".join(case.key if isinstance(case, Unsound) else case.file.key for case in every)
+        raise VgoError(f"No case in {folder} is called {pattern}; there are: {keys}.")
+    sound = tuple(case for case in named if split is None or case.file.split == split)
+    if not sound and not broken:
+        raise VgoError(f"No case called {pattern} is in the split {split}; leave --split out.")
+    return Chosen(sound, tuple(Broken(key=case.key, reason=case.reason) for case in broken), known)
+
+
+def named(planners: Sequence[str], where: str = CONTESTANTS) -> tuple[str, ...]:
+    """Check the names of contestants; none means all that there are, and the model that ships."""
+    there = registry(where)
+    for name in planners:
+        if name not in there and name != SHIPPED:
+            raise VgoError(f"There is no planner {name!r}; choose among {', '.join(there)}.")
+    return tuple(dict.fromkeys(planners or (*there, SHIPPED)))
+
+
+def evaluate(
+    chosen: Chosen, names: Sequence[str], seeds: Sequence[int], pace: Pace, tell: Tell, where: str = CONTESTANTS
+) -> Results:
+    """Have every contestant answer every case under every seed."""
+    made = origin()
+    missing = _missing(names, chosen.known, where)
+    present = [name for name in names if name not in missing]
+    contest = Contest(tuple(case.folder for case in chosen.known), where)
+    tasks = [
+        Task(name, case.folder, seed, pace.twice and seed == seeds[0])
+        for case in chosen.sound
+        for seed in seeds
+        for name in present
+    ]
+    found: list[Row] = []
+    for row in rows(contest, tasks, pace):
+        found.append(row)
+        tell(len(found), len(tasks), row)
+    return Results(
+        **made,
+        seeds=tuple(seeds),
+        contestants=tuple(present),
+        cases=tuple(told(case) for case in chosen.sound),
+        broken=chosen.broken,
+        missing=missing,
+        rows=tuple(sorted(found, key=lambda row: (present.index(row.contestant), row.case, row.seed))),
+    )
+
+
+def _missing(names: Sequence[str], cases: Sequence[RecordedCase], where: str) -> dict[str, str]:
+    """Say who cannot take part, and why."""
+    there, missing = registry(where), {}
+    for name in names:
+        if name not in there:
+            missing[name] = "no model"
+            continue
+        try:
+            there[name](cases)
+        except VgoError as error:
+            missing[name] = str(error)
+    return missing

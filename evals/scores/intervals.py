@@ -1,0 +1,46 @@
+"""Wilson's interval of a share, the exact test of two paired shares, the geometric mean."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from scipy.stats import binomtest, norm
+
+LEVEL = 0.95
+
+
+class Interval(NamedTuple):
+    """Bounds of a share, from 0 to 1."""
+
+    low: float
+    high: float
+
+
+def wilson(share: float, n: int, level: float = LEVEL) -> Interval:
+    """Give Wilson's score interval of a share of n (Wilson 1927, J. Am. Stat. Assoc. 22, 209).
+
+    The share need not be a whole number of n: over cases it is a mean of means over seeds.
+    """
+    if n < 1:
+        raise ValueError("a share of nothing has no interval")
+    z = float(norm.ppf((1 + level) / 2))
+    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
+    reach = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return Interval(max(0.0, min(centre - reach, share)), min(1.0, max(centre + reach, share)))
+
+
+def mcnemar(only_first: int, only_second: int) -> float:
+    """Give the p-value of McNemar's exact test, two-sided, from the pairs in which only one of two was right."""
+    discordant = only_first + only_second
+    return float(binomtest(only_first, discordant).pvalue) if discordant else 1.0
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """Give the geometric mean; 0 as soon as one value is 0."""
+    if not values:
+        raise ValueError("nothing has no mean")
+    if min(values) <= 0:
+        return 0.0
+    return math.exp(sum(map(math.log, values)) / len(values))

@@ -1,0 +1,43 @@
+"""An evaluation as one page that needs nothing else, and as Markdown."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from ...prompts.render import render
+from .difference import Difference
+from .kinds import KINDS
+from .pictures import pictures
+from .required import missed
+from .results import Results
+from .tables import COLUMNS, by_split, by_tag, difference_lines, duel_line, duels, failures, grid, overview
+from .words import MAIN
+
+GROUPED = ("verdict", "cause@1", "false_alarm", "regret")
+"""Scores that are shown by split and by tag."""
+
+
+def page(results: Results, found: Difference | None = None) -> str:
+    """Write the page; with `found`, what is different from an earlier evaluation."""
+    drawn = {name: Markup(svg) for name, svg in pictures(results).items()}
+    return render("eval.html.j2", pictures=drawn, **_values(results, found))
+
+
+def markdown(results: Results, found: Difference | None = None) -> str:
+    """Write the tables as Markdown, for the documentation."""
+    return render("eval.md.j2", **_values(results, found))
+
+
+def _values(results: Results, found: Difference | None) -> dict[str, object]:
+    return {
+        "results": results,
+        "overview": overview(results),
+        "legend": [(COLUMNS[name], kind.words) for name, kind in KINDS.items() if name in COLUMNS],
+        "duels": [duel_line(duel) for duel in duels(results)],
+        "missed": list(missed(results, MAIN)) if MAIN in results.contestants else [],
+        "splits": [(COLUMNS[score], table) for score in GROUPED if (table := by_split(results, score)).rows],
+        "tags": [(COLUMNS[score], table) for score in GROUPED if (table := by_tag(results, score)).rows],
+        "grid": grid(results),
+        "failures": [one._asdict() | {"score": COLUMNS[one.score]} for one in failures(results, results.contestants)],
+        "difference": None if found is None else difference_lines(found),
+    }

@@ -1,0 +1,112 @@
+"""The pictures of an evaluation: cause@1 by tag, regret, runs used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from ...agent.report.canvas import BASELINE, FAINT, INK, MITIGATED, canvas
+from ...agent.report.figures import Floats
+from .required import REQUIRED
+from .results import Results
+from .summary import Summed, by_case, of_tag, summarise
+
+MARKS = (("o", MITIGATED), ("^", BASELINE), ("s", INK), ("x", FAINT), ("D", MITIGATED), ("v", BASELINE), ("P", INK))
+"""Shape and colour of each contestant, the first one first; told apart by their shapes in grey too."""
+ROW = 0.3
+"""Inches that a line of a picture takes."""
+MOST_TAGS = 12
+"""Those of the most cases are drawn; the table has all."""
+MOST_REGRET = 20.0
+"""Beyond it a regret sits on the edge of the picture."""
+
+
+def pictures(results: Results) -> Mapping[str, str]:
+    """Draw what there are answers for: SVG by name, empty where nothing applies."""
+    return {"tags": _tags(results), "regret": _regret(results), "runs": _runs(results)}
+
+
+def _tags(results: Results) -> str:
+    """One line a tag, one mark a contestant, with its interval."""
+    shares = {
+        tag: {name: summarise(results, name, cases).scores.get("cause@1") for name in results.contestants}
+        for tag, cases in of_tag(results).items()
+    }
+    cases = {tag: max((one.n for one in found.values() if one), default=0) for tag, found in shares.items()}
+    first = sorted((tag for tag in shares if cases[tag]), key=lambda tag: -cases[tag])[:MOST_TAGS]
+    shown = {f"{tag} ({cases[tag]})": found for tag, found in shares.items() if tag in first}
+    if not shown:
+        return ""
+    names = list(results.contestants)
+    lines = len(shown) * (len(names) + 1)
+    height = 0.75 + 0.13 * lines
+    with canvas("tags", "Share of cases with the true cause named first, by tag.", height) as page:
+        axes = page.axes(0.17, 0.81, 0.4 / height, 1 - 0.75 / height)
+        for place, found in enumerate(shown.values()):
+            for of, name in enumerate(names):
+                _share(axes, found[name], place + (of + 0.5) / (len(names) + 1), of, name if place == 0 else None)
+        ticks = np.arange(len(shown)) + 0.5 * len(names) / (len(names) + 1)
+        axes.set_yticks(ticks, list(shown))
+        axes.set(xlim=(-2, 102), ylim=(len(shown), -0.1), xlabel="cause@1, % of the cases (their number in brackets)")
+        _legend(axes, len(names))
+    return page.svg
+
+
+def _share(axes: Axes, found: Summed | None, y: float, of: int, label: str | None) -> None:
+    marker, colour = MARKS[of % len(MARKS)]
+    x, low, high = (100 * v for v in (found.value, found.low or 0.0, found.high or 1.0)) if found else (np.nan,) * 3
+    axes.plot([low, high], [y, y], color=colour, linewidth=1, alpha=0.7)
+    axes.plot([x], [y], linestyle="none", marker=marker, color=colour, markersize=4, label=label)
+
+
+def _regret(results: Results) -> str:
+    """One line a contestant, one mark a case, its median as a bar."""
+    bound = next(required.bound for required in REQUIRED if required.score == "regret")
+    title = f"regret: SD ratio over the best recorded one; dotted: {bound:g} is required of the median"
+    return _strips(results, "regret", title, bound)
+
+
+def _runs(results: Results) -> str:
+    return _strips(results, "runs", "recorded runs used by one answer")
+
+
+def _strips(results: Results, score: str, label: str, bound: float | None = None) -> str:
+    values = {name: list(_of(results, name, score).values()) for name in results.contestants}
+    shown = {name: found for name, found in values.items() if found}
+    if not any(max(found) > 0 for found in shown.values()):
+        return ""
+    height = 0.6 + ROW * len(shown)
+    with canvas(score, f"{label}, by contestant.", height) as page:
+        axes = page.axes(0.17, 0.81, 0.45 / height, 1 - 0.55 / height)
+        for place, (name, found) in enumerate(shown.items()):
+            seen = np.minimum(found, MOST_REGRET if score == "regret" else np.inf)
+            marker, colour = MARKS[results.contestants.index(name) % len(MARKS)]
+            axes.plot(
+                seen, place + _apart(seen), linestyle="none", marker=marker, color=colour, markersize=3, alpha=0.7
+            )
+            axes.plot([float(np.median(seen))] * 2, [place - 0.4, place + 0.4], color=INK, linewidth=1.4)
+        if bound is not None:
+            axes.axvline(bound, color=INK, linewidth=0.8, linestyle=":")
+            axes.set_xscale("log")
+            axes.set_xticks(ticks := [1, 1.5, 2, 3, 5, 10, 20], [f"{tick:g}" for tick in ticks], minor=False)
+            axes.set_xticks([], minor=True)
+        axes.set_yticks(range(len(shown)), list(shown))
+        axes.set(ylim=(len(shown) - 0.4, -0.6), xlabel=label)
+    return page.svg
+
+
+def _of(results: Results, contestant: str, score: str) -> dict[str, float]:
+    return by_case([row for row in results.rows if row.contestant == contestant], score)
+
+
+def _apart(values: Floats) -> Floats:
+    """Move marks of one line apart from each other, the same way each time."""
+    return 0.5 * (np.arange(len(values)) % 5 / 4 - 0.5)
+
+
+def _legend(axes: Axes, entries: int) -> None:
+    axes.legend(
+        loc="lower right", bbox_to_anchor=(1.02, 1.0), ncols=min(entries, 7), handletextpad=0.2, columnspacing=1
+    )

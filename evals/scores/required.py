@@ -1,0 +1,70 @@
+"""What the rule policy has to reach, and the sentences that say where it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from .kinds import KINDS
+from .results import Results
+from .summary import Summed, by_case, summarise
+
+LIVE_SD_RATIO = 0.374
+"""Geometric mean of the SD ratios that the paper reports; it is required of live runs."""
+
+
+class Required(NamedTuple):
+    """One number."""
+
+    score: str
+    bound: float
+    words: str
+
+
+REQUIRED = (
+    Required("verdict", 0.90, "verdict right"),
+    Required("cause@1", 0.90, "cause@1"),
+    Required("false_alarm", 0.05, "false alarms on controls"),
+    Required("regret", 1.1, "median regret"),
+    Required("untold_cost", 0.0, "mean more than 5 % worse without a word"),
+)
+
+ALWAYS = ("verdict", "cause@1", "false_alarm", "regret")
+"""Without a case that tells these, nothing is shown; whoever claims no mitigation has no cost to tell."""
+
+
+def missed(results: Results, contestant: str) -> Iterator[str]:
+    """Say what is missed, a sentence each, with the cases that miss it."""
+    for case in results.broken:
+        yield f"The case {case.key} is not sound: {case.reason}"
+    summary = summarise(results, contestant)
+    for required in REQUIRED:
+        found = summary.scores.get(required.score)
+        if found is None and required.score in ALWAYS:
+            yield f"{contestant}: no case of this choice tells {required.words}; choose more cases."
+        elif found is not None and not _reached(required, found):
+            yield f"{contestant}: {_said(required, found)}; see {', '.join(_guilty(results, contestant, required))}."
+
+
+def _reached(required: Required, found: Summed) -> bool:
+    # Means of means over seeds: a share that is 0.9 on paper may be a rounding error below it.
+    slack = 1e-9
+    more = KINDS[required.score].more_is_better
+    return found.value >= required.bound - slack if more else found.value <= required.bound + slack
+
+
+def _said(required: Required, found: Summed) -> str:
+    kind = KINDS[required.score]
+    bound = "at least" if kind.more_is_better else "at most"
+    if kind.way == "rate":
+        share = f"{100 * found.value:.3g} % of {found.n} cases"
+        return f"{required.words} {share}, {bound} {100 * required.bound:g} % is required"
+    return f"{required.words} {found.value:.3g} over {found.n} cases, {bound} {required.bound:g} is required"
+
+
+def _guilty(results: Results, contestant: str, required: Required) -> Iterator[str]:
+    cases = by_case([row for row in results.rows if row.contestant == contestant], required.score)
+    for case, value in cases.items():
+        good = 1.0 if KINDS[required.score].more_is_better else required.bound
+        if (value < good) if KINDS[required.score].more_is_better else (value > good):
+            yield case

@@ -1,0 +1,130 @@
+"""The document of one evaluation: which cases, who answered what, and how each answer was scored."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
+
+from ...knowledge.errors import VgoError
+from ...knowledge.loader import load
+from ...tools.subject import Frozen
+from ..contest.answer import Answer
+from ..recorded.recorded_case import RecordedCase
+from ..recorded.schema import MANIFEST
+from .score import Score
+
+
+class CaseTold(Frozen):
+    """A case that was answered."""
+
+    key: str
+    title: str
+    split: Literal["train", "held-out"]
+    tags: tuple[str, ...]
+    difficulty: int
+    manifest: str
+    """SHA-256 of its manifest: the same as long as no file of the case is another."""
+
+
+class Broken(Frozen):
+    """A case that was not asked, because it is not sound; it is held against nobody."""
+
+    key: str
+    reason: str
+
+
+class Row(Frozen):
+    """One answer of one contestant, scored."""
+
+    contestant: str
+    case: str
+    seed: int
+    answer: Answer
+    scores: dict[str, Score]
+    seconds: float
+    """Wall time of answering."""
+
+    @property
+    def unfinished(self) -> str:
+        """Say why there is no verdict; empty where there is one."""
+        return "" if self.answer.verdict else self.answer.ended or "No verdict, and no reason for that."
+
+
+class Results(Frozen):
+    """Everything that an evaluation gave; rows by contestant, case and seed."""
+
+    format: Literal[1] = 1
+    made: str
+    """Date and time, UTC."""
+    version: str
+    commit: str
+    """Of the working copy that ran; empty where it is an installed package."""
+    knowledge: str
+    """Digest of factors and mitigations."""
+    seeds: tuple[int, ...]
+    contestants: tuple[str, ...]
+    """In the order asked for."""
+    cases: tuple[CaseTold, ...]
+    broken: tuple[Broken, ...] = ()
+    missing: dict[str, str] = {}
+    """Contestants that could not take part, with the reason."""
+    rows: tuple[Row, ...]
+
+
+def told(case: RecordedCase) -> CaseTold:
+    """Describe a case."""
+    file = case.file
+    return CaseTold(
+        key=file.key,
+        title=file.title,
+        split=file.split,
+        tags=file.tags,
+        difficulty=file.difficulty,
+        manifest=hashlib.sha256((case.folder / MANIFEST).read_bytes()).hexdigest(),
+    )
+
+
+def origin() -> dict[str, str]:
+    """Say when and with what an evaluation is made."""
+    return {
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "version": version("vgo-agent"),
+        "commit": _commit(Path(__file__).resolve().parents[2]),
+        "knowledge": load().digest,
+    }
+
+
+def _commit(root: Path) -> str:
+    if not (root / ".git").exists():
+        return ""
+    asked = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        return subprocess.run(asked, capture_output=True, text=True, timeout=10).stdout.strip()
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+
+
+def read(path: Path) -> Results:
+    """Read a document that --save wrote; raises VgoError for one that is none."""
+    try:
+        return Results.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise VgoError(
+            f"Cannot read {path} ({error.strerror}); give a file that `vgo-agent eval --save` wrote."
+        ) from error
+    except ValidationError as error:
+        raise VgoError(f"{path} is no result of this version; make it again with `vgo-agent eval --save`.") from error
+
+
+def write(text: str, path: Path, option: str) -> None:
+    """Write what an option asked for; raises VgoError where the file cannot be written."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise VgoError(f"Cannot write {path} ({error.strerror}); choose another file for {option}.") from error

@@ -1,0 +1,181 @@
+"""From an answer and the truth to named scores; each has its value and the reason for it.
+
+What was decided where a choice had to be made:
+
+- A factor that moves with the cause (`also_true`) is right for cause@1 and cause@3. It is not the true cause, so it
+  counts nothing for `mrr` and `strict`, and is held against nobody there either.
+- cause@1 judges what is claimed, cause@3 and `mrr` the order of the claims and, after them, of the ranking.
+- Who claims no mitigation where one would help is scored as what it comes to: the ratios are 1.
+- A verdict is not judged where it is wrong and the right one needed what is not recorded.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import get_args
+
+from ...tools.subject import Frozen
+from ...tools.verdicts import Verdict
+from ..contest.answer import Answer
+from ..recorded.recorded_case import RecordedCase
+from ..recorded.schema import Truth
+from .effects import effects
+
+NAMES_NO_CAUSE = frozenset({"no visible factor", "nothing to reduce", "insufficient data"})
+"""Verdicts that claim no cause: where nothing else is right, there is none to name."""
+UNDECIDED = frozenset({"", "insufficient data", "inconclusive"})
+RAN_OUT = re.compile(r"no (further )?run (of|with) ")
+
+
+class Score(Frozen):
+    """One score of one answer."""
+
+    value: float | None
+    """None: it does not apply, and the reason says why."""
+    reason: str
+
+
+def scored(answer: Answer, truth: Truth, case: RecordedCase) -> dict[str, Score]:
+    """Judge one answer by everything but the wall clock."""
+    lacking = _lacking(answer, truth)
+    return {
+        "verdict": _verdict(answer, truth, lacking),
+        **_causes(answer, truth),
+        "false_alarm": _false_alarm(answer, truth),
+        "mitigation": _mitigation(answer, truth, lacking),
+        "harm": _harm(answer, truth),
+        **{name: Score(value=value, reason=reason) for name, (value, reason) in effects(answer, truth, case).items()},
+        "evidence": _evidence(answer),
+        **_spent(answer),
+    }
+
+
+def _verdict(answer: Answer, truth: Truth, lacking: str) -> Score:
+    if answer.verdict in truth.verdicts:
+        return _yes(f"`{answer.verdict}` is right.")
+    expected = " or ".join(f"`{verdict}`" for verdict in truth.verdicts)
+    said = f"`{answer.verdict}`" if answer.verdict in get_args(Verdict) else answer.ended or "no verdict"
+    if lacking:
+        return Score(value=None, reason=f"Not judged ({said}): the right answer needed what is {lacking}")
+    return _no(f"{said}, where {expected} is right.")
+
+
+def _lacking(answer: Answer, truth: Truth) -> str:
+    """Say what the right answer needed and is not recorded: a mitigation that is accepted, or more runs."""
+    for sentence in answer.not_recorded:
+        if any(re.search(rf"\b{re.escape(mitigation)}\b", sentence) for mitigation in truth.accepted):
+            return sentence
+        if RAN_OUT.search(sentence) and answer.verdict in UNDECIDED:
+            return sentence
+    return ""
+
+
+def _causes(answer: Answer, truth: Truth) -> dict[str, Score]:
+    if why := _no_cause(truth):
+        return {name: Score(value=None, reason=why) for name in ("cause@1", "cause@3", "mrr", "strict")}
+    return {
+        "cause@1": _among(answer.causes[:1], truth, "claimed first"),
+        "cause@3": _among(_order(answer)[:3], truth, "among the first three"),
+        "mrr": _reciprocal_rank(answer, truth),
+        "strict": _strict(answer, truth),
+    }
+
+
+def _no_cause(truth: Truth) -> str:
+    if truth.control:
+        return "A control: there is no cause to name."
+    if not truth.causes:
+        return "The truth names no cause."
+    if NAMES_NO_CAUSE.issuperset(truth.verdicts):
+        return "No counter shows the cause."
+    return ""
+
+
+def _order(answer: Answer) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*answer.causes, *answer.ranked)))
+
+
+def _among(named: tuple[str, ...], truth: Truth, where: str) -> Score:
+    hit = next((key for key in named if key in truth.causes or key in truth.also_true), None)
+    if hit is not None:
+        return _yes(f"{hit} is {where}.")
+    said = ", ".join(named) or "nothing"
+    return _no(f"{said} is {where}; true: {', '.join(truth.causes)}.")
+
+
+def _reciprocal_rank(answer: Answer, truth: Truth) -> Score:
+    order = [key for key in _order(answer) if key not in truth.also_true or key in truth.causes]
+    place = next((place for place, key in enumerate(order, 1) if key in truth.causes), None)
+    if place is None:
+        return _no(f"{', '.join(truth.causes)}: neither claimed nor ranked.")
+    return Score(value=1 / place, reason=f"{order[place - 1]} stands at place {place}.")
+
+
+def _strict(answer: Answer, truth: Truth) -> Score:
+    claimed = set(answer.causes)
+    if missing := [key for key in truth.causes if key not in claimed]:
+        return _no(f"Not claimed: {', '.join(missing)}.")
+    wrong = sorted(claimed.difference(truth.causes, truth.also_true))
+    value = len(truth.causes) / (len(truth.causes) + len(wrong))
+    return Score(value=value, reason=f"All are claimed; wrong beside them: {', '.join(wrong) or 'none'}.")
+
+
+def _false_alarm(answer: Answer, truth: Truth) -> Score:
+    if not truth.control:
+        return Score(value=None, reason="Not a control.")
+    if claimed := (*answer.causes, *filter(None, (answer.mitigation,))):
+        return _yes(f"Claimed where there is nothing to find: {', '.join(claimed)}.")
+    if not answer.verdict:
+        return Score(value=None, reason="No answer, so no claim to judge.")
+    return _no("Nothing is claimed.")
+
+
+def _mitigation(answer: Answer, truth: Truth, lacking: str) -> Score:
+    if not truth.accepted:
+        return Score(value=None, reason="No mitigation is known to help.")
+    if answer.mitigation in truth.accepted:
+        return _yes(f"{answer.mitigation} is accepted.")
+    if not answer.mitigation and answer.verdict in truth.verdicts:
+        return Score(value=None, reason=f"`{answer.verdict}` is right without one.")
+    if lacking:
+        return Score(value=None, reason=f"Not judged: {lacking}")
+    return _no(f"{answer.mitigation or 'None'} is claimed; accepted: {', '.join(truth.accepted)}.")
+
+
+def _harm(answer: Answer, truth: Truth) -> Score:
+    if not truth.must_not_help:
+        return Score(value=None, reason="No mitigation is known not to help.")
+    if answer.mitigation in truth.must_not_help:
+        return _yes(f"{answer.mitigation} is claimed, and does not help.")
+    return _no("None of those that do not help is claimed.")
+
+
+def _evidence(answer: Answer) -> Score:
+    if not answer.transcript:
+        return Score(value=None, reason="It leaves no transcript.")
+    if answer.evidence:
+        return _no(" ".join(answer.evidence))
+    return _yes("Every event cited exists, and every number was given by a tool.")
+
+
+def _spent(answer: Answer) -> dict[str, Score]:
+    counts = {
+        "runs": answer.runs,
+        "calls": answer.calls,
+        "program_s": answer.program_s,
+        "tokens": answer.tokens,
+        "illegal": answer.illegal,
+        "repeated": answer.repeated,
+        "fallbacks": answer.fallbacks,
+    }
+    counted = {name: Score(value=float(count), reason="Counted.") for name, count in counts.items()}
+    reason = " ".join(answer.not_recorded) or "All that was asked for is recorded."
+    return counted | {"not_recorded": Score(value=float(len(answer.not_recorded)), reason=reason)}
+
+
+def _yes(reason: str) -> Score:
+    return Score(value=1.0, reason=reason)
+
+
+def _no(reason: str) -> Score:
+    return Score(value=0.0, reason=reason)

@@ -1,0 +1,163 @@
+"""What the scores come to over cases and seeds.
+
+The unit is the case: the answers to one case under several seeds are drawn from the same recorded runs and are no
+independent observations. So each score is first averaged over the seeds of a case, and n is the number of cases. The
+share of a rate is the mean of these means, and its interval Wilson's for n cases: as if the seeds of a case always
+agreed, which is the cautious side. Between two contestants, a case counts as right where more than half of its seeds
+are (a tie is not), and McNemar's exact test looks at the cases in which only one of the two is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from statistics import fmean, median
+from typing import Literal
+
+from ...tools.subject import Frozen
+from .intervals import geometric_mean, mcnemar, wilson
+from .kinds import KINDS, Way
+from .results import Results, Row
+
+Steadiness = Literal["right", "wrong", "flaky", "not judged"]
+WAYS: dict[Way, Callable[[Sequence[float]], float]] = {
+    "rate": fmean,
+    "mean": fmean,
+    "median": median,
+    "geometric": geometric_mean,
+}
+
+
+class Summed(Frozen):
+    """One score over cases."""
+
+    value: float
+    n: int
+    """Cases in which it applies."""
+    low: float | None = None
+    """Of Wilson's 95 % interval; None for what is no share."""
+    high: float | None = None
+
+
+class Duel(Frozen):
+    """Two contestants on the same cases and seeds."""
+
+    first: str
+    second: str
+    score: str
+    cases: int
+    only_first: tuple[str, ...]
+    """Cases in which the first alone is right."""
+    only_second: tuple[str, ...]
+    p_value: float
+    """Of McNemar's exact test, two-sided."""
+
+
+class Summary(Frozen):
+    """What one contestant reached."""
+
+    contestant: str
+    scores: dict[str, Summed]
+    """Those that apply in one case at least."""
+    steadiness: dict[str, Steadiness]
+    """By case: whether the verdict was right under all seeds, under none, or under some (flaky)."""
+    unfinished: int
+    """Answers without a verdict."""
+
+
+def summarise(results: Results, contestant: str, cases: Collection[str] | None = None) -> Summary:
+    """Sum up one contestant over these cases; None: over all."""
+    rows = [r for r in results.rows if r.contestant == contestant and (cases is None or r.case in cases)]
+    scores = {name: found for name in KINDS if (found := summed(by_case(rows, name), name)) is not None}
+    return Summary(
+        contestant=contestant,
+        scores=scores,
+        steadiness=_steadiness(rows),
+        unfinished=sum(bool(row.unfinished) for row in rows),
+    )
+
+
+def summed(cases: Mapping[str, float], name: str) -> Summed | None:
+    """Sum up one score, given by case; None where it applies in none."""
+    values = list(cases.values())
+    if not values:
+        return None
+    way = KINDS[name].way
+    value = WAYS[way](values)
+    if way != "rate":
+        return Summed(value=value, n=len(values))
+    low, high = wilson(value, len(values))
+    return Summed(value=value, n=len(values), low=low, high=high)
+
+
+def by_case(rows: Sequence[Row], name: str) -> dict[str, float]:
+    """Average one score over the seeds of each case in which it applies; ratios by their logarithms."""
+    found: dict[str, list[float]] = {}
+    for row in rows:
+        score = row.scores.get(name)
+        if score is not None and score.value is not None:
+            found.setdefault(row.case, []).append(score.value)
+    way = WAYS[KINDS[name].way]
+    return {case: way(values) for case, values in found.items()}
+
+
+def duel(results: Results, first: str, second: str, score: str = "verdict") -> Duel:
+    """Compare two contestants of one evaluation."""
+    rows = ([row for row in results.rows if row.contestant == name] for name in (first, second))
+    one, other = rows
+    return paired(one, other, first, second, score)
+
+
+def paired(one: Sequence[Row], other: Sequence[Row], first: str, second: str, score: str) -> Duel:
+    """Compare two sets of rows on the cases and seeds that both answered, and in which the score applies to both."""
+    ones, others = _judged(one, score), _judged(other, score)
+    both = ones.keys() & others.keys()
+    right = {key: _most({at: marks[at] for at in both}) for key, marks in (("one", ones), ("other", others))}
+    cases = sorted({case for case, _ in both})
+    only_first = tuple(case for case in cases if right["one"][case] and not right["other"][case])
+    only_second = tuple(case for case in cases if right["other"][case] and not right["one"][case])
+    p_value = mcnemar(len(only_first), len(only_second))
+    return Duel(
+        first=first,
+        second=second,
+        score=score,
+        cases=len(cases),
+        only_first=only_first,
+        only_second=only_second,
+        p_value=p_value,
+    )
+
+
+def of_tag(results: Results) -> dict[str, set[str]]:
+    """Cases by tag, in the order of the tags."""
+    tags = sorted({tag for case in results.cases for tag in case.tags})
+    return {tag: {case.key for case in results.cases if tag in case.tags} for tag in tags}
+
+
+def of_split(results: Results) -> dict[str, set[str]]:
+    """Cases by split, those that have any."""
+    splits = [split for split in ("train", "held-out") if any(case.split == split for case in results.cases)]
+    return {split: {case.key for case in results.cases if case.split == split} for split in splits}
+
+
+def _judged(rows: Sequence[Row], score: str) -> dict[tuple[str, int], float]:
+    found = {(row.case, row.seed): row.scores[score].value for row in rows if score in row.scores}
+    return {at: value for at, value in found.items() if value is not None}
+
+
+def _most(marks: Mapping[tuple[str, int], float]) -> dict[str, bool]:
+    """By case: whether more than half of the seeds are right."""
+    found: dict[str, list[float]] = {}
+    for (case, _), value in marks.items():
+        found.setdefault(case, []).append(value)
+    return {case: fmean(values) > 0.5 for case, values in found.items()}
+
+
+def _steadiness(rows: Sequence[Row]) -> dict[str, Steadiness]:
+    shares = by_case(rows, "verdict")
+    return {case: _word(shares.get(case)) for case in sorted({row.case for row in rows})}
+
+
+def _word(share: float | None) -> Steadiness:
+    if share is None:
+        return "not judged"
+    return "right" if share == 1 else "wrong" if share == 0 else "flaky"

@@ -1,0 +1,184 @@
+"""The tables of an evaluation as words, for the terminal, for Markdown and for the page alike."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from ...agent.report.numbers import ABSENT, number
+from .difference import Difference
+from .kinds import KINDS
+from .results import Results, Row
+from .summary import Duel, Summary, Summed, by_case, duel, of_split, of_tag, summarise
+
+COLUMNS = {
+    "verdict": "verdict",
+    "cause@1": "cause@1",
+    "cause@3": "cause@3",
+    "mrr": "MRR",
+    "strict": "strict",
+    "false_alarm": "false alarms",
+    "mitigation": "mitigation",
+    "harm": "harmful",
+    "regret": "regret",
+    "sd_ratio": "SD ratio",
+    "cv_ratio": "CV ratio",
+    "untold_cost": "untold cost",
+    "evidence": "evidence",
+    "replay": "replay",
+    "runs": "runs",
+    "calls": "calls",
+    "program_s": "program s",
+    "tokens": "tokens",
+    "illegal": "illegal",
+    "repeated": "repeated",
+    "fallbacks": "fallbacks",
+    "not_recorded": "not recorded",
+}
+"""Scores that the full table shows, and what they are called there."""
+BRIEF = ("verdict", "cause@1", "false_alarm", "strict", "mitigation", "harm", "regret", "sd_ratio", "runs", "calls")
+"""Those for a terminal."""
+FAILURES = {"verdict": 1.0, "cause@1": 1.0, "false_alarm": 0.0, "harm": 0.0, "untold_cost": 0.0, "evidence": 1.0}
+"""Scores whose every miss is told, and what is right."""
+
+
+class Table(NamedTuple):
+    """A header and rows of as many cells."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+class Failure(NamedTuple):
+    """Something that one contestant got wrong in one case, with the seeds of which it holds."""
+
+    contestant: str
+    case: str
+    seeds: tuple[int, ...]
+    score: str
+    reason: str
+
+
+def overview(results: Results, scores: Sequence[str] = tuple(COLUMNS), cases: Collection[str] | None = None) -> Table:
+    """Give one row a contestant; scores that apply to nobody are left out."""
+    found = [summarise(results, name, cases) for name in results.contestants]
+    shown = [score for score in scores if any(score in summary.scores for summary in found)]
+    body = [_row(summary, shown) for summary in found]
+    blanks = ("",) * len(shown)
+    body += [(name, why, *blanks) for name, why in results.missing.items()]
+    return Table(("planner", *(COLUMNS[score] for score in shown), "flaky"), tuple(body))
+
+
+def _row(summary: Summary, shown: Sequence[str]) -> tuple[str, ...]:
+    flaky = sum(word == "flaky" for word in summary.steadiness.values())
+    cells = (cell(score, summary.scores.get(score)) for score in shown)
+    return (summary.contestant, *cells, f"{flaky} of {len(summary.steadiness)}")
+
+
+def cell(score: str, found: Summed | None) -> str:
+    """Write one summed score."""
+    if found is None:
+        return ABSENT
+    if found.low is None or found.high is None:
+        return number(found.value, 3)
+    return f"{100 * found.value:.0f} % [{100 * found.low:.0f}, {100 * found.high:.0f}]"
+
+
+def by_tag(results: Results, score: str) -> Table:
+    """Give one row a tag, one column a contestant."""
+    return _by_group(results, of_tag(results), score, "tag")
+
+
+def by_split(results: Results, score: str) -> Table:
+    """Give one row a split, one column a contestant."""
+    return _by_group(results, of_split(results), score, "split")
+
+
+def _by_group(results: Results, groups: dict[str, set[str]], score: str, of: str) -> Table:
+    body = []
+    for group, cases in groups.items():
+        found = [summarise(results, name, cases).scores.get(score) for name in results.contestants]
+        if any(found):
+            body.append((group, str(len(cases)), *(cell(score, one) for one in found)))
+    return Table((of, "cases", *results.contestants), tuple(body))
+
+
+def grid(results: Results) -> Table:
+    """Give one row a case, one column a contestant: whether the verdict is right, and the cause."""
+    body = [
+        (case.key, case.split, *(_mark(results, name, case.key) for name in results.contestants))
+        for case in results.cases
+    ]
+    body += [(case.key, "not sound", *["not asked" for _ in results.contestants]) for case in results.broken]
+    return Table(("case", "split", *results.contestants), tuple(body))
+
+
+def _mark(results: Results, contestant: str, case: str) -> str:
+    mine = [row for row in results.rows if row.contestant == contestant and row.case == case]
+    verdict = by_case(mine, "verdict").get(case)
+    cause = by_case(mine, "cause@1").get(case)
+    word = {None: "not judged", 1.0: "right", 0.0: "wrong"}.get(verdict, "flaky")
+    return word if cause is None or verdict is None else f"{word}, cause {'right' if cause > 0.5 else 'wrong'}"
+
+
+def failures(results: Results, contestants: Collection[str]) -> Iterator[Failure]:
+    """List what went wrong, once for all seeds for which the reason is the same."""
+    found: dict[tuple[str, str, str, str], list[int]] = {}
+    for row in results.rows:
+        if row.contestant in contestants:
+            for score, reason in _wrong(row):
+                found.setdefault((row.contestant, row.case, score, reason), []).append(row.seed)
+    for (contestant, case, score, reason), seeds in found.items():
+        yield Failure(contestant, case, tuple(seeds), score, reason)
+
+
+def _wrong(row: Row) -> Iterator[tuple[str, str]]:
+    if row.unfinished:
+        yield "verdict", row.unfinished
+        return
+    for score, right in FAILURES.items():
+        one = row.scores.get(score)
+        if one is not None and one.value is not None and one.value != right:
+            yield score, one.reason
+
+
+def failure_lines(results: Results, contestants: Collection[str]) -> list[str]:
+    """Write the failures, a line each, and the cases that were not asked."""
+    lines = [f"{case.key}: not asked. {case.reason}" for case in results.broken]
+    for one in failures(results, contestants):
+        seeds = "" if len(one.seeds) == len(results.seeds) else f" (seed {', '.join(map(str, one.seeds))})"
+        lines.append(f"{one.contestant}, {one.case}{seeds}: {COLUMNS[one.score]}: {one.reason}")
+    return lines
+
+
+def duels(results: Results) -> list[Duel]:
+    """Compare the first contestant with each other one."""
+    first, *others = results.contestants or ("",)
+    return [duel(results, first, other) for other in others]
+
+
+def duel_line(found: Duel) -> str:
+    """Say how two compare."""
+    return (
+        f"{found.score}: {found.first} alone is right in {len(found.only_first)} of {found.cases} cases, "
+        f"{found.second} alone in {len(found.only_second)}: p = {number(found.p_value, 2)} (McNemar's exact test)"
+    )
+
+
+def difference_lines(found: Difference) -> list[str]:
+    """Say what is different, a line each."""
+    if found.empty:
+        return ["Nothing is different."]
+    lines = [f"{case}: only before" for case in found.only_old]
+    lines += [f"{case}: new" for case in found.only_new]
+    lines += [f"{case}: its data are others" for case in found.other_data]
+    lines += [
+        f"{one.contestant}, {one.case}: {COLUMNS[one.score]} {number(one.old, 3)} -> {number(one.new, 3)}"
+        for one in found.changed
+    ]
+    lines += [
+        f"{one.contestant}: {KINDS[one.score].words}: {number(one.old, 3)} -> {number(one.new, 3)}, "
+        f"{'better' if one.better else 'worse'}"
+        for one in found.deltas
+    ]
+    return lines + [duel_line(test) for test in found.tests]

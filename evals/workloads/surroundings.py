@@ -1,0 +1,253 @@
+"""What must hold around the whole diagnosis of some workloads: a limited group, a neighbour, a setting of the kernel.
+
+Everything is put back at the end. What kill -9 leaves is put back by `vgo-agent restore`, which each diagnosis and
+each of these begins with: settings from the journal, control groups by their name. Neighbours end by themselves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+from ...agent.session import conduct
+from ...knowledge.errors import VgoError
+from ...layers.probes.cgroup_tree import MOUNT, own_groups
+from ...tools.mitigation.journal import Group, Journal, journal_folder, new_entry, put_back
+from ...tools.mitigation.kernel_file import KernelFiles
+from ...tools.mitigation.knobs import cpu_mask
+from ...tools.mitigation.owner import Owner, this_process
+from ...tools.mitigation.run_group import PREFIX, remove_run_groups
+from .workload import ISOLATED
+
+HERE = Path(__file__).parent
+MEMBERS = "cgroup.procs"
+MEGABYTE = 1 << 20
+MEMORY_BYTES = 96 * MEGABYTE
+"""Room for what vgo-agent allocates in a diagnosis, and for a part of the file of `memory-limit`."""
+QUOTA_US, PERIOD_US = 20_000, 100_000
+READS_PER_SECOND = 60
+FAVOUR = (("cpu.shares", "262144"), ("cpu.weight", "10000"), ("cpu.rt_runtime_us", "500000"))
+LOOPBACK_STEERING = "/sys/class/net/lo/queues/rx-0/rps_cpus"
+DELEGATED = "start vgo-agent as root, below control groups of version 2 with systemd-run --scope -p Delegate=yes"
+_numbers = itertools.count(1)
+
+
+def input_folder() -> Path:
+    """A folder on the disk that outlives the run, since a resumed one reads the same file."""
+    folder = user_cache_path("vgo-agent") / "workloads"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise VgoError(
+            f"{folder} cannot be made ({error.strerror}); set XDG_CACHE_HOME to a folder of yours."
+        ) from error
+    return folder
+
+
+def evict(path: str) -> None:
+    """Drop a file from the page cache."""
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+        os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+    finally:
+        os.close(file)
+
+
+@contextlib.contextmanager
+def favoured() -> Iterator[None]:
+    """Let this process and its children go before other ordinary ones, so that these are no second cause.
+
+    Nothing happens where no such group can be made: then the machine should be quiet.
+    """
+    if home_of("cpu") is None:
+        yield
+        return
+    with _limited("cpu", {1: {}, 2: {}}):
+        yield
+
+
+@contextlib.contextmanager
+def cpu_limited() -> Iterator[None]:
+    """Hold this process and its children to a share of one CPU."""
+    conduct()  # to load the libraries takes seconds of a whole CPU
+    values = {1: {"cpu.cfs_period_us": str(PERIOD_US), "cpu.cfs_quota_us": str(QUOTA_US)}}
+    with _limited("cpu", values | {2: {"cpu.max": f"{QUOTA_US} {PERIOD_US}"}}):
+        yield
+
+
+@contextlib.contextmanager
+def memory_limited() -> Iterator[None]:
+    """Hold this process and its children, and the files that they read, to MEMORY_BYTES.
+
+    What this process has used before stays with its old group, so the libraries of a diagnosis are loaded first.
+    """
+    values = {1: {"memory.limit_in_bytes": str(MEMORY_BYTES)}, 2: {"memory.max": str(MEMORY_BYTES)}}
+    conduct()
+    with favoured(), _limited("memory", values):
+        yield
+
+
+@contextlib.contextmanager
+def reads_limited() -> Iterator[None]:
+    """Hold the reads of this process and its children from the disk of the cache folder to some a second."""
+    disk = whole_disk(input_folder())
+    if disk is None:
+        raise VgoError(f"{input_folder()} lies on no disk; set XDG_CACHE_HOME to a folder on one.")
+    values = {1: {"blkio.throttle.read_iops_device": f"{disk} {READS_PER_SECOND}"}}
+    with favoured(), _limited("blkio", values | {2: {"io.max": f"{disk} riops={READS_PER_SECOND}"}}):
+        yield
+
+
+@contextlib.contextmanager
+def with_realtime_hog() -> Iterator[None]:
+    """Have a real-time neighbour on the last allowed CPU."""
+    with _neighbour("realtime_hog.py", str(max(os.sched_getaffinity(0)))), favoured():
+        yield
+
+
+@contextlib.contextmanager
+def with_tenant() -> Iterator[None]:
+    """Have a real-time tenant of all allowed CPUs that comes and goes."""
+    cpus = ",".join(map(str, sorted(os.sched_getaffinity(0))))
+    with _neighbour("tenant.py", cpus), favoured():
+        yield
+
+
+@contextlib.contextmanager
+def with_packet_flood() -> Iterator[None]:
+    """Have a neighbour that sends packets, which the kernel works through on the last allowed CPU."""
+    cpus = os.sched_getaffinity(0)
+    steered = _set("workload-packet-flood", LOOPBACK_STEERING, cpu_mask({max(cpus)}))
+    with steered, _neighbour("packet_flood.py", str(min(cpus))), favoured():
+        yield
+
+
+@contextlib.contextmanager
+def with_busy_disk() -> Iterator[None]:
+    """Have a neighbour that writes to the disk of the cache folder."""
+    with _neighbour("busy_disk.py", str(input_folder())), favoured():
+        yield
+
+
+def home_of(controller: str) -> tuple[Path, int] | None:
+    """Find the group below which one with that controller can be made, and its version; None where there is none."""
+    groups = own_groups()
+    if controller in groups:
+        place, version = groups[controller][0], 1
+    else:
+        name = "io" if controller == "blkio" else controller
+        handing = [group for group in groups.get("", []) if name in _handed(group)]
+        if not handing:
+            return None
+        place, version = handing[0], 2
+    return (place, version) if os.access(place, os.W_OK) and os.geteuid() == 0 else None
+
+
+def whole_disk(folder: Path) -> str | None:
+    """Return the numbers of the disk, not the partition, that a folder lies on, as control groups name it."""
+    number = folder.stat().st_dev
+    device = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}")
+    if not device.exists():
+        return None
+    real = device.resolve()
+    return ((real.parent if (real / "partition").exists() else real) / "dev").read_text().strip()
+
+
+@contextlib.contextmanager
+def _limited(controller: str, values: dict[int, dict[str, str]]) -> Iterator[None]:
+    """Put this process into a new group with these values, by version of control groups."""
+    remove_left_groups()
+    if (found := home_of(controller)) is None:
+        raise VgoError(f"No control group with the controller {controller} can be made here; {DELEGATED}.")
+    place, version = found
+    home = own_groups()[controller if version == 1 else ""][0]
+    owner = this_process()
+    group = place / f"{PREFIX}{owner.pid}-{owner.start}-9{next(_numbers)}"
+    try:
+        group.mkdir()
+        for name, value in values[version].items():
+            (group / name).write_text(value)
+        _favour(group)
+        (group / MEMBERS).write_text(str(owner.pid))
+    except OSError as error:
+        _leave(group, home)
+        raise VgoError(f"The limit of {group} cannot be set ({error.strerror}); {DELEGATED}.") from error
+    try:
+        yield
+    finally:
+        _leave(group, home)
+
+
+def _favour(group: Path) -> None:
+    """Give a group the greatest weight, and real time where that is shared out: as far as the kernel lets it."""
+    for name, value in FAVOUR:
+        if (group / name).exists():
+            with contextlib.suppress(OSError):
+                (group / name).write_text(value)
+
+
+def _leave(group: Path, home: Path) -> None:
+    """Move everything to where it was, and remove the group."""
+    with contextlib.suppress(FileNotFoundError):
+        for _ in range(2):  # a process may fork while the others are moved
+            for pid in (group / MEMBERS).read_text().split():
+                with contextlib.suppress(ProcessLookupError):
+                    (home / MEMBERS).write_text(pid)
+        group.rmdir()
+
+
+def remove_left_groups() -> None:
+    """Remove the groups of dead processes; those of blkio are known to this module only."""
+    remove_run_groups()
+    for group in (Path("/") / MOUNT / "blkio").rglob(f"{PREFIX}*"):
+        pid, start = group.name.removeprefix(PREFIX).split("-")[:2]
+        if not Owner(int(pid), int(start)).alive:
+            _leave(group, group.parent)
+
+
+def _handed(group: Path) -> list[str]:
+    try:
+        return (group / "cgroup.subtree_control").read_text().split()
+    except OSError:
+        return []
+
+
+@contextlib.contextmanager
+def _set(name: str, path: str, value: str) -> Iterator[None]:
+    """Set one file of the kernel, journalled: the watchdog or `vgo-agent restore` puts it back after a kill."""
+    journal, files = Journal(journal_folder()), KernelFiles()
+    with journal.locked():
+        group = Group(path=path, wanted=value, saved={path: files.read(path)})
+        entry = new_entry(name, (group,), files.root)
+        journal.record(entry)
+        try:
+            files.write(path, value)
+        except VgoError:
+            journal.remove(entry)
+            raise
+    try:
+        yield
+    finally:
+        put_back(entry)
+        journal.remove(entry)
+
+
+@contextlib.contextmanager
+def _neighbour(file: str, argument: str) -> Iterator[None]:
+    """Have a neighbour for the time of the context; it ends by itself when this process is gone."""
+    words = (sys.executable, *ISOLATED, str(HERE / file), "neighbour", argument)
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True) as process:
+        try:
+            if process.stdout is None or not process.stdout.readline():
+                raise VgoError(f"The neighbour of {file} does not start; run `{' '.join(words)}` to see why.")
+            yield
+        finally:
+            process.kill()

@@ -1,0 +1,24 @@
+"""`vgo-agent measure --save` writes where its user means, or nothing."""
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.parametrize("command", ["measure", "profile"])
+@pytest.mark.parametrize("name", ["x.csv/", "x.parquet/"])
+def test_a_file_that_ends_as_a_folder_is_refused_before_the_first_run(vgo, tmp_path: Path, command, name) -> None:
+    done = vgo(command, "--save", name, "true")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"--save {name} ends as a folder and is named as a file" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_a_folder_may_end_in_a_slash(vgo, tmp_path: Path, made) -> None:
+    name = "x.csv" if made else "x"
+    if made:
+        (tmp_path / name).mkdir()
+    done = vgo("measure", "--stop", "count", "--stop-at", "10", "--save", f"{name}/", "true")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / name / "runs.csv").is_file()

@@ -1,0 +1,207 @@
+"""`vgo-agent eval`: through the front door, on small made cases; who crashes, dies or never stops is a row."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vgo_agent.agent.cli import main
+from vgo_agent.evals.recorded.schema import TABLE, TRUTH
+from vgo_agent.evals.run import Pace
+from vgo_agent.evals.scores.evaluate import choose, evaluate
+from vgo_agent.evals.scores.page import markdown, page
+from vgo_agent.evals.scores.results import Results, Row
+from vgo_agent.evals.scores.summary import summarise
+
+from .cases_made import made_case, sealed
+
+Vgo = Callable[..., Any]
+FAST = ("--planner", "oracle", "--planner", "constant")
+STRANGE = """
+import os, random, signal, sys, time
+from vgo_agent.evals.contest.answer import Answer
+from vgo_agent.knowledge.errors import VgoError
+
+class Strange:
+    def __init__(self, name, act):
+        self.name, self.act = name, act
+    def answer(self, case, seed):
+        self.act()
+        runs = random.randrange(10**9) if self.name == "fickle" else 0
+        return Answer(verdict="mitigated", causes=("page_faults",), runs=runs)
+
+def broken():
+    raise ValueError("a model that dies in the middle")
+
+def absent(cases):
+    raise VgoError("There is no model; install one.")
+
+ACTS = {
+    "fine": lambda: None,
+    "fickle": lambda: None,
+    "crashes": broken,
+    "exits": lambda: sys.exit(3),
+    "dies": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "sleeps": lambda: time.sleep(3600),
+}
+CONTESTANTS = {name: lambda cases, name=name: Strange(name, ACTS[name]) for name in ACTS} | {"absent": absent}
+"""
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cases")
+    made_case(folder, "faults", runs=140, pairs=200)
+    made_case(folder, "steady", split="held-out", runs=140, pairs=200)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def strange(cases: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Results]:
+    """An evaluation in which all goes wrong that can."""
+    folder = tmp_path_factory.mktemp("modules")
+    (folder / "strange_contestants.py").write_text(STRANGE)
+    names = ("fine", "fickle", "crashes", "exits", "dies", "sleeps", "absent")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(folder)
+        where = "strange_contestants:CONTESTANTS"
+        chosen = choose(cases, "made-f*", None)
+        heard: list[tuple[int, int]] = []
+
+        def tell(done: int, wanted: int, row: Row) -> None:
+            heard.append((done, wanted))
+
+        yield evaluate(chosen, names, (1,), Pace(jobs=2, limit_s=15, twice=True), tell, where)
+        assert heard == [(done, 6) for done in range(1, 7)]
+
+
+def ended(results: Results, contestant: str) -> str:
+    [row] = [row for row in results.rows if row.contestant == contestant]
+    return row.answer.ended
+
+
+def test_whoever_crashes_dies_or_never_stops_is_a_row_and_the_rest_goes_on(strange: Results) -> None:
+    assert len(strange.rows) == 6
+    assert ended(strange, "fine") == ""
+    assert ended(strange, "crashes").startswith("crashed: ValueError: a model that dies in the middle (strange_")
+    assert ended(strange, "exits").startswith("crashed: SystemExit: 3")
+    assert ended(strange, "dies") == "died: its process was ended by SIGKILL"
+    assert ended(strange, "sleeps") == "stopped: no answer within 15 s"
+    assert strange.missing == {"absent": "There is no model; install one."}
+
+
+def test_no_answer_is_scored_as_a_wrong_one(strange: Results) -> None:
+    assert summarise(strange, "fine").scores["verdict"].value == 1.0
+    for name in ("crashes", "exits", "dies", "sleeps"):
+        found = summarise(strange, name)
+        assert (found.scores["verdict"].value, found.unfinished) == (0.0, 1)
+
+
+def test_who_answers_the_same_seed_in_two_ways_is_found_out(strange: Results) -> None:
+    [fickle] = [row for row in strange.rows if row.contestant == "fickle"]
+    assert fickle.scores["replay"].value == 0.0
+    assert "runs was another" in fickle.scores["replay"].reason
+    assert summarise(strange, "fine").scores["replay"].value == 1.0
+
+
+def test_the_pages_tell_of_everyone(strange: Results) -> None:
+    for text in (page(strange), markdown(strange)):
+        for name in ("fine", "sleeps", "There is no model; install one."):
+            assert name in text
+    assert "no answer within 15 s" in page(strange)
+
+
+def test_a_table_for_people_and_an_object_for_programs(vgo: Vgo, cases: Path) -> None:
+    words = ("eval", "--folder", str(cases), *FAST, "--seeds", "2")
+    shown = vgo(*words)
+    assert shown.returncode == 0, shown.stderr
+    assert re.search(r"^oracle +100 % \[34, 100\]", shown.stdout, re.M)
+    assert "verdict: oracle alone is right in 1 of 2 cases, constant alone in 0: p = 1 (McNemar's" in shown.stdout
+    assert "constant, made-steady: false alarms: Claimed where there is nothing to find: page_faults" in shown.stdout
+    assert "8/8" in shown.stderr
+    told = json.loads(vgo(*words, "--json", "--quiet").stdout)
+    assert len(told["results"]["rows"]) == 8
+    assert [one["contestant"] for one in told["summaries"]] == ["oracle", "constant"]
+
+
+def test_all_outputs_and_the_difference_to_itself(vgo: Vgo, cases: Path, tmp_path: Path) -> None:
+    words = ("eval", "--folder", str(cases), *FAST, "--seeds", "1", "--quiet")
+    made = vgo(*words, "--save", "r.json", "--html", "e.html", "--markdown", "e.md")
+    assert (made.returncode, made.stderr) == (0, "")
+    shown = (tmp_path / "e.html").read_text()
+    assert shown.count("<svg") == 2  # nobody used runs
+    assert not re.search(r'(src|href)="(?!#)|@import|url\((?!#)', shown)
+    assert "| oracle | 100 % " in (tmp_path / "e.md").read_text()
+    again = vgo(*words, "--against", "r.json")
+    assert "Against the results before:\nNothing is different." in again.stdout
+
+
+def test_a_broken_case_is_told_and_the_rest_goes_on(vgo: Vgo, cases: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    shutil.copytree(cases, mine)
+    shutil.copytree(cases / "made-faults", mine / "made-without")
+    (mine / "made-without" / TRUTH).unlink()
+    table = mine / "made-steady" / TABLE
+    table.write_bytes(table.read_bytes()[:100])
+    shown = vgo("eval", "--folder", str(mine), "--planner", "oracle", "--seeds", "1", "--quiet")
+    assert shown.returncode == 0, shown.stderr
+    assert re.search(r"made-steady: not asked\. .*runs\.parquet", shown.stdout)
+    assert re.search(r"made-without: not asked\. .*truth\.yaml", shown.stdout)
+    assert re.search(r"^oracle +100 % \[21, 100\]", shown.stdout, re.M)
+
+
+def test_the_gate_passes_and_fails_with_a_sentence_a_miss(vgo: Vgo, cases: Path, tmp_path: Path) -> None:
+    words = ("--gate", "--seeds", "1", "--quiet")
+    passed = vgo("eval", "--folder", str(cases), *words)
+    assert (passed.returncode, passed.stderr) == (0, "")
+    mine = tmp_path / "mine"
+    shutil.copytree(cases / "made-steady", mine / "made-steady")
+    truth = mine / "made-steady" / TRUTH
+    truth.write_text(truth.read_text().replace("nothing to reduce", "no visible factor"))
+    sealed(mine / "made-steady")
+    failed = vgo("eval", "--folder", str(mine), *words)
+    assert failed.returncode == 1
+    first, *others = failed.stderr.splitlines()
+    assert first == ("vgo-agent: rules: verdict right 0 % of 1 cases, at least 90 % is required; see made-steady.")
+    assert all(line.endswith("choose more cases.") for line in others)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--planner", "rulse"), "There is no planner 'rulse'; choose among rules,"),
+        (("--cases", "nothing-*"), "is called nothing-*; there are: made-faults, made-steady."),
+        (("--cases", "made-f*", "--split", "held-out"), "No case called made-f* is in the split held-out"),
+        (("--seeds", "0"), "--seeds 0 asks nothing; choose 1 or more."),
+        (("--jobs", "0"), "--jobs 0 lets nobody answer; choose 1 or more."),
+        (("--limit", "0"), "--limit 0 leaves no time"),
+        (("--gate", "--planner", "paper"), "--gate judges rules"),
+        (("--against", "no.json"), "Cannot read no.json"),
+        (("--against", "old.json"), "old.json is no result of this version"),
+        (("--folder", "empty"), "There is no case in empty; record one with `vgo-agent eval record NAME`."),
+        (("--html", "no/where.html"), "--html no/where.html: there is no folder"),
+        (("--live", "cpu-hope"), "There is no workload 'cpu-hope'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_one_sentence(
+    cases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any, words: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "old.json").write_text('{"format": 0}')
+    (tmp_path / "empty").mkdir()
+    status = main(["eval", "--folder", str(cases), *words])
+    told = capsys.readouterr()
+    assert (status, told.out) == (1, "")
+    assert said in told.err
+    assert told.err.count("\n") == 1
+
+
+def test_a_wrong_name_is_refused_at_the_front_door_too(vgo: Vgo) -> None:
+    shown = vgo("eval", "--planner", "rulse")
+    assert (shown.returncode, shown.stdout, shown.stderr.count("\n")) == (1, "", 1)

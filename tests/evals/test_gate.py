@@ -1,0 +1,208 @@
+"""A case that is not whole is told apart before any scoring, in one sentence, and the rest goes on."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from vgo_agent.evals.recorded.gate import Broken, admitted, load_cases
+from vgo_agent.evals.recorded.manifest import reseal, seal
+from vgo_agent.evals.recorded.recorded_case import RecordedCase
+from vgo_agent.evals.recorded.truth import read_truth
+from vgo_agent.knowledge.errors import VgoError
+
+COMMAND = Path(sys.executable).with_name("vgo-agent")
+PROGRAM = "import random; print('time_ms', 20 + random.random())"
+TRUTH = "verdicts: [no visible factor]\nmust_not_help: [pin_to_cpu]\nwhy: It draws its time.\n"
+Broke = Callable[[Path], None]
+
+
+def record(*words: str) -> None:
+    """Record through the front door."""
+    subprocess.run([COMMAND, "eval", "record", *words], check=True, capture_output=True, stdin=subprocess.DEVNULL)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A real case of a program that draws its time, with 12 runs and 6 pairs."""
+    folder = tmp_path_factory.mktemp("recorded")
+    words = ("--runs", "12", "--pairs", "6", "--layer", "process", "--mitigation", "pin_to_cpu", "--out", str(folder))
+    record("draws", *words, "--metric", "time_ms ([0-9.]+)", "--", sys.executable, "-ISc", PROGRAM)
+    case = folder / "draws"
+    (case / "truth.yaml").write_text(TRUTH)
+    reseal(case)
+    return case
+
+
+@pytest.fixture
+def case(recorded: Path, tmp_path: Path) -> Path:
+    """A copy that may be broken."""
+    copy = tmp_path / "cases" / recorded.name
+    shutil.copytree(recorded, copy)
+    return copy
+
+
+def change_table(case: Path, change: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
+    change(pl.read_parquet(case / "runs.parquet")).write_parquet(case / "runs.parquet")
+
+
+def change_text(case: Path, name: str, old: str, new: str) -> None:
+    text = (case / name).read_text()
+    assert old in text
+    (case / name).write_text(text.replace(old, new))
+
+
+def test_a_recorded_case_passes_every_gate(case: Path) -> None:
+    assert admitted(case).recording.trials["pin_to_cpu"].pairs == 6
+    assert read_truth(case).must_not_help == ("pin_to_cpu",)
+
+
+def test_sha256sum_reads_the_manifest(case: Path) -> None:
+    subprocess.run(["sha256sum", "--check", "--strict", "MANIFEST.sha256"], cwd=case, check=True, capture_output=True)
+
+
+def truncated(case: Path) -> None:
+    table = (case / "runs.parquet").read_bytes()
+    (case / "runs.parquet").write_bytes(table[: len(table) // 2])
+
+
+def without_outcome(case: Path) -> None:
+    change_table(case, lambda table: table.drop("outcome"))
+
+
+def undescribed(case: Path) -> None:
+    change_table(case, lambda table: table.with_columns(never_heard_of=1.0))
+
+
+def out_of_order(case: Path) -> None:
+    change_table(case, lambda table: table.reverse())
+
+
+def pairs_missing(case: Path) -> None:
+    change_table(case, lambda table: table.filter(pl.col("pair") != 3))
+
+
+def another_condition(case: Path) -> None:
+    changed = pl.when(pl.col("condition") == "pin_to_cpu").then(pl.lit("thp_never")).otherwise(pl.col("condition"))
+    change_table(case, lambda table: table.with_columns(changed.alias("condition")))
+
+
+def too_few_runs(case: Path) -> None:
+    change_text(case, "case.yaml", "max_runs: 3", "max_runs: 300")
+
+
+def another_key(case: Path) -> None:
+    change_text(case, "case.yaml", "key: draws", "key: drawn")
+
+
+def layer_not_recorded(case: Path) -> None:
+    change_text(case, "case.yaml", "min_runs: 3", "layers: [perf], min_runs: 3")
+
+
+def layer_that_showed_nothing(case: Path) -> None:
+    recording = json.loads((case / "recording.json").read_bytes())
+    layer = json.loads((case / "layers.json").read_bytes())["process"]
+    recording["profiling"]["absent"] = {"process": {column["name"]: "It is not there." for column in layer["columns"]}}
+    (case / "recording.json").write_text(json.dumps(recording))
+
+
+def unknown_factor(case: Path) -> None:
+    change_text(case, "truth.yaml", "must_not", "also_true: [page_fault]\nmust_not")
+
+
+def unknown_mitigation(case: Path) -> None:
+    change_text(case, "truth.yaml", "pin_to_cpu", "pin_cpu")
+
+
+def control_with_a_cause(case: Path) -> None:
+    change_text(case, "truth.yaml", "must_not", "control: true\ncauses: [page_faults]\nmust_not")
+
+
+def unfilled_truth(case: Path) -> None:
+    change_text(case, "truth.yaml", "[no visible factor]", "[]")
+
+
+def no_recording(case: Path) -> None:
+    (case / "recording.json").write_text("{}")
+
+
+def no_layers(case: Path) -> None:
+    (case / "layers.json").write_text('{"process": {}}')
+
+
+@pytest.mark.parametrize(
+    ("broke", "words"),
+    [
+        (truncated, "is not a whole parquet file"),
+        (without_outcome, "has no column outcome"),
+        (undescribed, "No layer describes the column never_heard_of"),
+        (out_of_order, "does not rise from run to run"),
+        (pairs_missing, "it has 5 pairs of pin_to_cpu, and recording.json says 6"),
+        (another_condition, "pairs of pin_to_cpu have the condition thp_never"),
+        (too_few_runs, "12 baseline runs, and limits.max_runs 300 needs 400"),
+        (another_key, "its key is drawn. Give folder and key the same name."),
+        (layer_not_recorded, "asks for the layer perf, which was not recorded; there are process."),
+        (layer_that_showed_nothing, "asks for the layer process, which showed nothing in any run"),
+        (unknown_factor, "also_true: there is no factor page_fault; did you mean page_faults?"),
+        (unknown_mitigation, "must_not_help: there is no mitigation pin_cpu; did you mean pin_to_cpu?"),
+        (control_with_a_cause, "a control has neither causes nor accepted mitigations"),
+        (unfilled_truth, "truth.yaml, line 1: verdicts:"),
+        (no_recording, "recording.json, line 1: recorded: is missing."),
+        (no_layers, "layers.json has another form"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_what_is_wrong_is_said_although_the_hashes_match(case: Path, broke: Broke, words: str) -> None:
+    broke(case)
+    seal(case)
+    with pytest.raises(VgoError) as refused:
+        admitted(case)
+    assert words in str(refused.value)
+    assert str(case) in str(refused.value) or "layers.json" in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["case.yaml", "layers.json", "recording.json", "runs.parquet", "truth.yaml"])
+def test_a_file_that_was_changed_or_is_missing_is_told(case: Path, name: str) -> None:
+    (case / name).write_bytes((case / name).read_bytes() + b"\n")
+    with pytest.raises(VgoError, match=f"{name} does not have the hash that MANIFEST.sha256 says"):
+        admitted(case)
+    (case / name).unlink()
+    with pytest.raises(VgoError, match=f"{name} is missing"):
+        admitted(case)
+
+
+@pytest.mark.parametrize("name", ["layers.json", "recording.json", "runs.parquet"])
+def test_only_what_a_person_writes_can_be_sealed_again(case: Path, name: str) -> None:
+    (case / "truth.yaml").write_text(TRUTH + "also_true: [page_faults]\n")
+    reseal(case)
+    admitted(case)
+    (case / name).write_bytes((case / name).read_bytes() + b"\n")
+    with pytest.raises(VgoError, match=f"{name} does not have the hash .* restore it, or record the case again"):
+        reseal(case)
+
+
+@pytest.mark.parametrize("text", ["", "no hash  case.yaml\n", "\N{SNOWMAN}"])
+def test_a_broken_manifest_is_told(case: Path, text: str) -> None:
+    (case / "MANIFEST.sha256").write_text(text, encoding="utf-8")
+    with pytest.raises(VgoError, match=r"MANIFEST\.sha256"):
+        admitted(case)
+
+
+def test_a_broken_case_does_not_keep_the_others(case: Path) -> None:
+    for name in ("a-broken", "b-broken"):
+        shutil.copytree(case, case.parent / name)
+    truncated(case.parent / "a-broken")
+    (case.parent / ".draws.recording").mkdir()
+    first, second, sound = load_cases(case.parent)
+    assert isinstance(first, Broken) and first.key == "a-broken" and "hash" in first.reason
+    assert isinstance(second, Broken) and "its key is draws" in second.reason
+    assert isinstance(sound, RecordedCase)
+    assert [type(one) for one in load_cases(case.parent, "dr*")] == [RecordedCase]
+    assert load_cases(case.parent, "nothing-*") == []

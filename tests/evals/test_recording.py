@@ -1,0 +1,187 @@
+"""A case is recorded by really measuring, whole or not at all, and everything is put back."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from vgo_agent.evals.recorded.gate import admitted
+from vgo_agent.evals.recorded.recorded_case import TRIAL, RecordedCase
+from vgo_agent.evals.recorded.schema import SERIES
+from vgo_agent.evals.recorded.truth import read_truth
+from vgo_agent.evals.workloads.registry import find, missing
+
+COMMAND = Path(sys.executable).with_name("vgo-agent")
+SMALL = ("--runs", "12", "--pairs", "6", "--layer", "process")
+METRIC = ("--metric", "time_ms ([0-9.]+)", "--unit", "ms")
+DRAWS = "import random; print('time_ms', 20 + random.random())"
+THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+Record = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Record:
+    """Record into a folder of the test, by the command."""
+
+    def run(*words: str, fails: bool = False) -> subprocess.CompletedProcess[str]:
+        out = ("--out", str(tmp_path / "cases"))
+        argv = [str(COMMAND), "eval", "record", *out, *words]
+        done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=tmp_path)
+        assert (done.returncode != 0) == fails, done.stderr
+        return done
+
+    return run
+
+
+@pytest.fixture
+def cases(tmp_path: Path) -> Path:
+    """Where the test records."""
+    return tmp_path / "cases"
+
+
+def own(*options: str, body: str = DRAWS) -> tuple[str, ...]:
+    """The words that record a program of one's own."""
+    return (*SMALL, *METRIC, *options, "draws", "--", sys.executable, "-ISc", body)
+
+
+def counted(case: RecordedCase, series: str) -> int:
+    return case.table.filter(pl.col(SERIES) == series).height
+
+
+def test_a_workload_is_recorded_with_its_truth_and_every_mitigation_that_applies(record: Record, cases: Path) -> None:
+    if reason := missing(find("page-faults")):
+        pytest.skip(reason)
+    said = record("page-faults", *SMALL)
+    case, truth = admitted(cases / "page-faults"), read_truth(cases / "page-faults")
+    assert "can be scored" in said.stdout
+    assert [path.name for path in cases.iterdir()] == ["page-faults"]
+    assert (case.file.workload, case.file.limits.max_runs, case.file.limits.min_runs) == ("page-faults", 3, 3)
+    assert (truth.verdicts, truth.causes, truth.must_not_help) == (("mitigated",), ("page_faults",), ("pin_to_cpu",))
+    assert counted(case, "baseline") == 12
+    assert counted(case, "profile") == 24
+    trials = case.recording.trials
+    assert {"glibc_malloc_thresholds", "glibc_hugetlb", "pin_to_cpu"} <= {*trials, *case.recording.refused}
+    assert all(check.passed for check in trials["glibc_malloc_thresholds"].checks)
+    for key, trial in trials.items():
+        assert len(case.pairs(key)) == trial.pairs
+        orders = [row["order"] for row in case.rows("pairs", key)]
+        assert orders == list(range(2 * trial.pairs))
+    assert "--allow system" in case.recording.refused["thp_always"]
+
+
+def test_pairs_keep_only_the_columns_that_tell(record: Record, cases: Path) -> None:
+    record(*own("--mitigation", "pin_to_cpu"))
+    table = pl.read_parquet(cases / "draws" / "runs.parquet").filter(pl.col(TRIAL) == "pin_to_cpu")
+    assert table["migrations"].null_count() == 0
+    assert table["minor_faults"].null_count() == table.height
+
+
+def test_the_steady_twin_has_nothing_to_find(record: Record, cases: Path) -> None:
+    record("hash_seed", "--steady", *SMALL)
+    truth = read_truth(cases / "hash-seed-steady")
+    case = admitted(cases / "hash-seed-steady")
+    assert (truth.control, truth.causes, truth.accepted) == (True, (), ())
+    assert case.file.steady and case.recording.subject.command[-1] == "sorted"
+    assert {"python_hash_seed", "fixed_layout"} <= {*case.recording.trials, *case.recording.refused}
+
+
+def test_a_program_of_ones_own_is_filled_in_and_sealed(record: Record, cases: Path) -> None:
+    said = json.loads(record(*own("--json", "--mitigation", "pin_to_cpu")).stdout)
+    case = cases / "draws"
+    assert not said["ready"] and "truth.yaml, line" in said["reason"] and "verdicts" in said["reason"]
+    written = (case / "truth.yaml").read_text()
+    assert "# Keys of the factors that must be named" in written
+    (case / "truth.yaml").write_text(written.replace("verdicts: []", "verdicts: [no visible factor]"))
+    assert "scored" in record("--seal", "draws").stdout
+    assert admitted(case).recording.trials["pin_to_cpu"].pairs == 6
+    assert admitted(case).file.made_by.endswith(shlex.join(["--", sys.executable, "-ISc", DRAWS]))
+    assert "is there already" in record(*own(), fails=True).stderr
+    record("draws", "--force", *SMALL)
+    assert read_truth(case).verdicts == ("no visible factor",)
+    assert admitted(case).recording.subject.command[-1] == DRAWS
+
+
+def test_options_may_stand_after_the_name(record: Record, cases: Path) -> None:
+    record("draws", *SMALL, *METRIC, "--", sys.executable, "-ISc", DRAWS)
+    assert (cases / "draws" / "runs.parquet").exists()
+
+
+def test_a_recording_that_is_cut_off_leaves_no_case_and_goes_on(record: Record, tmp_path: Path, cases: Path) -> None:
+    words = ("--out", str(cases), *own("--pairs", "400", "--mitigation", "pin_to_cpu"))
+    begun = subprocess.Popen(
+        [COMMAND, "eval", "record", *words], cwd=tmp_path, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    half = cases / ".draws.recording"
+    pairs = half / "partial" / "pairs-pin_to_cpu.jsonl"
+    while not (pairs.exists() and len(pairs.read_bytes().splitlines()) > 5):
+        assert begun.poll() is None
+        time.sleep(0.05)
+    begun.send_signal(signal.SIGINT)
+    _, said = begun.communicate(timeout=60)
+    assert (begun.returncode, said.splitlines()[-1]) == (130, "vgo-agent: stopped by Ctrl-C.")
+    assert not (cases / "draws").exists()
+    baseline = (half / "partial" / "baseline.jsonl").read_bytes()
+    assert "cut off: go on with --resume" in record(*own(), fails=True).stderr
+    asked = json.loads((half / "asked.json").read_bytes())
+    (half / "asked.json").write_text(json.dumps(asked | {"pairs": 6}))  # so that it ends soon
+    record("--resume", "draws")
+    case = pl.read_parquet(cases / "draws" / "runs.parquet")
+    kept = [json.loads(line)["outcome"] for line in baseline.splitlines()]
+    assert case.filter(pl.col(SERIES) == "baseline")["outcome"].to_list() == pytest.approx(kept, rel=1e-8)
+    assert case.filter(pl.col(SERIES) == "pairs").height == 12
+    assert not half.exists()
+
+
+def test_a_program_that_fails_under_a_mitigation_is_a_refusal(record: Record, cases: Path) -> None:
+    body = f"import os; assert len(os.sched_getaffinity(0)) > 1; {DRAWS}"
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("it needs two CPUs")
+    record(*own("--mitigation", "pin_to_cpu", body=body))
+    recording = json.loads((cases / "draws" / "recording.json").read_bytes())
+    assert "the program fails under it" in recording["refused"]["pin_to_cpu"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not os.access(THP, os.W_OK), reason="it changes a setting of the kernel")
+def test_a_mitigation_of_the_system_is_put_back(record: Record, cases: Path) -> None:
+    before = THP.read_text()
+    chosen = "thp_never" if "[never]" not in before else "thp_always"
+    record(*own("--allow", "system", "--mitigation", chosen))
+    recording = json.loads((cases / "draws" / "recording.json").read_bytes())
+    assert recording["trials"][chosen]["pairs"] == 6
+    assert any(str(THP) in check["what"] for check in recording["trials"][chosen]["checks"])
+    assert THP.read_text() == before
+    assert not list(Path("/run/vgo-agent").glob("*.json"))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("page-fault",), "There is no workload 'page-fault'"),
+        (("steady", "--steady"), "has no steady twin"),
+        (("Draws", "--", "true"), "cannot name a case: use small letters"),
+        (("draws", "--runs", "3", "--", "true"), "--runs 3: "),
+        (("draws", "--mitigation", "pin_to_cpus", "--", "true"), "There is no mitigation 'pin_to_cpus'"),
+        (("draws", "--mitigation", "isolate_cores", "--", "true"), "is for a person to do"),
+        (("draws", "--layer", "nothing", "--", "true"), "nothing"),
+        (("draws", "--resume"), "No recording of draws was cut off"),
+        (("draws", "--seal"), "is no case"),
+        (("draws", "--", "false"), "A trial run failed"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_cannot_be_recorded_is_refused_before_the_first_run(
+    record: Record, cases: Path, words: tuple[str, ...], said: str
+) -> None:
+    stderr = record(*words, fails=True).stderr.splitlines()
+    assert said in stderr[-1]
+    assert not cases.exists() or not list(cases.iterdir())

@@ -1,0 +1,239 @@
+"""Each workload whose cause lies in or beside the program: the cause follows its argument, nothing is left behind."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from resource import struct_rusage
+
+import pytest
+
+from vgo_agent.evals.workloads.needs import huge_pages_always
+from vgo_agent.evals.workloads.registry import INPUT_BYTES, find, missing, prepare
+from vgo_agent.evals.workloads.userland import USERLAND
+from vgo_agent.evals.workloads.workload import Workload
+
+NAMES = [workload.name for workload in USERLAND]
+PYTHON = [workload.file.removesuffix(".py") for workload in USERLAND if workload.file.endswith(".py")]
+KEPT = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 30), "MALLOC_TOP_PAD_": str(64 << 20)}
+FAULTS = 500
+
+
+@dataclass(frozen=True)
+class Ended:
+    time_ms: float
+    usage: struct_rusage
+    waited_ns: int
+
+
+def launch(*argv: str, **environment: str) -> Ended:
+    """Run to the end; nobody of its process group may be left then."""
+    read, write = os.pipe()
+    actions = [(os.POSIX_SPAWN_DUP2, write, 1), (os.POSIX_SPAWN_CLOSE, read)]
+    pid = os.posix_spawn(argv[0], argv, {**os.environ, **environment}, file_actions=actions, setpgroup=0)
+    os.close(write)
+    with open(read) as output:
+        text = output.read()
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    schedstat = Path(f"/proc/{pid}/schedstat")
+    waited = int(schedstat.read_text().split()[1]) if schedstat.exists() else 0
+    _, status, usage = os.wait4(pid, 0)
+    with pytest.raises(ProcessLookupError):
+        os.killpg(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    [time_ms] = re.findall(r"^time_ms ([0-9]+\.[0-9]{4})$", text, re.MULTILINE)
+    return Ended(float(time_ms), usage, waited)
+
+
+@contextmanager
+def on_one_cpu() -> Iterator[None]:
+    """Children born here have one CPU from their first instruction on."""
+    cpus = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(cpus)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cpus)
+
+
+def ready(name: str, folder: Path) -> tuple[str, ...]:
+    """Return the command line, or skip with what this machine lacks."""
+    workload = find(name)
+    if reason := missing(workload):
+        pytest.skip(reason)
+    return prepare(workload, folder).command
+
+
+def shootdowns() -> int:
+    """Return how many interrupts for stale translations all CPUs had since the start of the machine."""
+    lines = Path("/proc/interrupts").read_text().splitlines()
+    counts = [line.split()[1:] for line in lines if line.split()[0] == "TLB:"]
+    if not counts:
+        pytest.skip("this machine counts no TLB shootdowns in /proc/interrupts")
+    return sum(int(word) for word in counts[0] if word.isdigit())
+
+
+@pytest.mark.parametrize("workload", USERLAND, ids=lambda workload: workload.name)
+def test_the_steady_twin_runs_and_leaves_nothing_behind(
+    workload: Workload, disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, elsewhere = disk / "own", disk / "elsewhere"
+    own.mkdir()
+    elsewhere.mkdir()
+    ready(workload.name, own)
+    assert workload.steady
+    twin = prepare(workload, own, steady=True).command
+    before = sorted(own.iterdir())
+    monkeypatch.chdir(elsewhere)
+    assert launch(*twin, TMPDIR=str(elsewhere), HOME=str(elsewhere)).time_ms > 0
+    assert sorted(own.iterdir()) == before
+    assert list(elsewhere.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", [name for name in PYTHON if name != "cold_and_contended"])
+def test_a_workload_also_runs_as_a_module(name: str) -> None:
+    module = f"vgo_agent.evals.workloads.{name}"
+    done = subprocess.run([sys.executable, "-m", module], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch(r"time_ms [0-9]+\.[0-9]{4}\n", done.stdout)
+
+
+def test_cold_and_contended_says_that_it_reads_a_file() -> None:
+    module = [sys.executable, "-m", "vgo_agent.evals.workloads.cold_and_contended"]
+    done = subprocess.run(module, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "cold_and_contended: give the file to read, such as one of 20 MB on a disk\n"
+
+
+def test_large_blocks_fault_in_again_unless_malloc_keeps_its_memory(tmp_path: Path) -> None:
+    argv = ready("malloc-sizes", tmp_path)
+    small, large, kept = launch(*argv, "0"), launch(*argv, "100"), launch(*argv, "100", **KEPT)
+    assert large.usage.ru_minflt - small.usage.ru_minflt > 600 * 16 - FAULTS
+    assert abs(kept.usage.ru_minflt - small.usage.ru_minflt) < 600 * 2 + FAULTS
+
+
+def test_the_walk_goes_over_as_much_memory_as_told(tmp_path: Path) -> None:
+    argv = ready("random-walk", tmp_path)
+    if reason := huge_pages_always():
+        pytest.skip(reason)
+    small, large = launch(*argv, "256").usage.ru_minflt, launch(*argv, "4096").usage.ru_minflt
+    assert large - small == pytest.approx((4096 - 256) / 4, rel=0.1)
+
+
+def test_lists_that_hold_themselves_make_the_collector_run() -> None:
+    program = (
+        "import gc\n"
+        "from vgo_agent.evals.workloads.gc_pauses import make_and_drop\n"
+        "for share in (0, 100):\n"
+        "    before = gc.get_stats()[0]['collections']\n"
+        "    make_and_drop(share)\n"
+        "    print(gc.get_stats()[0]['collections'] - before)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    calm, busy = map(int, done.stdout.split())
+    assert calm <= 1
+    assert busy > 20
+
+
+def test_process_starts_starts_as_many_commands_as_told(tmp_path: Path) -> None:
+    argv = ready("process-starts", tmp_path)
+    none, many = launch(*argv, "0").usage, launch(*argv, "16").usage
+    assert many.ru_nvcsw - none.ru_nvcsw >= 8
+    assert many.ru_minflt - none.ru_minflt > 16 * 20
+
+
+def test_each_hand_over_is_a_voluntary_switch(tmp_path: Path) -> None:
+    argv = ready("ping-pong", tmp_path)
+    calm, busy = launch(*argv, "0").usage.ru_nvcsw, launch(*argv, "500").usage.ru_nvcsw
+    assert busy - calm > 250
+
+
+def test_the_time_of_a_slow_server_is_that_of_the_delay(tmp_path: Path) -> None:
+    argv = ready("slow-server", tmp_path)
+    slow = launch(*argv, "200")
+    assert slow.time_ms >= 200
+    assert slow.usage.ru_utime + slow.usage.ru_stime < 0.2 + launch(*argv, "0").usage.ru_utime
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("fork-storm", ["loud"]), ("faults-and-contention", ["0", "loud"]), ("cold-and-contended", ["keep", "loud"])],
+)
+def test_a_loud_neighbour_makes_the_program_wait(name: str, arguments: list[str], disk: Path) -> None:
+    ended = launch(*ready(name, disk), *arguments)
+    if not ended.waited_ns:
+        pytest.skip("this kernel shows no /proc/PID/schedstat")
+    assert ended.waited_ns > 1_000_000
+
+
+@pytest.mark.parametrize("name", ["contention", "fork_storm", "faults_and_contention", "cold_and_contended"])
+def test_a_neighbour_left_alone_ends(name: str) -> None:
+    be = "storm" if name == "fork_storm" else "be_neighbour"
+    program = f"from vgo_agent.evals.workloads.{name} import {be}; {be}(True, 0{', 1' * (name == 'contention')})"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=4).returncode == 0
+
+
+def test_blocks_unmapped_by_one_thread_interrupt_the_other_unless_malloc_keeps_them(tmp_path: Path) -> None:
+    argv = ready("shootdowns", tmp_path)
+    calm, busy, kept = launch(*argv, "0"), launch(*argv, "4000"), launch(*argv, "4000", **KEPT)
+    assert busy.usage.ru_minflt - calm.usage.ru_minflt > 4000
+    assert kept.usage.ru_minflt - calm.usage.ru_minflt < FAULTS
+
+
+def test_blocks_unmapped_by_one_thread_are_seen_as_shootdowns(tmp_path: Path) -> None:
+    argv = ready("shootdowns", tmp_path)
+    for _ in range(20):  # both threads run at once only when both CPUs come free
+        before = shootdowns()
+        launch(*argv, "4000")
+        if shootdowns() - before > 500:
+            return
+    pytest.skip("the other CPU was never free")
+
+
+def test_a_common_lock_puts_threads_to_sleep(tmp_path: Path) -> None:
+    argv = ready("lock-convoy", tmp_path)
+    with on_one_cpu():
+        alone = max(launch(*argv, "0").usage.ru_nvcsw for _ in range(3))
+    for _ in range(20):
+        if launch(*argv, "2000").usage.ru_nvcsw > alone + 50:
+            return
+    pytest.skip("the other CPU was never free")
+
+
+def test_the_team_is_as_large_as_told_and_one_thread_by_the_environment(tmp_path: Path) -> None:
+    argv = ready("oversubscribed", tmp_path)
+    cpus = len(os.sched_getaffinity(0))
+    one, many = launch(*argv, "1").usage.ru_minflt, launch(*argv, str(4 * cpus)).usage.ru_minflt
+    told = {launch(*argv, OMP_NUM_THREADS="1").usage.ru_minflt for _ in range(6)}
+    assert many > one + 4 * cpus  # each thread has a stack
+    assert max(told) < many
+
+
+def test_two_causes_follow_their_own_arguments(tmp_path: Path) -> None:
+    argv = ready("faults-and-hops", tmp_path)
+    neither, faults, hops = launch(*argv, "0", "0"), launch(*argv, "25", "0"), launch(*argv, "0", "100")
+    assert faults.usage.ru_minflt - neither.usage.ru_minflt > 25 * 300
+    assert abs(hops.usage.ru_minflt - neither.usage.ru_minflt) < FAULTS
+    switches = hops.usage.ru_nvcsw + hops.usage.ru_nivcsw
+    assert switches >= 90
+
+
+def test_faults_beside_a_neighbour_follow_their_argument(tmp_path: Path) -> None:
+    argv = ready("faults-and-contention", tmp_path)
+    calm, busy = launch(*argv, "0", "quiet"), launch(*argv, "50", "quiet")
+    kept = launch(*argv, "50", "quiet", **KEPT)
+    assert busy.usage.ru_minflt - calm.usage.ru_minflt > 50 * 300
+    assert abs(kept.usage.ru_minflt - calm.usage.ru_minflt) < FAULTS
+
+
+def test_cold_and_contended_reads_from_the_disk_after_an_eviction_and_only_then(disk: Path) -> None:
+    argv = ready("cold-and-contended", disk)
+    warm, _, cold, again = (
+        launch(*argv, choice, "quiet").usage.ru_inblock for choice in ("keep", "evict", "keep", "keep")
+    )
+    assert cold * 512 >= 0.9 * INPUT_BYTES
+    assert max(warm, again) * 512 < 0.1 * INPUT_BYTES
