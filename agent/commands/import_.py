@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 from ..terminal import answer
+from .measure import place_of
 from .options import add_manners, mapping_of
 
 EPILOG = """\
@@ -38,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--mapping", type=Path, metavar="FILE.yaml", help="what the columns are called and mean, as below"
     )
     parser.add_argument(
-        "--save", type=Path, metavar="OUT", help="write the runs to *.parquet, *.csv, or into a folder as SHARP does"
+        "--save", metavar="OUT", help="write the runs to *.parquet, *.csv, or into a folder as SHARP does"
     )
     add_manners(parser)
 
@@ -47,6 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Read, show, save."""
     from ...tools.recorded.read import read
 
+    place = place_of(arguments.save) if arguments.save else None
     recorded = read(Path(arguments.file), (), mapping_of(arguments))
 
     from ...tools.recorded.outline import outline
@@ -54,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..report.outline import text
 
     found = outline(recorded)
-    saved = [str(path) for path in write(recorded, arguments.save)] if arguments.save else []
+    saved = [str(path) for path in write(recorded, place)] if place else []
     following = _following(saved[0] if saved else arguments.file, None if saved else arguments.mapping)
     if found.outcome is None:
         following += ["--outcome", found.candidates[0] if found.candidates else "COL"]

@@ -62,7 +62,7 @@ def carry_out(wish: Wish, settings: Settings, arguments: argparse.Namespace) -> 
     from ..save import refuse, save
     from ..step import step
 
-    place = _place(arguments.save) if arguments.save else None
+    place = place_of(arguments.save) if arguments.save else None
     if place:
         refuse(place)
     with watching(settings.quiet, arguments, wish.subject.unit) as interface:
@@ -77,7 +77,7 @@ def carry_out(wish: Wish, settings: Settings, arguments: argparse.Namespace) -> 
     return 0
 
 
-def _place(words: str) -> Path:
+def place_of(words: str) -> Path:
     """Read where to save; a path drops the slash by which its user means a folder."""
     path = Path(words)
     if words.endswith("/") and path.suffix and not path.is_dir():

@@ -137,3 +137,10 @@ def test_a_published_set_is_shown_as_its_readme_says(vgo: Vgo, name: str) -> Non
     found = shown(vgo, str(DATA / name))
     assert found["rows"] == rows
     assert {one["name"]: one["distinct"] for one in found["columns"] if one["name"] in distinct} == distinct
+
+
+def test_a_place_that_ends_as_a_folder_and_is_named_as_a_file_is_refused(vgo: Vgo, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("time_s\n1\n2\n3\n")
+    done = vgo("import", "t.csv", "--save", "u.csv/")
+    assert done.returncode == 1 and "leave out the slash or the ending" in done.stderr
+    assert not (tmp_path / "u.csv").exists()
