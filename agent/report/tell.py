@@ -148,7 +148,14 @@ def _next_facts(evidence: Evidence, left: tuple[Untried, ...], hidden: tuple[Sus
         "absent": len(absent(evidence.run)),
         "pairs_needed": evidence.measured.pairs_needed if evidence.measured else 0,
         "best": best.applied.mitigation if best else "",
+        "refused": _only_refused(evidence),
     }
+
+
+def _only_refused(evidence: Evidence) -> bool:
+    """Whatever was to be tried was refused, so that more runs would change nothing."""
+    trials = [call for call in evidence.run.record.calls if call.tool in ("apply_mitigation", "screen_levels")]
+    return bool(trials) and all(call.result is None for call in trials)
 
 
 def _ratio(found: Ratio | None) -> str:

@@ -180,3 +180,14 @@ def test_what_cannot_be_searched_is_refused_before_the_first_run(answers, tmp_pa
 
 def test_looks_double_and_end_with_the_last_round():
     assert [looks(rounds) for rounds in (10, 20, 40, 100)] == [(10,), (20,), (20, 40), (20, 40, 80, 100)]
+
+
+def test_what_does_not_apply_is_not_answered_with_more_runs(answers, tmp_path):
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one CPU: no core can be reserved")
+    words = ("--mitigation", "reserve_cores", "--param", "cores=1", *SMALL, "-q")
+    code, out, err = answers(*words, "--", *program(tmp_path, DEAF))
+    said = " ".join(out.split())
+    assert code == 0, err
+    assert "reserve_cores does not apply here" in said and "says what applies here" in said
+    assert "--budget" not in said
