@@ -1,0 +1,155 @@
+"""Record the cases that come along: `python benchmarks/record_cases.py [KEY ...]`; as root, on a machine at rest.
+
+Each is recorded by `vgo-agent eval record`; what a person says of a case (question, split, tags, difficulty) stands
+here and is written into its case.yaml. A case that is there is left alone; one that was cut off goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from vgo_agent.evals.recorded.draft import case_yaml
+from vgo_agent.evals.recorded.manifest import reseal
+from vgo_agent.evals.recorded.schema import CASE, CASES, CaseFile
+from vgo_agent.evals.workloads.registry import HERE
+
+TRAIN, HELD_OUT = "train", "held-out"
+RUNS, PAIRS = "400", "240"
+METRIC = ("--metric", "time_ms ([0-9.]+)", "--unit", "ms")
+
+
+class Plan(NamedTuple):
+    """What a person says of a case."""
+
+    question: str
+    split: str
+    difficulty: int
+    tags: tuple[str, ...]
+    options: tuple[str, ...] = ()
+    program: str = ""
+    """Of the workloads, under another name than theirs."""
+    limits: dict[str, Any] = {}
+
+
+CONTROL = ("control",)
+WITH_CGROUP = ("--layer", "process", "--layer", "cgroup")
+WITH_BLOCK = ("--layer", "process", "--layer", "block")
+TOGETHER = "the same job takes twice as long now and then, and more than one thing seems to be wrong"
+PLANS: dict[str, Plan] = {
+    "cpu-hops": Plan("some runs take twice as long although nothing else runs", TRAIN, 1, ("scheduling", "migrations")),
+    "page-faults": Plan("run time depends on the day, and system time is high", HELD_OUT, 1, ("memory", "faults")),
+    "malloc-churn": Plan("a loop of allocations is fast or slow by chance", TRAIN, 1, ("memory", "allocator")),
+    "malloc-sizes": Plan("some requests with large buffers are slow", HELD_OUT, 2, ("memory", "allocator")),
+    "cold-cache": Plan("about every third run waits for its input file", HELD_OUT, 1, ("io", "page-cache")),
+    "contention": Plan(
+        "my benchmark is noisy when colleagues work on the server", TRAIN, 1, ("scheduling", "neighbour")
+    ),
+    "fork-storm": Plan(
+        "runs are slow while the build server starts many processes", HELD_OUT, 2, ("scheduling", "neighbour")
+    ),
+    "layout": Plan("each start is fast or slow from its beginning to its end", HELD_OUT, 3, ("invisible", "layout")),
+    "hash-seed": Plan(
+        "my Python script varies by several per cent from start to start", TRAIN, 3, ("invisible", "python")
+    ),
+    "random-walk": Plan("a pointer chase is slower in some runs", HELD_OUT, 3, ("invisible", "layout")),
+    "gc-pauses": Plan("some calls of my Python service take much longer", TRAIN, 3, ("invisible", "python")),
+    "slow-server": Plan(
+        "the client is slow now and then, and its CPU is idle then", TRAIN, 3, ("invisible", "waiting")
+    ),
+    "process-starts": Plan("a shell script is slow in some runs", TRAIN, 2, ("processes",)),
+    "ping-pong": Plan(
+        "two processes that talk through a pipe are slow in some runs", HELD_OUT, 2, ("scheduling", "wake-ups")
+    ),
+    "shootdowns": Plan("one thread slows down when another one allocates", TRAIN, 2, ("memory", "threads")),
+    "lock-convoy": Plan("two threads are sometimes slower than one", HELD_OUT, 2, ("threads", "locks")),
+    "oversubscribed": Plan("my OpenMP program does not scale and jitters", TRAIN, 2, ("threads", "openmp")),
+    "faults-and-hops": Plan(TOGETHER, HELD_OUT, 2, ("two-causes", "memory", "scheduling")),
+    "faults-and-contention": Plan(TOGETHER, TRAIN, 2, ("two-causes", "memory", "neighbour")),
+    "cold-and-contended": Plan(TOGETHER, HELD_OUT, 2, ("two-causes", "io", "neighbour")),
+    "cpu-quota": Plan(
+        "in the container some requests take 80 ms longer", TRAIN, 2, ("limits", "containers"), WITH_CGROUP
+    ),
+    "memory-limit": Plan(
+        "in the container the job reads its file again and again", HELD_OUT, 2, ("limits", "containers"), WITH_CGROUP
+    ),
+    "sync-writes": Plan("commits to the log are slow now and then", TRAIN, 2, ("io", "writes"), WITH_BLOCK),
+    "busy-disk": Plan("writes hang while the backup runs", HELD_OUT, 2, ("io", "neighbour"), WITH_BLOCK),
+    "io-limit": Plan("reading is slow in bursts on the cloud disk", TRAIN, 2, ("limits", "io"), WITH_BLOCK),
+    "realtime-hog": Plan(
+        "my pinned program loses tens of milliseconds at times", HELD_OUT, 2, ("scheduling", "neighbour")
+    ),
+    "packet-flood": Plan("compute jobs slow down when the network is busy", TRAIN, 2, ("interrupts", "network")),
+    "short-sleeps": Plan("timers fire late in some runs", HELD_OUT, 2, ("timers", "wake-ups")),
+    "steady": Plan("is there anything to gain here?", TRAIN, 1, CONTROL),
+    "cpu-hops-steady": Plan("is this run time as steady as it can be?", HELD_OUT, 1, CONTROL, ("--steady",)),
+    "noise": Plan(
+        "run time varies and I find no reason", HELD_OUT, 3, (*CONTROL, "many-counters"), ("--layer", "auto")
+    ),
+    "placebo": Plan(
+        "which of these settings makes it steadier?",
+        TRAIN,
+        3,
+        (*CONTROL, "placebo"),
+        tuple(word for key in ("pin_to_cpu", "sched_fifo", "fixed_layout") for word in ("--mitigation", key)),
+        "noise.py",
+    ),
+    "drift": Plan("it gets slower and slower", HELD_OUT, 3, (*CONTROL, "drift")),
+    "tenant": Plan("it is slow for seconds, and fine again", TRAIN, 3, (*CONTROL, "neighbour")),
+    "coarse-clock": Plan("the times that it prints jump by 10 ms", HELD_OUT, 3, (*CONTROL, "clock")),
+    "warm-up": Plan("the first runs are slow", HELD_OUT, 2, (*CONTROL, "warm-up")),
+    "too-few-runs": Plan(
+        "each run takes an hour, I can afford eight",
+        TRAIN,
+        3,
+        (*CONTROL, "few-runs"),
+        (),
+        "cpu_hops.py",
+        {"max_runs": 8},
+    ),
+}
+
+
+def main() -> None:
+    """Record what is not there."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("keys", nargs="*", metavar="KEY", help="which (default all)")
+    for key in parser.parse_args().keys or PLANS:
+        if not (CASES / key).exists():
+            record(key, PLANS[key])
+
+
+def record(key: str, plan: Plan) -> None:
+    """Record one case and write down what a person says of it."""
+    name = key.removesuffix("-steady") if "--steady" in plan.options else key
+    words = ["vgo-agent", "eval", "record", name, "--runs", RUNS, "--pairs", PAIRS]
+    if "--layer" not in plan.options:
+        words += ["--layer", "process"]
+    words += plan.options
+    if (CASES / f".{key}.recording").exists():
+        words = ["vgo-agent", "eval", "record", name, "--resume", *plan.options[: plan.options == ("--steady",)]]
+    elif plan.program:
+        words += [*METRIC, "--", sys.executable, "-I", "-S", str(HERE / plan.program)]
+    print(f"== {' '.join(words)}", flush=True)
+    subprocess.run(words, stdin=subprocess.DEVNULL, check=False)
+    if (CASES / key).exists():
+        say(CASES / key, plan)
+
+
+def say(folder: Path, plan: Plan) -> None:
+    """Write question, split, tags, difficulty and limits into the case."""
+    path = folder / CASE
+    said = yaml.safe_load(path.read_text())
+    said |= {"question": plan.question, "split": plan.split, "tags": list(plan.tags), "difficulty": plan.difficulty}
+    said["limits"] |= plan.limits
+    path.write_text(case_yaml(CaseFile.model_validate(said)))
+    reseal(folder)
+
+
+if __name__ == "__main__":
+    main()
