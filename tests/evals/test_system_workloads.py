@@ -13,6 +13,7 @@ from resource import struct_rusage
 import pytest
 
 from vgo_agent.evals.workloads import surroundings
+from vgo_agent.evals.workloads.controls import BEGAN
 from vgo_agent.evals.workloads.registry import WORKLOADS, find, has_twin, missing, prepare, surrounded
 from vgo_agent.evals.workloads.workload import Workload
 from vgo_agent.knowledge.errors import VgoError
@@ -51,7 +52,8 @@ def around_here() -> tuple[object, ...]:
     groups = Path("/sys/fs/cgroup").rglob(f"vgo-run-{os.getpid()}-*")
     steering = STEERING.read_text() if STEERING.exists() else ""
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
-    return Path("/proc/self/cgroup").read_text(), list(groups), steering, children, os.sched_getaffinity(0)
+    told = os.environ.get(BEGAN)
+    return Path("/proc/self/cgroup").read_text(), list(groups), steering, children, os.sched_getaffinity(0), told
 
 
 def counted(controller: str, name: str) -> str:
@@ -164,7 +166,7 @@ def test_sync_writes_reach_the_disk_as_often_as_told(disk: Path) -> None:
 def test_a_neighbour_writes_to_the_disk() -> None:
     workload = wanted("busy-disk")
     with surrounded(workload):
-        [neighbour] = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+        neighbour = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()[-1]
 
         def written() -> int:
             said = Path(f"/proc/{neighbour}/io").read_text()
@@ -189,7 +191,7 @@ def test_reads_are_held_back(disk: Path) -> None:
 def test_a_realtime_neighbour_has_the_cpu_of_the_program() -> None:
     workload = wanted("realtime-hog")
     with surrounded(workload):
-        [neighbour] = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+        neighbour = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()[-1]
         assert os.sched_getscheduler(int(neighbour)) == os.SCHED_FIFO
         assert os.sched_getaffinity(int(neighbour)) == {max(os.sched_getaffinity(0))}
 

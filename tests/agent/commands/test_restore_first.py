@@ -25,7 +25,7 @@ OF_PROGRAM = {
     "try": ("pin_to_cpu",),
     "tune": ("--mitigation", "reserve_cores", "--param", "cores=1..1"),
 }
-OTHERS = ("demo", "resume")
+OTHERS = ("demo", "resume", "eval")
 MEASURE_NOTHING = {
     *("mitigations", "analyze", "compare", "import", "power", "runs", "verify", "replay", "restore", "explain"),
     *("search", "export", "layers", "config", "check", "completion", "tui", "report", "trust"),
@@ -74,6 +74,15 @@ def test_resume_restores_before_it_goes_on(program: Path, knob: Path, tmp_path: 
     run = RunFolder.create(tmp_path / "vgo-runs", "program").path
     (run / "request.json").write_text(Asked(subject=subject, limits=Limits()).model_dump_json())
     ended = subprocess.run([COMMAND, "resume", run], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert "/sys/knob: wanted -> old" in ended.stderr
+    assert (tmp_path / "seen").read_text().startswith("old\n")
+    assert knob.read_text() == "old\n"
+
+
+def test_recording_a_case_restores_too(program: Path, knob: Path, tmp_path: Path) -> None:
+    few = ("--runs", "10", "--pairs", "2", "--out", str(tmp_path / "cases"))
+    words = [str(COMMAND), "eval", "record", "mine", *few, "--", str(program)]
+    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert "/sys/knob: wanted -> old" in ended.stderr
     assert (tmp_path / "seen").read_text().startswith("old\n")
     assert knob.read_text() == "old\n"

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from vgo_agent.knowledge.actions import Spawn
+from vgo_agent.knowledge.actions import Spawn, Verify
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.schema import Mitigation
-from vgo_agent.tools.execution.launch import Launch, Scheduler
+from vgo_agent.tools.execution.launch import Launch, RunGroup, Scheduler
 from vgo_agent.tools.execution.spawn import ConditionRefused, Spawner
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.mitigation.launching import command_line
 from vgo_agent.tools.mitigation.restore import restore
 from vgo_agent.tools.mitigation.run_group import PREFIX, in_own_group, parts, places
-from vgo_agent.tools.mitigation.verification import prove
+from vgo_agent.tools.mitigation.verification import ENDED, prove, verify_process
 from vgo_agent.tools.subject import Subject
 
 HERE = places()
@@ -195,3 +195,11 @@ def test_where_no_group_can_be_made_the_cure_is_told(tmp_path: Path) -> None:
     assert places(tmp_path) == {}
     with pytest.raises(VgoError, match="systemd-run --scope -p Delegate=yes"):
         parts(Spawn.model_validate({"group": {"cpu_weight": 1000}}), Machine())
+
+
+def test_what_has_ended_and_is_not_yet_reaped_shows_no_group() -> None:
+    group = RunGroup(Path("/"), Path("/"), "tasks", ("cpu",), {"cpu.shares": "7"})
+    with subprocess.Popen(["/bin/true"]) as ended:
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+        (check,) = verify_process(Verify(group=True), Launch(argv=("/bin/true",), groups=(group,)), ended.pid)
+    assert check.seen == ENDED
