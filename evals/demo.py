@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..agent.commands.diagnose import carry_out
 from ..agent.commands.options import add_manners, add_settings
 from ..agent.terminal import answer, table
-from ..knowledge.errors import VgoError
 
 if TYPE_CHECKING:
     from ..agent.settings import Settings
@@ -87,32 +85,10 @@ def _truth(workload: Workload) -> str:
 
 
 def _subject(workload: Workload, settings: Settings, steady: bool) -> Subject:
-    from ..tools.subject import Subject
-    from .workloads.registry import has_twin, prepare
+    from .workloads.subject import subject_of
 
-    if steady and not has_twin(workload):
-        raise VgoError(f"The workload {workload.name} has no steady twin: it is steady itself; leave --steady out.")
-    command, inputs, directory = prepare(workload, _folder(workload), steady)
-    return Subject(
-        command=command,
-        argv=command,
-        directory=directory,
-        metric=workload.metric,
-        unit="ms",
-        timeout_s=settings.timeout_s,
-        on_failure=settings.on_failure,
-        inputs=inputs,
-    )
-
-
-def _folder(workload: Workload) -> Path:
-    from .workloads.surroundings import input_folder
-
-    if workload.stays_in_folder:
-        own = input_folder() / workload.name
-        own.mkdir(exist_ok=True)
-        return own
-    return input_folder() if workload.reads_input else Path.cwd()
+    kept = {"timeout_s": settings.timeout_s, "on_failure": settings.on_failure}
+    return subject_of(workload, steady).model_copy(update=kept)
 
 
 def _list(as_json: bool) -> int:

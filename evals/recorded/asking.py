@@ -18,9 +18,10 @@ from ...knowledge.loader import load as load_knowledge
 from ...tools.layer_choice import named
 from ...tools.subject import Subject
 from ..workloads.registry import find
+from ..workloads.subject import subject_of as subject_of_workload
 from .asked import Asked
 from .draft import truth_of_workload
-from .program import again, subject_of_workload
+from .program import again
 from .schema import TRUTH, Truth
 from .truth import read_truth
 
@@ -41,7 +42,7 @@ def asked_for(arguments: argparse.Namespace, key: str) -> Asked:
         workload, steady, subject = again(arguments.parent / key)
     else:
         workload, steady = find(arguments.name).name, arguments.steady
-        subject = subject_of_workload(workload, steady)
+        subject = subject_of_workload(find(workload), steady)
     if workload and origins["allow"] == "default":
         allow = find(workload).allow
     try:
