@@ -32,7 +32,7 @@ TRUTH_COMMENTS = {
     "also_true": "Keys of factors that are no mistake to name: they move with the cause.",
     "accepted": "Keys of mitigations that may be claimed (`vgo-agent mitigations` lists them).",
     "must_not_help": "Keys of mitigations that may not be.",
-    "control": "true: there is nothing to find, and any claimed cause or mitigation is a false alarm.",
+    "control": "true: nothing is to be mended: any claimed mitigation is a false alarm, and any cause but those above.",
     "why": "How the truth is known.",
     "history": "Changes, each with its date and the reason why the old one was wrong.",
 }

@@ -59,7 +59,7 @@ class Truth(Frozen):
     must_not_help: tuple[str, ...] = ()
     """Keys of mitigations that may not be."""
     control: bool = False
-    """There is nothing to find: any claimed cause or mitigation is a false alarm."""
+    """There is nothing to mend: any mitigation that is claimed is a false alarm, and any cause but those named here."""
     why: str
     """How the truth is known."""
     history: tuple[str, ...] = ()

@@ -123,11 +123,12 @@ def _strict(answer: Answer, truth: Truth) -> Score:
 def _false_alarm(answer: Answer, truth: Truth) -> Score:
     if not truth.control:
         return Score(value=None, reason="Not a control.")
-    if claimed := (*answer.causes, *filter(None, (answer.mitigation,))):
+    wrong = [cause for cause in answer.causes if cause not in {*truth.causes, *truth.also_true}]
+    if claimed := (*wrong, *filter(None, (answer.mitigation,))):
         return _yes(f"Claimed where there is nothing to find: {', '.join(claimed)}.")
     if not answer.verdict:
         return Score(value=None, reason="No answer, so no claim to judge.")
-    return _no("Nothing is claimed.")
+    return _no("Nothing is claimed that is not there.")
 
 
 def _mitigation(answer: Answer, truth: Truth, lacking: str) -> Score:

@@ -21,6 +21,7 @@ from vgo_agent.evals.papers.knowledge_cases import RowScore, markdown, score, sc
 from vgo_agent.evals.papers.loader import HERE, find_claim, load_papers
 from vgo_agent.evals.papers.schema import Claim, Paper, Place, bare, stands
 from vgo_agent.evals.papers.verbatim import unfound
+from vgo_agent.evals.scores.required import LIVE_SD_RATIO
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.loader import load, notes
 
@@ -361,3 +362,7 @@ def _reported(number: str, paper: Paper) -> bool:
     digits = len(number.partition(".")[2])
     written = [w for claim in paper.everything() for w in (claim.written, *(claim.interval or ()))]
     return any(abs(float(bare(w)) - float(number)) <= 0.5 * 10**-digits + 1e-12 for w in written)
+
+
+def test_what_live_runs_must_reach_is_what_the_paper_reports() -> None:
+    assert float(find_claim("vgo_icpe26:table3.geometric_mean.sd_ratio").written) == LIVE_SD_RATIO

@@ -87,6 +87,14 @@ def test_a_claim_on_a_control_is_a_false_alarm(case: RecordedCase) -> None:
     assert values(claim("io_wait"), CONTROL, case)["cause@1"] is None
 
 
+def test_what_is_plainly_there_is_no_false_alarm_and_a_cure_for_it_is(case: RecordedCase) -> None:
+    tenant = CONTROL.model_copy(update={"also_true": ("run_queue_wait",)})
+    named = Answer(verdict="cause found, no mitigation helped", causes=("run_queue_wait",))
+    assert values(named, tenant, case)["false_alarm"] == 0.0
+    assert values(named.model_copy(update={"causes": ("page_faults",)}), tenant, case)["false_alarm"] == 1.0
+    assert values(named.model_copy(update={"mitigation": "sched_fifo"}), tenant, case)["false_alarm"] == 1.0
+
+
 def test_a_crash_is_a_wrong_verdict_and_no_quiet_control(case: RecordedCase) -> None:
     crashed = Answer(verdict="", ended="crashed: ZeroDivisionError")
     score = scored(crashed, TRUE, case)["verdict"]
