@@ -137,12 +137,7 @@ def _run_pairs(series: Series, change: Change, arguments: ApplyArguments, case: 
                 break
         if (pair, condition) in done:
             continue
-        if condition == BASELINE:
-            change.off()
-            series.run(condition, series.bench.launch, pair)
-        else:
-            change.on()
-            series.run(condition, change.launch, pair)
+        series.turn(change, condition != BASELINE, pair)
     return looks
 
 

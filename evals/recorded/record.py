@@ -227,12 +227,7 @@ def _run_pairs(series: Series, change: Change, pairs: int, block: int) -> str:
     coin = random.Random(f"recording:{mitigation}")
     for pair, condition in turns(pairs, block, (BASELINE, mitigation), coin) if pairs else ():
         try:
-            if condition == BASELINE:
-                change.off()
-                series.run(condition, series.bench.launch, pair)
-            else:
-                change.on()
-                series.run(condition, change.launch, pair)
+            series.turn(change, condition != BASELINE, pair)
         except VgoError as error:
             last = series.rows[-1] if series.rows else None
             if condition != BASELINE and last and last["condition"] == mitigation and not last["ok"]:

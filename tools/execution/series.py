@@ -12,7 +12,7 @@ from ...knowledge.schema import Mitigation
 from ...layers.schema import Layer
 from ..machine import Machine
 from ..mitigation.checks import Check
-from ..row import Row
+from ..row import BASELINE, Row
 from ..subject import Subject
 from .launch import Launch
 from .samples import first_of_run
@@ -126,3 +126,12 @@ class Series:
     def run(self, condition: str, launch: Launch, pair: int = -1, layers: Sequence[str] | None = None) -> None:
         """Run once, with these of the layers on (None: all, empty: bare), and keep the row."""
         self.bench.run_once(self, condition, launch, pair, self.layers if layers is None else layers)
+
+    def turn(self, change: Change, mitigated: bool, pair: int) -> None:
+        """Run one half of a pair: switch the mitigation on or off, then run."""
+        if mitigated:
+            change.on()
+            self.run(change.mitigation.key, change.launch, pair)
+        else:
+            change.off()
+            self.run(BASELINE, self.bench.launch, pair)
