@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..agent.commands.options import add_manners
 from ..agent.terminal import answer, columns, printable
 from .record_command import add_record
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .run import Pace
     from .scores.difference import Difference
