@@ -30,6 +30,8 @@ Nothing is run but what the agent computes: runs come from recorded tables. With
 """
 SEEDS = 3
 GATED = "rules"
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as a shell gives it."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -106,6 +108,8 @@ def _evaluate(arguments: argparse.Namespace) -> int:
     _write_pages(arguments, results, found)
     misses = [miss for name in results.contestants if name == GATED for miss in missed(results, name)]
     _answer(arguments, results, found, misses)
+    if results.stopped:
+        return INTERRUPTED
     if not arguments.gate:
         return 0
     for miss in misses:
@@ -189,4 +193,4 @@ def _answer(arguments: argparse.Namespace, results: Results, found: Difference |
         "difference": found.model_dump(mode="json") if found else None,
         "missed": misses,
     }
-    answer(values, words(results, found, arguments.planner), arguments.json)
+    answer(values, words(results, found, arguments.planner, columns()), arguments.json)

@@ -37,6 +37,10 @@ class Delta(Frozen):
 class Difference(Frozen):
     """Between two evaluations; empty where the answers were scored the same."""
 
+    gone: tuple[str, ...]
+    """Contestants that the new one does not have."""
+    joined: tuple[str, ...]
+    """Those that only the new one has."""
     only_old: tuple[str, ...]
     """Cases that the new one does not have."""
     only_new: tuple[str, ...]
@@ -50,7 +54,8 @@ class Difference(Frozen):
     @property
     def empty(self) -> bool:
         """Tell whether nothing is different."""
-        return not (self.only_old or self.only_new or self.other_data or self.changed or self.deltas)
+        others = (self.gone, self.joined, self.only_old, self.only_new, self.other_data)
+        return not (any(others) or self.changed or self.deltas)
 
 
 def difference(old: Results, new: Results) -> Difference:
@@ -63,6 +68,8 @@ def difference(old: Results, new: Results) -> Difference:
     deltas = tuple(delta for name in names for delta in _deltas(name, *mine[name]))
     tests = (paired(*mine[name], f"{name}, old", f"{name}, new", score) for name in names for score in TESTED)
     return Difference(
+        gone=tuple(name for name in old.contestants if name not in names),
+        joined=tuple(name for name in new.contestants if name not in names),
         only_old=tuple(sorted(before.keys() - both)),
         only_new=tuple(sorted(after.keys() - both)),
         other_data=tuple(sorted(case for case in both if before[case] != after[case])),

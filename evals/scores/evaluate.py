@@ -58,7 +58,7 @@ def named(planners: Sequence[str], where: str = CONTESTANTS) -> tuple[str, ...]:
 def evaluate(
     chosen: Chosen, names: Sequence[str], seeds: Sequence[int], pace: Pace, tell: Tell, where: str = CONTESTANTS
 ) -> Results:
-    """Have every contestant answer every case under every seed."""
+    """Have every contestant answer every case under every seed; what is there when Ctrl-C comes is kept."""
     made = origin()
     missing = _missing(names, chosen.known, where)
     present = [name for name in names if name not in missing]
@@ -70,9 +70,15 @@ def evaluate(
         for name in present
     ]
     found: list[Row] = []
-    for row in rows(contest, tasks, pace):
-        found.append(row)
-        tell(len(found), len(tasks), row)
+    stopped = ""
+    try:
+        for row in rows(contest, tasks, pace):
+            found.append(row)
+            tell(len(found), len(tasks), row)
+    except KeyboardInterrupt:
+        if not found:
+            raise
+        stopped = f"Stopped by Ctrl-C after {len(found)} of {len(tasks)} answers: what follows is of these alone."
     return Results(
         **made,
         seeds=tuple(seeds),
@@ -80,6 +86,7 @@ def evaluate(
         cases=tuple(told(case) for case in chosen.sound),
         broken=chosen.broken,
         missing=missing,
+        stopped=stopped,
         rows=tuple(sorted(found, key=lambda row: (present.index(row.contestant), row.case, row.seed))),
     )
 

@@ -10,7 +10,7 @@ from .kinds import KINDS
 from .pictures import pictures
 from .required import missed
 from .results import Results
-from .tables import COLUMNS, by_split, by_tag, difference_lines, duel_line, duels, failures, grid, overview
+from .tables import COLUMNS, by_split, by_tag, difference_lines, duel_line, duels, failures, grid, overview, turned
 from .words import MAIN
 
 GROUPED = ("verdict", "cause@1", "false_alarm", "regret")
@@ -31,7 +31,7 @@ def markdown(results: Results, found: Difference | None = None) -> str:
 def _values(results: Results, found: Difference | None) -> dict[str, object]:
     return {
         "results": results,
-        "overview": overview(results),
+        "overview": turned(overview(results)),
         "legend": [(COLUMNS[name], kind.words) for name, kind in KINDS.items() if name in COLUMNS],
         "duels": [duel_line(duel) for duel in duels(results)],
         "missed": list(missed(results, MAIN)) if MAIN in results.contestants else [],

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from .kinds import KINDS
 from .results import Results
-from .summary import Summed, by_case, summarise
+from .summary import Summed, by_case, of_split, summarise
 
 LIVE_SD_RATIO = 0.374
 """Geometric mean of the SD ratios that the paper reports; it is required of live runs."""
@@ -34,16 +34,20 @@ ALWAYS = ("verdict", "cause@1", "false_alarm", "regret")
 
 
 def missed(results: Results, contestant: str) -> Iterator[str]:
-    """Say what is missed, a sentence each, with the cases that miss it."""
+    """Say what is missed, a sentence each, with the cases that miss it; the splits are judged apart."""
     for case in results.broken:
         yield f"The case {case.key} is not sound: {case.reason}"
-    summary = summarise(results, contestant)
+    told = set(summarise(results, contestant).scores)
     for required in REQUIRED:
-        found = summary.scores.get(required.score)
-        if found is None and required.score in ALWAYS:
+        if required.score in ALWAYS and required.score not in told:
             yield f"{contestant}: no case of this choice tells {required.words}; choose more cases."
-        elif found is not None and not _reached(required, found):
-            yield f"{contestant}: {_said(required, found)}; see {', '.join(_guilty(results, contestant, required))}."
+    for split, cases in of_split(results).items():
+        scores = summarise(results, contestant, cases).scores
+        for required in REQUIRED:
+            found = scores.get(required.score)
+            if found is not None and not _reached(required, found):
+                guilty = ", ".join(_guilty(results, contestant, required, cases))
+                yield f"{contestant}, {split}: {_said(required, found)}; see {guilty}."
 
 
 def _reached(required: Required, found: Summed) -> bool:
@@ -62,9 +66,9 @@ def _said(required: Required, found: Summed) -> str:
     return f"{required.words} {found.value:.3g} over {found.n} cases, {bound} {required.bound:g} is required"
 
 
-def _guilty(results: Results, contestant: str, required: Required) -> Iterator[str]:
-    cases = by_case([row for row in results.rows if row.contestant == contestant], required.score)
-    for case, value in cases.items():
+def _guilty(results: Results, contestant: str, required: Required, cases: Collection[str]) -> Iterator[str]:
+    mine = [row for row in results.rows if row.contestant == contestant and row.case in cases]
+    for case, value in by_case(mine, required.score).items():
         good = 1.0 if KINDS[required.score].more_is_better else required.bound
         if (value < good) if KINDS[required.score].more_is_better else (value > good):
             yield case

@@ -74,6 +74,8 @@ class Results(Frozen):
     broken: tuple[Broken, ...] = ()
     missing: dict[str, str] = {}
     """Contestants that could not take part, with the reason."""
+    stopped: str = ""
+    """Why not everyone has answered everything."""
     rows: tuple[Row, ...]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from ...agent.report.numbers import ABSENT, number
+from ...agent.terminal import table
 from .difference import Difference
 from .kinds import KINDS
 from .results import Results, Row
@@ -36,8 +37,8 @@ COLUMNS = {
     "not_recorded": "not recorded",
 }
 """Scores that the full table shows, and what they are called there."""
-BRIEF = ("verdict", "cause@1", "false_alarm", "strict", "mitigation", "harm", "regret", "sd_ratio", "runs", "calls")
-"""Those for a terminal."""
+BRIEF = ("verdict", "cause@1", "false_alarm", "regret", "sd_ratio", "mitigation", "runs", "strict", "harm", "calls")
+"""Those for a terminal, as many from the front as it is wide."""
 FAILURES = {"verdict": 1.0, "cause@1": 1.0, "false_alarm": 0.0, "harm": 0.0, "untold_cost": 0.0, "evidence": 1.0}
 """Scores whose every miss is told, and what is right."""
 
@@ -67,6 +68,22 @@ def overview(results: Results, scores: Sequence[str] = tuple(COLUMNS), cases: Co
     blanks = ("",) * len(shown)
     body += [(name, why, *blanks) for name, why in results.missing.items()]
     return Table(("planner", *(COLUMNS[score] for score in shown), "flaky"), tuple(body))
+
+
+def brief(results: Results, width: int) -> str:
+    """Lay out one row a contestant with as many scores as fit into the width, two at least."""
+    laid = table(*overview(results, BRIEF))
+    for shown in range(len(BRIEF) - 1, 1, -1):
+        if max(map(len, laid.split("\n"))) <= width:
+            break
+        laid = table(*overview(results, BRIEF[:shown]))
+    return laid
+
+
+def turned(upright: Table) -> Table:
+    """Make rows of the columns: many scores of few contestants fit a page so."""
+    header, *body = zip(upright.header, *upright.rows, strict=True)
+    return Table(header, tuple(body))
 
 
 def _row(summary: Summary, shown: Sequence[str]) -> tuple[str, ...]:
@@ -169,8 +186,8 @@ def difference_lines(found: Difference) -> list[str]:
     """Say what is different, a line each."""
     if found.empty:
         return ["Nothing is different."]
-    lines = [f"{case}: only before" for case in found.only_old]
-    lines += [f"{case}: new" for case in found.only_new]
+    lines = [f"{name}: only before" for name in (*found.gone, *found.only_old)]
+    lines += [f"{name}: new" for name in (*found.joined, *found.only_new)]
     lines += [f"{case}: its data are others" for case in found.other_data]
     lines += [
         f"{one.contestant}, {one.case}: {COLUMNS[one.score]} {number(one.old, 3)} -> {number(one.new, 3)}"

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ...agent.terminal import table
 from .difference import Difference
 from .results import Results
-from .tables import BRIEF, difference_lines, duel_line, duels, failure_lines, overview
+from .tables import brief, difference_lines, duel_line, duels, failure_lines
 
 MAIN = "rules"
 """Whose failures are told where nobody was named: those of baselines are no news."""
 
 
-def words(results: Results, found: Difference | None, asked: Collection[str]) -> str:
-    """Write everything, a line each below the table."""
+def words(results: Results, found: Difference | None, asked: Collection[str], width: int) -> str:
+    """Write everything, a line each below the table, which is as wide as the terminal allows."""
     seeds = ", ".join(map(str, results.seeds))
     heads = [f"{len(results.cases)} cases, seeds {seeds}; shares with 95 % intervals over cases."]
-    blocks = [heads, [table(*overview(results, BRIEF))], [duel_line(duel) for duel in duels(results)]]
+    blocks = [[results.stopped, *heads], [brief(results, width)], [duel_line(duel) for duel in duels(results)]]
     shown = [name for name in results.contestants if name in asked or (not asked and name == MAIN)]
     wrong = failure_lines(results, shown)
     of = f" (of {', '.join(shown)})" if shown else ""
     blocks.append([f"What failed and why{of}:", *wrong] if wrong else [f"Nothing failed{of}."])
     if found is not None:
         blocks.append(["Against the results before:", *difference_lines(found)])
-    return "\n\n".join("\n".join(block) for block in blocks if block)
+    return "\n\n".join("\n".join(filter(None, block)) for block in blocks if block)

@@ -18,6 +18,7 @@ from vgo_agent.evals.scores.evaluate import choose, evaluate
 from vgo_agent.evals.scores.page import markdown, page
 from vgo_agent.evals.scores.results import Results, Row
 from vgo_agent.evals.scores.summary import summarise
+from vgo_agent.evals.scores.words import words
 
 from .cases_made import made_case, sealed
 
@@ -117,15 +118,28 @@ def test_the_pages_tell_of_everyone(strange: Results) -> None:
     assert "no answer within 15 s" in page(strange)
 
 
+def test_what_is_there_when_ctrl_c_comes_is_kept(cases: Path) -> None:
+    def tell(done: int, wanted: int, row: Row) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    found = evaluate(choose(cases, "*", None), ("oracle",), (1, 2), Pace(jobs=1), tell)
+    assert len(found.rows) == 2
+    said = "Stopped by Ctrl-C after 2 of 4 answers: what follows is of these alone."
+    assert found.stopped == said
+    for text in (page(found), markdown(found), words(found, None, (), 100)):
+        assert said in text
+
+
 def test_a_table_for_people_and_an_object_for_programs(vgo: Vgo, cases: Path) -> None:
-    words = ("eval", "--folder", str(cases), *FAST, "--seeds", "2")
-    shown = vgo(*words)
+    asked = ("eval", "--folder", str(cases), *FAST, "--seeds", "2")
+    shown = vgo(*asked)
     assert shown.returncode == 0, shown.stderr
     assert re.search(r"^oracle +100 % \[34, 100\]", shown.stdout, re.M)
     assert "verdict: oracle alone is right in 1 of 2 cases, constant alone in 0: p = 1 (McNemar's" in shown.stdout
     assert "constant, made-steady: false alarms: Claimed where there is nothing to find: page_faults" in shown.stdout
     assert "8/8" in shown.stderr
-    told = json.loads(vgo(*words, "--json", "--quiet").stdout)
+    told = json.loads(vgo(*asked, "--json", "--quiet").stdout)
     assert len(told["results"]["rows"]) == 8
     assert [one["contestant"] for one in told["summaries"]] == ["oracle", "constant"]
 
@@ -137,7 +151,7 @@ def test_all_outputs_and_the_difference_to_itself(vgo: Vgo, cases: Path, tmp_pat
     shown = (tmp_path / "e.html").read_text()
     assert shown.count("<svg") == 2  # nobody used runs
     assert not re.search(r'(src|href)="(?!#)|@import|url\((?!#)', shown)
-    assert "| oracle | 100 % " in (tmp_path / "e.md").read_text()
+    assert "| planner | oracle | constant |" in (tmp_path / "e.md").read_text()
     again = vgo(*words, "--against", "r.json")
     assert "Against the results before:\nNothing is different." in again.stdout
 
@@ -167,9 +181,11 @@ def test_the_gate_passes_and_fails_with_a_sentence_a_miss(vgo: Vgo, cases: Path,
     sealed(mine / "made-steady")
     failed = vgo("eval", "--folder", str(mine), *words)
     assert failed.returncode == 1
-    first, *others = failed.stderr.splitlines()
-    assert first == ("vgo-agent: rules: verdict right 0 % of 1 cases, at least 90 % is required; see made-steady.")
-    assert all(line.endswith("choose more cases.") for line in others)
+    *others, last = failed.stderr.splitlines()
+    assert (
+        last == "vgo-agent: rules, held-out: verdict right 0 % of 1 cases, at least 90 % is required; see made-steady."
+    )
+    assert others and all(line.endswith("choose more cases.") for line in others)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from vgo_agent.evals.scores.required import missed
 from vgo_agent.evals.scores.results import Broken, CaseTold, Results, Row
 from vgo_agent.evals.scores.score import Score
 from vgo_agent.evals.scores.summary import duel, of_split, of_tag, summarise
-from vgo_agent.evals.scores.tables import failure_lines, grid, overview
+from vgo_agent.evals.scores.tables import brief, difference_lines, failure_lines, grid, overview, turned
 
 Marks = Mapping[str, Sequence[float | None]]
 """By case, one value a seed."""
@@ -170,10 +170,22 @@ def test_a_difference_names_the_cases_the_data_and_the_direction() -> None:
     assert [test.only_second for test in found.tests] == [("a",)]
 
 
+def test_who_takes_part_in_one_of_two_evaluations_only_is_told() -> None:
+    found = difference(results(rules={"a": (1,)}, paper={"a": (1,)}), results(rules={"a": (1,)}, greedy={"a": (0,)}))
+    assert (found.gone, found.joined, found.empty) == (("paper",), ("greedy",), False)
+    assert difference_lines(found) == ["paper: only before", "greedy: new"]
+
+
 def test_the_gate_names_what_is_missed_and_the_cases() -> None:
-    sentences = list(missed(results(rules={"a": (1, 1), "b": (1, 0)}), "rules"))
-    assert sentences[0] == "rules: verdict right 75 % of 2 cases, at least 90 % is required; see b."
+    sentences = list(missed(results(rules={"a": (1, 1), "b": (1, 0), "h": (1, 1)}), "rules"))
+    assert sentences[-1] == "rules, train: verdict right 75 % of 2 cases, at least 90 % is required; see b."
     assert any("false alarms" in sentence and "choose more cases" in sentence for sentence in sentences)
+
+
+def test_many_good_cases_of_one_split_hide_no_bad_one_of_the_other() -> None:
+    good = {f"a{place}": (1, 1) for place in range(20)}
+    said = [sentence for sentence in missed(results(rules={**good, "h": (0, 0)}), "rules") if "verdict" in sentence]
+    assert said == ["rules, held-out: verdict right 0 % of 1 cases, at least 90 % is required; see h."]
 
 
 def test_the_gate_passes_what_reaches_every_number() -> None:
@@ -199,7 +211,24 @@ def test_the_tables_have_a_row_for_everyone() -> None:
         ("flaky", "wrong"),
         ("not asked", "not asked"),
     ]
+    assert turned(turned(shown)) == shown
+    assert turned(shown).header == ("planner", "rules", "paper", "llama")
     assert failure_lines(made, ["rules"]) == [
         "z: not asked. Its table is torn.",
         "rules, b (seed 1): verdict: verdict here",
     ]
+
+
+@given(st.integers(20, 200))
+def test_the_table_of_a_terminal_has_all_that_fits(width: int) -> None:
+    every = {"verdict": 1.0, "cause_at_1": 1.0, "regret": 1.0, "runs": 400.0, "calls": 11.0, "strict": 1.0}
+    made = results(rules={"a": (1,)}).model_copy(update={"rows": (row("rules", "a", 1, **every),)})
+    header, line = brief(made, width).split("\n")
+    full = brief(made, 1000).split("\n")[0]
+    assert header.startswith("planner  verdict") and "cause@1" in header
+    assert full.startswith(header.split("  flaky")[0])
+    if header != full:
+        fewer = len(full.split()) - len(header.split())
+        assert fewer > 0 and len(brief(made, width + 1000)) > len(brief(made, width))
+    if "regret" in header:
+        assert max(len(header), len(line)) <= width
