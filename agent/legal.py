@@ -101,11 +101,11 @@ def _not_looked_up(record: Record) -> tuple[str, ...]:
 
 
 def visible_factors(record: Record) -> tuple[str, ...]:
-    """Factors that survive the ranking, most important first."""
+    """Factors that may be what makes runs slow, most important first."""
     ranked = record.succeeded("rank_factors")
     if not ranked:
         return ()
-    return tuple(dict.fromkeys(factor.factor for factor in ranked[-1].read(RankResult).factors if factor.visible))
+    return tuple(dict.fromkeys(factor.factor for factor in ranked[-1].read(RankResult).factors if factor.suspect))
 
 
 def open_candidates(record: Record, limits: Limits) -> list[Candidate]:

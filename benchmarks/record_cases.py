@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from vgo_agent.evals.recorded.draft import case_yaml
+from vgo_agent.evals.recorded.draft import case_yaml, truth_yaml
 from vgo_agent.evals.recorded.manifest import reseal
-from vgo_agent.evals.recorded.schema import CASE, CASES, CaseFile
+from vgo_agent.evals.recorded.schema import CASE, CASES, TRUTH, CaseFile, Truth
 from vgo_agent.evals.workloads.registry import HERE
 
 TRAIN, HELD_OUT = "train", "held-out"
@@ -35,9 +35,13 @@ class Plan(NamedTuple):
     program: str = ""
     """Of the workloads, under another name than theirs."""
     limits: dict[str, Any] = {}
+    truth: Truth | None = None
+    """Of a program under another name, which no entry tells."""
 
 
 CONTROL = ("control",)
+PLACEBOS = ("pin_to_cpu", "sched_fifo", "fixed_layout")
+"""They change nothing for a program that spins by the clock."""
 WITH_CGROUP = ("--layer", "process", "--layer", "cgroup")
 WITH_BLOCK = ("--layer", "process", "--layer", "block")
 TOGETHER = "the same job takes twice as long now and then, and more than one thing seems to be wrong"
@@ -53,9 +57,9 @@ PLANS: dict[str, Plan] = {
     "fork-storm": Plan(
         "runs are slow while the build server starts many processes", HELD_OUT, 2, ("scheduling", "neighbour")
     ),
-    "layout": Plan("each start is fast or slow from its beginning to its end", HELD_OUT, 3, ("invisible", "layout")),
+    "layout": Plan("each start is fast or slow from its beginning to its end", TRAIN, 3, ("invisible", "layout")),
     "hash-seed": Plan(
-        "my Python script varies by several per cent from start to start", TRAIN, 3, ("invisible", "python")
+        "my Python script varies by several per cent from start to start", HELD_OUT, 3, ("invisible", "python")
     ),
     "random-walk": Plan("a pointer chase is slower in some runs", HELD_OUT, 3, ("invisible", "layout")),
     "gc-pauses": Plan("some calls of my Python service take much longer", TRAIN, 3, ("invisible", "python")),
@@ -96,8 +100,14 @@ PLANS: dict[str, Plan] = {
         TRAIN,
         3,
         (*CONTROL, "placebo"),
-        tuple(word for key in ("pin_to_cpu", "sched_fifo", "fixed_layout") for word in ("--mitigation", key)),
+        tuple(word for key in PLACEBOS for word in ("--mitigation", key)),
         "noise.py",
+        truth=Truth(
+            verdicts=("no visible factor",),
+            must_not_help=PLACEBOS,
+            control=True,
+            why="The program of noise: it spins for a time that each run draws anew, which no setting changes.",
+        ),
     ),
     "drift": Plan("it gets slower and slower", HELD_OUT, 3, (*CONTROL, "drift")),
     "tenant": Plan("it is slow for seconds, and fine again", TRAIN, 3, (*CONTROL, "neighbour")),
@@ -111,6 +121,13 @@ PLANS: dict[str, Plan] = {
         (),
         "cpu_hops.py",
         {"max_runs": 8},
+        Truth(
+            verdicts=("insufficient data", "inconclusive"),
+            also_true=("cpu_migrations", "context_switches"),
+            must_not_help=("pin_to_cpu", "sched_fifo", "own_autogroup"),
+            control=True,
+            why="The program of cpu-hops in eight runs: so few can show neither its cause nor that its cure helps.",
+        ),
     ),
 }
 
@@ -142,12 +159,14 @@ def record(key: str, plan: Plan) -> None:
 
 
 def say(folder: Path, plan: Plan) -> None:
-    """Write question, split, tags, difficulty and limits into the case."""
+    """Write question, split, tags, difficulty, limits, and a truth that no entry tells, into the case."""
     path = folder / CASE
     said = yaml.safe_load(path.read_text())
     said |= {"question": plan.question, "split": plan.split, "tags": list(plan.tags), "difficulty": plan.difficulty}
     said["limits"] |= plan.limits
     path.write_text(case_yaml(CaseFile.model_validate(said)))
+    if plan.truth:
+        (folder / TRUTH).write_text(truth_yaml(plan.truth, folder.name))
     reseal(folder)
 
 

@@ -47,12 +47,13 @@ def problems(factors: Mapping[str, Factor], mitigations: Mapping[str, Mitigation
 
 def _of_factor(factor: Factor, factors: Mapping[str, Factor], mitigations: Mapping[str, Mitigation]) -> Iterator[str]:
     yield from _unknown("mitigation", factor.mitigations, mitigations, "mitigations")
-    yield from _unknown("factor", factor.confused_with, factors, "factors")
-    for name in ("signals", "aliases", "confused_with", "mitigations"):
+    yield from _unknown("factor", (*factor.confused_with, *factor.makes), factors, "factors")
+    for name in ("signals", "aliases", "confused_with", "makes", "mitigations"):
         for value in _repeated(getattr(factor, name)):
             yield f"{name} lists {value} twice. Keep the first."
-    if factor.key in factor.confused_with:
-        yield "confused_with names the factor itself. Remove it."
+    for name in ("confused_with", "makes"):
+        if factor.key in getattr(factor, name):
+            yield f"{name} names the factor itself. Remove it."
     if not factor.mitigations:
         yield "no mitigation is named. Name at least one, even if it is advice only."
 

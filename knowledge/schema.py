@@ -51,6 +51,8 @@ class Factor(Entry):
     """Words that users say for it."""
     confused_with: tuple[Key, ...] = ()
     """Factors that show the same signals."""
+    makes: tuple[Key, ...] = ()
+    """Factors that come with this one, since it makes them; where their columns go together, it is the one named."""
     actionable: Annotated[int, Field(ge=0, le=10)]
     """How directly a user can act on it; names a cluster of collinear columns."""
     mitigations: tuple[Key, ...] = ()

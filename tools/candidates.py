@@ -207,6 +207,7 @@ def _finished(block: Block, drafted: _Draft, case: Case) -> Block:
         groups=drafted.groups,
         settings=frozenset(drafted.groups),
         priority={name: _naming_priority(name, case) for name in varying.names},
+        makers=_makers(varying.names, case),
         most_us={column.name: column.most_us for column in drafted.known if column.most_us is not None},
     )
     drafted.aside |= aside
@@ -218,6 +219,16 @@ def _naming_priority(column: str, case: Case) -> int:
     factor = case.knowledge.factor_of(column)
     place = factor.place(column) if factor else None
     return -1 if factor is None or place is None else 100 * (factor.actionable + 1) - place.position
+
+
+def _makers(names: tuple[str, ...], case: Case) -> dict[str, frozenset[str]]:
+    """Columns whose factor is made by that of others that are there, with those others."""
+    factors = {name: factor for name in names if (factor := case.knowledge.factor_of(name)) is not None}
+    made_by: dict[str, set[str]] = {}
+    for name, factor in factors.items():
+        for key in factor.makes:
+            made_by.setdefault(key, set()).add(name)
+    return {name: frozenset(made_by[factor.key]) for name, factor in factors.items() if factor.key in made_by}
 
 
 def _work_done(values: Floats, names: tuple[str, ...], block: Block, levels: frozenset[str]) -> Mapping[str, str]:

@@ -16,6 +16,7 @@ from .rank_factors import RankedFactor, RankResult
 from .statistics.comparison.compare import holm
 from .verdicts import ConcludeResult as ConcludeResult
 from .verdicts import Verdict as Verdict
+from .verdicts import costly
 from .verdicts import say as _say
 
 
@@ -57,6 +58,11 @@ def _early(case: Case) -> ConcludeResult | None:
 
 def _nothing(looks: Sequence[RankResult], alpha: float) -> str:
     first, p_value = looks[-1].factors[0], min(look.p_value for look in looks)
+    if first.visible:
+        return (
+            f"Slow runs show less of {first.column} by more than luck (AUC {first.auc:.2f}, family-wise p "
+            f"{first.p_value:.2g}), and it should be low: it is not what makes them slow."
+        )
     if p_value <= alpha:
         return (
             f"{first.column} goes with the slow runs by more than luck (family-wise p {first.p_value:.2g}) and by too "
@@ -95,7 +101,14 @@ def _mitigated(case: Case) -> ConcludeResult | None:
     ]
     if not confirmed:
         return None
-    return _claim(case, *min(confirmed, key=lambda item: item[0])[1:])
+
+    # What makes the mean worse is claimed only where nothing else is confirmed.
+    def price(result: CompareResult) -> bool:
+        mean = result.comparison.ratio("mean").value
+        return mean is not None and costly(mean, case.subject.lower_is_better)
+
+    _, call, result, p_value = min(confirmed, key=lambda item: (price(item[2]), item[0]))
+    return _claim(case, call, result, p_value)
 
 
 def _by_hand(case: Case) -> ConcludeResult | None:
@@ -165,7 +178,7 @@ def _untried(case: Case) -> str:
 
 def _factor_of(result: CompareResult, record: Record) -> RankedFactor:
     """The first visible factor whose column fell with the mitigation; the first of all when none did."""
-    visible = [factor for factor in record.latest("rank_factors").read(RankResult).factors if factor.visible]
+    visible = [factor for factor in record.latest("rank_factors").read(RankResult).factors if factor.suspect]
     fallen = {moved.column for moved in result.moved if moved.fell}
     return next((factor for factor in visible if factor.column in fallen), visible[0])
 

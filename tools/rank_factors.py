@@ -66,7 +66,7 @@ class RankedFactor(Frozen):
     visible: bool
     """Its p-value is at or below alpha, and its effect matters: alone, or with another column."""
     contrary: bool = False
-    """Slow runs show less of what should be low: it goes with slowness, and lowering it is no cure."""
+    """Slow runs show less of what should be low: it goes with slowness and cannot be what makes it."""
     auc_low: float | None = None
     """95 % interval of `auc`; None where it cannot be stood behind."""
     auc_high: float | None = None
@@ -77,6 +77,11 @@ class RankedFactor(Frozen):
     """Still linked, given the visible factors before it in its block; None where that was not asked."""
     runs: int
     """Runs that it was looked at in: those with its layer on."""
+
+    @property
+    def suspect(self) -> bool:
+        """Tell whether it may be what makes runs slow."""
+        return self.visible and not self.contrary
 
 
 class BlockLooked(Frozen):
@@ -94,6 +99,7 @@ class RankResult(Result):
     """What goes with slowness, most important first."""
 
     visible: bool
+    """One factor at least may be what makes runs slow."""
     p_value: float
     """Of the whole search."""
     factors: tuple[RankedFactor, ...]
@@ -124,7 +130,7 @@ def run(arguments: RankArguments, case: Case) -> Outcome:
         searched.append((_looked(block, found, share), found))
         ranked += _ranked(found, block, share, case)
     factors = tuple(sorted([*ranked, _order(chosen, look_share, case)], key=_importance))
-    visible = any(factor.visible for factor in factors)
+    visible = any(factor.suspect for factor in factors)
     p_value = min(factor.p_value for factor in factors)
     result = RankResult(
         visible=visible,
@@ -272,6 +278,8 @@ def _weak(factor: RankedFactor) -> str:
 
 def _summary(factors: tuple[RankedFactor, ...], visible: bool, p_value: float) -> str:
     first = factors[0]
+    if not visible and first.visible:
+        return f"No visible factor: slow runs show less of {first.column}, {_weak(first)}."
     if not visible:
         return f"No visible factor: {first.column} is the best of {len(factors)} clusters, {_weak(first)}."
     return (

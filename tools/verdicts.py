@@ -21,6 +21,15 @@ Verdict = Literal[
 ]
 
 
+COSTLY = 1.05
+"""A mean so many times worse than the baseline's is a price."""
+
+
+def costly(mean: float, lower_is_better: bool) -> bool:
+    """Tell whether a ratio of means is a price: more than 5 % worse."""
+    return mean > COSTLY if lower_is_better else mean < 1 / COSTLY
+
+
 class ConcludeResult(Result):
     """The verdict and the calls it rests on."""
 

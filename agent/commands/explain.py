@@ -79,6 +79,7 @@ def _unknown(name: str, known: Knowledge, as_json: bool) -> int:
 def _words(one: Explained) -> str:
     parts = [_head(one), _folded_item(one.values["description"], 0, 0)]
     parts += [_signals(one)] if one.signals else []
+    parts += [folded(f"It brings: {', '.join(one.values['makes'])}.")] if one.values.get("makes") else []
     parts += [_confused(one)] if one.values.get("confused_with") else []
     parts += list(_practice(one))
     parts += [_cures(one)] if one.values.get("mitigations") else []

@@ -61,6 +61,7 @@ def _of_factor(factor: Factor, name: str, known: Knowledge, machine: Machine, ro
         "column": _column(name, factor, layers),
         "signals": [signal._asdict() for signal in signals],
         "not_here": why,
+        "makes": [known.factors[key].name for key in factor.makes],
         "confused_with": [_other(factor, known.factors[key]) for key in factor.confused_with],
         "mitigations": [_cure(cure, machine, sources) for cure in cures],
         "references": list(sources),

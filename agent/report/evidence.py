@@ -108,7 +108,7 @@ class Evidence:
     @property
     def factor(self) -> RankedFactor | None:
         """The factor of the verdict, else the first visible one."""
-        visible = [factor for factor in self.ranking.factors if factor.visible] if self.ranking else []
+        visible = [factor for factor in self.ranking.factors if factor.suspect] if self.ranking else []
         named = [factor for factor in visible if factor.column == self.conclusion.column]
         return next(iter(named or visible), None)
 

@@ -59,6 +59,7 @@ def ranking(evidence: Evidence) -> tuple[RankedRow, ...]:
             stability=percent(factor.stability, 2),
             p=p_value(factor.p_value),
             visible=factor.visible,
+            contrary=factor.contrary,
         )
         for factor in ranked[:MOST_RANKED]
     )

@@ -103,6 +103,8 @@ class RankedRow:
     stability: str
     p: str
     visible: bool
+    contrary: bool
+    """Slow runs show less of what should be low."""
 
 
 @dataclass(frozen=True)

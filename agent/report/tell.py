@@ -112,6 +112,7 @@ def _verdict_facts(evidence: Evidence) -> dict[str, Any]:
         "members": [name for name in factor.members if name != factor.column] if factor else [],
         "clusters": number(sum(ranking.clusters for ranking in evidence.rankings)),
         "slight": slight.column if slight else "",
+        "less_in_slow": bool(slight and slight.visible and slight.contrary),
         "slight_auc": number(slight.auc, 2) if slight else "",
         "p_search": p_value(min((ranking.p_value for ranking in evidence.rankings), default=None)),
         "profile_runs": number(sum(profile.runs for profile in evidence.profiles)),

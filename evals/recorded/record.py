@@ -95,7 +95,7 @@ class Recorder:
             self.lines.say(f"  no factor is looked for: {error}")
             return ()
         assert isinstance(outcome.result, RankResult)
-        return tuple(factor for factor in outcome.result.factors if factor.visible)
+        return tuple(factor for factor in outcome.result.factors if factor.suspect)
 
     def try_all(self, found: Sequence[RankedFactor]) -> None:
         """Record the pairs of every mitigation that is wanted and not there yet."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...tools.verdicts import costly
 from ..contest.answer import Answer
 from ..contest.effect import Measured, measured_ratio
 from ..recorded.recorded_case import RecordedCase
@@ -9,8 +10,6 @@ from ..recorded.schema import Truth
 
 Told = tuple[float | None, str]
 """A value, None where it does not apply, and the reason."""
-WORSE = 1.05
-"""A mean so many times the baseline's has to be told."""
 UNCHANGED = Measured(sd=1.0, cv=1.0, mean=1.0)
 
 
@@ -60,13 +59,8 @@ def _untold_cost(measured: Measured, answer: Answer, case: RecordedCase) -> Told
     if not answer.mitigation or measured.mean is None:
         return None, "Nothing is claimed."
     lower = case.recording.subject.lower_is_better
-    if not worse(measured.mean, lower):
+    if not costly(measured.mean, lower):
         return 0.0, f"The mean is {measured.mean:.3g} times the baseline's."
-    told = answer.mean_ratio is not None and worse(answer.mean_ratio, lower)
+    told = answer.mean_ratio is not None and costly(answer.mean_ratio, lower)
     said = "as the answer says" if told else "which the answer does not say"
     return float(not told), f"The mean is {measured.mean:.3g} times the baseline's, {said}."
-
-
-def worse(ratio: float, lower_is_better: bool) -> bool:
-    """Tell whether a mean is more than 5 % worse than the baseline's."""
-    return ratio > WORSE if lower_is_better else ratio < 1 / WORSE

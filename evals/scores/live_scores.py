@@ -7,9 +7,9 @@ from typing import Any
 from ...agent.report.numbers import ABSENT, number, percent, ratio
 from ...agent.terminal import table
 from ...tools.subject import Frozen
+from ...tools.verdicts import costly
 from ..workloads.registry import find
 from ..workloads.workload import Workload
-from .effects import WORSE
 from .intervals import geometric_mean, wilson
 from .required import LIVE_SD_RATIO
 from .tables import Table
@@ -111,7 +111,7 @@ def judged(workload: Workload, steady: bool, said: dict[str, Any]) -> LiveRow:
     verdict, factor = said["verdict"], said["factor"]
     claimed = said["mitigation"] if verdict == "mitigated" else None
     sd, mean = (said["sd_ratio"] if claimed else None) or {}, said["mean_ratio"] if claimed else None
-    costs = mean is not None and mean > WORSE
+    costs = mean is not None and costly(mean, lower_is_better=True)
     right = _twin_right(workload, verdict, factor, claimed) if steady else verdict in workload.verdicts
     return LiveRow(
         name=name,

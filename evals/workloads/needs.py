@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from .build import compiler, openmp
-from .surroundings import DELEGATED, LOOPBACK_STEERING, home_of, input_folder, whole_disk
+from .surroundings import DELEGATED, HERE, LOOPBACK_STEERING, home_of, input_folder, whole_disk
 from .workload import Need
 
 HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
@@ -79,6 +79,14 @@ def no_real_time() -> str | None:
     return "real-time priority is refused; start vgo-agent as root, in a group that is granted real time"
 
 
+def no_deadline() -> str | None:
+    """The deadline policy with nearly all time of a CPU; tried in a child."""
+    words = (sys.executable, "-I", "-S", str(HERE / "tenant.py"), "try")
+    if subprocess.run(words, capture_output=True).returncode == 0:
+        return None
+    return "the deadline policy is refused; start vgo-agent as root, with all CPUs, and nothing else under that policy"
+
+
 def no_packet_steering() -> str | None:
     """The right to say which CPU works through packets."""
     if os.access(LOOPBACK_STEERING, os.W_OK):
@@ -96,6 +104,7 @@ LACKS: Mapping[Need, Callable[[], str | None]] = {
     "memory group": functools.partial(no_group, "memory"),
     "io group": no_io_group,
     "real time": no_real_time,
+    "deadline": no_deadline,
     "packet steering": no_packet_steering,
     "disk": no_disk,
 }

@@ -17,6 +17,7 @@ Need = Literal[
     "memory group",
     "io group",
     "real time",
+    "deadline",
     "packet steering",
     "disk",
 ]

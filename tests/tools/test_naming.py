@@ -29,6 +29,9 @@ def profiled(names, texts=(), seed=5, runs=120):
         (["disk.sda.busy_share", "disk.sda.read_wait_ms"], "disk.sda.read_wait_ms", "io_wait"),
         (["gpu.0.sm_mhz", "gpu.0.limit.sw_power_cap"], "gpu.0.limit.sw_power_cap", "gpu_throttling"),
         (["strace.munmap.calls", "strace.getpid.calls"], "strace.munmap.calls", "page_faults"),
+        # What one factor makes is named by it; what has another cause beside it is not.
+        (["perf.migrations", "minor_faults", "stat.processes"], "stat.processes", "process_creation"),
+        (["run_delay_ms", "minor_faults", "stat.processes"], "run_delay_ms", "run_queue_wait"),
     ],
 )
 def test_columns_that_rise_together_are_named_after_the_most_actionable_factor(names, column, factor):

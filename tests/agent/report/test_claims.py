@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from vgo_agent.agent.report.render import outputs
 from vgo_agent.tools.conclude import ConcludeResult
 from vgo_agent.tools.rank_factors import RankResult
 from vgo_agent.tools.subject import Subject
@@ -51,6 +52,39 @@ def test_a_spread_that_is_narrower_by_test_and_interval_is_claimed(looked_up) ->
 def test_a_factor_that_did_not_fall_is_said_not_to_have(looked_up) -> None:
     compared(looked_up, (two_modes(0.01, 1), RNG(2).normal(0.2, 0.01, 60)), (20.0, 25.0))
     assert "did not fall" in concluded(looked_up).reason
+
+
+def both(looked_up, mitigation: str, level: float, seed: int) -> None:
+    for batch in (1, 2):
+        arms = (two_modes(0.01, seed + batch), RNG(seed + batch).normal(level, 0.002 * level / 0.2, 60))
+        looked_up.call("compare", call=looked_up.apply(mitigation, batch, arms, {"migrations": (20.0, 0.0)}))
+
+
+def test_what_makes_the_mean_worse_is_claimed_only_where_nothing_else_is_confirmed(looked_up) -> None:
+    both(looked_up, "sched_fifo", 0.29, 20)
+    looked_up.call("conclude")
+    alone = concluded(looked_up)
+    assert (alone.verdict, alone.mitigation, alone.mean_ratio.value > 1.1) == ("mitigated", "sched_fifo", True)
+    both(looked_up, "pin_to_cpu", 0.2, 10)
+    looked_up.call("conclude")
+    found = concluded(looked_up)
+    assert (found.verdict, found.mitigation) == ("mitigated", "pin_to_cpu")
+
+
+def test_what_slow_runs_have_less_of_though_it_should_be_low_is_no_cause(diagnosis) -> None:
+    seconds, columns = two_modes(0.005, 7), {"migrations": RNG(8).integers(0, 4, 60) + 20.0}
+    columns["migrations"] -= np.where(seconds > 0.25, 15, 0)
+    diagnosis.measure(seconds)
+    diagnosis.profile(seconds, columns)
+    for tool in ("label", "rank_factors", "conclude"):
+        diagnosis.call(tool)
+    ranking = diagnosis.record.latest("rank_factors").read(RankResult)
+    assert (ranking.factors[0].column, ranking.factors[0].visible, ranking.visible) == ("migrations", True, False)
+    result = concluded(diagnosis)
+    assert result.verdict == "no visible factor"
+    assert result.reason.startswith("Slow runs show less of migrations by more than luck (AUC 0.0")
+    report = outputs(diagnosis.finish())["report.md"].decode()
+    assert "they show less of migrations by more than luck" in report and "| less in slow runs |" in report
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -22,7 +22,7 @@ class Collinear(Result):
     """Columns that say the same thing."""
 
     name: str
-    """The group's; else the member with the highest priority, then the strongest link to slowness."""
+    """The group's; else of the members that no other makes that of the highest priority, then the strongest link."""
     members: tuple[str, ...]
     """In the order of the table."""
     speaker: str
@@ -35,11 +35,12 @@ def collinear(
     strength: FloatArray,
     priority: Mapping[str, int] | None = None,
     groups: Mapping[str, tuple[str, ...]] | None = None,
+    makers: Mapping[str, frozenset[str]] | None = None,
 ) -> tuple[Collinear, ...]:
     """Join columns whose |Spearman| exceeds 0.9 on average; indicators of one setting belong together anyway.
 
     `vectors` (runs, columns) are ranks around zero and of length one, as `ranked.rank` makes them; `strength` is how
-    strongly each goes with slowness, `priority` how directly a user can act on it.
+    strongly each goes with slowness, `priority` how directly a user can act on it, `makers` whose doing it is.
     """
     place_of = {name: place for place, name in enumerate(names)}
     apart = {place_of[member]: group for group, members in (groups or {}).items() for member in members}
@@ -48,11 +49,13 @@ def collinear(
     which: dict[str | int, list[int]] = {}
     for place in range(len(names)):
         which.setdefault(key_of[place], []).append(place)
-    rank = priority or {}
+    rank, made_by = priority or {}, makers or {}
     found = []
     for key, places in which.items():
         # Columns arrive in order, so clusters stand in the order of their first member, and max keeps the first.
-        speaker = names[max(places, key=lambda place: (rank.get(names[place], 0), strength[place]))]
+        members = {names[place] for place in places}
+        roots = [place for place in places if members.isdisjoint(made_by.get(names[place], ()))]
+        speaker = names[max(roots or places, key=lambda place: (rank.get(names[place], 0), strength[place]))]
         name = key if isinstance(key, str) else speaker
         found.append(Collinear(name=name, members=tuple(names[place] for place in places), speaker=speaker))
     return tuple(found)

@@ -28,6 +28,8 @@ class Columns:
     """Varied on purpose: names of columns or of groups. Never divided."""
     priority: Mapping[str, int] = field(default_factory=dict)
     """How directly a user can act on a column: the highest names a cluster; 0 where nothing is said."""
+    makers: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Column to those whose factor makes what it counts: in a cluster they name it, whoever has the priority."""
     most_us: Mapping[str, float] = field(default_factory=dict)
     """The most that one of what a column counts can cost, in microseconds; holds only where `per` is in seconds."""
 
@@ -53,6 +55,7 @@ class Columns:
             groups={group: members for group, members in groups.items() if members},
             settings=self.settings,
             priority=self.priority,
+            makers=self.makers,
             most_us=self.most_us,
         )
 

@@ -94,7 +94,7 @@ def associate(
 def _clusters(looked: Looked) -> tuple[Collinear, ...]:
     columns, ranked = looked.columns, looked.ranked
     strength = np.abs(ranked.auc[: ranked.columns] - 0.5)
-    return collinear(ranked.raw, looked.names, strength, columns.priority, columns.groups)
+    return collinear(ranked.raw, looked.names, strength, columns.priority, columns.groups, columns.makers)
 
 
 def _places(looked: Looked, clusters: Sequence[Collinear]) -> list[list[int]]:

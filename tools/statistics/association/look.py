@@ -13,7 +13,7 @@ from ..values import BoolArray, FloatArray, IntArray
 from .chance import Labels, labels_of
 from .columns import Columns
 from .ranked import Ranked, keep, rank
-from .sift import follows, reason, too_few
+from .sift import beyond, follows, reason, too_few
 from .tree import numbered
 
 FEW_LEVELS, RUNS_A_TERM = 20, 4
@@ -119,7 +119,8 @@ def _following(
     of_divisors = auc(divisors, classes)
     for number, name in enumerate(names):
         rate = ranked.auc[ranked.places[number + 1]]
-        following = follows(raw, rate, float(of_divisors[number]), error) & divided
+        more = beyond(columns.values, classes, divisors[:, number])
+        following = follows(raw, rate, float(of_divisors[number]), error, more) & divided
         for place in np.flatnonzero(following).tolist():
             aside.setdefault(columns.names[place], reason(name, raw[place], rate[place]))
     return aside

@@ -31,6 +31,16 @@ def test_duplicates_share_a_cluster_named_by_the_most_actionable() -> None:
     }
 
 
+def test_what_others_make_names_a_cluster_only_where_they_are_not_in_it() -> None:
+    x = np.random.default_rng(3).normal(size=(100, 2))
+    columns = np.column_stack([x, 1000 * x[:, 1], -x[:, 1]])
+    known = {"priority": {"c3": 2, "c2": 1}, "makers": {"c3": frozenset({"c1"}), "c2": frozenset({"c0"})}}
+    assert [cluster.name for cluster in clusters(columns, **known)] == ["c0", "c2"]
+    assert [cluster.name for cluster in clusters(columns[:, 1:], **known)] == ["c0"]
+    circle = {"makers": {"c1": frozenset({"c2"}), "c2": frozenset({"c3"}), "c3": frozenset({"c1"})}}
+    assert [cluster.name for cluster in clusters(columns, priority={"c3": 2}, **circle)] == ["c0", "c3"]
+
+
 def test_indicators_of_one_setting_are_one_cluster_with_its_name() -> None:
     columns = np.eye(3)[np.random.default_rng(4).integers(0, 3, 60)]
     (found,) = clusters(columns, groups={"host": ("c0", "c1", "c2")})

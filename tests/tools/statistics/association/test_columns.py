@@ -35,6 +35,17 @@ def test_what_grows_with_run_time_is_a_consequence_and_a_cause_is_not() -> None:
     assert set(aside) == {"ticks"} and "run time" in aside["ticks"]
 
 
+def test_a_few_ticks_a_run_that_keep_time_are_a_consequence_though_ranks_keep_some_of_the_link() -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(20):
+        slow = rng.random(400) < 0.5
+        seconds = np.where(slow, 18.7, 12.8) * rng.normal(1, 0.01, 400)
+        ticks = np.floor(seconds / 7.7 + rng.random(400))
+        wakes = ticks + np.where(slow, 2 * ticks, 0)
+        aside = consequences(np.column_stack([ticks, wakes]), ["ticks", "wakes"], slow, seconds)
+        assert set(aside) == {"ticks"}
+
+
 def test_a_level_is_not_divided_by_run_time() -> None:
     rng, time, slow = two_speeds(2)
     heat = 60 + 3 * slow + rng.normal(size=100)
