@@ -74,7 +74,7 @@ def run(arguments: CompareArguments, case: Case) -> Outcome:
         unit="run" if applied.block == 1 else "block",
     )
     sd, unit = comparison.ratio("sd"), "pairs" if applied.block == 1 else f"blocks of {applied.block} pairs"
-    reaches = comparison.verdict == "steadier" and sd.high is not None and sd.high < case.limits.target_ratio
+    reaches = comparison.verdict == "steadier" and comparison.below(case.limits.target_ratio) is not None
     result = CompareResult(
         mitigation=applied.mitigation,
         batch=applied.batch,

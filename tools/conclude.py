@@ -13,10 +13,10 @@ from .look_up import LookUpResult
 from .measure import MeasureResult
 from .profile import ProfileResult
 from .rank_factors import RankedFactor, RankResult
-from .statistics.comparison.compare import holm
+from .statistics.comparison.compare import Ratio, holm
 from .verdicts import ConcludeResult as ConcludeResult
 from .verdicts import Verdict as Verdict
-from .verdicts import costly
+from .verdicts import bulk_of, costly, spread
 from .verdicts import say as _say
 
 
@@ -91,13 +91,12 @@ def _mitigated(case: Case) -> ConcludeResult | None:
     second = [(call, call.read(CompareResult)) for call in case.record.succeeded("compare")]
     second = [(call, result) for call, result in second if result.batch == 2]
     adjusted = holm([result.p_paid for _, result in second])
-    confirmed = [
-        (high, call, result, p)
+    confirmed: list[tuple[Ratio, Finished, CompareResult, float]] = [
+        (shown, call, result, p)
         for (call, result), p in zip(second, adjusted, strict=True)
         if result.comparison.verdict == "steadier"
         and p <= case.limits.alpha
-        and (high := result.comparison.ratio("sd").high) is not None
-        and high < 1
+        and (shown := result.comparison.below(1.0)) is not None
     ]
     if not confirmed:
         return None
@@ -107,7 +106,11 @@ def _mitigated(case: Case) -> ConcludeResult | None:
         mean = result.comparison.ratio("mean").value
         return mean is not None and costly(mean, case.subject.lower_is_better)
 
-    _, call, result, p_value = min(confirmed, key=lambda item: (price(item[2]), item[0]))
+    def order(item: tuple[Ratio, Finished, CompareResult, float]) -> tuple[bool, bool, float]:
+        shown, _, result, _ = item
+        return price(result), shown.statistic != "sd", shown.high or 0.0
+
+    _, call, result, p_value = min(confirmed, key=order)
     return _claim(case, call, result, p_value)
 
 
@@ -117,22 +120,22 @@ def _by_hand(case: Case) -> ConcludeResult | None:
 
 
 def _claim(case: Case, call: Finished, result: CompareResult, p_value: float) -> ConcludeResult:
-    sd = result.comparison.ratio("sd")
     factor = _factor_of(result, case.record)
     fell = any(moved.fell for moved in result.moved if moved.column == factor.column)
     another = "" if fell else f"; {factor.column}, which goes with slow runs, did not fall, so it helps by another way"
     applied = _batches(result.mitigation, case.record)
     return ConcludeResult(
         verdict="mitigated",
-        reason=f"{result.mitigation} brings the SD to {sd.value:.2g} [{sd.low:.2g}, {sd.high:.2g}] of the baseline, "
-        f"confirmed by a second batch of randomised pairs{another}.",
+        reason=f"{result.mitigation} brings the SD to {spread(result.comparison)} of the baseline, confirmed by a "
+        f"second batch of randomised pairs{another}.",
         factor=factor.factor,
         column=factor.column,
         mitigation=result.mitigation,
         command=applied[-1].read(ApplyResult).command,
         confirming=call.call_id,
         mean_ratio=result.comparison.ratio("mean"),
-        sd_ratio=sd,
+        sd_ratio=result.comparison.ratio("sd"),
+        bulk_ratio=bulk_of(result.comparison),
         cv_ratio=result.comparison.ratio("cv"),
         p_value=p_value,
         evidence=(case.record.latest("rank_factors").call_id, *(batch.call_id for batch in applied), call.call_id),

@@ -8,8 +8,7 @@ from .compare import CompareResult
 from .measure import MeasureResult
 from .plan import Aim, Plan
 from .screen_levels import ScreenResult
-from .statistics.comparison.compare import Comparison
-from .verdicts import ConcludeResult, say
+from .verdicts import ConcludeResult, bounded, bulk_of, say, spread
 
 SMALL: dict[Aim, str] = {"sd": "steadier", "mean": "faster"}
 NO_TWIN = "the two series were not interleaved, so whatever else changed in between counts too"
@@ -30,11 +29,9 @@ def concluded_by_hand(case: Case) -> ConcludeResult | None:
     """The weaker claim: a later series is steadier than the one before the change; None where none is."""
     for call in case.record.succeeded("compare"):
         result = call.read(CompareResult)
-        high = result.comparison.ratio("sd").high
-        if result.batch == 0 and result.comparison.verdict == "steadier" and high is not None and high < 1:
-            reason = (
-                f"{result.mitigation}, applied by hand: the SD is {_sd(result.comparison)} of the baseline; {NO_TWIN}."
-            )
+        if result.batch == 0 and result.comparison.verdict == "steadier" and result.comparison.below(1.0):
+            now = spread(result.comparison)
+            reason = f"{result.mitigation}, applied by hand: the SD is {now} of the baseline; {NO_TWIN}."
             found = say("steadier afterwards", reason, (_source(call, case), call))
             return _with_numbers(found, call, result, result.p_paid).model_copy(
                 update={"mitigation": result.mitigation}
@@ -49,7 +46,9 @@ def _confirmed(case: Case) -> ConcludeResult | None:
             return None
         applied = _source(call, case)
         what = (
-            f"the SD to {_sd(result.comparison)}" if _aim(case) == "sd" else f"the mean to {_mean(result.comparison)}"
+            f"the SD to {spread(result.comparison)}"
+            if _aim(case) == "sd"
+            else f"the mean to {bounded(result.comparison.ratio('mean'))}"
         )
         level = f" ({_named(case)})" if _named(case) else ""
         reason = (
@@ -65,8 +64,8 @@ def improved(result: CompareResult, case: Case) -> bool:
     """Tell whether a batch shows what was asked for, by its test and by its interval."""
     comparison, mean = result.comparison, result.comparison.ratio("mean")
     if _aim(case) == "sd":
-        high = comparison.ratio("sd").high
-        return comparison.verdict == "steadier" and result.p_paid <= case.limits.alpha and high is not None and high < 1
+        shown = comparison.verdict == "steadier" and result.p_paid <= case.limits.alpha
+        return shown and comparison.below(1.0) is not None
     better = mean.high is not None and mean.high < 1 if case.subject.lower_is_better else (mean.low or 0.0) > 1
     # The look at half of the pairs asks about the spread alone, so nothing was paid for the mean.
     return comparison.p_location <= case.limits.alpha and better
@@ -78,7 +77,7 @@ def _not_confirmed(case: Case) -> ConcludeResult | None:
     if not compared:
         return None
     call, result = compared[0]
-    verdict, sd = result.comparison.verdict, f"SD ratio {_sd(result.comparison)}"
+    verdict, sd = result.comparison.verdict, f"SD ratio {spread(result.comparison)}"
     about = (_source(call, case), call)
     name = f"{result.mitigation} ({_named(case)})" if _named(case) else result.mitigation
     if verdict == "cannot tell":
@@ -144,6 +143,7 @@ def _with_numbers(found: ConcludeResult, call: Finished, result: CompareResult, 
             "confirming": call.call_id,
             "mean_ratio": comparison.ratio("mean"),
             "sd_ratio": comparison.ratio("sd"),
+            "bulk_ratio": bulk_of(comparison),
             "cv_ratio": comparison.ratio("cv"),
             "p_value": p_value,
         }
@@ -167,19 +167,3 @@ def chosen_values(record: Record, plan: Plan) -> dict[str, str]:
 
 def _named(case: Case) -> str:
     return ", ".join(f"{name}={value}" for name, value in _values(case).items())
-
-
-def _sd(comparison: Comparison) -> str:
-    return _interval(comparison, "sd")
-
-
-def _mean(comparison: Comparison) -> str:
-    return _interval(comparison, "mean")
-
-
-def _interval(comparison: Comparison, statistic: Aim) -> str:
-    ratio = comparison.ratio(statistic)
-    if ratio.value is None:
-        return "undefined"
-    bounds = "" if ratio.low is None or ratio.high is None else f" [{ratio.low:.2g}, {ratio.high:.2g}]"
-    return f"{ratio.value:.2g}{bounds}"

@@ -7,7 +7,7 @@ from typing import Literal
 
 from .base import Result
 from .case import Finished
-from .statistics.comparison.compare import Ratio
+from .statistics.comparison.compare import Comparison, Ratio
 
 Verdict = Literal[
     "mitigated",
@@ -46,6 +46,8 @@ class ConcludeResult(Result):
     """The comparison whose numbers are reported: the second batch, which did not choose the mitigation."""
     mean_ratio: Ratio | None = None
     sd_ratio: Ratio | None = None
+    bulk_ratio: Ratio | None = None
+    """Of the distance from p5 to p95: that shows it, where a single run far off leaves the SD open."""
     cv_ratio: Ratio | None = None
     p_value: float | None = None
     """Of the confirmation, adjusted for every mitigation that was confirmed or tried to be (Holm)."""
@@ -57,3 +59,23 @@ def say(verdict: Verdict, reason: str, evidence: Sequence[Finished]) -> Conclude
     """Give a verdict that has no numbers of its own."""
     ids = tuple(call.call_id for call in evidence)
     return ConcludeResult(verdict=verdict, reason=reason, evidence=ids, summary=f"{verdict}: {reason}")
+
+
+def bulk_of(comparison: Comparison) -> Ratio | None:
+    """Give the ratio that shows a fall of the spread where that of the SD cannot; None where it can."""
+    shown = comparison.below(1.0)
+    return shown if shown is not None and shown.statistic != "sd" else None
+
+
+def bounded(ratio: Ratio) -> str:
+    """Write a ratio with its interval."""
+    if ratio.value is None:
+        return "undefined"
+    bounds = "" if ratio.low is None or ratio.high is None else f" [{ratio.low:.2g}, {ratio.high:.2g}]"
+    return f"{ratio.value:.2g}{bounds}"
+
+
+def spread(comparison: Comparison) -> str:
+    """Write the SD ratio; where a single run far off leaves it open, also what the others show."""
+    bulk, sd = bulk_of(comparison), bounded(comparison.ratio("sd"))
+    return f"{sd} (a run far off leaves it open; the distance from p5 to p95 falls to {bounded(bulk)})" if bulk else sd

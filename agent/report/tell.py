@@ -100,6 +100,7 @@ def _verdict_facts(evidence: Evidence) -> dict[str, Any]:
         "mitigation": key,
         "mitigation_name": _with_values(name_of(key, evidence), conclusion.values) if key else "",
         "sd": _ratio(conclusion.sd_ratio),
+        "bulk": _ratio(conclusion.bulk_ratio) if conclusion.bulk_ratio else "",
         "mean": _ratio(conclusion.mean_ratio),
         "cv": _ratio(conclusion.cv_ratio),
         "level": "95 %",

@@ -40,12 +40,25 @@ def test_a_spread_that_is_narrower_only_by_the_test_is_not_claimed(looked_up) ->
     assert result.sd_ratio is None
 
 
+def test_a_run_far_off_that_leaves_the_sd_open_does_not_hide_what_the_others_show(looked_up) -> None:
+    far = np.concatenate([[0.35], RNG(2).normal(0.2, 0.004, 59)])
+    compared(looked_up, (two_modes(0.01, 1), far), (20.0, 0.0))
+    result = concluded(looked_up)
+    assert (result.verdict, result.mitigation) == ("mitigated", "pin_to_cpu")
+    assert result.sd_ratio.value < 1 < result.sd_ratio.high
+    assert result.bulk_ratio is not None and result.bulk_ratio.high < 1
+    assert "(a run far off leaves it open; the distance from p5 to p95 falls to 0." in result.reason
+    report = outputs(looked_up.finish())["report.md"].decode()
+    assert "a run far off leaves it open; the distance from p5 to p95 falls to 0." in report
+
+
 def test_a_spread_that_is_narrower_by_test_and_interval_is_claimed(looked_up) -> None:
     compared(looked_up, (two_modes(0.01, 1), RNG(2).normal(0.2, 0.01, 60)), (20.0, 0.0))
     result = concluded(looked_up)
     assert result.verdict == "mitigated"
     assert result.sd_ratio is not None and result.sd_ratio.high is not None and result.sd_ratio.high < 1
     assert (result.factor, result.mitigation) == ("cpu_migrations", "pin_to_cpu")
+    assert result.bulk_ratio is None and "far off" not in result.reason
     assert "did not fall" not in result.reason
 
 

@@ -69,6 +69,17 @@ class Comparison(Result):
         """Pick one ratio."""
         return next(ratio for ratio in self.ratios if ratio.statistic == statistic)
 
+    def below(self, bound: float) -> Ratio | None:
+        """Give the ratio whose interval shows that the spread is less than a share of the baseline's; None: none does.
+
+        That is the SD. A single run far off leaves the upper end of its interval open, whatever the others do: then
+        the distance from p5 to p95, where the SD as it was measured is below, too.
+        """
+        sd, bulk = self.ratio("sd"), self.ratio("p95-p05")
+        if sd.value is None or sd.value >= bound:
+            return None
+        return next((one for one in (sd, bulk) if one.high is not None and one.high < bound), None)
+
 
 def compare(
     baseline: ArrayLike,
