@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -249,4 +250,5 @@ def _neighbour(file: str, argument: str) -> Iterator[None]:
                 raise VgoError(f"The neighbour of {file} does not start; run `{' '.join(words)}` to see why.")
             yield
         finally:
-            process.kill()
+            # What it forked, too: it leads a session of its own, and is not reaped before the wait below.
+            os.killpg(process.pid, signal.SIGKILL)

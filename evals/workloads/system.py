@@ -31,7 +31,6 @@ SYSTEM: tuple[Workload, ...] = (
         description="touches a random part of a mapped file of 128 MB in a group limited to 96 MB",
         cause=("memory_limit", "major_faults", "page_cache_misses", "io_wait"),
         cures=("raise_memory_limit",),
-        not_cures=("pin_to_cpu",),
         needs=("memory group",),
         reads_input=True,
         input_bytes=128 << 20,

@@ -6,6 +6,7 @@ quarter of it: it is plain to see, and nothing that can be done to the program m
 """
 
 import ctypes
+import errno
 import os
 import platform
 import struct
@@ -20,6 +21,7 @@ SCHED_SETATTR = {"x86_64": 314, "aarch64": 274}
 PERIOD_S, PROMISED = 0.016, 7 / 8
 TURN_S = 0.004
 STAY_S, AWAY_S = 1.5, 2.5
+PATIENCE_S = 1.0
 
 
 def main(arguments: list[str]) -> None:
@@ -38,24 +40,37 @@ def main(arguments: list[str]) -> None:
 
 def be_tenant(cpus: int, parent: int) -> None:
     """Be one process a CPU, until whoever started it is gone."""
+    promised, tells = os.pipe()
     for _ in range(cpus - 1):
         if os.fork() == 0:
             be_promised()
+            os.write(tells, b".")
+            os.close(tells)
             take_turns(parent)
             return
+    os.close(tells)
     be_promised()
+    for _ in range(cpus - 1):
+        if not os.read(promised, 1):
+            sys.exit("Not every CPU could be promised.")
     print("ready", flush=True)
     take_turns(parent)
 
 
 def be_promised() -> None:
-    """Take the deadline policy; the kernel moves such a task to whichever CPU has none."""
+    """Take the deadline policy; the kernel moves such a task to whichever CPU has none.
+
+    What was promised to a task that has just ended is free a little later only.
+    """
     period = int(PERIOD_S * 1e9)
     times = (int(PROMISED * period), period, period)
     asked = struct.pack("=IIQiIQQQ", 48, SCHED_DEADLINE, RESET_ON_FORK, 0, 0, *times)
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.syscall(SCHED_SETATTR[platform.machine()], 0, ctypes.c_char_p(asked), 0) != 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    patience = time.monotonic() + PATIENCE_S
+    while libc.syscall(SCHED_SETATTR[platform.machine()], 0, ctypes.c_char_p(asked), 0) != 0:
+        if ctypes.get_errno() != errno.EBUSY or time.monotonic() > patience:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        time.sleep(PERIOD_S)
 
 
 def take_turns(parent: int) -> None:

@@ -1,0 +1,58 @@
+"""The cases that come along: sound, enough of them, and each with all that was promised."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import polars as pl
+import pytest
+
+from vgo_agent.evals.recorded.gate import load_cases
+from vgo_agent.evals.recorded.recorded_case import RecordedCase
+from vgo_agent.evals.recorded.schema import CASES, SERIES, TABLE
+from vgo_agent.evals.recorded.truth import read_truth
+from vgo_agent.evals.workloads.registry import WORKLOADS
+
+LEAST = 200
+"""Runs of each condition."""
+
+
+@cache
+def cases() -> tuple[RecordedCase, ...]:
+    found = load_cases(CASES)
+    assert [case for case in found if not isinstance(case, RecordedCase)] == []
+    return tuple(case for case in found if isinstance(case, RecordedCase))
+
+
+def keys() -> list[str]:
+    return sorted(path.name for path in CASES.iterdir() if path.is_dir() and not path.name.startswith("."))
+
+
+def case_of(key: str) -> RecordedCase:
+    return next(case for case in cases() if case.file.key == key)
+
+
+def test_there_are_enough_and_enough_of_them_are_controls() -> None:
+    controls = [case for case in cases() if read_truth(case.folder).control]
+    assert len(cases()) >= 25 and len(controls) >= 8
+    assert {case.file.split for case in controls} == {"train", "held-out"}
+    assert {case.file.workload for case in cases()} >= {workload.name for workload in WORKLOADS}
+
+
+@pytest.mark.parametrize("key", keys())
+def test_each_condition_has_its_runs(key: str) -> None:
+    case = case_of(key)
+    counted = pl.read_parquet(case.folder / TABLE, columns=[SERIES])[SERIES].value_counts()
+    runs = dict(counted.iter_rows())
+    assert min(runs["baseline"], runs["profile"]) >= LEAST
+    assert all(trial.pairs >= LEAST for trial in case.recording.trials.values() if trial.pairs)
+    assert all(len(case.pairs(key)) == trial.pairs for key, trial in case.recording.trials.items() if trial.pairs)
+
+
+@pytest.mark.parametrize("key", keys())
+def test_what_may_be_claimed_was_recorded_or_says_why_not(key: str) -> None:
+    case, truth = case_of(key), read_truth(case_of(key).folder)
+    measured = {name for name, trial in case.recording.trials.items() if trial.pairs}
+    if truth.verdicts[0] == "mitigated":
+        assert measured & set(truth.accepted)
+    assert case.recording.machine_words and case.file.made_by.startswith("vgo-agent eval record ")
