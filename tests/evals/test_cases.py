@@ -50,7 +50,7 @@ def test_each_condition_has_its_runs(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", keys())
-def test_what_may_be_claimed_was_recorded_or_says_why_not(key: str) -> None:
+def test_a_cure_was_recorded_where_there_is_one(key: str) -> None:
     case, truth = case_of(key), read_truth(case_of(key).folder)
     measured = {name for name, trial in case.recording.trials.items() if trial.pairs}
     if truth.verdicts[0] == "mitigated":
