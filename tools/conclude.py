@@ -87,7 +87,7 @@ def _hiding(record: Record) -> str:
 
 
 def _mitigated(case: Case) -> ConcludeResult | None:
-    """The best mitigation that a second, independent batch confirmed: by its test, and by the interval of its SD."""
+    """The best mitigation that a second, independent batch confirmed: by its test, and by an interval of its spread."""
     second = [(call, call.read(CompareResult)) for call in case.record.succeeded("compare")]
     second = [(call, result) for call, result in second if result.batch == 2]
     adjusted = holm([result.p_paid for _, result in second])

@@ -47,7 +47,7 @@ class ConcludeResult(Result):
     mean_ratio: Ratio | None = None
     sd_ratio: Ratio | None = None
     bulk_ratio: Ratio | None = None
-    """Of the distance from p5 to p95: that shows it, where a single run far off leaves the SD open."""
+    """Of the distance from p5 to p95: that shows it where the interval of the SD does not."""
     cv_ratio: Ratio | None = None
     p_value: float | None = None
     """Of the confirmation, adjusted for every mitigation that was confirmed or tried to be (Holm)."""
@@ -76,6 +76,10 @@ def bounded(ratio: Ratio) -> str:
 
 
 def spread(comparison: Comparison) -> str:
-    """Write the SD ratio; where a single run far off leaves it open, also what the others show."""
+    """Write the SD ratio; where its interval does not show a fall, also the one that does."""
     bulk, sd = bulk_of(comparison), bounded(comparison.ratio("sd"))
-    return f"{sd} (a run far off leaves it open; the distance from p5 to p95 falls to {bounded(bulk)})" if bulk else sd
+    return (
+        f"{sd} (its interval does not stay below the baseline; the distance from p5 to p95 falls to {bounded(bulk)})"
+        if bulk
+        else sd
+    )
