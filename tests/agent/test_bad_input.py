@@ -50,7 +50,14 @@ def test_a_program_that_crashes_is_named_by_its_signal(vgo, script):
     one_sentence(vgo("diagnose", str(script("dies.py", "import os\nos.kill(os.getpid(), 11)\n"))), "signal 11")
 
 
-FLAKY = "import os, sys\nsys.exit(1 if os.urandom(1)[0] < 30 else 0)\n"
+TURN = """
+import os, sys
+turns = os.open(__file__ + ".turns", os.O_CREAT | os.O_APPEND | os.O_WRONLY)
+os.write(turns, b".")
+turn = os.fstat(turns).st_size
+"""
+"""Counts the runs of a program, so that it misbehaves as often in every test."""
+FLAKY = TURN + "sys.exit(turn % 8 == 0)\n"
 
 
 def test_a_program_that_fails_now_and_then_stops_the_diagnosis(vgo, script):
@@ -58,7 +65,8 @@ def test_a_program_that_fails_now_and_then_stops_the_diagnosis(vgo, script):
 
 
 def test_failing_runs_can_be_dropped_and_are_kept_in_the_table(vgo, script):
-    done = vgo("diagnose", *SHORT, "--on-failure", "drop", "--allow", "none", "--json", str(script("flaky.py", FLAKY)))
+    options = (*SHORT, "--max-runs", "60", "--on-failure", "drop", "--allow", "none", "--json")
+    done = vgo("diagnose", *options, str(script("flaky.py", FLAKY)))
     assert done.returncode == 0, done.stderr
     rows = (Path(json.loads(done.stdout)["run_dir"]) / "runs.csv").read_text().splitlines()
     place = rows[0].split(",").index("ok")
@@ -66,7 +74,7 @@ def test_failing_runs_can_be_dropped_and_are_kept_in_the_table(vgo, script):
 
 
 def test_mostly_failing_runs_are_refused_even_when_dropped(vgo, script):
-    program = script("mostly.py", "import os, sys\nsys.exit(1 if os.urandom(1)[0] < 230 else 0)\n")
+    program = script("mostly.py", TURN + "sys.exit(turn % 10 != 1)\n")
     one_sentence(vgo("diagnose", *SHORT, "--on-failure", "drop", str(program)), "runs failed")
 
 
@@ -140,7 +148,7 @@ def test_fewer_runs_than_can_say_anything(vgo):
 
 
 def test_a_clock_coarser_than_the_spread(vgo, script):
-    program = script("coarse.py", "import os\nprint('s', 10 + (os.urandom(1)[0] < 60))\n")
+    program = script("coarse.py", TURN + "import random\nprint('s', 10 + (random.Random(turn).random() < 0.25))\n")
     one_sentence(vgo("diagnose", *SHORT, "--metric", "s ([0-9.]+)", str(program)), "clock")
 
 

@@ -142,7 +142,7 @@ def test_auto_looks_with_light_layers_first_and_with_heavy_ones_only_if_those_sh
     noise = folder / "noise.py"
     noise.write_text(f"#!{sys.executable} -IS\nimport random\nprint('time', 10 + random.gauss(0, 1))")
     noise.chmod(0o755)
-    options = [*OPTIONS, "--layer", "auto", "--max-runs", "30", "--alpha", "0.001"]
+    options = [*OPTIONS, "--layer", "auto", "--max-runs", "40", "--alpha", "0.001"]
     done = run(folder, "diagnose", *options, "./noise.py")
     assert done.returncode == 0, done.stderr
     run_dir = folder / json.loads(done.stdout)["run_dir"]
