@@ -53,6 +53,14 @@ class LookUpResult(Result):
     description: str
     candidates: tuple[Candidate, ...]
     references: tuple[str, ...]
+    uncounted: bool = False
+    """No counter shows it, so only its first mitigation that can be tried is tried: it tells whether this is it."""
+
+    @property
+    def offered(self) -> tuple[Candidate, ...]:
+        """Mitigations that the tool can try here."""
+        ready = tuple(one for one in self.candidates if one.automatic and not one.unmet)
+        return ready[:1] if self.uncounted else ready
 
 
 def run(arguments: LookUpArguments, case: Case) -> Outcome:
@@ -89,6 +97,7 @@ def _entry(asked: str, found_by: Literal["key", "column", "search"], factor: Fac
         name=factor.name,
         description=factor.description,
         candidates=listed,
+        uncounted=not factor.signals,
         references=tuple(f"{ref.title} {ref.url}".strip() for ref in factor.references),
         summary=f"{factor.name}: {len(listed)} mitigations known, can be tried here: {', '.join(ready) or 'none'}.",
     )
@@ -113,6 +122,13 @@ def _candidate(mitigation: Mitigation, case: Case) -> Candidate:
         command=_command(mitigation, case),
         writes=tuple(f"{write.path} = {write.value}" for write in apply.write) if apply else (),
     )
+
+
+def first_ready(factor: Factor, case: Case) -> str | None:
+    """Name the first mitigation of process scope that the tool can try here; None: there is none."""
+    known = (case.knowledge.mitigations[key] for key in factor.mitigations)
+    of_process = (mitigation for mitigation in known if mitigation.apply and mitigation.scope == "process")
+    return next((one.key for one in of_process if not _candidate(one, case).unmet), None)
 
 
 def _command(mitigation: Mitigation, case: Case) -> str:
