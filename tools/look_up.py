@@ -124,6 +124,13 @@ def _candidate(mitigation: Mitigation, case: Case) -> Candidate:
     )
 
 
+def uncounted(case: Case) -> tuple[str, ...]:
+    """Factors without any signal that a process can be rid of here, the most actionable first."""
+    without = [factor for factor in case.knowledge.factors.values() if not factor.signals]
+    without.sort(key=lambda factor: (-factor.actionable, factor.key))
+    return tuple(factor.key for factor in without if first_ready(factor, case))
+
+
 def first_ready(factor: Factor, case: Case) -> str | None:
     """Name the first mitigation of process scope that the tool can try here; None: there is none."""
     known = (case.knowledge.mitigations[key] for key in factor.mitigations)

@@ -20,7 +20,7 @@ import numpy as np
 from .base import Arguments, Outcome, Result, Tool
 from .candidates import ORDER, Block, Candidates, candidates
 from .case import Case, Record
-from .look_up import first_ready
+from .look_up import uncounted
 from .profile import ProfileResult
 from .run_table import described
 from .statistics.association.factors import Association, Interaction, associate
@@ -146,18 +146,11 @@ def run(arguments: RankArguments, case: Case) -> Outcome:
         blocks=tuple(block for block, _ in searched),
         filled=chosen.filled,
         interactions=tuple(pair for _, found in searched for pair in found.interactions),
-        uncounted=() if visible else _uncounted(case),
+        uncounted=() if visible else uncounted(case),
         warnings=tuple(dict.fromkeys([*_sampled(chosen), *(one for _, found in searched for one in found.warnings)])),
         summary=_summary(factors, visible, p_value),
     )
     return Outcome(result)
-
-
-def _uncounted(case: Case) -> tuple[str, ...]:
-    """Factors without any signal that a process can be rid of here, the most actionable first."""
-    without = [factor for factor in case.knowledge.factors.values() if not factor.signals]
-    without.sort(key=lambda factor: (-factor.actionable, factor.key))
-    return tuple(factor.key for factor in without if first_ready(factor, case))
 
 
 def _sampled(chosen: Candidates) -> list[str]:
