@@ -97,7 +97,9 @@ def _second_look(record: Record, limits: Limits) -> dict[str, Mapping[str, tuple
 
 def _not_looked_up(record: Record) -> tuple[str, ...]:
     asked = {str(call.arguments.get("factor")) for call in record.calls if call.tool == "look_up"}
-    return tuple(factor for factor in visible_factors(record) if factor not in asked)
+    ranked = record.succeeded("rank_factors")
+    uncounted = ranked[-1].read(RankResult).uncounted if ranked else ()
+    return tuple(factor for factor in (*visible_factors(record), *uncounted) if factor not in asked)
 
 
 def visible_factors(record: Record) -> tuple[str, ...]:
@@ -116,8 +118,8 @@ def open_candidates(record: Record, limits: Limits) -> list[Candidate]:
     measured = {call.arguments.get("mitigation") for call in record.succeeded("apply_mitigation")}
     if len(measured) >= limits.max_mitigations:
         return []
-    looked = [candidate for call in record.succeeded("look_up") for candidate in call.read(LookUpResult).candidates]
-    ready = {c.mitigation: c for c in looked if c.automatic and not c.unmet and c.mitigation not in tried}
+    looked = [candidate for call in record.succeeded("look_up") for candidate in call.read(LookUpResult).offered]
+    ready = {c.mitigation: c for c in looked if c.mitigation not in tried}
     return list(ready.values())
 
 

@@ -51,9 +51,16 @@ def _early(case: Case) -> ConcludeResult | None:
         return _say("inconclusive", "The budget ended before any factor was looked at; raise --budget.", measured[-1:])
     looks = [call.read(RankResult) for call in ranked]
     if not looks[-1].visible:
-        reason = _nothing(looks, case.limits.alpha)
-        return _say("no visible factor", reason, (measured[-1], *ranked))
+        reason = _nothing(looks, case.limits.alpha) + _tried_blindly(record)
+        rest = (*record.succeeded("look_up"), *record.succeeded("compare"))
+        return _mitigated(case) or _say("no visible factor", reason, (measured[-1], *ranked, *rest))
     return None
+
+
+def _tried_blindly(record: Record) -> str:
+    """Name what was tried although no counter pointed at it."""
+    tried = dict.fromkeys(call.read(CompareResult).mitigation for call in record.succeeded("compare"))
+    return f" Tried all the same, and not proved to help: {', '.join(tried)}." if tried else ""
 
 
 def _nothing(looks: Sequence[RankResult], alpha: float) -> str:
@@ -120,16 +127,14 @@ def _by_hand(case: Case) -> ConcludeResult | None:
 
 
 def _claim(case: Case, call: Finished, result: CompareResult, p_value: float) -> ConcludeResult:
-    factor = _factor_of(result, case.record)
-    fell = any(moved.fell for moved in result.moved if moved.column == factor.column)
-    another = "" if fell else f"; {factor.column}, which goes with slow runs, did not fall, so it helps by another way"
+    factor, column, remark = _explained(result, case.record)
     applied = _batches(result.mitigation, case.record)
     return ConcludeResult(
         verdict="mitigated",
         reason=f"{result.mitigation} brings the SD to {spread(result.comparison)} of the baseline, confirmed by a "
-        f"second batch of randomised pairs{another}.",
-        factor=factor.factor,
-        column=factor.column,
+        f"second batch of randomised pairs{remark}.",
+        factor=factor,
+        column=column,
         mitigation=result.mitigation,
         command=applied[-1].read(ApplyResult).command,
         confirming=call.call_id,
@@ -179,11 +184,21 @@ def _untried(case: Case) -> str:
     return f"none of its mitigations can be tried here ({reasons[0].rstrip('.')})" if reasons else "none was tried"
 
 
-def _factor_of(result: CompareResult, record: Record) -> RankedFactor:
-    """The first visible factor whose column fell with the mitigation; the first of all when none did."""
-    visible = [factor for factor in record.latest("rank_factors").read(RankResult).factors if factor.suspect]
+def _explained(result: CompareResult, record: Record) -> tuple[str, str | None, str]:
+    """Factor and column that a claim is about, and what is to be said of them.
+
+    That is the first suspect whose column fell with the mitigation, else the first of all; where no counter shows
+    any, the factor whose mitigation it is: the intervention has found it.
+    """
+    suspects = [factor for factor in record.latest("rank_factors").read(RankResult).factors if factor.suspect]
+    if not suspects:
+        looked = (call.read(LookUpResult) for call in record.succeeded("look_up"))
+        found = next(one for one in looked if any(c.mitigation == result.mitigation for c in one.offered))
+        return found.factor, None, f"; no counter shows {found.name.lower()}, which was found by trying"
     fallen = {moved.column for moved in result.moved if moved.fell}
-    return next((factor for factor in visible if factor.column in fallen), visible[0])
+    first = next((factor for factor in suspects if factor.column in fallen), suspects[0])
+    other_way = f"; {first.column}, which goes with slow runs, did not fall, so it helps by another way"
+    return first.factor, first.column, "" if first.column in fallen else other_way
 
 
 def _batches(mitigation: str, record: Record) -> list[Finished]:

@@ -53,6 +53,14 @@ class LookUpResult(Result):
     description: str
     candidates: tuple[Candidate, ...]
     references: tuple[str, ...]
+    uncounted: bool = False
+    """No counter shows it, so only its first mitigation that can be tried is tried: it tells whether this is it."""
+
+    @property
+    def offered(self) -> tuple[Candidate, ...]:
+        """Mitigations that the tool can try here."""
+        ready = tuple(one for one in self.candidates if one.automatic and not one.unmet)
+        return ready[:1] if self.uncounted else ready
 
 
 def run(arguments: LookUpArguments, case: Case) -> Outcome:
@@ -89,6 +97,7 @@ def _entry(asked: str, found_by: Literal["key", "column", "search"], factor: Fac
         name=factor.name,
         description=factor.description,
         candidates=listed,
+        uncounted=not factor.signals,
         references=tuple(f"{ref.title} {ref.url}".strip() for ref in factor.references),
         summary=f"{factor.name}: {len(listed)} mitigations known, can be tried here: {', '.join(ready) or 'none'}.",
     )
@@ -113,6 +122,20 @@ def _candidate(mitigation: Mitigation, case: Case) -> Candidate:
         command=_command(mitigation, case),
         writes=tuple(f"{write.path} = {write.value}" for write in apply.write) if apply else (),
     )
+
+
+def uncounted(case: Case) -> tuple[str, ...]:
+    """Factors without any signal that a process can be rid of here, the most actionable first."""
+    without = [factor for factor in case.knowledge.factors.values() if not factor.signals]
+    without.sort(key=lambda factor: (-factor.actionable, factor.key))
+    return tuple(factor.key for factor in without if first_ready(factor, case))
+
+
+def first_ready(factor: Factor, case: Case) -> str | None:
+    """Name the first mitigation of process scope that the tool can try here; None: there is none."""
+    known = (case.knowledge.mitigations[key] for key in factor.mitigations)
+    of_process = (mitigation for mitigation in known if mitigation.apply and mitigation.scope == "process")
+    return next((one.key for one in of_process if not _candidate(one, case).unmet), None)
 
 
 def _command(mitigation: Mitigation, case: Case) -> str:

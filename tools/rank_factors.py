@@ -20,6 +20,7 @@ import numpy as np
 from .base import Arguments, Outcome, Result, Tool
 from .candidates import ORDER, Block, Candidates, candidates
 from .case import Case, Record
+from .look_up import uncounted
 from .profile import ProfileResult
 from .run_table import described
 from .statistics.association.factors import Association, Interaction, associate
@@ -115,6 +116,8 @@ class RankResult(Result):
     """Column to the runs in which the median stands in for a missing cell."""
     interactions: tuple[Interaction, ...] = ()
     """Visible pairs of clusters that only work together."""
+    uncounted: tuple[str, ...] = ()
+    """Where nothing is visible: factors that no counter shows, of which a mitigation can be tried here."""
     warnings: tuple[str, ...] = ()
 
 
@@ -143,6 +146,7 @@ def run(arguments: RankArguments, case: Case) -> Outcome:
         blocks=tuple(block for block, _ in searched),
         filled=chosen.filled,
         interactions=tuple(pair for _, found in searched for pair in found.interactions),
+        uncounted=() if visible else uncounted(case),
         warnings=tuple(dict.fromkeys([*_sampled(chosen), *(one for _, found in searched for one in found.warnings)])),
         summary=_summary(factors, visible, p_value),
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ...tools.compare import CompareResult
 from ...tools.look_up import Candidate, LookUpResult
 from ...tools.measure import MeasureResult
+from ...tools.rank_factors import RankResult
 from ..legal import affordable_pairs, open_candidates
 from .base import Choice, View
 
@@ -99,8 +100,7 @@ def _in_turn(view: View) -> list[Candidate]:
     """Open candidates: the first few of each factor in the order of the look-ups, then the rest."""
     places: dict[str, tuple[int, int, int]] = {}
     for factor, call in enumerate(view.record.succeeded("look_up")):
-        listed = [c for c in call.read(LookUpResult).candidates if c.automatic and not c.unmet]
-        for place, candidate in enumerate(listed):
+        for place, candidate in enumerate(call.read(LookUpResult).offered):
             places.setdefault(candidate.mitigation, (place // PER_FACTOR, factor, place))
     return sorted(open_candidates(view.record, view.limits), key=lambda c: places[c.mitigation])
 
@@ -117,7 +117,10 @@ def _look_up(view: View) -> Choice | None:
     if "look_up" not in view.legal.tools:
         return None
     factor = view.legal.tools["look_up"]["factor"][0]
-    return Choice("look_up", {"factor": factor}, f"what is known about {factor}, and what may help")
+    why = f"what is known about {factor}, and what may help"
+    if factor in view.record.latest("rank_factors").read(RankResult).uncounted:
+        why = f"no counter shows {factor}: only trying can tell"
+    return Choice("look_up", {"factor": factor}, why)
 
 
 RULES: tuple[Callable[[View], Choice | None], ...] = (

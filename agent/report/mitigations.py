@@ -76,7 +76,7 @@ def suspects(evidence: Evidence) -> tuple[Suspect, ...]:
     read = {name for call in evidence.run.record.succeeded("profile") for name in _read(evidence, call)}
     hidden = [f for f in evidence.run.knowledge.factors.values() if not any(f.place(column) for column in read)]
     hidden.sort(key=lambda factor: (bool(factor.signals), -factor.actionable))
-    seen: set[str] = set()
+    seen = {batch.applied.mitigation for batch in evidence.batches}
     found = (Suspect(factor.name, factor.description, _tries(factor, evidence, seen)) for factor in hidden)
     return tuple(islice((suspect for suspect in found if suspect.tries), MOST_SUSPECTS))
 
@@ -126,6 +126,8 @@ def _outcome(batch: Batch, evidence: Evidence) -> str:
 def _reason(candidate: Candidate, evidence: Evidence) -> str:
     if candidate.unmet:
         return "; ".join(candidate.unmet)
+    if candidate.automatic and not any(candidate in result.offered for result in evidence.looked_up):
+        return "no counter points at its factor, of which only the first is tried"
     if not candidate.automatic:
         return "the tool cannot do it; a person can"
     if evidence.run.limits.allow == "none":

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
+from ...knowledge.schema import Factor
 from ...prompts.render import render
 from ...tools.statistics.comparison.bootstrap import Ratio
 from ...tools.subject import LOCAL, Subject
@@ -88,6 +89,10 @@ def verdict_words(
     return sentence.strip(), tuple(step.removeprefix("- ").strip() for step in steps if step.strip())
 
 
+def _known(evidence: Evidence) -> Factor | None:
+    return evidence.run.knowledge.factors.get(evidence.conclusion.factor or "")
+
+
 def _verdict_facts(evidence: Evidence) -> dict[str, Any]:
     conclusion, measured, factor = evidence.conclusion, evidence.measured, evidence.factor
     unit = evidence.run.subject.unit
@@ -108,6 +113,7 @@ def _verdict_facts(evidence: Evidence) -> dict[str, Any]:
         "pairs": randomised(batch) if batch else "",
         "column": factor.column if factor else "",
         "factor_name": factor_name(evidence),
+        "uncounted": known.name.lower() if factor is None and (known := _known(evidence)) else "",
         "auc": number(factor.auc, 3) if factor else "",
         "p_factor": p_value(factor.p_value) if factor else "",
         "members": [name for name in factor.members if name != factor.column] if factor else [],

@@ -122,7 +122,8 @@ def _told(
     return _spent(transcript, folder, start).model_copy(
         update={
             "verdict": conclusion.verdict,
-            "causes": tuple(dict.fromkeys(factor.factor for factor in factors if factor.suspect)),
+            "causes": tuple(dict.fromkeys(factor.factor for factor in factors if factor.suspect))
+            or tuple(filter(None, (conclusion.factor,))),
             "ranked": tuple(dict.fromkeys(factor.factor for factor in factors)),
             "mitigation": (conclusion.mitigation or "") if conclusion.verdict == "mitigated" else "",
             "sd_ratio": conclusion.sd_ratio.value if conclusion.sd_ratio else None,

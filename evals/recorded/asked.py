@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
 
 from pydantic import Field
 
 from ...knowledge.loader import Knowledge
 from ...knowledge.schema import Mitigation
+from ...tools.case import Case
+from ...tools.look_up import first_ready
 from ...tools.machine import Machine
 from ...tools.mitigation.preconditions import beyond_reach, unmet
 from ...tools.rank_factors import RankedFactor
@@ -38,9 +40,16 @@ class Asked(Frozen):
     made_by: str
 
 
-def wanted(asked: Asked, truth: Truth | None, found: Iterable[RankedFactor], known: Knowledge) -> list[Mitigation]:
+def untold(case: Case, uncounted: Iterable[str]) -> tuple[str, ...]:
+    """Name what a diagnosis tries where no counter tells it what to try."""
+    return tuple(filter(None, (first_ready(case.knowledge.factors[key], case) for key in uncounted)))
+
+
+def wanted(
+    asked: Asked, truth: Truth | None, found: Iterable[RankedFactor], blind: Sequence[str], known: Knowledge
+) -> list[Mitigation]:
     """Name what is to be recorded: of the truth, of the user, and of the factors that are true or were found."""
-    named = [*(truth.accepted + truth.must_not_help if truth else ()), *asked.mitigations]
+    named = [*(truth.accepted + truth.must_not_help if truth else ()), *asked.mitigations, *blind]
     factors = [*(truth.causes if truth else ()), *(factor.factor for factor in found)]
     of_factors = [key for name in factors if name in known.factors for key in known.factors[name].mitigations]
     rest = known.mitigations if asked.every else ()

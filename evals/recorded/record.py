@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,12 +29,12 @@ from ...tools.machine import Machine
 from ...tools.measure import MEASURE, MeasureArguments
 from ...tools.profile import PROFILE, ProfileArguments
 from ...tools.profiled import companions
-from ...tools.rank_factors import RANK_FACTORS, RankArguments, RankedFactor, RankResult
+from ...tools.rank_factors import RANK_FACTORS, RankArguments, RankResult
 from ...tools.row import BASELINE
 from ...tools.run_table import LAYERS, write_layers
 from ...tools.subject import Limits
 from ...tools.turns import block_of, pairs_in, turns
-from .asked import Asked, obstacles, telling_columns, wanted
+from .asked import Asked, obstacles, telling_columns, untold, wanted
 from .bench import BATCHES
 from .program import standing
 from .schema import Trial, Truth
@@ -79,8 +79,8 @@ class Recorder:
                 arguments = ProfileArguments(layers=choice.layers, runs=self.asked.runs, max_seconds=NO_END)
                 self._call("profile", arguments, case)
 
-    def ranked(self) -> tuple[RankedFactor, ...]:
-        """Find the factors that go with slow runs in the recorded profile; none where that cannot be told."""
+    def ranked(self) -> RankResult | None:
+        """Rank the factors in the recorded profile; None where that cannot be told."""
         kept = self.workshop.surveyed()
         assert kept is not None
         case = self._case("rank", kept.machine, ())
@@ -93,13 +93,18 @@ class Recorder:
                 case = replace(case, record=Record(tuple(calls), case.record.store))
         except ToolError as error:
             self.lines.say(f"  no factor is looked for: {error}")
-            return ()
+            return None
         assert isinstance(outcome.result, RankResult)
-        return tuple(factor for factor in outcome.result.factors if factor.suspect)
+        return outcome.result
 
-    def try_all(self, found: Sequence[RankedFactor]) -> None:
+    def try_all(self, ranking: RankResult | None) -> None:
         """Record the pairs of every mitigation that is wanted and not there yet."""
-        left = [one for one in wanted(self.asked, self.truth, found, self.known) if not self.workshop.tried(one.key)]
+        found = tuple(factor for factor in ranking.factors if factor.suspect) if ranking else ()
+        kept = self.workshop.surveyed()
+        assert kept is not None
+        blind = untold(self._case("rank", kept.machine, ()), ranking.uncounted if ranking else ())
+        every = wanted(self.asked, self.truth, found, blind, self.known)
+        left = [one for one in every if not self.workshop.tried(one.key)]
         if not left:
             return
         with self._at_work() as (bench, machine):

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from vgo_agent.agent.legal import legal, open_candidates
 from vgo_agent.agent.report.render import outputs
+from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.conclude import ConcludeResult
 from vgo_agent.tools.rank_factors import RankResult
 from vgo_agent.tools.subject import Subject
@@ -65,6 +67,52 @@ def test_a_spread_that_is_narrower_by_test_and_interval_is_claimed(looked_up) ->
 def test_a_factor_that_did_not_fall_is_said_not_to_have(looked_up) -> None:
     compared(looked_up, (two_modes(0.01, 1), RNG(2).normal(0.2, 0.01, 60)), (20.0, 25.0))
     assert "did not fall" in concluded(looked_up).reason
+
+
+@pytest.fixture
+def blind(diagnosis):
+    """Runs of which no counter says anything, looked at, and a factor without a counter looked up."""
+    seconds = two_modes(0.005, 7)
+    diagnosis.measure(seconds)
+    diagnosis.profile(seconds, {"migrations": RNG(8).integers(0, 4, 60) + 20.0})
+    for tool in ("label", "rank_factors"):
+        diagnosis.call(tool)
+    return diagnosis
+
+
+def test_where_no_counter_points_at_anything_what_has_none_may_be_looked_up_and_one_cure_of_it_tried(blind) -> None:
+    ranking = blind.record.latest("rank_factors").read(RankResult)
+    assert not ranking.visible and "memory_layout" in ranking.uncounted
+    assert not any(load().factors[key].signals for key in ranking.uncounted)
+    blind.call("look_up", factor="memory_layout")
+    assert [c.mitigation for c in open_candidates(blind.record, blind.limits)] == ["fixed_layout"]
+    asked = legal(blind.record, blind.limits).tools["look_up"]["factor"]
+    assert "memory_layout" not in asked and set(asked) == {*ranking.uncounted} - {"memory_layout"}
+
+
+def test_what_was_found_by_trying_is_claimed_and_said_to_have_no_counter(blind) -> None:
+    blind.call("look_up", factor="memory_layout")
+    for batch in (1, 2):
+        arms = (two_modes(0.01, batch), RNG(batch).normal(0.2, 0.01, 60))
+        blind.call("compare", call=blind.apply("fixed_layout", batch, arms, {}))
+    report = outputs(blind.finish())["report.md"].decode()
+    result = concluded(blind)
+    assert (result.verdict, result.factor, result.column) == ("mitigated", "memory_layout", None)
+    assert result.reason.endswith("; no counter shows memory layout, which was found by trying.")
+    assert "no counter shows memory layout, which was found by trying" in report
+    assert "of which only the first is tried" in report
+
+
+def test_what_was_tried_blindly_and_did_not_help_is_named(blind) -> None:
+    blind.call("look_up", factor="memory_layout")
+    arms = (two_modes(0.01, 1), two_modes(0.01, 2))
+    blind.call("compare", call=blind.apply("fixed_layout", 1, arms, {}))
+    report = outputs(blind.finish())["report.md"].decode()
+    result = concluded(blind)
+    assert result.verdict == "no visible factor"
+    assert result.reason.endswith("Tried all the same, and not proved to help: fixed_layout.")
+    suspects = report.partition("## Suspects without a counter")[2].partition("\n## ")[0]
+    assert "env -i" in suspects and "setarch" not in suspects
 
 
 def both(looked_up, mitigation: str, level: float, seed: int) -> None:
