@@ -5,7 +5,7 @@ A heavy layer is on in some runs only, so its columns are looked at on those; wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,8 +18,9 @@ from .execution.samples import PREFIX
 from .label import LabelResult
 from .profile import ProfileResult
 from .profiled import Profiled, profiled
-from .statistics.association.columns import Columns, usable
+from .statistics.association.columns import Columns, Table, usable
 from .statistics.association.sift import consequences
+from .statistics.ranks import centred_ranks
 from .statistics.values import IntArray
 
 ORDER = "run_index"
@@ -30,6 +31,8 @@ MOST_VALUES = 12
 """Different texts that a column may have to be tested value by value."""
 LEAST_IN_CLASS = 5
 """Slow runs, and fast ones, without which nothing is looked at."""
+OWN_DOING = 0.5
+"""Spearman correlation with a count that is innate to the run, from which one of the whole machine is its doing."""
 NONE = "(none)"
 """Stands for a text that is missing."""
 Mask = npt.NDArray[np.bool_]
@@ -207,7 +210,7 @@ def _finished(block: Block, drafted: _Draft, case: Case) -> Block:
         groups=drafted.groups,
         settings=frozenset(drafted.groups),
         priority={name: _naming_priority(name, case) for name in varying.names},
-        makers=_makers(varying.names, case),
+        makers=_makers(_own(varying, drafted.known), case),
         most_us={column.name: column.most_us for column in drafted.known if column.most_us is not None},
     )
     drafted.aside |= aside
@@ -219,6 +222,17 @@ def _naming_priority(column: str, case: Case) -> int:
     factor = case.knowledge.factor_of(column)
     place = factor.place(column) if factor else None
     return -1 if factor is None or place is None else 100 * (factor.actionable + 1) - place.position
+
+
+def _own(varying: Table, known: Sequence[Column]) -> tuple[str, ...]:
+    """Leave out counts of the whole machine that go with nothing innate to the run: somebody else's doing."""
+    ranks = centred_ranks(varying.values)
+    ranks /= np.linalg.norm(ranks, axis=0)
+    innate = {column.name for column in known if column.innate}
+    own = ranks[:, [name in innate for name in varying.names]]
+    alone = np.abs(ranks.T @ own).max(axis=1, initial=0) < OWN_DOING
+    machine = {column.name for column in known if column.scope == "machine"}
+    return tuple(name for name, left in zip(varying.names, alone, strict=True) if not left or name not in machine)
 
 
 def _makers(names: tuple[str, ...], case: Case) -> dict[str, frozenset[str]]:

@@ -4,16 +4,32 @@ import numpy as np
 import pytest
 
 from vgo_agent.knowledge.loader import load
+from vgo_agent.layers.loader import load_layers
+from vgo_agent.layers.schema import Layer
 from vgo_agent.tools.look_up import LookUpResult
 
 from .profiles import Profiled, layer, outcomes
+
+
+SHIPPED = {column.name: column for one in load_layers().values() for column in one.columns}
+
+
+def scoped(made: Layer) -> Layer:
+    """Let what a shipped layer counts be the run's own or the machine's as it is there."""
+    columns = [
+        column.model_copy(update={"scope": SHIPPED[column.name].scope, "innate": SHIPPED[column.name].innate})
+        if column.name in SHIPPED
+        else column
+        for column in made.columns
+    ]
+    return made.model_copy(update={"columns": tuple(columns)})
 
 
 def profiled(names, texts=(), seed=5, runs=120):
     """A diagnosis so far, in which all of the columns say together which runs are slow."""
     outcome, slow = outcomes(seed, runs)
     counts = np.random.default_rng(seed).integers(1, 9, runs) + np.where(slow, 100, 10)
-    made = Profiled({"some": layer("some", names, texts=texts)}, knowledge=load())
+    made = Profiled({"some": scoped(layer("some", names, texts=texts))}, knowledge=load())
     cells = [
         {name: ("powersave" if late else "performance") if name in texts else float(count) for name in names}
         for late, count in zip(slow, counts, strict=True)
@@ -29,8 +45,9 @@ def profiled(names, texts=(), seed=5, runs=120):
         (["disk.sda.busy_share", "disk.sda.read_wait_ms"], "disk.sda.read_wait_ms", "io_wait"),
         (["gpu.0.sm_mhz", "gpu.0.limit.sw_power_cap"], "gpu.0.limit.sw_power_cap", "gpu_throttling"),
         (["strace.munmap.calls", "strace.getpid.calls"], "strace.munmap.calls", "page_faults"),
-        # What one factor makes is named by it; what has another cause beside it is not.
+        # What one factor makes is named by it; what has another cause beside it is not, nor what others make.
         (["perf.migrations", "minor_faults", "stat.processes"], "stat.processes", "process_creation"),
+        (["perf.context_switches", "stat.processes"], "perf.context_switches", "context_switches"),
         (["run_delay_ms", "minor_faults", "stat.processes"], "run_delay_ms", "run_queue_wait"),
     ],
 )
