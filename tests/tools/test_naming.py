@@ -10,7 +10,6 @@ from vgo_agent.tools.look_up import LookUpResult
 
 from .profiles import Profiled, layer, outcomes
 
-
 SHIPPED = {column.name: column for one in load_layers().values() for column in one.columns}
 
 
