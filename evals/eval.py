@@ -50,6 +50,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--jobs", type=int, metavar="N", help="answers at a time (default one a CPU)")
     parser.add_argument("--limit", type=float, default=600.0, metavar="S", help="seconds for one answer (default 600)")
+    parser.add_argument(
+        "--layer",
+        dest="given",
+        action="append",
+        default=[],
+        metavar="SPEC",
+        help="layers that a diagnosis is given where they were recorded, `auto` for all (default process); repeatable",
+    )
+    parser.add_argument(
+        "--allow",
+        choices=("process", "system"),
+        help="what a diagnosis may change (default what a case says; live process)",
+    )
     parser.add_argument("--twice", action="store_true", help="answer each case again with its first seed, and compare")
     _add_outputs(parser)
     _add_live(parser)
@@ -72,9 +85,6 @@ def _add_live(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--live", nargs="*", metavar="NAME", help="run workloads for real (default all) and score them")
     group.add_argument("--steady", action="store_true", help="their steady twins too: nothing is to be found there")
     group.add_argument("--budget", type=float, metavar="S", help="seconds of the program for each (default as in demo)")
-    group.add_argument(
-        "--allow", choices=("process", "system"), default="process", help="what may be changed (default process)"
-    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -87,21 +97,24 @@ def run(arguments: argparse.Namespace) -> int:
         _refuse(arguments)
         from .live import run_live
 
+        arguments.allow = arguments.allow or "process"
         return run_live(arguments)
     return _evaluate(arguments)
 
 
 def _evaluate(arguments: argparse.Namespace) -> int:
     _refuse(arguments)
+    from .recorded.given import given
     from .scores.difference import difference
     from .scores.evaluate import choose, evaluate, named
     from .scores.required import missed
     from .scores.results import read, write
 
+    everyone = given(tuple(arguments.given), arguments.allow)
     before = read(arguments.against) if arguments.against else None
     names = named(arguments.planner or ([GATED] if arguments.gate else []))
     chosen = choose(_folder(arguments), arguments.cases, arguments.split)
-    results = evaluate(chosen, names, range(1, arguments.seeds + 1), _pace(arguments), _tell(arguments))
+    results = evaluate(chosen, names, range(1, arguments.seeds + 1), _pace(arguments), _tell(arguments), given=everyone)
     found = difference(before, results) if before else None
     if arguments.save:
         write(results.model_dump_json(indent=1) + "\n", arguments.save, "--save")

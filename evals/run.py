@@ -23,6 +23,7 @@ from typing import NamedTuple
 from ..knowledge.errors import VgoError
 from .contest.answer import Answer, Contestant
 from .contest.contestants import Factory
+from .recorded.given import USUAL, Given
 from .recorded.recorded_case import RecordedCase, read_case
 from .recorded.truth import read_truth
 from .scores.results import Row
@@ -59,6 +60,7 @@ class Contest(NamedTuple):
     cases: tuple[Path, ...]
     """All that there are, whether they are asked or not: a contestant may learn from those of the train split."""
     contestants: str = CONTESTANTS
+    given: Given = USUAL
 
 
 def registry(where: str) -> Mapping[str, Factory]:
@@ -199,7 +201,7 @@ def _unanswered(task: Task, why: str) -> Row:
 
 def _work(pipe: Connection, contest: Contest) -> None:
     """Answer tasks until nobody asks any more; this is another process."""
-    cases = {folder: read_case(folder) for folder in contest.cases}
+    cases = {folder: contest.given.to(read_case(folder)) for folder in contest.cases}
     made: dict[str, Contestant] = {}
     contestants = registry(contest.contestants)
     pipe.send(None)

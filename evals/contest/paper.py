@@ -115,8 +115,9 @@ def _table(case: RecordedCase, profile: Sequence[Row], consequences: bool) -> pl
 
 
 def _role(case: RecordedCase, name: str) -> str:
-    """What a layer says of a column; empty where it is no layer's."""
-    columns = (layer.column(name) for layer in case.layers.values())
+    """What a layer says of a column; empty where it is no layer's, or of one that it was not given."""
+    withheld = {*case.recording.profiling.layers} - {*case.file.limits.layers}
+    columns = (layer.column(name) for spec, layer in case.layers.items() if spec not in withheld)
     return next((column.role for column in columns if column), "")
 
 

@@ -63,7 +63,7 @@ def truth_of_workload(name: str, steady: bool) -> Truth:
     )
 
 
-def case_file(asked: Asked, layers: tuple[str, ...]) -> CaseFile:
+def case_file(asked: Asked) -> CaseFile:
     """Draft what may be known before the answer, the limits within what was recorded."""
     workload = find(asked.workload) if asked.workload else None
     return CaseFile(
@@ -76,19 +76,17 @@ def case_file(asked: Asked, layers: tuple[str, ...]) -> CaseFile:
         workload=asked.workload,
         steady=asked.steady,
         made_by=asked.made_by,
-        limits=limits_for(asked, layers),
+        limits=limits_for(asked),
     )
 
 
-def limits_for(asked: Asked, layers: tuple[str, ...]) -> Limits:
+def limits_for(asked: Asked) -> Limits:
     """The most that a diagnosis may ask for: three quarters of the runs, and of the pairs half in each batch."""
     most = int(asked.runs * SHARE)
     if asked.pairs < BATCHES * MOST_PAIRS:
         most = min(most, asked.pairs // BATCHES)
     most = max(2, most)
-    return Limits(
-        min_runs=min(Limits().min_runs, most), max_runs=most, allow=asked.allow, layers=layers or ("process",)
-    )
+    return Limits(min_runs=min(Limits().min_runs, most), max_runs=most, allow=asked.allow)
 
 
 def case_yaml(file: CaseFile) -> str:

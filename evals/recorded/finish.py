@@ -20,7 +20,6 @@ from ...tools.run_table import LAYERS, read_layers, write_layers
 from .draft import case_file, case_yaml, truth_yaml
 from .manifest import BY_HAND, seal
 from .record import Recorder, series_name
-from .recorded_case import silence
 from .schema import CASE, RECORDING, TABLE, TRUTH, Profiling, Recording
 from .table import Part, write_table
 from .workshop import Surveyed, Tried, Workshop
@@ -65,9 +64,7 @@ def _write(recorder: Recorder, folder: Path) -> None:
     (folder / LAYERS).write_bytes(write_layers(layers))
     recording = _recording(recorder, kept, tried)
     (folder / RECORDING).write_text(recording.model_dump_json(indent=1) + "\n")
-    absent = recording.profiling.absent
-    showing = tuple(spec for spec in kept.layers if not silence(layers[spec], absent.get(spec, {})))
-    (folder / CASE).write_text(case_yaml(case_file(recorder.asked, showing)))
+    (folder / CASE).write_text(case_yaml(case_file(recorder.asked)))
     (folder / TRUTH).write_text(truth_yaml(recorder.truth, recorder.asked.key))
 
 

@@ -14,13 +14,13 @@ from ...agent.planners.rules import MOST_PAIRS
 from ...knowledge.errors import VgoError
 from ...knowledge.files import duplicate_keys
 from ...tools.execution.samples import ITERATION
-from ...tools.layer_choice import WORDS
 from ...tools.rotation import bare_runs
 from ...tools.row import BASELINE, FIXED
 from ...tools.run_table import described
 from .bench import BATCHES, SHARE
+from .given import DEFAULT
 from .manifest import refuse_unsealed
-from .recorded_case import TRIAL, RecordedCase, read_case, silence
+from .recorded_case import TRIAL, RecordedCase, read_case
 from .schema import CASE, CASES, SERIES, TABLE
 from .table import read_table
 from .truth import read_truth
@@ -101,17 +101,12 @@ def _agreeing(case: RecordedCase, table: pl.DataFrame) -> str:
 
 
 def _layered(case: RecordedCase, table: pl.DataFrame) -> str:
-    """What a diagnosis profiles with must have been on, and be told of."""
+    """Layers that were on must be told of, and a case does not choose among them."""
     recorded = case.recording.profiling
     if lost := [spec for spec in recorded.layers if spec not in case.layers]:
         return f"the layer {lost[0]} was on and does not stand in layers.json; record the case again."
-    there = {*recorded.layers, *recorded.unavailable, *WORDS}
-    if lost := [spec for spec in case.file.limits.layers if spec not in there]:
-        named = ", ".join(recorded.layers)
-        return f"{CASE} asks for the layer {lost[0]}, which was not recorded; there are {named}."
-    asked = [spec for spec in case.file.limits.layers if spec in recorded.layers]
-    if mute := [spec for spec in asked if silence(case.layers[spec], recorded.absent.get(spec, {}))]:
-        return f"{CASE} asks for the layer {mute[0]}, which showed nothing in any run: leave it out there."
+    if case.file.limits.layers != DEFAULT:
+        return f"{CASE} says limits.layers, which all cases are given alike (`vgo-agent eval --layer`): leave it out."
     keys = {case.layers[spec].key for spec in recorded.layers}
     on = {key for name in table["layers"].drop_nulls().unique() for key in name.split("+") if key}
     if strange := sorted(on - keys - {layer.key for layer in case.layers.values() if layer.kind == "launcher"}):

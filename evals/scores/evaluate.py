@@ -10,6 +10,7 @@ from typing import NamedTuple
 from ...knowledge.errors import VgoError
 from ..recorded.gate import Broken as Unsound
 from ..recorded.gate import load_cases
+from ..recorded.given import USUAL, Given
 from ..recorded.recorded_case import RecordedCase
 from ..run import CONTESTANTS, Contest, Pace, Task, registry, rows
 from .results import Broken, Results, Row, origin, told
@@ -56,13 +57,19 @@ def named(planners: Sequence[str], where: str = CONTESTANTS) -> tuple[str, ...]:
 
 
 def evaluate(
-    chosen: Chosen, names: Sequence[str], seeds: Sequence[int], pace: Pace, tell: Tell, where: str = CONTESTANTS
+    chosen: Chosen,
+    names: Sequence[str],
+    seeds: Sequence[int],
+    pace: Pace,
+    tell: Tell,
+    where: str = CONTESTANTS,
+    given: Given = USUAL,
 ) -> Results:
     """Have every contestant answer every case under every seed; what is there when Ctrl-C comes is kept."""
     made = origin()
     missing = _missing(names, chosen.known, where)
     present = [name for name in names if name not in missing]
-    contest = Contest(tuple(case.folder for case in chosen.known), where)
+    contest = Contest(tuple(case.folder for case in chosen.known), where, given)
     tasks = [
         Task(name, case.folder, seed, pace.twice and seed == seeds[0])
         for case in chosen.sound
@@ -81,6 +88,8 @@ def evaluate(
         stopped = f"Stopped by Ctrl-C after {len(found)} of {len(tasks)} answers: what follows is of these alone."
     return Results(
         **made,
+        layers=given.layers,
+        allow=given.allow or "",
         seeds=tuple(seeds),
         contestants=tuple(present),
         cases=tuple(told(case) for case in chosen.sound),

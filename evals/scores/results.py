@@ -67,6 +67,10 @@ class Results(Frozen):
     """Of the working copy that ran; empty where it is an installed package."""
     knowledge: str
     """Digest of factors and mitigations."""
+    layers: tuple[str, ...] = ()
+    """That every diagnosis was given, as far as a case has them; empty: not told."""
+    allow: str = ""
+    """What every diagnosis was allowed; empty: what each case said."""
     seeds: tuple[int, ...]
     contestants: tuple[str, ...]
     """In the order asked for."""

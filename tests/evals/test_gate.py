@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
@@ -103,15 +102,8 @@ def another_key(case: Path) -> None:
     change_text(case, "case.yaml", "key: draws", "key: drawn")
 
 
-def layer_not_recorded(case: Path) -> None:
+def layers_chosen(case: Path) -> None:
     change_text(case, "case.yaml", "min_runs: 3", "layers: [perf], min_runs: 3")
-
-
-def layer_that_showed_nothing(case: Path) -> None:
-    recording = json.loads((case / "recording.json").read_bytes())
-    layer = json.loads((case / "layers.json").read_bytes())["process"]
-    recording["profiling"]["absent"] = {"process": {column["name"]: "It is not there." for column in layer["columns"]}}
-    (case / "recording.json").write_text(json.dumps(recording))
 
 
 def unknown_factor(case: Path) -> None:
@@ -149,8 +141,7 @@ def no_layers(case: Path) -> None:
         (another_condition, "pairs of pin_to_cpu have the condition thp_never"),
         (too_few_runs, "12 baseline runs, and limits.max_runs 300 needs 400"),
         (another_key, "its key is drawn. Give folder and key the same name."),
-        (layer_not_recorded, "asks for the layer perf, which was not recorded; there are process."),
-        (layer_that_showed_nothing, "asks for the layer process, which showed nothing in any run"),
+        (layers_chosen, "says limits.layers, which all cases are given alike"),
         (unknown_factor, "also_true: there is no factor page_fault; did you mean page_faults?"),
         (unknown_mitigation, "must_not_help: there is no mitigation pin_cpu; did you mean pin_to_cpu?"),
         (control_with_a_cause, "a control has neither causes nor accepted mitigations"),
