@@ -61,7 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow",
         choices=("process", "system"),
-        help="what a diagnosis may change (default what a case says; live process)",
+        help="what a diagnosis may change (default system, which recorded runs cannot harm; with --live process)",
     )
     parser.add_argument("--twice", action="store_true", help="answer each case again with its first seed, and compare")
     _add_outputs(parser)

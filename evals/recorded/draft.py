@@ -86,7 +86,7 @@ def limits_for(asked: Asked) -> Limits:
     if asked.pairs < BATCHES * MOST_PAIRS:
         most = min(most, asked.pairs // BATCHES)
     most = max(2, most)
-    return Limits(min_runs=min(Limits().min_runs, most), max_runs=most, allow=asked.allow)
+    return Limits(min_runs=min(Limits().min_runs, most), max_runs=most)
 
 
 def case_yaml(file: CaseFile) -> str:

@@ -18,7 +18,6 @@ from ...tools.rotation import bare_runs
 from ...tools.row import BASELINE, FIXED
 from ...tools.run_table import described
 from .bench import BATCHES, SHARE
-from .given import DEFAULT
 from .manifest import refuse_unsealed
 from .recorded_case import TRIAL, RecordedCase, read_case
 from .schema import CASE, CASES, SERIES, TABLE
@@ -105,8 +104,9 @@ def _layered(case: RecordedCase, table: pl.DataFrame) -> str:
     recorded = case.recording.profiling
     if lost := [spec for spec in recorded.layers if spec not in case.layers]:
         return f"the layer {lost[0]} was on and does not stand in layers.json; record the case again."
-    if case.file.limits.layers != DEFAULT:
-        return f"{CASE} says limits.layers, which all cases are given alike (`vgo-agent eval --layer`): leave it out."
+    for name in ("layers", "allow"):
+        if name in case.file.limits.model_fields_set:
+            return f"{CASE} says limits.{name}, which all cases are given alike by an option of eval: leave it out."
     keys = {case.layers[spec].key for spec in recorded.layers}
     on = {key for name in table["layers"].drop_nulls().unique() for key in name.split("+") if key}
     if strange := sorted(on - keys - {layer.key for layer in case.layers.values() if layer.kind == "launcher"}):

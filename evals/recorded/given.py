@@ -20,17 +20,15 @@ class Given(NamedTuple):
 
     layers: tuple[str, ...] = DEFAULT
     """By spec; `auto` and `all`: every one that was recorded and showed something."""
-    allow: Allow | None = None
-    """None: what the limits of the case say."""
+    allow: Allow = "system"
+    """Nothing is really changed: the runs come from tables."""
 
     def to(self, case: RecordedCase) -> RecordedCase:
         """Give a case with it; a layer that was not recorded, or showed nothing, is not there, as on its machine."""
         profiling, every = case.recording.profiling, set(WORDS) & set(self.layers)
         there = (spec for spec in profiling.layers if every or spec in self.layers)
         layers = tuple(spec for spec in there if not silence(case.layers[spec], profiling.absent.get(spec, {})))
-        limits = case.file.limits.model_copy(
-            update={"layers": layers or DEFAULT, "allow": self.allow or case.file.limits.allow}
-        )
+        limits = case.file.limits.model_copy(update={"layers": layers or DEFAULT, "allow": self.allow})
         return replace(case, file=case.file.model_copy(update={"limits": limits}))
 
 
@@ -38,9 +36,9 @@ USUAL = Given()
 
 
 def given(layers: tuple[str, ...], allow: Allow | None) -> Given:
-    """Check what was asked for; raises VgoError for a layer that does not exist."""
+    """Check what was asked for, the usual where nothing was; raises VgoError for a layer that does not exist."""
     known = load_layers()
     for spec in layers:
         if spec not in known and spec not in WORDS:
             raise VgoError(f"There is no layer {spec!r} that a case could have; choose among {', '.join(known)}, auto.")
-    return Given(layers or DEFAULT, allow)
+    return Given(layers or USUAL.layers, allow or USUAL.allow)

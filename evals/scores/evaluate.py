@@ -89,7 +89,7 @@ def evaluate(
     return Results(
         **made,
         layers=given.layers,
-        allow=given.allow or "",
+        allow=given.allow,
         seeds=tuple(seeds),
         contestants=tuple(present),
         cases=tuple(told(case) for case in chosen.sound),

@@ -70,7 +70,7 @@ class Results(Frozen):
     layers: tuple[str, ...] = ()
     """That every diagnosis was given, as far as a case has them; empty: not told."""
     allow: str = ""
-    """What every diagnosis was allowed; empty: what each case said."""
+    """What every diagnosis was allowed to change; empty: not told."""
     seeds: tuple[int, ...]
     contestants: tuple[str, ...]
     """In the order asked for."""

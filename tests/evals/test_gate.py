@@ -141,7 +141,7 @@ def no_layers(case: Path) -> None:
         (another_condition, "pairs of pin_to_cpu have the condition thp_never"),
         (too_few_runs, "12 baseline runs, and limits.max_runs 300 needs 400"),
         (another_key, "its key is drawn. Give folder and key the same name."),
-        (layers_chosen, "says limits.layers, which all cases are given alike"),
+        (layers_chosen, "says limits.layers, which all cases are given alike by an option"),
         (unknown_factor, "also_true: there is no factor page_fault; did you mean page_faults?"),
         (unknown_mitigation, "must_not_help: there is no mitigation pin_cpu; did you mean pin_to_cpu?"),
         (control_with_a_cause, "a control has neither causes nor accepted mitigations"),
