@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,21 @@ def add_record(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument("--pairs", type=int, default=400, metavar="N", help="with each mitigation (default 400)")
     what.add_argument("--mitigation", action="append", default=[], metavar="M", help="record this one too; repeatable")
+    what.add_argument(
+        "--cause",
+        action="append",
+        default=[],
+        metavar="FACTOR",
+        help="record the mitigations of this factor, found or not; repeatable",
+    )
+    what.add_argument(
+        "--placebo",
+        action="append",
+        default=[],
+        metavar="M",
+        help="record pairs under the name of this mitigation with nothing applied (A/A): a claim of it is a false "
+        "alarm; repeatable",
+    )
     what.add_argument("--all", action="store_true", help="record every mitigation that the tool can apply")
     what.add_argument(
         "--allow",
@@ -51,7 +67,11 @@ def add_record(parser: argparse.ArgumentParser) -> None:
     )
     where = parser.add_argument_group("where")
     where.add_argument("--out", dest="parent", type=Path, metavar="FOLDER", help="the parent of cases (evals/cases)")
-    where.add_argument("--force", action="store_true", help="record again what is there; its yaml files are kept")
+    where.add_argument(
+        "--force",
+        action="store_true",
+        help="record again what is there; a person's words in its yaml files are kept",
+    )
     where.add_argument("--resume", action="store_true", help="go on with a recording that was cut off, as it began")
     where.add_argument("--seal", action="store_true", help="only hash the files again, after a yaml file was edited")
     add_settings(parser, SETTINGS)
@@ -128,22 +148,34 @@ def _seal(folder: Path, as_json: bool) -> int:
     """Hash the files again; raise VgoError where the case still cannot be scored."""
     from .recorded.gate import admitted
     from .recorded.manifest import reseal
+    from .recorded.truth import read_truth
+    from .scores.agreement import disagreements
 
     reseal(folder)
-    admitted(folder)
-    answer({"case": str(folder), "ready": True, "reason": ""}, f"{folder} is sealed and can be scored.", as_json)
+    doubts = disagreements(admitted(folder), read_truth(folder))
+    text = "\n".join([f"{folder} is sealed and can be scored.", *_advice(doubts)])
+    answer({"case": str(folder), "ready": True, "reason": "", "doubts": doubts}, text, as_json)
     return 0
 
 
 def _told(folder: Path, as_json: bool) -> int:
     """Say where the case stands, and what is left to do."""
     from .recorded.gate import admitted
+    from .recorded.truth import read_truth
+    from .scores.agreement import disagreements
 
+    doubts: tuple[str, ...] = ()
     try:
-        admitted(folder)
-        reason = ""
+        doubts, reason = disagreements(admitted(folder), read_truth(folder)), ""
     except VgoError as error:
         reason = str(error)
     text = f"{folder} can be scored." if not reason else f"{folder} is recorded. Before it can be scored:\n  {reason}"
-    answer({"case": str(folder), "ready": not reason, "reason": reason}, text, as_json)
+    values = {"case": str(folder), "ready": not reason, "reason": reason, "doubts": doubts}
+    answer(values, "\n".join([text, *_advice(doubts)]), as_json)
     return 0
+
+
+def _advice(doubts: Sequence[str]) -> list[str]:
+    """Tell where the truth and the pairs do not agree."""
+    head = "Its truth is not what was recorded; mend truth.yaml and seal it again, or record more:"
+    return [head, *(f"  {doubt}" for doubt in doubts)] if doubts else []

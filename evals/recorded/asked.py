@@ -35,6 +35,12 @@ class Asked(Frozen):
     allow: Allow = "process"
     mitigations: tuple[str, ...] = ()
     """To be recorded besides those that are by default."""
+    causes: tuple[str, ...] = ()
+    """Factors whose mitigations are recorded, found or not."""
+    placebos: tuple[str, ...] = ()
+    """Mitigations whose pairs are recorded with nothing applied."""
+    minutes: Annotated[float, Field(gt=0)] | None = None
+    """That it may take; None: as long as the runs and pairs take."""
     every: bool = False
     """All that the tool can apply."""
     made_by: str
@@ -49,8 +55,8 @@ def wanted(
     asked: Asked, truth: Truth | None, found: Iterable[RankedFactor], blind: Sequence[str], known: Knowledge
 ) -> list[Mitigation]:
     """Name what is to be recorded: of the truth, of the user, and of the factors that are true or were found."""
-    named = [*(truth.accepted + truth.must_not_help if truth else ()), *asked.mitigations, *blind]
-    factors = [*(truth.causes if truth else ()), *(factor.factor for factor in found)]
+    named = [*(truth.accepted + truth.must_not_help if truth else ()), *asked.mitigations, *asked.placebos, *blind]
+    factors = [*(truth.causes if truth else ()), *asked.causes, *(factor.factor for factor in found)]
     of_factors = [key for name in factors if name in known.factors for key in known.factors[name].mitigations]
     rest = known.mitigations if asked.every else ()
     by_tool = [key for key in (*of_factors, *rest) if known.mitigations[key].apply is not None]

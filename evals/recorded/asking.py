@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,13 +18,13 @@ from ...knowledge.errors import VgoError
 from ...knowledge.loader import load as load_knowledge
 from ...tools.layer_choice import named
 from ...tools.subject import Subject
-from ..workloads.registry import find
+from ..workloads.registry import HERE, find
 from ..workloads.subject import subject_of as subject_of_workload
 from .asked import Asked
 from .draft import truth_of_workload
 from .program import again
 from .schema import TRUTH, Truth
-from .truth import read_truth
+from .truth import nearest, read_truth
 
 FLAGS = ("layers", "timeout", "on_failure", "quiet")
 """Settings that may be given."""
@@ -56,6 +57,8 @@ def asked_for(arguments: argparse.Namespace, key: str) -> Asked:
             layers=("auto",) if origins["layers"] == "default" else settings.layers,
             allow=allow,
             mitigations=_meant(arguments.mitigation),
+            causes=_causes(arguments.cause),
+            placebos=_meant(arguments.placebo),
             every=arguments.all,
             made_by=_made_by(arguments, key, workload, steady),
         )
@@ -91,6 +94,14 @@ def _meant(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(one.key for one in meant)
 
 
+def _causes(keys: Sequence[str]) -> tuple[str, ...]:
+    known = load_knowledge().factors
+    for key in keys:
+        if key not in known:
+            raise VgoError(f"There is no factor {key!r}; {nearest(key, known)}")
+    return tuple(keys)
+
+
 def _made_by(arguments: argparse.Namespace, key: str, workload: str, steady: bool) -> str:
     """The command line that records it again."""
     words = ["vgo-agent", "eval", "record", workload or key, *(["--steady"] if steady else [])]
@@ -102,6 +113,19 @@ def _made_by(arguments: argparse.Namespace, key: str, workload: str, steady: boo
         f"--{flag.replace('_', '-')}" for flag in ("shell", "higher_is_better", "all") if getattr(arguments, flag)
     ]
     words += [word for spec in getattr(arguments, "layers", ()) for word in ("--layer", spec)]
-    words += [word for name in arguments.mitigation for word in ("--mitigation", name)]
+    for option in ("mitigation", "cause", "placebo"):
+        words += [word for name in getattr(arguments, option) for word in (f"--{option}", name)]
     words += ["--allow", arguments.allowed] if arguments.allowed else []
-    return shlex.join([*words, *(["--", *arguments.command] if arguments.command else [])])
+    return shlex.join([*words, *(["--", *map(_anywhere, arguments.command)] if arguments.command else [])])
+
+
+def _anywhere(word: str) -> str:
+    """Write a path of this machine as it would be elsewhere: the interpreter by name, files from the working folder."""
+    if not word.startswith("/"):
+        return word
+    if word == sys.executable:
+        return "python"
+    for folder in (Path.cwd(), HERE.parents[1]):
+        if Path(word).is_relative_to(folder):
+            return str(Path(word).relative_to(folder))
+    return word

@@ -20,6 +20,7 @@ from ...tools.machine import Machine
 from ...tools.mitigation.checks import Check
 from ...tools.row import BASELINE, FIXED, Row
 from ...tools.subject import Subject
+from .definition import definition
 from .recorded_case import RecordedCase
 from .schema import Trial
 
@@ -115,6 +116,8 @@ class RecordedBench:
             raise VgoError(refused[mitigation.key])
         if mitigation.key not in trials:
             raise NotRecorded(f"not recorded: no pairs with {mitigation.key}; choose another.")
+        if trials[mitigation.key].definition not in ("", definition(mitigation)):
+            raise NotRecorded(f"not recorded: {mitigation.key} as it is defined now; choose another.")
         if mitigation != self._knowledge.mitigations[mitigation.key]:
             raise NotRecorded(f"not recorded: {mitigation.key} with other values than its defaults.")
         self._changing = mitigation

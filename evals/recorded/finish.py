@@ -11,20 +11,25 @@ from importlib.metadata import version
 from pathlib import Path
 
 from ...knowledge.errors import VgoError
+from ...knowledge.files import read_model
 from ...layers.schema import Layer
 from ...tools.execution.samples import ITERATION, PREFIX, SAMPLES, layer_of
 from ...tools.machine import Machine
 from ...tools.profile import ProfileResult
 from ...tools.row import FIXED, Row
 from ...tools.run_table import LAYERS, read_layers, write_layers
+from ...tools.subject import Limits
 from .draft import case_file, case_yaml, truth_yaml
-from .manifest import BY_HAND, seal
+from .manifest import seal
 from .record import Recorder, series_name
-from .schema import CASE, RECORDING, TABLE, TRUTH, Profiling, Recording
+from .schema import CASE, RECORDING, TABLE, TRUTH, CaseFile, Profiling, Recording, Truth
 from .table import Part, write_table
+from .truth import filled
 from .workshop import Surveyed, Tried, Workshop
 
 GIGABYTE = 1e9
+WORDS = ("title", "question", "split", "tags", "difficulty")
+"""Fields of `case.yaml` that are a person's."""
 
 
 def finish(recorder: Recorder, cases: Path) -> Path:
@@ -36,10 +41,9 @@ def finish(recorder: Recorder, cases: Path) -> Path:
     try:
         _write(recorder, draft)
         earlier = workshop.path / "earlier"
-        for name in BY_HAND:
-            written = next((place / name for place in (case, earlier) if (place / name).exists()), None)
-            if written:
-                shutil.copyfile(written, draft / name)
+        before = next((place for place in (case, earlier) if place.exists()), None)
+        if before:
+            _keep_words(before, draft, recorder.truth)
         seal(draft)
         if case.exists():
             shutil.rmtree(earlier, ignore_errors=True)
@@ -51,6 +55,22 @@ def finish(recorder: Recorder, cases: Path) -> Path:
         ) from error
     shutil.rmtree(workshop.path)
     return case
+
+
+def _keep_words(before: Path, draft: Path, truth: Truth | None) -> None:
+    """Take what a person wrote from an earlier recording: of a case its words, of a truth that is half written all."""
+    if truth is None and (before / TRUTH).exists():
+        shutil.copyfile(before / TRUTH, draft / TRUTH)
+    if not (before / CASE).exists():
+        return
+    old, new = read_model(before / CASE, CaseFile), read_model(draft / CASE, CaseFile)
+    words = {name: getattr(old, name) for name in WORDS}
+    limits = old.limits.model_dump(exclude_unset=True, exclude={"layers", "allow"}) | {
+        name: min(getattr(old.limits, name), getattr(new.limits, name)) for name in ("min_runs", "max_runs")
+    }
+    history = (*old.history, f"{datetime.now(UTC).date()}: recorded anew.")
+    kept = new.model_copy(update={**words, "limits": Limits(**limits), "history": history})
+    (draft / CASE).write_text(case_yaml(kept))
 
 
 def _write(recorder: Recorder, folder: Path) -> None:
@@ -65,7 +85,8 @@ def _write(recorder: Recorder, folder: Path) -> None:
     recording = _recording(recorder, kept, tried)
     (folder / RECORDING).write_text(recording.model_dump_json(indent=1) + "\n")
     (folder / CASE).write_text(case_yaml(case_file(recorder.asked)))
-    (folder / TRUTH).write_text(truth_yaml(recorder.truth, recorder.asked.key))
+    truth = filled(recorder.truth, recording) if recorder.truth else None
+    (folder / TRUTH).write_text(truth_yaml(truth, recorder.asked.key))
 
 
 def _parts(recorder: Recorder, tried: Mapping[str, Tried]) -> Iterator[Part]:

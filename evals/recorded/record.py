@@ -20,6 +20,7 @@ from ...knowledge.schema import Mitigation
 from ...tools.base import ToolError
 from ...tools.case import Case, Finished, Record
 from ...tools.execution.bench import Bench, Progress
+from ...tools.execution.launch import Launch
 from ...tools.execution.series import Change, Series
 from ...tools.execution.spawn import Spawner
 from ...tools.label import LABEL, LabelArguments
@@ -27,6 +28,7 @@ from ...tools.layer_choice import Choice, choose
 from ...tools.look_up import busy_cpus
 from ...tools.machine import Machine
 from ...tools.measure import MEASURE, MeasureArguments
+from ...tools.mitigation.checks import Check
 from ...tools.profile import PROFILE, ProfileArguments
 from ...tools.profiled import companions
 from ...tools.rank_factors import RANK_FACTORS, RankArguments, RankResult
@@ -36,6 +38,7 @@ from ...tools.subject import Limits
 from ...tools.turns import block_of, pairs_in, turns
 from .asked import Asked, obstacles, telling_columns, untold, wanted
 from .bench import BATCHES
+from .definition import definition
 from .program import standing
 from .schema import Trial, Truth
 from .workshop import Surveyed, Tried, Workshop
@@ -52,6 +55,23 @@ class Minutely(Lines):
         """Say where the runs are."""
         if time.monotonic() - self._told_s >= MINUTE_S:
             super().progressed(progress)
+
+
+@dataclass(frozen=True)
+class Untouched:
+    """A mitigation by name only: the program runs as it always does."""
+
+    mitigation: Mitigation
+    launch: Launch
+    told: tuple[str, ...]
+
+    def on(self) -> tuple[Check, ...]:
+        """Change nothing."""
+        return ()
+
+    def off(self) -> tuple[Check, ...]:
+        """Change nothing."""
+        return ()
 
 
 @dataclass(frozen=True)
@@ -125,11 +145,14 @@ class Recorder:
         self.workshop.forget_rows(name)
         with ExitStack() as stack:
             try:
-                change = stack.enter_context(bench.change(mitigation, case.machine))
+                change: Change = stack.enter_context(bench.change(mitigation, case.machine))
                 checks = bench.prove(change)
             except VgoError as refused:
                 self.lines.say(f"  refused: {refused}")
                 return Tried(refused=str(refused))
+            if mitigation.key in self.asked.placebos:
+                stack.close()  # it is put back, so that neither half of a pair has it
+                change = Untouched(mitigation, bench.launch, change.told)
             if failing := next((check for check in checks if not check.passed), None):
                 self.lines.say(f"  not in force: {failing.what} is {failing.seen}, expected {failing.expected}")
                 planned = 0
@@ -137,7 +160,14 @@ class Recorder:
                 if broken := _run_pairs(series, change, planned, block):
                     self.lines.say(f"  refused: {broken}")
                     return Tried(refused=broken)
-        trial = Trial(pairs=planned, checks=checks, told=change.told, block=block)
+        trial = Trial(
+            pairs=planned,
+            checks=checks,
+            told=change.told,
+            block=block,
+            placebo=mitigation.key in self.asked.placebos,
+            definition=definition(mitigation),
+        )
         return Tried(trial=trial, columns=columns)
 
     @contextmanager

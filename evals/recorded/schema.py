@@ -58,6 +58,8 @@ class Truth(Frozen):
     """Keys of mitigations that may be claimed."""
     must_not_help: tuple[str, ...] = ()
     """Keys of mitigations that may not be."""
+    unrecorded: dict[str, str] = {}
+    """Those of both of which nothing could be measured, with the reason; the recorder fills it in."""
     control: bool = False
     """There is nothing to mend: any mitigation that is claimed is a false alarm, and any cause but those named here."""
     why: str
@@ -86,6 +88,10 @@ class Trial(Frozen):
     told: tuple[str, ...] = ()
     block: int = 1
     """Pairs that took turns together."""
+    placebo: bool = False
+    """An A/A comparison: it was proved, put back, and then applied in neither half of the pairs."""
+    definition: str = ""
+    """Digest of what it does, as it was; empty: of a recording that kept none."""
 
 
 class Recording(Frozen):

@@ -11,7 +11,7 @@ from ...knowledge.errors import VgoError
 from ...knowledge.files import duplicate_keys, read_model
 from ...knowledge.loader import Knowledge
 from ...knowledge.loader import load as load_knowledge
-from .schema import TRUTH, Truth
+from .schema import TRUTH, Recording, Truth
 
 FACTORS = ("causes", "also_true")
 MITIGATIONS = ("accepted", "must_not_help")
@@ -35,16 +35,35 @@ def read_truth(folder: Path) -> Truth:
     return truth
 
 
+def filled(truth: Truth, recording: Recording) -> Truth:
+    """Add what the recording tells: why something was not measured, and of a control all that may not be claimed."""
+    measured = tuple(key for key, trial in recording.trials.items() if trial.pairs)
+    may_not = dict.fromkeys((*truth.must_not_help, *(measured if truth.control else ())))
+    named = dict.fromkeys((*truth.accepted, *may_not))
+    why = {key: reason for key in named if key not in measured and (reason := why_not(recording, key))}
+    return truth.model_copy(update={"must_not_help": tuple(may_not), "unrecorded": why})
+
+
+def why_not(recording: Recording, mitigation: str) -> str:
+    """Say why there are no pairs of a mitigation; empty where the recording does not tell."""
+    if mitigation in recording.refused:
+        return f"refused: {recording.refused[mitigation]}"
+    checks = recording.trials[mitigation].checks if mitigation in recording.trials else ()
+    failing = (check for check in checks if not check.passed)
+    return next((f"not in force: {check.what} is {check.seen}, expected {check.expected}" for check in failing), "")
+
+
 def _refuse_unknown(path: Path, truth: Truth) -> None:
     known = _known()
     for fields, kind, keys in ((FACTORS, "factor", known.factors), (MITIGATIONS, "mitigation", known.mitigations)):
         for field in fields:
             for key in getattr(truth, field):
                 if key not in keys:
-                    raise VgoError(f"{path}: {field}: there is no {kind} {key}; {_nearest(key, keys)}")
+                    raise VgoError(f"{path}: {field}: there is no {kind} {key}; {nearest(key, keys)}")
 
 
-def _nearest(key: str, keys: Collection[str]) -> str:
+def nearest(key: str, keys: Collection[str]) -> str:
+    """Say what may have been meant."""
     close = difflib.get_close_matches(key, keys, n=1, cutoff=0.5)
     return f"did you mean {close[0]}?" if close else "`vgo-agent search` finds them."
 
