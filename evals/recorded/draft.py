@@ -32,7 +32,7 @@ TRUTH_COMMENTS = {
     "also_true": "Keys of factors that are no mistake to name: they move with the cause.",
     "accepted": "Keys of mitigations that may be claimed (`vgo-agent mitigations` lists them).",
     "must_not_help": "Keys of mitigations that may not be.",
-    "unrecorded": "Those of both of which nothing could be measured, with the reason; the recorder fills it in.",
+    "unproved": "Those of both that no pairs bear out, with the reason; the recorder says why some were not measured.",
     "control": "true: nothing is to be mended: any claimed mitigation is a false alarm, and any cause but those above.",
     "why": "How the truth is known.",
     "history": "Changes, each with its date and the reason why the old one was wrong.",
@@ -100,7 +100,7 @@ def case_yaml(file: CaseFile) -> str:
 def truth_yaml(truth: Truth | None, key: str) -> str:
     """Render it; for a program of which nothing is known yet, with gaps that the gate asks to be filled."""
     empty: dict[str, Any] = dict.fromkeys(Truth.model_fields, [])
-    shown = truth.model_dump(mode="json") if truth else {**empty, "unrecorded": {}, "control": False, "why": ""}
+    shown = truth.model_dump(mode="json") if truth else {**empty, "unproved": {}, "control": False, "why": ""}
     words = "What is right; no contestant sees it before its answer."
     return _commented(words if truth else f"{words} Fill it in, {SEAL} {key}", shown, TRUTH_COMMENTS)
 

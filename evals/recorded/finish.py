@@ -19,12 +19,13 @@ from ...tools.profile import ProfileResult
 from ...tools.row import FIXED, Row
 from ...tools.run_table import LAYERS, read_layers, write_layers
 from ...tools.subject import Limits
+from ..scores.agreement import filled
 from .draft import case_file, case_yaml, truth_yaml
 from .manifest import seal
 from .record import Recorder, series_name
+from .recorded_case import read_case
 from .schema import CASE, RECORDING, TABLE, TRUTH, CaseFile, Profiling, Recording, Truth
 from .table import Part, write_table
-from .truth import filled
 from .workshop import Surveyed, Tried, Workshop
 
 GIGABYTE = 1e9
@@ -85,7 +86,7 @@ def _write(recorder: Recorder, folder: Path) -> None:
     recording = _recording(recorder, kept, tried)
     (folder / RECORDING).write_text(recording.model_dump_json(indent=1) + "\n")
     (folder / CASE).write_text(case_yaml(case_file(recorder.asked)))
-    truth = filled(recorder.truth, recording) if recorder.truth else None
+    truth = filled(recorder.truth, read_case(folder)) if recorder.truth else None
     (folder / TRUTH).write_text(truth_yaml(truth, recorder.asked.key))
 
 

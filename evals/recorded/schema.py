@@ -58,8 +58,8 @@ class Truth(Frozen):
     """Keys of mitigations that may be claimed."""
     must_not_help: tuple[str, ...] = ()
     """Keys of mitigations that may not be."""
-    unrecorded: dict[str, str] = {}
-    """Those of both of which nothing could be measured, with the reason; the recorder fills it in."""
+    unproved: dict[str, str] = {}
+    """Those of both that no pairs bear out, with the reason; the recorder fills in why some were not measured."""
     control: bool = False
     """There is nothing to mend: any mitigation that is claimed is a false alarm, and any cause but those named here."""
     why: str

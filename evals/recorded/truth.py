@@ -15,6 +15,7 @@ from .schema import TRUTH, Recording, Truth
 
 FACTORS = ("causes", "also_true")
 MITIGATIONS = ("accepted", "must_not_help")
+REFUSED, NOT_IN_FORCE = "refused: ", "not in force: "
 
 
 def read_truth(folder: Path) -> Truth:
@@ -35,22 +36,13 @@ def read_truth(folder: Path) -> Truth:
     return truth
 
 
-def filled(truth: Truth, recording: Recording) -> Truth:
-    """Add what the recording tells: why something was not measured, and of a control all that may not be claimed."""
-    measured = tuple(key for key, trial in recording.trials.items() if trial.pairs)
-    may_not = dict.fromkeys((*truth.must_not_help, *(measured if truth.control else ())))
-    named = dict.fromkeys((*truth.accepted, *may_not))
-    why = {key: reason for key in named if key not in measured and (reason := why_not(recording, key))}
-    return truth.model_copy(update={"must_not_help": tuple(may_not), "unrecorded": why})
-
-
 def why_not(recording: Recording, mitigation: str) -> str:
     """Say why there are no pairs of a mitigation; empty where the recording does not tell."""
     if mitigation in recording.refused:
-        return f"refused: {recording.refused[mitigation]}"
+        return f"{REFUSED}{recording.refused[mitigation]}"
     checks = recording.trials[mitigation].checks if mitigation in recording.trials else ()
     failing = (check for check in checks if not check.passed)
-    return next((f"not in force: {check.what} is {check.seen}, expected {check.expected}" for check in failing), "")
+    return next((f"{NOT_IN_FORCE}{check.what} is {check.seen}, expected {check.expected}" for check in failing), "")
 
 
 def _refuse_unknown(path: Path, truth: Truth) -> None:

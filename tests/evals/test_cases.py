@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from functools import cache
 
 import polars as pl
@@ -10,7 +11,8 @@ import pytest
 from vgo_agent.evals.recorded.gate import load_cases
 from vgo_agent.evals.recorded.recorded_case import RecordedCase
 from vgo_agent.evals.recorded.schema import CASES, SERIES, TABLE
-from vgo_agent.evals.recorded.truth import read_truth
+from vgo_agent.evals.recorded.truth import read_truth, why_not
+from vgo_agent.evals.scores.agreement import disagreements
 from vgo_agent.evals.workloads.registry import WORKLOADS
 
 LEAST = 200
@@ -56,3 +58,23 @@ def test_a_cure_was_recorded_where_there_is_one(key: str) -> None:
     if truth.verdicts[0] == "mitigated":
         assert measured & set(truth.accepted)
     assert case.recording.machine_words and case.file.made_by.startswith("vgo-agent eval record ")
+
+
+@pytest.mark.parametrize("key", keys())
+def test_truth_and_pairs_agree(key: str) -> None:
+    assert disagreements(case_of(key), read_truth(case_of(key).folder)) == ()
+
+
+@pytest.mark.parametrize("key", keys())
+def test_what_has_no_pairs_has_a_reason_in_its_truth(key: str) -> None:
+    case, truth = case_of(key), read_truth(case_of(key).folder)
+    named = {*truth.accepted, *truth.must_not_help}
+    measured = {name for name, trial in case.recording.trials.items() if trial.pairs}
+    assert named - measured <= set(truth.unproved) <= named
+    assert all(truth.unproved[name].endswith(why_not(case.recording, name)) for name in named - measured)
+
+
+@pytest.mark.parametrize("key", keys())
+def test_no_case_tells_where_it_was_made(key: str) -> None:
+    made_by = case_of(key).file.made_by
+    assert not [word for word in shlex.split(made_by) if word.startswith("/")]
