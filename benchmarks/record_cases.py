@@ -1,7 +1,8 @@
 """Record the cases that come along: `python benchmarks/record_cases.py [KEY ...]`; as root, on a machine at rest.
 
 Each is recorded by `vgo-agent eval record`; what a person says of a case (question, split, tags, difficulty) stands
-here and is written into its case.yaml. A case that is there is left alone; one that was cut off goes on.
+here and is written into a new case.yaml. A case that is there is left alone, unless --force says that it be recorded
+anew; one that was cut off goes on.
 """
 
 from __future__ import annotations
@@ -9,18 +10,25 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+from collections.abc import Iterable
+from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
-from vgo_agent.evals.recorded.draft import case_yaml, truth_yaml
+from vgo_agent.evals.recorded.draft import case_yaml, truth_of_workload, truth_yaml
 from vgo_agent.evals.recorded.manifest import reseal
+from vgo_agent.evals.recorded.recorded_case import read_case
 from vgo_agent.evals.recorded.schema import CASE, CASES, TRUTH, CaseFile, Truth
+from vgo_agent.evals.recorded.truth import read_truth
+from vgo_agent.evals.scores.agreement import filled
 from vgo_agent.evals.workloads.registry import HERE
+from vgo_agent.knowledge.files import read_model
 
 TRAIN, HELD_OUT = "train", "held-out"
-RUNS, PAIRS = "400", "240"
+SAME = ("--runs", "400", "--pairs", "200", "--layer", "auto", "--allow", "system")
+"""For every case: what is recorded does not depend on what is wrong."""
 METRIC = ("--metric", "time_ms ([0-9.]+)", "--unit", "ms")
 
 
@@ -39,11 +47,14 @@ class Plan(NamedTuple):
     """Of a program under another name, which no entry tells."""
 
 
+def options(name: str, values: Iterable[str]) -> tuple[str, ...]:
+    """Repeat an option for each value."""
+    return tuple(word for value in values for word in (name, value))
+
+
 CONTROL = ("control",)
-PLACEBOS = ("pin_to_cpu", "sched_fifo", "fixed_layout")
-"""They change nothing for a program that spins by the clock."""
-WITH_CGROUP = ("--layer", "process", "--layer", "cgroup")
-WITH_BLOCK = ("--layer", "process", "--layer", "block")
+TRIED = ("fixed_layout", "python_hash_seed", "ld_bind_now", "pin_to_cpu", "sched_fifo")
+"""What is tried where no counter tells what to try, and the most common ones: of a control they must be there too."""
 TOGETHER = "the same job takes twice as long now and then, and more than one thing seems to be wrong"
 PLANS: dict[str, Plan] = {
     "cpu-hops": Plan("some runs take twice as long although nothing else runs", TRAIN, 1, ("scheduling", "migrations")),
@@ -76,37 +87,34 @@ PLANS: dict[str, Plan] = {
     "faults-and-hops": Plan(TOGETHER, HELD_OUT, 2, ("two-causes", "memory", "scheduling")),
     "faults-and-contention": Plan(TOGETHER, TRAIN, 2, ("two-causes", "memory", "neighbour")),
     "cold-and-contended": Plan(TOGETHER, HELD_OUT, 2, ("two-causes", "io", "neighbour")),
-    "cpu-quota": Plan(
-        "in the container some requests take 80 ms longer", TRAIN, 2, ("limits", "containers"), WITH_CGROUP
-    ),
+    "cpu-quota": Plan("in the container some requests take 80 ms longer", TRAIN, 2, ("limits", "containers")),
     "memory-limit": Plan(
-        "in the container the job reads its file again and again", HELD_OUT, 2, ("limits", "containers"), WITH_CGROUP
+        "in the container the job reads its file again and again", HELD_OUT, 2, ("limits", "containers")
     ),
-    "sync-writes": Plan("commits to the log are slow now and then", TRAIN, 2, ("io", "writes"), WITH_BLOCK),
-    "busy-disk": Plan("writes hang while the backup runs", HELD_OUT, 2, ("io", "neighbour"), WITH_BLOCK),
-    "io-limit": Plan("reading is slow in bursts on the cloud disk", TRAIN, 2, ("limits", "io"), WITH_BLOCK),
+    "sync-writes": Plan("commits to the log are slow now and then", TRAIN, 2, ("io", "writes")),
+    "busy-disk": Plan("writes hang while the backup runs", HELD_OUT, 2, ("io", "neighbour")),
+    "io-limit": Plan("reading is slow in bursts on the cloud disk", TRAIN, 2, ("limits", "io")),
     "realtime-hog": Plan(
         "my pinned program loses tens of milliseconds at times", HELD_OUT, 2, ("scheduling", "neighbour")
     ),
     "packet-flood": Plan("compute jobs slow down when the network is busy", TRAIN, 2, ("interrupts", "network")),
     "short-sleeps": Plan("timers fire late in some runs", HELD_OUT, 2, ("timers", "wake-ups")),
     "steady": Plan("is there anything to gain here?", TRAIN, 1, CONTROL),
-    "cpu-hops-steady": Plan("is this run time as steady as it can be?", HELD_OUT, 1, CONTROL, ("--steady",)),
-    "noise": Plan(
-        "run time varies and I find no reason", HELD_OUT, 3, (*CONTROL, "many-counters"), ("--layer", "auto")
-    ),
+    "cpu-hops-steady": Plan("is this run time as steady as it can be?", HELD_OUT, 1, CONTROL),
+    "noise": Plan("run time varies and I find no reason", HELD_OUT, 3, (*CONTROL, "many-counters")),
     "placebo": Plan(
         "which of these settings makes it steadier?",
         TRAIN,
         3,
         (*CONTROL, "placebo"),
-        tuple(word for key in PLACEBOS for word in ("--mitigation", key)),
+        options("--placebo", TRIED),
         "noise.py",
         truth=Truth(
             verdicts=("no visible factor",),
-            must_not_help=PLACEBOS,
+            must_not_help=TRIED,
             control=True,
-            why="The program of noise: it spins for a time that each run draws anew, which no setting changes.",
+            why="An A/A comparison of the program of noise: under these names nothing was applied in "
+            f"either half of a pair: {', '.join(TRIED)}.",
         ),
     ),
     "drift": Plan("it gets slower and slower", HELD_OUT, 3, (*CONTROL, "drift")),
@@ -125,6 +133,7 @@ PLANS: dict[str, Plan] = {
             verdicts=("insufficient data", "inconclusive"),
             also_true=("cpu_migrations", "context_switches"),
             must_not_help=("pin_to_cpu", "sched_fifo", "own_autogroup"),
+            unproved={"pin_to_cpu": "It helps, as all recorded pairs show; the eight runs of the case cannot."},
             control=True,
             why="The program of cpu-hops in eight runs: so few can show neither its cause nor that its cure helps.",
         ),
@@ -133,29 +142,45 @@ PLANS: dict[str, Plan] = {
 
 
 def main() -> None:
-    """Record what is not there."""
+    """Record what is not there, or all that is named anew."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("keys", nargs="*", metavar="KEY", help="which (default all)")
-    for key in parser.parse_args().keys or PLANS:
-        if not (CASES / key).exists():
+    parser.add_argument("--force", action="store_true", help="record anew what is there; the words of case.yaml stay")
+    arguments = parser.parse_args()
+    for key in arguments.keys or PLANS:
+        if arguments.force or not (CASES / key).exists():
             record(key, PLANS[key])
 
 
 def record(key: str, plan: Plan) -> None:
-    """Record one case and write down what a person says of it."""
-    name = key.removesuffix("-steady") if "--steady" in plan.options else key
-    words = ["vgo-agent", "eval", "record", name, "--runs", RUNS, "--pairs", PAIRS]
-    if "--layer" not in plan.options:
-        words += ["--layer", "process"]
-    words += plan.options
+    """Record one case, and write into a new one what a person says of it."""
+    name, before = key.removesuffix("-steady"), (CASES / key).exists()
+    twin = ("--steady",) if name != key else ()
+    if before:
+        refresh_truth(CASES / key, plan)
+    words = ["vgo-agent", "eval", "record", name, *twin]
     if (CASES / f".{key}.recording").exists():
-        words = ["vgo-agent", "eval", "record", name, "--resume", *plan.options[: plan.options == ("--steady",)]]
-    elif plan.program:
-        words += [*METRIC, "--", sys.executable, "-I", "-S", str(HERE / plan.program)]
+        words += ["--resume"]
+    else:
+        controls = options("--mitigation", TRIED) if "control" in plan.tags and key != "placebo" else ()
+        words += [*SAME, *plan.options, *controls, *(["--force"] if before else [])]
+        words += [*METRIC, "--", sys.executable, "-I", "-S", str(HERE / plan.program)] if plan.program else []
     print(f"== {' '.join(words)}", flush=True)
     subprocess.run(words, stdin=subprocess.DEVNULL, check=False)
-    if (CASES / key).exists():
+    if (CASES / key).exists() and not before:
         say(CASES / key, plan)
+
+
+def refresh_truth(folder: Path, plan: Plan) -> None:
+    """Take the truth as it is known now, so that all that it names is recorded; its history stays."""
+    old, file = read_truth(folder), read_model(folder / CASE, CaseFile)
+    new = plan.truth or truth_of_workload(file.workload, file.steady)
+    unproved = {**old.unproved, **new.unproved}
+    named = {key: why for key, why in unproved.items() if key in (*new.accepted, *new.must_not_help)}
+    history = (*old.history, f"{date.today()}: taken anew from the entry of the workload, before it was recorded anew.")
+    new = new.model_copy(update={"unproved": named, "history": history})
+    (folder / TRUTH).write_text(truth_yaml(new, folder.name))
+    reseal(folder)
 
 
 def say(folder: Path, plan: Plan) -> None:
@@ -166,7 +191,7 @@ def say(folder: Path, plan: Plan) -> None:
     said["limits"] |= plan.limits
     path.write_text(case_yaml(CaseFile.model_validate(said)))
     if plan.truth:
-        (folder / TRUTH).write_text(truth_yaml(plan.truth, folder.name))
+        (folder / TRUTH).write_text(truth_yaml(filled(plan.truth, read_case(folder)), folder.name))
     reseal(folder)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import yaml
 
 from vgo_agent.evals.recorded.gate import admitted
 from vgo_agent.evals.recorded.recorded_case import TRIAL, RecordedCase
@@ -104,11 +105,46 @@ def test_a_program_of_ones_own_is_filled_in_and_sealed(record: Record, cases: Pa
     (case / "truth.yaml").write_text(written.replace("verdicts: []", "verdicts: [no visible factor]"))
     assert "scored" in record("--seal", "draws").stdout
     assert admitted(case).recording.trials["pin_to_cpu"].pairs == 6
-    assert admitted(case).file.made_by.endswith(shlex.join(["--", sys.executable, "-ISc", DRAWS]))
+    assert admitted(case).file.made_by.endswith(shlex.join(["--", "python", "-ISc", DRAWS]))
     assert "is there already" in record(*own(), fails=True).stderr
     record("draws", "--force", *SMALL)
     assert read_truth(case).verdicts == ("no visible factor",)
     assert admitted(case).recording.subject.command[-1] == DRAWS
+
+
+def test_a_placebo_is_proved_and_then_applied_in_no_run(record: Record, cases: Path) -> None:
+    body = f"import os; {DRAWS}; print('cpus', len(os.sched_getaffinity(0)))"
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("it needs two CPUs")
+    record(*own("--placebo", "pin_to_cpu", "--mitigation", "sched_batch", "--metric", "cpus ([0-9]+)", body=body))
+    recording = json.loads((cases / "draws" / "recording.json").read_bytes())
+    trials = recording["trials"]
+    assert (trials["pin_to_cpu"]["placebo"], trials["sched_batch"]["placebo"]) == (True, False)
+    assert trials["pin_to_cpu"]["checks"] and all(check["passed"] for check in trials["pin_to_cpu"]["checks"])
+    pairs = pl.read_parquet(cases / "draws" / "runs.parquet").filter(pl.col(TRIAL) == "pin_to_cpu")
+    assert set(pairs["condition"]) == {"baseline", "pin_to_cpu"}
+    assert set(pairs["outcome"]) == {len(os.sched_getaffinity(0))}
+    sealed = (cases / "draws" / "truth.yaml").read_text().replace("verdicts: []", "verdicts: [inconclusive]")
+    (cases / "draws" / "truth.yaml").write_text(sealed.replace("accepted: []", "accepted: [pin_to_cpu]"))
+    assert "pin_to_cpu was recorded as a placebo" in record("--seal", "draws").stdout
+
+
+def test_mitigations_of_a_cause_that_is_named_are_recorded_found_or_not(record: Record, cases: Path) -> None:
+    record(*own("--cause", "memory_layout"))
+    recording = json.loads((cases / "draws" / "recording.json").read_bytes())
+    assert "fixed_layout" in {**recording["trials"], **recording["refused"]}
+
+
+def test_what_a_person_wrote_stays_when_a_case_is_recorded_anew(record: Record, cases: Path) -> None:
+    record(*own())
+    file = cases / "draws" / "case.yaml"
+    words = file.read_text().replace("split: train", "split: held-out").replace("tags: [own]", "tags: [mine]")
+    file.write_text(words.replace("max_runs: 3", "max_runs: 2"))
+    record(*own("--force", "--pairs", "8"))
+    case = yaml.safe_load(file.read_text())
+    assert (case["split"], case["tags"], case["limits"]["max_runs"]) == ("held-out", ["mine"], 2)
+    assert "--pairs 8" in case["made_by"]
+    assert len(case["history"]) == 1 and case["history"][0].endswith(": recorded anew.")
 
 
 def test_options_may_stand_after_the_name(record: Record, cases: Path) -> None:
@@ -171,6 +207,7 @@ def test_a_mitigation_of_the_system_is_put_back(record: Record, cases: Path) -> 
         (("Draws", "--", "true"), "cannot name a case: use small letters"),
         (("draws", "--runs", "3", "--", "true"), "--runs 3: "),
         (("draws", "--mitigation", "pin_to_cpus", "--", "true"), "There is no mitigation 'pin_to_cpus'"),
+        (("draws", "--cause", "page_fault", "--", "true"), "did you mean page_faults?"),
         (("draws", "--mitigation", "isolate_cores", "--", "true"), "is for a person to do"),
         (("draws", "--layer", "nothing", "--", "true"), "nothing"),
         (("draws", "--resume"), "No recording of draws was cut off"),

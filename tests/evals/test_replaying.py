@@ -15,6 +15,7 @@ from vgo_agent.evals.contest.answer import Answer
 from vgo_agent.evals.contest.evidence import _is_founded
 from vgo_agent.evals.contest.loop import PlannerContestant
 from vgo_agent.evals.recorded.bench import FIRST, NotRecorded, RecordedBench
+from vgo_agent.evals.recorded.definition import definition
 from vgo_agent.evals.recorded.recorded_case import RecordedCase, read_case
 from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.row import BASELINE, Row
@@ -134,6 +135,22 @@ def test_what_was_not_recorded_is_counted_apart_and_the_planner_goes_on(cases: d
     answer = answered(RecordedCase(case.folder, case.file, recording, case.layers), TriesAnother())
     assert answer.not_recorded == ("not recorded: no pairs with jemalloc; choose another.",)
     assert answer.illegal == 0 and answer.verdict == "mitigated"
+
+
+@pytest.mark.parametrize("kept", ["", "as it is", "as it was"])
+def test_pairs_of_a_mitigation_that_does_something_else_by_now_are_not_recorded(
+    cases: dict[Kind, RecordedCase], tmp_path: Path, kept: str
+) -> None:
+    case, now = cases["faults"], definition(load().mitigations[HELPS])
+    trial = case.recording.trials[HELPS].model_copy(update={"definition": now if kept == "as it is" else kept})
+    trials = {**case.recording.trials, HELPS: trial}
+    older = RecordedCase(case.folder, case.file, case.recording.model_copy(update={"trials": trials}), case.layers)
+    one = bench(older, tmp_path)
+    if kept == "as it was":
+        with pytest.raises(NotRecorded, match="as it is defined now"):
+            paired(one, older, HELPS, 1)
+    else:
+        assert paired(one, older, HELPS, 1)
 
 
 def test_illegal_and_repeated_calls_are_counted(cases: dict[Kind, RecordedCase]) -> None:
