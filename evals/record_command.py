@@ -41,6 +41,9 @@ def add_record(parser: argparse.ArgumentParser) -> None:
         "--runs", type=int, default=400, metavar="N", help="of the baseline, and profiled ones (default 400)"
     )
     what.add_argument("--pairs", type=int, default=400, metavar="N", help="with each mitigation (default 400)")
+    what.add_argument(
+        "--minutes", type=float, metavar="M", help="scale runs and pairs down until it takes about M minutes"
+    )
     what.add_argument("--mitigation", action="append", default=[], metavar="M", help="record this one too; repeatable")
     what.add_argument(
         "--cause",

@@ -59,6 +59,7 @@ def asked_for(arguments: argparse.Namespace, key: str) -> Asked:
             mitigations=_meant(arguments.mitigation),
             causes=_causes(arguments.cause),
             placebos=_meant(arguments.placebo),
+            minutes=arguments.minutes,
             every=arguments.all,
             made_by=_made_by(arguments, key, workload, steady),
         )
@@ -106,6 +107,7 @@ def _made_by(arguments: argparse.Namespace, key: str, workload: str, steady: boo
     """The command line that records it again."""
     words = ["vgo-agent", "eval", "record", workload or key, *(["--steady"] if steady else [])]
     words += ["--runs", str(arguments.runs), "--pairs", str(arguments.pairs)]
+    words += ["--minutes", f"{arguments.minutes:g}"] if arguments.minutes is not None else []
     for option in ("metric", "per_iteration", "unit"):
         if value := getattr(arguments, option):
             words += [f"--{option.replace('_', '-')}", value]

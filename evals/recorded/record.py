@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import statistics
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -20,7 +21,6 @@ from ...knowledge.schema import Mitigation
 from ...tools.base import ToolError
 from ...tools.case import Case, Finished, Record
 from ...tools.execution.bench import Bench, Progress
-from ...tools.execution.launch import Launch
 from ...tools.execution.series import Change, Series
 from ...tools.execution.spawn import Spawner
 from ...tools.label import LABEL, LabelArguments
@@ -28,24 +28,27 @@ from ...tools.layer_choice import Choice, choose
 from ...tools.look_up import busy_cpus
 from ...tools.machine import Machine
 from ...tools.measure import MEASURE, MeasureArguments
-from ...tools.mitigation.checks import Check
 from ...tools.profile import PROFILE, ProfileArguments
 from ...tools.profiled import companions
 from ...tools.rank_factors import RANK_FACTORS, RankArguments, RankResult
 from ...tools.row import BASELINE
 from ...tools.run_table import LAYERS, write_layers
-from ...tools.subject import Limits
+from ...tools.subject import Limits, Subject
 from ...tools.turns import block_of, pairs_in, turns
 from .asked import Asked, obstacles, telling_columns, untold, wanted
 from .bench import BATCHES
 from .definition import definition
+from .placebo import Untouched
 from .program import standing
 from .schema import Trial, Truth
+from .sizes import FEW, Sizes, fitted, words
 from .workshop import Surveyed, Tried, Workshop
 
 NO_END = 1e9
 """Seconds, and runs: only the number asked for ends a series."""
 MINUTE_S = 60.0
+TRIALS, TRIALS_S = 3, 30.0
+"""Trial runs, and the seconds after which there is no further one."""
 
 
 class Minutely(Lines):
@@ -57,28 +60,12 @@ class Minutely(Lines):
             super().progressed(progress)
 
 
-@dataclass(frozen=True)
-class Untouched:
-    """A mitigation by name only: the program runs as it always does."""
-
-    mitigation: Mitigation
-    launch: Launch
-    told: tuple[str, ...]
-
-    def on(self) -> tuple[Check, ...]:
-        """Change nothing."""
-        return ()
-
-    def off(self) -> tuple[Check, ...]:
-        """Change nothing."""
-        return ()
-
-
-@dataclass(frozen=True)
+@dataclass
 class Recorder:
     """One recording that goes on in a workshop."""
 
     asked: Asked
+    """Fitted into the minutes that there are when a run has shown how long it takes."""
     workshop: Workshop
     truth: Truth | None
     """None: of a user's program nothing is known yet."""
@@ -89,7 +76,7 @@ class Recorder:
         """Record the baseline and the profile, those of them that are not there yet."""
         with self._at_work() as (bench, machine):
             if self.workshop.surveyed() is None:
-                try_once(bench.spawner, bench.way(bench.launch), self.asked.subject)
+                self._fit(_trial_s(bench, self.asked.subject), max(FEW, self._named()))
             choice = self._chosen(bench, machine)
             case = self._case("baseline", machine, choice.layers, bench)
             if not case.record.succeeded("measure"):
@@ -127,6 +114,8 @@ class Recorder:
         left = [one for one in every if not self.workshop.tried(one.key)]
         if not left:
             return
+        rows = self.workshop.rows("baseline")
+        self._fit(statistics.median(row["wall_s"] for row in rows), len(every), refuse=False)
         with self._at_work() as (bench, machine):
             case = self._case("pairs", machine, ())
             for place, mitigation in enumerate(left, 1):
@@ -135,6 +124,19 @@ class Recorder:
                 columns = telling_columns(mitigation, self.truth, found, self.known)
                 tried = Tried(refused=why) if why else self._tried(mitigation, columns, bench, case)
                 self.workshop.keep_tried(mitigation.key, tried)
+
+    def _named(self) -> int:
+        """How many mitigations are to be recorded whatever is found."""
+        return len(wanted(self.asked, self.truth, (), (), self.known))
+
+    def _fit(self, run_s: float, mitigations: int, refuse: bool = True) -> None:
+        """Scale down what would take too long, and say how long it takes."""
+        sizes, minutes = Sizes(self.asked.runs, self.asked.pairs), self.asked.minutes
+        if minutes is not None:
+            sizes = fitted(sizes, minutes, run_s, mitigations, refuse)
+            self.asked = self.asked.model_copy(update=sizes._asdict())
+            self.workshop.keep_asked(self.asked)
+        self.lines.say(words(sizes, run_s, mitigations))
 
     def _tried(self, mitigation: Mitigation, columns: tuple[str, ...], bench: Bench, case: Case) -> Tried:
         """Apply, prove, run the pairs, put everything back."""
@@ -224,6 +226,16 @@ class Recorder:
             raise VgoError(f"The {name} cannot be recorded: {error}") from error
         self.lines.say(f"  {outcome.result.summary}")
         self.workshop.keep_call(name, tool.name, arguments.model_dump(mode="json"), outcome)
+
+
+def _trial_s(bench: Bench, subject: Subject) -> float:
+    """Run outside the data: a broken command is told at once; give the usual seconds of a run."""
+    times: list[float] = []
+    while len(times) < TRIALS and sum(times) < TRIALS_S:
+        began = time.monotonic()
+        try_once(bench.spawner, bench.way(bench.launch), subject)
+        times.append(time.monotonic() - began)
+    return statistics.median(times)
 
 
 def record(recorder: Recorder) -> None:

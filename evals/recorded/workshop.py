@@ -60,8 +60,9 @@ class Workshop:
             (path / "artefacts").mkdir(parents=True)
         except OSError as error:
             raise VgoError(f"Cannot write in {cases} ({error.strerror}); name another folder with --out.") from error
-        write(path / "asked.json", asked.model_dump_json(indent=1).encode())
-        return cls(RunFolder(path))
+        workshop = cls(RunFolder(path))
+        workshop.keep_asked(asked)
+        return workshop
 
     @classmethod
     def reopen(cls, cases: Path, key: str) -> Workshop:
@@ -89,6 +90,10 @@ class Workshop:
     def asked(self) -> Asked:
         """What was to be recorded when it began."""
         return read_model(self.path / "asked.json", Asked)
+
+    def keep_asked(self, asked: Asked) -> None:
+        """Keep what is to be recorded, after it was fitted into the time that there is."""
+        write(self.path / "asked.json", asked.model_dump_json(indent=1).encode())
 
     def surveyed(self) -> Surveyed | None:
         """The first survey; None before it."""

@@ -207,6 +207,8 @@ def test_a_mitigation_of_the_system_is_put_back(record: Record, cases: Path) -> 
         (("Draws", "--", "true"), "cannot name a case: use small letters"),
         (("draws", "--runs", "3", "--", "true"), "--runs 3: "),
         (("draws", "--mitigation", "pin_to_cpus", "--", "true"), "There is no mitigation 'pin_to_cpus'"),
+        (("draws", "--minutes", "0.1", "--", "sleep", "0.1"), "and fewer show nothing"),
+        (("draws", "--minutes", "-1", "--", "true"), "--minutes -1"),
         (("draws", "--cause", "page_fault", "--", "true"), "did you mean page_faults?"),
         (("draws", "--mitigation", "isolate_cores", "--", "true"), "is for a person to do"),
         (("draws", "--layer", "nothing", "--", "true"), "nothing"),
