@@ -28,9 +28,11 @@ CASE_COMMENTS = {
 TRUTH_COMMENTS = {
     "verdicts": "Those that are right, as diagnose says them: mitigated; cause found, no mitigation helped;\n"
     "# no visible factor; nothing to reduce; insufficient data; inconclusive.",
-    "causes": "Keys of the factors that must be named, all of them (`vgo-agent search WORDS` finds them,\n# `vgo-agent explain KEY` tells more).",
+    "causes": "Keys of the factors that must be named, all of them (`vgo-agent search WORDS`\n"
+    "# finds them, `vgo-agent explain KEY` tells more).",
     "also_true": "Keys of factors that are no mistake to name: they move with the cause.",
-    "accepted": "Keys of mitigations that may be claimed (`vgo-agent mitigations` lists them,\n# with `--factor KEY` those of a cause).",
+    "accepted": "Keys of mitigations that may be claimed (`vgo-agent mitigations` lists them,\n"
+    "# with `--factor KEY` those of a cause).",
     "must_not_help": "Keys of mitigations that may not be.",
     "unproved": "Those of both that no pairs bear out, with the reason; the recorder says why some were not measured.",
     "control": "true: nothing is to be mended: any claimed mitigation is a false alarm, and any cause but those above.",
