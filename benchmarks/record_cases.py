@@ -17,6 +17,7 @@ import yaml
 from vgo_agent.evals.recorded.draft import case_yaml, truth_yaml
 from vgo_agent.evals.recorded.manifest import reseal
 from vgo_agent.evals.recorded.schema import CASE, CASES, TRUTH, CaseFile, Truth
+from vgo_agent.evals.workloads.controls import SHIELDS
 from vgo_agent.evals.workloads.registry import HERE
 
 TRAIN, HELD_OUT = "train", "held-out"
@@ -90,7 +91,13 @@ PLANS: dict[str, Plan] = {
     ),
     "packet-flood": Plan("compute jobs slow down when the network is busy", TRAIN, 2, ("interrupts", "network")),
     "short-sleeps": Plan("timers fire late in some runs", HELD_OUT, 2, ("timers", "wake-ups")),
-    "steady": Plan("is there anything to gain here?", TRAIN, 1, CONTROL),
+    "steady": Plan(
+        "is there anything to gain here?",
+        TRAIN,
+        1,
+        CONTROL,
+        tuple(word for key in SHIELDS for word in ("--mitigation", key)),
+    ),
     "cpu-hops-steady": Plan("is this run time as steady as it can be?", HELD_OUT, 1, CONTROL, ("--steady",)),
     "noise": Plan(
         "run time varies and I find no reason", HELD_OUT, 3, (*CONTROL, "many-counters"), ("--layer", "auto")

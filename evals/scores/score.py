@@ -37,6 +37,16 @@ class Score(Frozen):
 
 def scored(answer: Answer, truth: Truth, case: RecordedCase) -> dict[str, Score]:
     """Judge one answer by everything but the wall clock."""
+    return {
+        **claims(answer, truth),
+        **{name: Score(value=value, reason=reason) for name, (value, reason) in effects(answer, truth, case).items()},
+        "evidence": _evidence(answer),
+        **_spent(answer),
+    }
+
+
+def claims(answer: Answer, truth: Truth) -> dict[str, Score]:
+    """Judge what is claimed, of recorded runs or of live ones: verdict, causes, mitigation."""
     lacking = _lacking(answer, truth)
     return {
         "verdict": _verdict(answer, truth, lacking),
@@ -44,9 +54,6 @@ def scored(answer: Answer, truth: Truth, case: RecordedCase) -> dict[str, Score]
         "false_alarm": _false_alarm(answer, truth),
         "mitigation": _mitigation(answer, truth, lacking),
         "harm": _harm(answer, truth),
-        **{name: Score(value=value, reason=reason) for name, (value, reason) in effects(answer, truth, case).items()},
-        "evidence": _evidence(answer),
-        **_spent(answer),
     }
 
 
