@@ -69,7 +69,7 @@ class LiveResults(Frozen):
     """Live diagnoses on one machine."""
 
     made: str
-    command: str = ""
+    command: str
     """The command line."""
     version: str
     commit: str

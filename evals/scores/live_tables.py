@@ -23,6 +23,7 @@ LEGEND = {
     "cures": "the mitigation is known to cure the workload; `harmful`: it was measured not to help",
     "SD ratio": "of the claimed mitigation, with its interval; a workload for which a cure is known is mitigable, also "
     "where no counter shows its cause, and counts as 1 where none is claimed",
+    "mean": "ratio of the means, with the mitigation over without it",
 }
 
 

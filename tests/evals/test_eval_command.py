@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -151,7 +152,9 @@ def test_all_outputs_and_the_difference_to_itself(vgo: Vgo, cases: Path, tmp_pat
     shown = (tmp_path / "e.html").read_text()
     assert shown.count("<svg") == 2  # nobody used runs
     assert not re.search(r'(src|href)="(?!#)|@import|url\((?!#)', shown)
-    assert "| planner | oracle | constant |" in (tmp_path / "e.md").read_text()
+    page_as_text = (tmp_path / "e.md").read_text()
+    assert "| planner | oracle | constant |" in page_as_text
+    assert f"Made by `vgo-agent {shlex.join(words)} --save r.json --html e.html --markdown e.md` on " in page_as_text
     again = vgo(*words, "--against", "r.json")
     assert "Against the results before:\nNothing is different." in again.stdout
 
@@ -202,7 +205,6 @@ def test_the_gate_passes_and_fails_with_a_sentence_a_miss(vgo: Vgo, cases: Path,
         (("--against", "old.json"), "old.json is no result of this version"),
         (("--folder", "empty"), "There is no case in empty; record one with `vgo-agent eval record NAME`."),
         (("--html", "no/where.html"), "--html no/where.html: there is no folder"),
-        (("--live", "cpu-hope"), "There is no workload 'cpu-hope'"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_one_sentence(

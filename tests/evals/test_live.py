@@ -261,7 +261,16 @@ def test_an_option_of_live_is_refused_without_it(words: tuple[str, ...], capsys:
     assert capsys.readouterr().err.startswith(f"vgo-agent: {words[0]} is an option of --live, not of recorded cases:")
 
 
-@pytest.mark.parametrize(("words", "said"), [(("--budget", "0"), "--budget is 0.0"), (("--layer", "nope"), "no layer")])
+@pytest.mark.parametrize(
+    ("words", "said"), [(("--budget", "0"), "--budget is 0.0"), (("--layer", "nope"), "no layer nope")]
+)
 def test_what_no_diagnosis_takes_is_refused_before_the_first(words: tuple[str, ...], said: str, capsys: Any) -> None:
     assert main(["eval", "--live", "steady", *words]) == 1
     assert said in capsys.readouterr().err
+
+
+def test_an_unknown_workload_is_refused(capsys: Any) -> None:
+    assert main(["eval", "--live", "steady", "cpu-hope"]) == 1
+    told = capsys.readouterr()
+    assert told.err.startswith("vgo-agent: There is no workload 'cpu-hope'; choose one of ")
+    assert (told.out, told.err.count("\n")) == ("", 1)
