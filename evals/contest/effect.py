@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ...tools.run_table import RunTable
-from ...tools.statistics.comparison.compare import Ratio, compare
+from ...tools.statistics.comparison.compare import compare
 from ...tools.subject import Frozen
 from ..recorded.recorded_case import RecordedCase
 
@@ -20,8 +20,6 @@ class Measured(Frozen):
     cv: float | None
     mean: float | None
     pairs: int = 0
-    ratios: tuple[Ratio, ...] = ()
-    """The same and more statistics, each with its 95 % interval."""
 
 
 def measured_ratio(case: RecordedCase, mitigation: str) -> Measured | None:
@@ -47,5 +45,4 @@ def _compared(baseline: bytes, other: bytes, whole: int, block: int, lower_is_be
         cv=found.ratio("cv").value,
         mean=found.ratio("mean").value,
         pairs=found.baseline_runs,
-        ratios=found.ratios,
     )

@@ -46,6 +46,7 @@ from ...knowledge.loader import Knowledge, load
 from ...tools.row import Row
 from ...tools.statistics.labels.classes import label
 from ...tools.statistics.shape.describe import describe
+from ...tools.verdicts import costly
 from ..recorded.recorded_case import RecordedCase
 from .answer import Answer
 
@@ -87,7 +88,8 @@ class Paper:
             missing = (f"not recorded: no pairs with any of {', '.join(listed)}.",) if listed else ()
             return _spent(found.model_copy(update={"not_recorded": missing}), baseline, profile)
         before, after = in_turn(case, mitigation, seed)
-        return _spent(_compared(found, mitigation, before, after), baseline, profile, before, after)
+        compared = _compared(found, mitigation, before, after, case.recording.subject.lower_is_better)
+        return _spent(compared, baseline, profile, before, after)
 
 
 def weigh(case: RecordedCase, profile: Sequence[Row], seed: int, *, consequences: bool) -> tuple[Weight, ...]:
@@ -138,16 +140,15 @@ def in_turn(case: RecordedCase, mitigation: str, seed: int) -> tuple[Sequence[Ro
     return [before for before, _ in drawn[:half]], [after for _, after in drawn[half:]]
 
 
-def _compared(found: Answer, mitigation: str, before: Sequence[Row], after: Sequence[Row]) -> Answer:
+def _compared(
+    found: Answer, mitigation: str, before: Sequence[Row], after: Sequence[Row], lower_is_better: bool
+) -> Answer:
     first, second = (np.array([row["outcome"] for row in rows]) for rows in (before, after))
     tried = found.model_copy(update={"tried": (mitigation,)})
     if min(first.size, second.size) < 2 or not second.std(ddof=1) < first.std(ddof=1):
         return tried
-    ratios = {
-        "sd_ratio": float(second.std(ddof=1) / first.std(ddof=1)),
-        "mean_ratio": float(second.mean() / first.mean()) if first.mean() else None,
-    }
-    return tried.model_copy(update={"verdict": "mitigated", "mitigation": mitigation, **ratios})
+    price = bool(first.mean()) and costly(float(second.mean() / first.mean()), lower_is_better)
+    return tried.model_copy(update={"verdict": "mitigated", "mitigation": mitigation, "price_told": price})
 
 
 def _counted(rows: Sequence[Row]) -> list[Row]:

@@ -14,7 +14,9 @@ from .summary import Duel, Summary, Summed, by_case, duel, of_split, of_tag, sum
 
 COLUMNS = {
     "verdict": "verdict",
+    "alone": "alone",
     "cause@1": "cause@1",
+    "injected@1": "injected@1",
     "cause@3": "cause@3",
     "mrr": "MRR",
     "strict": "strict",
@@ -37,7 +39,19 @@ COLUMNS = {
     "not_recorded": "not recorded",
 }
 """Scores that the full table shows, and what they are called there."""
-BRIEF = ("verdict", "cause@1", "false_alarm", "regret", "sd_ratio", "mitigation", "runs", "strict", "harm", "calls")
+BRIEF = (
+    "verdict",
+    "alone",
+    "cause@1",
+    "false_alarm",
+    "regret",
+    "sd_ratio",
+    "mitigation",
+    "runs",
+    "strict",
+    "harm",
+    "calls",
+)
 """Those for a terminal, as many from the front as it is wide."""
 FAILURES = {"verdict": 1.0, "cause@1": 1.0, "false_alarm": 0.0, "harm": 0.0, "untold_cost": 0.0, "evidence": 1.0}
 """Scores whose every miss is told, and what is right."""
@@ -63,20 +77,26 @@ class Failure(NamedTuple):
 def overview(results: Results, scores: Sequence[str] = tuple(COLUMNS), cases: Collection[str] | None = None) -> Table:
     """Give one row a contestant; scores that apply to nobody are left out."""
     found = [summarise(results, name, cases) for name in results.contestants]
-    shown = [score for score in scores if any(score in summary.scores for summary in found)]
+    shown = _telling(found, scores)
     body = [_row(summary, shown) for summary in found]
     blanks = ("",) * len(shown)
     body += [(name, why, *blanks) for name, why in results.missing.items()]
     return Table(("planner", *(COLUMNS[score] for score in shown), "flaky"), tuple(body))
 
 
+def _telling(found: Sequence[Summary], scores: Sequence[str]) -> list[str]:
+    """Leave out what applies to nobody, and `alone` where the rule policy took no decision in anybody's place."""
+    shown = [score for score in scores if any(score in summary.scores for summary in found)]
+    helped = any("fallbacks" in summary.scores and summary.scores["fallbacks"].value > 0 for summary in found)
+    return shown if helped else [score for score in shown if score != "alone"]
+
+
 def brief(results: Results, width: int) -> str:
     """Lay out one row a contestant with as many scores as fit into the width, two at least."""
-    laid = table(*overview(results, BRIEF))
-    for shown in range(len(BRIEF) - 1, 1, -1):
-        if max(map(len, laid.split("\n"))) <= width:
-            break
-        laid = table(*overview(results, BRIEF[:shown]))
+    scores = _telling([summarise(results, name) for name in results.contestants], BRIEF)
+    laid = table(*overview(results, scores))
+    while len(scores) > 2 and max(map(len, laid.split("\n"))) > width:
+        laid = table(*overview(results, scores := scores[:-1]))
     return laid
 
 

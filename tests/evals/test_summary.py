@@ -219,6 +219,14 @@ def test_the_tables_have_a_row_for_everyone() -> None:
     ]
 
 
+@pytest.mark.parametrize("fallbacks", [0.0, 5.0])
+def test_what_was_reached_alone_is_shown_where_somebody_was_helped(fallbacks: float) -> None:
+    scores = {"verdict": 1.0, "alone": float(not fallbacks), "cause_at_1": 1.0}
+    helped = row("rules", "a", 1, **scores, fallbacks=fallbacks)
+    made = results(rules={"a": (1,)}).model_copy(update={"rows": (helped,)})
+    assert ("alone" in overview(made).header) == ("alone" in brief(made, 100)) == bool(fallbacks)
+
+
 @given(st.integers(20, 200))
 def test_the_table_of_a_terminal_has_all_that_fits(width: int) -> None:
     every = {"verdict": 1.0, "cause_at_1": 1.0, "regret": 1.0, "runs": 400.0, "calls": 11.0, "strict": 1.0}
