@@ -35,7 +35,11 @@ KINDS: dict[str, Kind] = {
     "mean_ratio": Kind("geometric", False, "the same of the mean"),
     "regret": Kind("median", False, "SD ratio of what was claimed over the best recorded one; 1 is the best"),
     "untold_cost": Kind("rate", False, "the mean got more than 5 % worse, and no warning says so"),
-    "evidence": Kind("rate", True, "every event cited exists, every number was given by a tool"),
+    "evidence": Kind(
+        "rate",
+        True,
+        "what the verdict rests on is cited and says so; the report's numbers are tools'",
+    ),
     "replay": Kind("rate", True, "answered again, the same seed gave the same transcript"),
     "runs": Kind("median", False, "recorded runs used"),
     "calls": Kind("median", False, "calls of tools"),

@@ -177,7 +177,7 @@ def _evidence(answer: Answer) -> Score:
         return Score(value=None, reason="It leaves no transcript.")
     if answer.evidence:
         return _no(" ".join(answer.evidence))
-    return _yes("Every event cited exists, and every number was given by a tool.")
+    return _yes("What the verdict rests on is cited and says so, and every number that is looked at is a tool's.")
 
 
 def _spent(answer: Answer) -> dict[str, Score]:

@@ -12,7 +12,6 @@ from vgo_agent.agent.planners.base import Choice, Planner, View
 from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.agent.planners.scripted import Scripted
 from vgo_agent.evals.contest.answer import Answer
-from vgo_agent.evals.contest.evidence import _is_founded
 from vgo_agent.evals.contest.loop import PlannerContestant
 from vgo_agent.evals.recorded.bench import FIRST, NotRecorded, RecordedBench
 from vgo_agent.evals.recorded.recorded_case import RecordedCase, read_case
@@ -140,17 +139,3 @@ def test_illegal_and_repeated_calls_are_counted(cases: dict[Kind, RecordedCase])
     script = Scripted([measure, measure, Choice("fit_tree", {}, "too early")])
     answer = answered(cases["faults"], script)
     assert (answer.illegal, answer.repeated, answer.calls) == (2, 1, 4)
-
-
-@pytest.mark.parametrize(
-    ("word", "known", "founded"),
-    [
-        ("0.046", 0.0461, True),
-        ("0.047", 0.0461, False),
-        ("34.1", 0.3413, True),
-        ("16.72", 0.01672, True),
-        ("7", 8.0, False),
-    ],
-)
-def test_a_number_is_founded_where_a_known_one_rounds_to_it(word: str, known: float, founded: bool) -> None:
-    assert _is_founded(word, {known}) is founded
