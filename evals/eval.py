@@ -228,7 +228,7 @@ def _write_pages(arguments: argparse.Namespace, results: Results, found: Differe
     if arguments.markdown:
         from .scores.page import markdown
 
-        write(markdown(results), arguments.markdown, "--markdown")
+        write(markdown(results, found), arguments.markdown, "--markdown")
 
 
 def _answer(arguments: argparse.Namespace, results: Results, found: Difference | None, misses: list[str]) -> None:

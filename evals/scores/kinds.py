@@ -19,6 +19,8 @@ class Kind:
     """What it is, for a reader of tables."""
 
 
+CLOCK = "seconds"
+"""By the wall clock: never the same twice."""
 KINDS: dict[str, Kind] = {
     "verdict": Kind("rate", True, "the verdict is one that is right"),
     "alone": Kind("rate", True, "the same, and the rule policy took no decision in place of a planner that failed"),
@@ -44,6 +46,7 @@ KINDS: dict[str, Kind] = {
     "runs": Kind("median", False, "recorded runs used"),
     "calls": Kind("median", False, "calls of tools"),
     "program_s": Kind("median", False, "seconds of the program that those runs took"),
+    "seconds": Kind("median", False, "seconds that answering took by the clock, in which no program runs"),
     "tokens": Kind("median", False, "tokens of a language model"),
     "illegal": Kind("mean", False, "calls that were not legal"),
     "repeated": Kind("mean", False, "calls made before with the same arguments"),

@@ -65,7 +65,7 @@ def test_the_right_answer_gets_every_score(case: RecordedCase) -> None:
 
 def test_every_score_is_described_and_has_a_reason(case: RecordedCase) -> None:
     found = scored(claim(), TRUE, case)
-    assert found.keys() == KINDS.keys() - {"replay"}
+    assert found.keys() == KINDS.keys() - {"replay", "seconds"}
     assert all(score.reason for score in found.values())
 
 
