@@ -13,16 +13,13 @@ from typing import Any
 
 from ...tools.subject import Frozen
 from ...tools.verdicts import costly
-from ..contest.answer import Answer
+from ..contest.answer import PRICE, Answer
 from ..recorded.draft import truth_of_workload
 from ..workloads.controls import INTERFERENCE, SHIELDS
 from ..workloads.registry import has_twin
 from ..workloads.workload import Workload
 from .intervals import geometric_mean
 from .score import Score, claims
-
-PRICE = "steadier at a price"
-"""How the warning begins that tells of a worse mean."""
 
 
 class LiveRow(Frozen):
@@ -149,8 +146,7 @@ def unanswered(workload: Workload, steady: bool, why: str) -> LiveRow:
 def _answer(said: dict[str, Any]) -> Answer:
     claimed = said["mitigation"] if said["verdict"] == "mitigated" else None
     causes = tuple(filter(None, (said["factor"],)))
-    sd = (said["sd_ratio"] if claimed else None) or {}
-    return Answer(verdict=said["verdict"], causes=causes, mitigation=claimed or "", sd_ratio=sd.get("value"))
+    return Answer(verdict=said["verdict"], causes=causes, mitigation=claimed or "")
 
 
 def _of_the_machine(answer: Answer, said: dict[str, Any]) -> bool:
