@@ -219,7 +219,7 @@ def _answered(task: Task, made: dict[str, Contestant], factory: Factory, cases: 
     try:
         if task.contestant not in made:
             made[task.contestant] = factory(list(cases.values()))
-        return made[task.contestant].answer(cases[task.case], task.seed)
+        return made[task.contestant].answer(cases[task.case].shown, task.seed)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - anyone's planner: what it raises is its answer
         where = traceback.extract_tb(error.__traceback__)[-1]
         said = f"{type(error).__name__}: {error}".rstrip(": ")

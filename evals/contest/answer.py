@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from ...tools.subject import Frozen
-from ..recorded.recorded_case import RecordedCase
+from ..recorded.recorded_case import ShownCase
 
 PRICE = "steadier at a price"
 """How the warning of a report begins that tells of a worse mean."""
@@ -58,5 +58,5 @@ class Contestant(Protocol):
     def name(self) -> str:
         """As it stands in tables."""
 
-    def answer(self, case: RecordedCase, seed: int) -> Answer:
+    def answer(self, case: ShownCase, seed: int) -> Answer:
         """Answer one case; the seed draws which of the recorded runs are served, and every choice of the contestant."""

@@ -28,7 +28,7 @@ from ...tools.conclude import ConcludeResult
 from ...tools.execution.bench import Progress
 from ...tools.rank_factors import RankedFactor, RankResult
 from ..recorded.bench import RecordedBench
-from ..recorded.recorded_case import RecordedCase
+from ..recorded.recorded_case import ShownCase
 from .answer import PRICE, Answer
 from .evidence import problems
 
@@ -41,11 +41,11 @@ class PlannerContestant:
     planner: Callable[[int], Planner]
     """Makes the planner for a seed."""
 
-    def answer(self, case: RecordedCase, seed: int) -> Answer:
+    def answer(self, case: ShownCase, seed: int) -> Answer:
         """Diagnose one case."""
         knowledge = load()
         with TemporaryDirectory(prefix="vgo-eval-") as place:
-            folder = RunFolder.create(Path(place), case.file.key)
+            folder = RunFolder.create(Path(place), "case")
             start = self._start(case, seed, folder, knowledge)
             bench = RecordedBench(case, knowledge, seed, folder.partial)
             live = _Served(folder, start.subject, start.limits, case.recording.machine, knowledge, bench, Silent())
@@ -56,10 +56,10 @@ class PlannerContestant:
                 return _spent(transcript, folder, start).model_copy(update={"ended": str(error)})
             return _told(transcript, folder, start, case, knowledge)
 
-    def _start(self, case: RecordedCase, seed: int, folder: RunFolder, knowledge: Knowledge) -> RunStart:
+    def _start(self, case: ShownCase, seed: int, folder: RunFolder, knowledge: Knowledge) -> RunStart:
         return RunStart(
             subject=case.recording.subject,
-            limits=case.file.limits.model_copy(update={"seed": seed}),
+            limits=case.limits.model_copy(update={"seed": seed}),
             planner=self.name,
             machine=folder.put(canonical(case.recording.machine.model_dump(mode="json"))),
             knowledge=knowledge.digest,
@@ -100,9 +100,7 @@ class Silent:
         return {"granted": False, "by": "policy", "reason": "it changes the system, and the case does not allow that"}
 
 
-def _told(
-    transcript: Transcript, folder: RunFolder, start: RunStart, case: RecordedCase, knowledge: Knowledge
-) -> Answer:
+def _told(transcript: Transcript, folder: RunFolder, start: RunStart, case: ShownCase, knowledge: Knowledge) -> Answer:
     """Read the answer from the record."""
     record = record_of(transcript.events, folder)
     conclusion = record.latest("conclude").read(ConcludeResult)

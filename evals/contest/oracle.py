@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..recorded.recorded_case import RecordedCase
+from ..recorded.recorded_case import RecordedCase, ShownCase
 from ..recorded.schema import Truth
 from ..recorded.truth import read_truth
 from .answer import Answer
@@ -15,16 +16,19 @@ from .effect import measured_ratio
 class Oracle:
     """Reads the truth, and every recorded pair."""
 
+    cases: Sequence[RecordedCase]
+    """All that it may be asked."""
     name: str = "oracle"
 
-    def answer(self, case: RecordedCase, seed: int) -> Answer:
+    def answer(self, case: ShownCase, seed: int) -> Answer:
         """Say what is right; of the accepted mitigations, the one with the least measured SD ratio."""
-        truth = read_truth(case.folder)
+        whole = next(one for one in self.cases if one.ticket is case.ticket)
+        truth = read_truth(whole.folder)
         known = Answer(verdict=truth.verdicts[0], causes=truth.causes, ranked=truth.causes)
         if "mitigated" not in truth.verdicts or not truth.accepted:
             return known
         return known.model_copy(
-            update={"verdict": "mitigated", "mitigation": _best(case, truth), "price_told": True},
+            update={"verdict": "mitigated", "mitigation": _best(whole, truth), "price_told": True},
         )
 
 

@@ -53,7 +53,7 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Cases:
 def views(cases: Cases) -> list[View]:
     """All that the rule policy sees in one diagnosis, from nothing measured to a confirmed mitigation."""
     watched = Watched()
-    answer = PlannerContestant("rules", lambda _: watched).answer(cases["faults"], 1)
+    answer = PlannerContestant("rules", lambda _: watched).answer(cases["faults"].shown, 1)
     assert answer.verdict == "mitigated"
     return watched.views
 
@@ -133,7 +133,7 @@ def test_constant_never_looks_at_the_case() -> None:
 
 def test_constant_claims_the_most_common_cause_and_its_first_mitigation(cases: Cases) -> None:
     constant = Constant.of([caused_by("io_wait"), caused_by("page_faults", "io_wait"), caused_by("page_faults")])
-    answer = constant.answer(cases["steady"], 1)
+    answer = constant.answer(cases["steady"].shown, 1)
     assert (answer.verdict, answer.causes, answer.runs) == ("mitigated", ("io_wait",), 0)
     assert answer.ranked == ("io_wait", "page_faults")
     listed = [key for key in KNOWN.factors["io_wait"].mitigations if KNOWN.mitigations[key].apply]
@@ -163,7 +163,7 @@ def test_constant_learns_from_the_train_split_only(tmp_path: Path) -> None:
 
 def test_the_oracle_is_right(cases: Cases) -> None:
     for case in cases.values():
-        truth, answer = read_truth(case.folder), Oracle().answer(case, 1)
+        truth, answer = read_truth(case.folder), Oracle([case]).answer(case.shown, 1)
         assert answer.verdict in truth.verdicts
         assert (answer.causes, answer.ranked) == (truth.causes, truth.causes)
         assert answer.mitigation in (truth.accepted or ("",))
@@ -174,7 +174,7 @@ def test_of_accepted_mitigations_the_oracle_takes_the_one_with_the_least_ratio(t
     accepted = "accepted: [pin_to_cpu, glibc_malloc_thresholds, jemalloc, glibc_hugetlb]\n"
     (folder / TRUTH).write_text("verdicts: [mitigated]\ncauses: [page_faults]\nwhy: made\n" + accepted)
     case = read_case(folder)
-    assert Oracle().answer(case, 1).mitigation == HELPS
+    assert Oracle([case]).answer(case.shown, 1).mitigation == HELPS
 
 
 # random-legal
@@ -214,10 +214,10 @@ def test_random_legal_concludes_more_and_more_often(views: list[View]) -> None:
 
 def test_a_diagnosis_by_chance_reaches_a_verdict_without_an_illegal_call(cases: Cases) -> None:
     contestant = CONTESTANTS["random-legal"](list(cases.values()))
-    answer = contestant.answer(cases["faults"], 3)
+    answer = contestant.answer(cases["faults"].shown, 3)
     assert answer.verdict
     assert answer.illegal == 0
-    assert answer == contestant.answer(cases["faults"], 3)
+    assert answer == contestant.answer(cases["faults"].shown, 3)
 
 
 # planners in the loop
@@ -233,7 +233,7 @@ class Lawless:
 
 
 def test_a_planner_that_never_makes_a_legal_call_is_right_only_by_the_rule_policy(cases: Cases) -> None:
-    answer = PlannerContestant("lawless", lambda _: Lawless()).answer(cases["faults"], 1)
+    answer = PlannerContestant("lawless", lambda _: Lawless()).answer(cases["faults"].shown, 1)
     found = scored(answer, read_truth(cases["faults"].folder), cases["faults"])
     assert (answer.verdict, found["verdict"].value, found["alone"].value) == ("mitigated", 1.0, 0.0)
     assert answer.fallbacks and answer.calls == answer.fallbacks + answer.illegal
@@ -253,7 +253,7 @@ def test_the_cause_scored_first_is_the_one_that_the_user_is_told(cases: Cases, m
         return Outcome(found.model_copy(update={"factors": factors}), outcome.artefacts)
 
     monkeypatch.setitem(TOOLS, "rank_factors", replace(RANK_FACTORS, run=turned))
-    answer = PlannerContestant("rules", lambda _: Rules()).answer(cases["faults"], 1)
+    answer = PlannerContestant("rules", lambda _: Rules()).answer(cases["faults"].shown, 1)
     assert ranked[1] == "page_faults" != ranked[0]
     assert answer.causes == ("page_faults", ranked[0])
     assert answer.ranked == tuple(ranked)
@@ -263,7 +263,7 @@ def test_the_cause_scored_first_is_the_one_that_the_user_is_told(cases: Cases, m
 
 
 def test_greedy_tries_the_first_mitigation_and_no_other(cases: Cases) -> None:
-    answer = PlannerContestant("greedy", lambda _: Greedy()).answer(cases["faults"], 1)
+    answer = PlannerContestant("greedy", lambda _: Greedy()).answer(cases["faults"].shown, 1)
     assert answer.causes[0] == "page_faults"
     assert answer.tried == (FIRST_LISTED,)
     assert (answer.verdict, answer.mitigation) == ("cause found, no mitigation helped", "")
@@ -271,7 +271,7 @@ def test_greedy_tries_the_first_mitigation_and_no_other(cases: Cases) -> None:
 
 def test_greedy_confirms_what_looked_steadier(tmp_path: Path) -> None:
     case = read_case(made_case(tmp_path, helps=FIRST_LISTED))
-    answer = PlannerContestant("greedy", lambda _: Greedy()).answer(case, 1)
+    answer = PlannerContestant("greedy", lambda _: Greedy()).answer(case.shown, 1)
     assert (answer.verdict, answer.mitigation, answer.illegal) == ("mitigated", FIRST_LISTED, 0)
 
 
@@ -298,7 +298,7 @@ def test_the_paper_names_the_column_with_the_greatest_importance(
         return seen[-1]
 
     monkeypatch.setattr("vgo_agent.evals.contest.paper.weigh", watched)
-    answer = Paper(consequences=consequences).answer(cases[kind], 1)
+    answer = Paper(consequences=consequences).answer(cases[kind].shown, 1)
     (weights,) = seen
     top = max(weights, key=lambda weight: weight.importance).column
     factor = KNOWN.factor_of(top)
@@ -309,7 +309,7 @@ def test_the_paper_names_the_column_with_the_greatest_importance(
 def test_the_paper_leaves_out_what_merely_follows_unless_told(cases: Cases) -> None:
     profile = [row for row in cases["noise"].rows("profile") if row.get("layers")]
     sifted, raw = (
-        {weight.column for weight in weigh(cases["noise"], profile, 1, consequences=all_columns)}
+        {weight.column for weight in weigh(cases["noise"].shown, profile, 1, consequences=all_columns)}
         for all_columns in (False, True)
     )
     followers = {"user_s", "system_s", "stat.intr"}
@@ -321,19 +321,19 @@ def test_the_paper_takes_columns_that_lack_a_cell_here_and_there(tmp_path: Path)
     folder = made_case(tmp_path, runs=60, pairs=20)
     sparse = pl.when(pl.col("order") % 7 > 0).then("minor_faults").alias("minor_faults")
     pl.read_parquet(folder / TABLE).with_columns(sparse).write_parquet(folder / TABLE)
-    assert Paper().answer(read_case(folder), 1).causes == ("page_faults",)
+    assert Paper().answer(read_case(folder).shown, 1).causes == ("page_faults",)
 
 
 def test_the_paper_finds_a_cause_in_noise(cases: Cases) -> None:
     for seed in range(5):
-        answer = Paper().answer(cases["noise"], seed)
+        answer = Paper().answer(cases["noise"].shown, seed)
         assert answer.verdict in ("mitigated", "cause found, no mitigation helped")
         assert answer.causes
 
 
 def test_the_paper_tries_the_first_listed_mitigation(cases: Cases, tmp_path: Path) -> None:
-    failing = Paper().answer(cases["faults"], 1)
-    helped = Paper().answer(read_case(made_case(tmp_path, helps=FIRST_LISTED)), 1)
+    failing = Paper().answer(cases["faults"].shown, 1)
+    helped = Paper().answer(read_case(made_case(tmp_path, helps=FIRST_LISTED)).shown, 1)
     assert failing.tried == helped.tried == (FIRST_LISTED,)
     assert (helped.verdict, helped.causes, helped.mitigation) == ("mitigated", ("page_faults",), FIRST_LISTED)
 
@@ -342,7 +342,7 @@ def test_a_cause_of_which_no_mitigation_was_recorded_is_told_apart(tmp_path: Pat
     folder = made_case(tmp_path, runs=60, pairs=20)
     recording = json.loads((folder / RECORDING).read_text())
     (folder / RECORDING).write_text(json.dumps(recording | {"trials": {}}))
-    answer = Paper().answer(read_case(folder), 1)
+    answer = Paper().answer(read_case(folder).shown, 1)
     assert (answer.verdict, answer.causes) == ("cause found, no mitigation helped", ("page_faults",))
     assert len(answer.not_recorded) == 1
     assert FIRST_LISTED in answer.not_recorded[0]
@@ -350,22 +350,22 @@ def test_a_cause_of_which_no_mitigation_was_recorded_is_told_apart(tmp_path: Pat
 
 def test_the_paper_claims_whatever_made_the_spread_fall(cases: Cases) -> None:
     for seed in range(10):
-        answer = Paper().answer(cases["faults"], seed)
+        answer = Paper().answer(cases["faults"].shown, seed)
         before, after = (
-            np.std([row["outcome"] for row in arm]) for arm in in_turn(cases["faults"], FIRST_LISTED, seed)
+            np.std([row["outcome"] for row in arm]) for arm in in_turn(cases["faults"].shown, FIRST_LISTED, seed)
         )
         assert (answer.verdict == "mitigated") == bool(answer.mitigation) == (after < before)
 
 
 def test_the_paper_measures_one_series_after_the_other(cases: Cases) -> None:
-    before, after = in_turn(cases["faults"], HELPS, 1)
+    before, after = in_turn(cases["faults"].shown, HELPS, 1)
     assert {row["condition"] for row in before} == {"baseline"}
     assert {row["condition"] for row in after} == {HELPS}
     assert max(row["order"] for row in before) < min(row["order"] for row in after)
 
 
 def test_a_seed_reproduces_the_answer_and_another_draws_other_runs(cases: Cases) -> None:
-    answers = [Paper().answer(cases["faults"], seed) for seed in (1, 1, 2)]
+    answers = [Paper().answer(cases["faults"].shown, seed) for seed in (1, 1, 2)]
     assert answers[0] == answers[1]
     assert answers[0].program_s != answers[2].program_s
 
@@ -373,7 +373,7 @@ def test_a_seed_reproduces_the_answer_and_another_draws_other_runs(cases: Cases)
 def test_a_tree_without_a_question_is_no_verdict(tmp_path: Path) -> None:
     folder = made_case(tmp_path, "steady", runs=20, pairs=20)
     pl.read_parquet(folder / TABLE).with_columns(outcome=pl.lit(0.02)).write_parquet(folder / TABLE)
-    answer = Paper().answer(read_case(folder), 1)
+    answer = Paper().answer(read_case(folder).shown, 1)
     assert (answer.verdict, answer.ended) == ("", "The tree found no column to split by.")
 
 

@@ -29,11 +29,11 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[Kind, RecordedCase]:
 
 
 def answered(case: RecordedCase, planner: Planner | None = None, seed: int = 1) -> Answer:
-    return PlannerContestant("tried", lambda _: planner or Rules()).answer(case, seed)
+    return PlannerContestant("tried", lambda _: planner or Rules()).answer(case.shown, seed)
 
 
 def bench(case: RecordedCase, folder: Path, seed: int = 1) -> RecordedBench:
-    return RecordedBench(case, load(), seed, folder)
+    return RecordedBench(case.shown, load(), seed, folder)
 
 
 def served(one: RecordedBench, runs: int, layers: Sequence[str] = ()) -> Sequence[Row]:
