@@ -74,7 +74,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help=f"seconds for one answer, by the clock (default {LIMIT_S:g}; of a live one 3600)",
     )
-    parser.add_argument("--twice", action="store_true", help="answer each case again with its first seed, and compare")
+    parser.add_argument(
+        "--twice",
+        action="store_true",
+        help="answer each case again in another process, with its first seed, and compare",
+    )
     _add_outputs(parser)
     _add_live(parser)
     add_manners(parser)
@@ -87,7 +91,9 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--save", type=Path, metavar="FILE", help="write the results, for a later --against")
     group.add_argument("--against", type=Path, metavar="FILE", help="tell what is different from saved results")
     group.add_argument(
-        "--gate", action="store_true", help=f"exit with 1 where {GATED} misses a number that it has to reach"
+        "--gate",
+        action="store_true",
+        help=f"answer --twice; exit with 1 where {GATED} misses a number that it has to reach",
     )
 
 
@@ -197,7 +203,8 @@ def _pace(arguments: argparse.Namespace) -> Pace:
 
     from .run import Pace
 
-    return Pace(arguments.jobs or len(os.sched_getaffinity(0)), arguments.limit or LIMIT_S, arguments.twice)
+    twice = arguments.twice or arguments.gate
+    return Pace(arguments.jobs or len(os.sched_getaffinity(0)), arguments.limit or LIMIT_S, twice)
 
 
 def _tell(arguments: argparse.Namespace) -> Tell:

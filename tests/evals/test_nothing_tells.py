@@ -119,7 +119,7 @@ def test_a_process_that_answers_is_told_no_name(tmp_path: Path, monkeypatch: pyt
     monkeypatch.syspath_prepend(tmp_path)
     case = marked(tmp_path / "cases")
     contest = Contest((case.folder,), "nosy_contestants:CONTESTANTS")
-    [row] = rows(contest, [Task("nosy", case.folder, 1, False)], Pace(jobs=1))
+    [row] = rows(contest, [Task("nosy", case.folder, 1)], Pace(jobs=1))
     assert (row.answer.verdict, row.answer.causes) == ("mitigated", ())
 
 
