@@ -23,6 +23,7 @@ from vgo_agent.evals.recorded.recorded_case import read_case
 from vgo_agent.evals.recorded.schema import CASE, CASES, TRUTH, CaseFile, Truth
 from vgo_agent.evals.recorded.truth import read_truth
 from vgo_agent.evals.scores.agreement import filled
+from vgo_agent.evals.workloads.controls import SHIELDS
 from vgo_agent.evals.workloads.registry import HERE
 from vgo_agent.knowledge.files import read_model
 
@@ -55,18 +56,18 @@ def options(name: str, values: Iterable[str]) -> tuple[str, ...]:
 CONTROL = ("control",)
 TRIED = ("fixed_layout", "python_hash_seed", "ld_bind_now", "pin_to_cpu", "sched_fifo")
 """What is tried where no counter tells what to try, and the most common ones: of a control they must be there too."""
-TOGETHER = "the same job takes twice as long now and then, and more than one thing seems to be wrong"
+TOGETHER = "the same job takes twice as long now and then, and I have tried this and that"
 PLANS: dict[str, Plan] = {
     "cpu-hops": Plan("some runs take twice as long although nothing else runs", TRAIN, 1, ("scheduling", "migrations")),
     "page-faults": Plan("run time depends on the day, and system time is high", HELD_OUT, 1, ("memory", "faults")),
-    "malloc-churn": Plan("a loop of allocations is fast or slow by chance", TRAIN, 1, ("memory", "allocator")),
+    "malloc-churn": Plan("the same loop is fast or slow by chance", TRAIN, 1, ("memory", "allocator")),
     "malloc-sizes": Plan("some requests with large buffers are slow", HELD_OUT, 2, ("memory", "allocator")),
-    "cold-cache": Plan("about every third run waits for its input file", HELD_OUT, 1, ("io", "page-cache")),
-    "contention": Plan(
-        "my benchmark is noisy when colleagues work on the server", TRAIN, 1, ("scheduling", "neighbour")
+    "cold-cache": Plan(
+        "about every third run takes much longer, with the same input file", HELD_OUT, 1, ("io", "page-cache")
     ),
+    "contention": Plan("my benchmark is noisy on the server that we share", TRAIN, 1, ("scheduling", "neighbour")),
     "fork-storm": Plan(
-        "runs are slow while the build server starts many processes", HELD_OUT, 2, ("scheduling", "neighbour")
+        "about half of the runs take longer, whatever I change in the program", HELD_OUT, 2, ("scheduling", "neighbour")
     ),
     "layout": Plan("each start is fast or slow from its beginning to its end", TRAIN, 3, ("invisible", "layout")),
     "hash-seed": Plan(
@@ -81,7 +82,9 @@ PLANS: dict[str, Plan] = {
     "ping-pong": Plan(
         "two processes that talk through a pipe are slow in some runs", HELD_OUT, 2, ("scheduling", "wake-ups")
     ),
-    "shootdowns": Plan("one thread slows down when another one allocates", TRAIN, 2, ("memory", "threads")),
+    "shootdowns": Plan(
+        "my program has two threads and takes longer in some runs, with the same work", TRAIN, 2, ("memory", "threads")
+    ),
     "lock-convoy": Plan("two threads are sometimes slower than one", HELD_OUT, 2, ("threads", "locks")),
     "oversubscribed": Plan("my OpenMP program does not scale and jitters", TRAIN, 2, ("threads", "openmp")),
     "faults-and-hops": Plan(TOGETHER, HELD_OUT, 2, ("two-causes", "memory", "scheduling")),
@@ -89,17 +92,28 @@ PLANS: dict[str, Plan] = {
     "cold-and-contended": Plan(TOGETHER, HELD_OUT, 2, ("two-causes", "io", "neighbour")),
     "cpu-quota": Plan("in the container some requests take 80 ms longer", TRAIN, 2, ("limits", "containers")),
     "memory-limit": Plan(
-        "in the container the job reads its file again and again", HELD_OUT, 2, ("limits", "containers")
+        "in the container the job takes far longer in some runs than in others",
+        HELD_OUT,
+        2,
+        ("limits", "containers"),
     ),
     "sync-writes": Plan("commits to the log are slow now and then", TRAIN, 2, ("io", "writes")),
-    "busy-disk": Plan("writes hang while the backup runs", HELD_OUT, 2, ("io", "neighbour")),
+    "busy-disk": Plan("saving takes long now and then", HELD_OUT, 2, ("io", "neighbour")),
     "io-limit": Plan("reading is slow in bursts on the cloud disk", TRAIN, 2, ("limits", "io")),
     "realtime-hog": Plan(
         "my pinned program loses tens of milliseconds at times", HELD_OUT, 2, ("scheduling", "neighbour")
     ),
-    "packet-flood": Plan("compute jobs slow down when the network is busy", TRAIN, 2, ("interrupts", "network")),
-    "short-sleeps": Plan("timers fire late in some runs", HELD_OUT, 2, ("timers", "wake-ups")),
-    "steady": Plan("is there anything to gain here?", TRAIN, 1, CONTROL),
+    "packet-flood": Plan(
+        "a compute job takes longer at times, though its input is the same", TRAIN, 2, ("interrupts", "network")
+    ),
+    "short-sleeps": Plan("a job that should end on time ends late in some runs", HELD_OUT, 2, ("timers", "wake-ups")),
+    "steady": Plan(
+        "is there anything to gain here?",
+        TRAIN,
+        1,
+        CONTROL,
+        options("--mitigation", SHIELDS),
+    ),
     "cpu-hops-steady": Plan("is this run time as steady as it can be?", HELD_OUT, 1, CONTROL),
     "noise": Plan("run time varies and I find no reason", HELD_OUT, 3, (*CONTROL, "many-counters")),
     "placebo": Plan(

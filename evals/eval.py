@@ -24,12 +24,31 @@ examples:
   vgo-agent eval --split held-out --html eval.html --save eval.json --against before.json
   vgo-agent eval --gate --split held-out
   vgo-agent eval --live cpu-hops page-faults
+  vgo-agent eval --live --allow system --steady --save live.json --markdown live.md
   vgo-agent eval record page-faults
 
-Nothing is run but what the agent computes: runs come from recorded tables. With --live the workloads are run.
+Nothing is run but what the agent computes: runs come from recorded tables. With --live the workloads are run, one
+after another, each diagnosed as `vgo-agent demo NAME` does it, and what is said is scored. --live goes with --steady,
+--budget, --allow, --layer, --limit, --save and --markdown; the other options are of recorded cases, and refused there.
+Ctrl-C keeps what was answered before it: tables and files are written, and the exit code is 130.
 """
 SEEDS = 3
+LIMIT_S = 600.0
 GATED = "rules"
+OF_RECORDED = {
+    "planner": "leave it out, the built-in policy answers",
+    "cases": "leave it out, and name workloads after --live",
+    "split": "leave it out, and name workloads after --live",
+    "seeds": "leave it out, each workload is diagnosed once",
+    "folder": "leave it out, and name workloads after --live",
+    "jobs": "leave it out, workloads run one after another so that none disturbs another",
+    "twice": "leave it out, no run can be had again",
+    "html": "leave it out, and take --markdown",
+    "against": "leave it out, and compare files of --save by hand",
+    "gate": "leave it out, and read the last lines of the answer",
+}
+"""Options that do not go with --live, and what to do instead."""
+OF_LIVE = dict.fromkeys(("steady", "budget"), "add --live, or leave it out")
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as a shell gives it."""
 
@@ -42,28 +61,38 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--planner", action="append", default=[], metavar="P", help="who answers (default all); repeatable"
     )
-    parser.add_argument("--cases", default="*", metavar="GLOB", help="which cases, by name (default all)")
+    parser.add_argument("--cases", metavar="GLOB", help="which cases, by name (default all)")
     parser.add_argument("--split", choices=("train", "held-out"), help="only the cases of this split")
-    parser.add_argument("--seeds", type=int, default=SEEDS, metavar="N", help=f"seeds from 1 on (default {SEEDS})")
+    parser.add_argument("--seeds", type=int, metavar="N", help=f"seeds from 1 on (default {SEEDS})")
     parser.add_argument(
         "--folder", type=Path, metavar="DIR", help="where the cases are (default those that come along)"
     )
     parser.add_argument("--jobs", type=int, metavar="N", help="answers at a time (default one a CPU)")
-    parser.add_argument("--limit", type=float, default=600.0, metavar="S", help="seconds for one answer (default 600)")
+    parser.add_argument(
+        "--limit",
+        type=float,
+        metavar="S",
+        help=f"seconds for one answer, by the clock (default {LIMIT_S:g}; of a live one 3600)",
+    )
+    parser.add_argument(
+        "--twice",
+        action="store_true",
+        help="answer each case again in another process, with its first seed, and compare",
+    )
     parser.add_argument(
         "--layer",
-        dest="given",
+        dest="layers",
         action="append",
-        default=[],
+        default=argparse.SUPPRESS,
         metavar="SPEC",
-        help="layers that a diagnosis is given where they were recorded, `auto` for all (default process); repeatable",
+        help="metric layer that a diagnosis is given, repeatable (default as there); of recorded cases those that were "
+        "recorded, `auto` for all",
     )
     parser.add_argument(
         "--allow",
         choices=("process", "system"),
         help="what a diagnosis may change (default system, which recorded runs cannot harm; with --live process)",
     )
-    parser.add_argument("--twice", action="store_true", help="answer each case again with its first seed, and compare")
     _add_outputs(parser)
     _add_live(parser)
     add_manners(parser)
@@ -76,13 +105,15 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--save", type=Path, metavar="FILE", help="write the results, for a later --against")
     group.add_argument("--against", type=Path, metavar="FILE", help="tell what is different from saved results")
     group.add_argument(
-        "--gate", action="store_true", help=f"exit with 1 where {GATED} misses a number that it has to reach"
+        "--gate",
+        action="store_true",
+        help=f"answer --twice; exit with 1 where {GATED} misses a number that it has to reach",
     )
 
 
 def _add_live(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("live")
-    group.add_argument("--live", nargs="*", metavar="NAME", help="run workloads for real (default all) and score them")
+    group.add_argument("--live", nargs="*", metavar="NAME", help="run workloads for real (default all)")
     group.add_argument("--steady", action="store_true", help="their steady twins too: nothing is to be found there")
     group.add_argument("--budget", type=float, metavar="S", help="seconds of the program for each (default as in demo)")
 
@@ -93,11 +124,11 @@ def run(arguments: argparse.Namespace) -> int:
         from .record_command import run_record
 
         return run_record(arguments)
+    _refuse_strangers(arguments)
     if arguments.live is not None:
         _refuse(arguments)
         from .live import run_live
 
-        arguments.allow = arguments.allow or "process"
         return run_live(arguments)
     return _evaluate(arguments)
 
@@ -110,11 +141,12 @@ def _evaluate(arguments: argparse.Namespace) -> int:
     from .scores.required import missed
     from .scores.results import read, write
 
-    everyone = given(tuple(arguments.given), arguments.allow)
+    everyone = given(tuple(getattr(arguments, "layers", ())), arguments.allow)
     before = read(arguments.against) if arguments.against else None
     names = named(arguments.planner or ([GATED] if arguments.gate else []))
-    chosen = choose(_folder(arguments), arguments.cases, arguments.split)
-    results = evaluate(chosen, names, range(1, arguments.seeds + 1), _pace(arguments), _tell(arguments), given=everyone)
+    chosen = choose(_folder(arguments), arguments.cases or "*", arguments.split)
+    seeds = range(1, (arguments.seeds or SEEDS) + 1)
+    results = evaluate(chosen, names, seeds, _pace(arguments), _tell(arguments), given=everyone)
     found = difference(before, results) if before else None
     if arguments.save:
         write(results.model_dump_json(indent=1) + "\n", arguments.save, "--save")
@@ -130,15 +162,27 @@ def _evaluate(arguments: argparse.Namespace) -> int:
     return 1 if misses else 0
 
 
+def _refuse_strangers(arguments: argparse.Namespace) -> None:
+    """Refuse an option of recorded cases with --live, and one of --live without it: it would do nothing."""
+    from ..knowledge.errors import VgoError
+
+    live = arguments.live is not None
+    for option, cure in (OF_RECORDED if live else OF_LIVE).items():
+        value = getattr(arguments, option)
+        if not (value is None or value is False or value == []):
+            kind = "recorded cases, not of --live" if live else "--live, not of recorded cases"
+            raise VgoError(f"--{option} is an option of {kind}: {cure}.")
+
+
 def _refuse(arguments: argparse.Namespace) -> None:
     """Refuse before the first answer what makes no sense, or could not be written after the last."""
     from ..knowledge.errors import VgoError
 
-    if arguments.seeds < 1:
+    if arguments.seeds is not None and arguments.seeds < 1:
         raise VgoError(f"--seeds {arguments.seeds} asks nothing; choose 1 or more.")
     if arguments.jobs is not None and arguments.jobs < 1:
         raise VgoError(f"--jobs {arguments.jobs} lets nobody answer; choose 1 or more.")
-    if not arguments.limit > 0:
+    if arguments.limit is not None and not arguments.limit > 0:
         raise VgoError(f"--limit {arguments.limit:g} leaves no time to answer; choose more than 0.")
     if arguments.gate and arguments.planner and GATED not in arguments.planner:
         raise VgoError(f"--gate judges {GATED}; name it with --planner, or leave --planner out.")
@@ -160,7 +204,8 @@ def _pace(arguments: argparse.Namespace) -> Pace:
 
     from .run import Pace
 
-    return Pace(arguments.jobs or len(os.sched_getaffinity(0)), arguments.limit, arguments.twice)
+    twice = arguments.twice or arguments.gate
+    return Pace(arguments.jobs or len(os.sched_getaffinity(0)), arguments.limit or LIMIT_S, twice)
 
 
 def _tell(arguments: argparse.Namespace) -> Tell:
@@ -191,7 +236,7 @@ def _write_pages(arguments: argparse.Namespace, results: Results, found: Differe
     if arguments.markdown:
         from .scores.page import markdown
 
-        write(markdown(results), arguments.markdown, "--markdown")
+        write(markdown(results, found), arguments.markdown, "--markdown")
 
 
 def _answer(arguments: argparse.Namespace, results: Results, found: Difference | None, misses: list[str]) -> None:

@@ -7,24 +7,37 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..agent.commands.alone import nobody, surveyed
+from ..agent.record import record_of
+from ..agent.run_folder import RunFolder
+from ..agent.settings import effective
 from ..agent.terminal import answer, printable
-from .scores.live_scores import LiveResults, LiveRow, judged, live_words, skipped
+from ..agent.transcript import read
+from ..tools.layer_choice import named
+from ..tools.profile import ProfileResult
+from .recorded.machine_words import machine_words
+from .scores.live_scores import LiveResults, LiveRow, judged, skipped
+from .scores.live_tables import live_markdown, live_words
 from .scores.results import origin, write
 from .workloads.registry import WORKLOADS, find, has_twin, missing
 from .workloads.workload import Workload
 
 FRONT_DOOR = (sys.executable, "-P", "-c", "import sys; from vgo_agent.agent.cli import main; sys.exit(main())")
 LIMIT_S = 3600.0
-"""Wall time of one diagnosis; most of it is the program's own."""
+"""Wall time of one diagnosis, unless --limit says another; most of it is the program's own."""
 GRACE_S = 120.0
 """For putting back what was changed, after the time is up."""
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as a shell gives it."""
+PASSED_ON = ("allow", "budget", "layers")
+"""Options that the diagnoses obey; they are checked as settings are."""
 
 
 class Wish(NamedTuple):
@@ -35,22 +48,35 @@ class Wish(NamedTuple):
 
 
 def run_live(arguments: argparse.Namespace) -> int:
-    """Diagnose each, tell how it went, and answer; a single one that fails is a row."""
+    """Diagnose each, tell how it went, and answer; a single one that fails is a row, and Ctrl-C keeps those before."""
     wishes = list(_wishes(arguments.live, arguments.steady))
-    made = origin()
-    rows = []
-    for place, wish in enumerate(wishes, 1):
-        row = _row(wish, arguments)
-        rows.append(row)
-        if not getattr(arguments, "quiet", False):
-            print(printable(f"{place}/{len(wishes)}  {row.name}: {row.verdict or row.why}"), file=sys.stderr)
-    results = LiveResults(**made, machine=_machine(), rows=tuple(rows))
+    settings, _ = effective(
+        {name: value for name in PASSED_ON if (value := getattr(arguments, name, None)) is not None}
+    )
+    named(settings.layers)
+    made, machine = origin(), surveyed(nobody(), ())
+    rows: list[LiveRow] = []
+    stopped = ""
+    try:
+        for place, wish in enumerate(wishes, 1):
+            rows.append(_row(wish, arguments))
+            _tell(f"{place}/{len(wishes)}  {rows[-1].name}: {rows[-1].verdict or rows[-1].why}", arguments)
+    except KeyboardInterrupt:
+        if not rows:
+            raise
+        stopped = f"Stopped by Ctrl-C after {len(rows)} of {len(wishes)} workloads: what follows is of these alone."
+    results = LiveResults(**made, machine=machine_words(machine), stopped=stopped, rows=tuple(rows))
     if arguments.save:
         write(results.model_dump_json(indent=1) + "\n", arguments.save, "--save")
     if arguments.markdown:
         write(live_markdown(results), arguments.markdown, "--markdown")
     answer(results.model_dump(mode="json") | {"summary": results.summary()}, live_words(results), arguments.json)
-    return 0
+    return INTERRUPTED if stopped else 0
+
+
+def _tell(words: str, arguments: argparse.Namespace) -> None:
+    if not getattr(arguments, "quiet", False):
+        print(printable(words), file=sys.stderr)
 
 
 def _wishes(names: Sequence[str], steady: bool) -> Iterator[Wish]:
@@ -66,22 +92,20 @@ def _row(wish: Wish, arguments: argparse.Namespace) -> LiveRow:
         return skipped(workload, wish.steady, reason)
     if workload.allow == "system" and arguments.allow != "system" and not wish.steady:
         return skipped(workload, wish.steady, "what cures it changes the system; allow that with --allow system")
-    return judged(workload, wish.steady, _demo(wish, arguments))
+    said = _demo(wish, arguments)
+    return judged(workload, wish.steady, said, () if "error" in said else _layers(Path(said["run_dir"])))
 
 
 def _demo(wish: Wish, arguments: argparse.Namespace) -> dict[str, Any]:
     """Give the object that the command answers with; `error` says why there is none."""
-    words = ["demo", wish.workload.name, "--json", "--allow", arguments.allow]
-    words += ["--steady"] if wish.steady else []
-    words += ["--budget", f"{arguments.budget:g}"] if arguments.budget is not None else []
-    words += ["--quiet"] if getattr(arguments, "quiet", False) else []
-    with subprocess.Popen([*FRONT_DOOR, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as child:
+    limit_s = LIMIT_S if arguments.limit is None else arguments.limit
+    with subprocess.Popen(_command(wish, arguments), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as child:
         try:
-            output, _ = child.communicate(timeout=LIMIT_S)
+            output, _ = child.communicate(timeout=limit_s)
         except subprocess.TimeoutExpired:
             child.send_signal(signal.SIGINT)  # it puts back what it changed before it leaves
             _leave(child)
-            return {"error": f"stopped: no answer within {LIMIT_S:g} s"}
+            return {"error": f"stopped: no answer within {limit_s:g} s"}
         except KeyboardInterrupt:
             _leave(child)  # Ctrl-C has reached it too
             raise
@@ -92,22 +116,25 @@ def _demo(wish: Wish, arguments: argparse.Namespace) -> dict[str, Any]:
     return found
 
 
+def _command(wish: Wish, arguments: argparse.Namespace) -> list[str]:
+    words = ["demo", wish.workload.name, "--json", "--allow", arguments.allow or "process"]
+    words += ["--steady"] if wish.steady else []
+    words += ["--budget", f"{arguments.budget:g}"] if arguments.budget is not None else []
+    words += [word for layer in getattr(arguments, "layers", ()) for word in ("--layer", layer)]
+    words += ["--quiet"] if getattr(arguments, "quiet", False) else []
+    return [*FRONT_DOOR, *words]
+
+
+def _layers(run: Path) -> tuple[str, ...]:
+    """Read from a run which layers its last profile had on; none where it came to no profile."""
+    folder = RunFolder.find(run)
+    profiles = record_of(read(folder.transcript), folder).succeeded("profile")
+    return profiles[-1].read(ProfileResult).layers if profiles else ()
+
+
 def _leave(child: subprocess.Popen[bytes]) -> None:
     """Wait until the child has put back what it changed; a watchdog of its own does so if it is killed."""
     try:
         child.communicate(timeout=GRACE_S)
     except subprocess.TimeoutExpired:
         child.kill()
-
-
-def _machine() -> str:
-    system = os.uname()
-    cpus, load = len(os.sched_getaffinity(0)), os.getloadavg()[0]
-    return f"{system.sysname} {system.release} {system.machine}, {cpus} CPUs, load {load:.2f} at the end"
-
-
-def live_markdown(results: LiveResults) -> str:
-    """Write the table as Markdown."""
-    from ..prompts.render import render
-
-    return render("live.md.j2", results=results, table=results.table(), lines=results.lines())

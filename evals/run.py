@@ -6,19 +6,22 @@ nobody knows which task broke it, and a task that never stops cannot be ended.
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import time
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import NamedTuple
+
+from polars.exceptions import PolarsError
 
 from ..knowledge.errors import VgoError
 from .contest.answer import Answer, Contestant
@@ -33,6 +36,10 @@ CONTESTANTS = "vgo_agent.evals.contest.contestants:CONTESTANTS"
 """Where the contestants stand, by name: each process imports them for itself."""
 LIMIT_S = 600.0
 """Wall time in which one case has to be answered."""
+START_S = 120.0
+"""Wall time in which a process has to be ready, some fifty times what it takes on a machine at rest."""
+STARTS = 3
+"""Processes in a row that may fail to start before no further one is started."""
 
 
 class Task(NamedTuple):
@@ -41,7 +48,6 @@ class Task(NamedTuple):
     contestant: str
     case: Path
     seed: int
-    twice: bool
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,7 @@ class Pace:
     limit_s: float = LIMIT_S
     twice: bool = False
     """Answer each case again with its first seed, and compare."""
+    start_s: float = START_S
 
 
 class Contest(NamedTuple):
@@ -61,6 +68,8 @@ class Contest(NamedTuple):
     """All that there are, whether they are asked or not: a contestant may learn from those of the train split."""
     contestants: str = CONTESTANTS
     given: Given = USUAL
+    hash_seed: str = "1"
+    """PYTHONHASHSEED of the processes: the order of their sets."""
 
 
 def registry(where: str) -> Mapping[str, Factory]:
@@ -74,18 +83,25 @@ def registry(where: str) -> Mapping[str, Factory]:
 class _Worker:
     process: SpawnProcess
     pipe: Connection
+    deadline: float
+    """On the monotonic clock: to be ready, then to answer."""
     task: Task | None = None
     case: Path | None = None
     """Of the last task: its tables are read and its mitigations compared."""
     ready: bool = False
-    deadline: float = 0.0
 
     def give(self, task: Task, limit_s: float) -> None:
         """Start a task."""
         self.task, self.case = task, task.case
-        self.deadline = time.monotonic() + limit_s * (2 if task.twice else 1)
+        self.deadline = time.monotonic() + limit_s
         with suppress(BrokenPipeError):  # it died meanwhile, which is heard next
             self.pipe.send(task)
+
+    def hear(self) -> Row | None:
+        """Read what it says: that it is ready, or a row; raises OSError or EOFError where it says nothing any more."""
+        row: Row | None = self.pipe.recv()
+        self.ready, self.task, self.deadline = True, None, math.inf
+        return row
 
     def end(self) -> None:
         """End the process, whatever it does."""
@@ -97,32 +113,87 @@ class _Worker:
 def rows(contest: Contest, tasks: Iterable[Task], pace: Pace) -> Iterator[Row]:
     """Give each answer, scored, as soon as it is there."""
     waiting = list(tasks)
-    crew = [_start(contest) for _ in range(min(pace.jobs, len(waiting)))]
+    crew = _Crew(contest, pace)
     try:
-        while waiting or any(worker.task for worker in crew):
-            for worker in crew:
-                if worker.ready and worker.task is None and waiting:
-                    worker.give(waiting.pop(_next(waiting, crew, worker)), pace.limit_s)
-            heard = wait([worker.pipe for worker in crew], _patience(crew))
-            for place, worker in enumerate(crew):
-                row, alive = _outcome(worker, worker.pipe in heard, pace)
-                if not alive:
-                    worker.end()
-                    crew[place] = _start(contest)
-                if row is not None:
-                    yield row
+        crew.hire(min(pace.jobs, len(waiting)))
+        while waiting or any(worker.task for worker in crew.workers):
+            if not crew.workers:
+                yield from (_unanswered(task, f"not asked: {crew.lost}") for task in waiting)
+                return
+            crew.give(waiting)
+            yield from crew.hear()
     finally:
-        for worker in crew:
+        for worker in crew.workers:
             worker.end()
 
 
-def _outcome(worker: _Worker, heard: bool, pace: Pace) -> tuple[Row | None, bool]:
-    """Give the row that a worker has sent, or that its silence makes, and whether the worker can go on."""
-    if heard:
-        return _heard(worker)
-    if worker.task and time.monotonic() > worker.deadline:
-        return _unanswered(worker.task, f"stopped: no answer within {pace.limit_s:g} s"), False
-    return None, True
+@dataclass
+class _Crew:
+    """The processes that answer; who is lost is replaced, until several in a row could not even start."""
+
+    contest: Contest
+    pace: Pace
+    workers: list[_Worker] = field(default_factory=list)
+    failed: int = 0
+    """Processes that did not start, since the last one that did."""
+    lost: str = ""
+    """What became of the last one of them."""
+
+    def hire(self, many: int) -> None:
+        """Start processes."""
+        while many and self.failed < STARTS:
+            try:
+                self.workers.append(_start(self.contest, self.pace.start_s))
+                many -= 1
+            except OSError as error:
+                self._not_started(f"failed: {error}")
+
+    def give(self, waiting: list[Task]) -> None:
+        """Give tasks to those that have none."""
+        for worker in self.workers:
+            if worker.ready and worker.task is None and waiting:
+                worker.give(waiting.pop(_next(waiting, self.workers, worker)), self.pace.limit_s)
+
+    def hear(self) -> Iterator[Row]:
+        """Wait until somebody says something or should have; give the rows that come of it."""
+        nearest = min(worker.deadline for worker in self.workers) - time.monotonic()
+        patience = None if nearest == math.inf else max(0.0, nearest) + 0.01
+        heard = wait([worker.pipe for worker in self.workers], patience)
+        for worker in tuple(self.workers):
+            row = None
+            if worker.pipe in heard:
+                row = self._said(worker)
+            elif time.monotonic() > worker.deadline:
+                answering, starting = (
+                    f"no answer within {self.pace.limit_s:g} s",
+                    f"not ready within {self.pace.start_s:g} s",
+                )
+                row = self._without(worker, f"stopped: {answering if worker.ready else starting}")
+            if row is not None:
+                yield row
+
+    def _said(self, worker: _Worker) -> Row | None:
+        """Read what one says: that it is ready, a row, or nothing any more."""
+        try:
+            row = worker.hear()
+        except (EOFError, OSError):
+            return self._without(worker, f"died: {_how(worker.process)}")
+        if row is None:
+            self.failed = 0
+        return row
+
+    def _without(self, worker: _Worker, why: str) -> Row | None:
+        """End and replace one; give the row that its task becomes."""
+        worker.end()
+        self.workers.remove(worker)
+        if not worker.ready:
+            self._not_started(why)
+        self.hire(1)
+        return _unanswered(worker.task, why) if worker.task else None
+
+    def _not_started(self, why: str) -> None:
+        self.failed += 1
+        self.lost = f"no process could be started; the last one {why}"
 
 
 def _next(waiting: Sequence[Task], crew: Sequence[_Worker], worker: _Worker) -> int:
@@ -133,47 +204,33 @@ def _next(waiting: Sequence[Task], crew: Sequence[_Worker], worker: _Worker) -> 
     return next(same, next(new, 0))
 
 
-def _patience(crew: Sequence[_Worker]) -> float | None:
-    deadlines = [worker.deadline for worker in crew if worker.task]
-    return max(0.0, min(deadlines) - time.monotonic()) + 0.01 if deadlines else None
+def _how(process: SpawnProcess) -> str:
+    """Say how a process ended that has closed its pipe."""
+    process.join(10.0)
+    code = process.exitcode
+    if code is None:
+        return "its process hung up"
+    if code < 0:
+        return f"its process was ended by {signal.Signals(-code).name}"
+    return f"its process ended with exit code {code}"
 
 
-def _heard(worker: _Worker) -> tuple[Row | None, bool]:
-    """Read what a worker says: that it is ready, a row, or nothing any more; tell whether it is alive."""
-    try:
-        row: Row | None = worker.pipe.recv()
-    except (EOFError, ConnectionResetError):
-        worker.process.join()
-        how = _how(worker.process.exitcode)
-        if not worker.ready:
-            raise VgoError(f"The evaluation could not start: {how}; what it wrote stands above.") from None
-        return (_unanswered(worker.task, f"died: {how}") if worker.task else None), False
-    worker.ready, worker.task = True, None
-    return row, True
-
-
-def _how(exit_code: int | None) -> str:
-    if exit_code is not None and exit_code < 0:
-        return f"its process was ended by {signal.Signals(-exit_code).name}"
-    return f"its process ended with exit code {exit_code}"
-
-
-def _start(contest: Contest) -> _Worker:
+def _start(contest: Contest, start_s: float) -> _Worker:
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_work, args=(theirs, contest), daemon=True)
-    with _one_thread(), _no_interrupts():
+    with _surroundings(contest), _no_interrupts():
         process.start()
     theirs.close()
-    return _Worker(process, ours)
+    return _Worker(process, ours, time.monotonic() + start_s)
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def _surroundings(contest: Contest) -> Iterator[None]:
     """Children that start here do linear algebra in one thread: the cases are what runs side by side."""
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update(dict.fromkeys(names, "1"))
+    values = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": contest.hash_seed}
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
     try:
         yield
     finally:
@@ -195,8 +252,8 @@ def _no_interrupts() -> Iterator[None]:
 
 
 def _unanswered(task: Task, why: str) -> Row:
-    """Make the row of a task whose process is gone."""
-    return _row(task, read_case(task.case), Answer(verdict="", ended=why), 0.0)
+    """Make the row of a task that nobody has answered."""
+    return _row(task, Answer(verdict="", ended=why), 0.0)
 
 
 def _work(pipe: Connection, contest: Contest) -> None:
@@ -211,37 +268,32 @@ def _work(pipe: Connection, contest: Contest) -> None:
         except EOFError:
             return
         began = time.monotonic()
-        factory = contestants[task.contestant]
-        answers = [_answered(task, made, factory, cases) for _ in range(2 if task.twice else 1)]
-        row = _row(task, cases[task.case], answers[0], (time.monotonic() - began) / len(answers))
-        pipe.send(_with_replay(row, answers) if task.twice else row)
+        answer = _answered(task, made, contestants[task.contestant], cases)
+        pipe.send(_row(task, answer, time.monotonic() - began, cases[task.case]))
 
 
 def _answered(task: Task, made: dict[str, Contestant], factory: Factory, cases: Mapping[Path, RecordedCase]) -> Answer:
     try:
         if task.contestant not in made:
             made[task.contestant] = factory(list(cases.values()))
-        return made[task.contestant].answer(cases[task.case], task.seed)
+        return made[task.contestant].answer(cases[task.case].shown, task.seed)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - anyone's planner: what it raises is its answer
         where = traceback.extract_tb(error.__traceback__)[-1]
         said = f"{type(error).__name__}: {error}".rstrip(": ")
         return Answer(verdict="", ended=f"crashed: {said} ({Path(where.filename).name}, line {where.lineno})")
 
 
-def _row(task: Task, case: RecordedCase, answer: Answer, seconds: float) -> Row:
-    scores = scored(answer, read_truth(task.case), case)
+def _row(task: Task, answer: Answer, seconds: float, case: RecordedCase | None = None) -> Row:
+    """Score an answer; where the case was changed or taken away meanwhile, the row says that."""
+    try:
+        scores = scored(answer, read_truth(task.case), case or read_case(task.case))
+    except (VgoError, OSError, PolarsError) as error:
+        scores = {"verdict": Score(value=None, reason=f"Not judged: {error}")}
     return Row(
         contestant=task.contestant,
-        case=case.file.key,
+        case=task.case.name,
         seed=task.seed,
         answer=answer,
         scores=scores,
         seconds=seconds,
     )
-
-
-def _with_replay(row: Row, answers: Sequence[Answer]) -> Row:
-    first, again = answers
-    others = [name for name in Answer.model_fields if getattr(first, name) != getattr(again, name)]
-    reason = f"Answered again with the same seed: {', '.join(others) or 'nothing'} was another."
-    return row.model_copy(update={"scores": {**row.scores, "replay": Score(value=float(not others), reason=reason)}})

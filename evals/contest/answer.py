@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Protocol
 
 from ...tools.subject import Frozen
-from ..recorded.recorded_case import RecordedCase
+from ..recorded.recorded_case import ShownCase
+
+PRICE = "steadier at a price"
+"""How the warning of a report begins that tells of a worse mean."""
 
 
 class Answer(Frozen):
@@ -14,14 +17,13 @@ class Answer(Frozen):
     verdict: str
     """As `diagnose` says it; empty where none was reached, and `ended` says why."""
     causes: tuple[str, ...] = ()
-    """Keys of factors that are claimed to go with slow runs, the most important first."""
+    """Keys of factors that are claimed to go with slow runs: the one of the verdict, then the others by importance."""
     ranked: tuple[str, ...] = ()
     """Keys of all factors that were ranked, claimed or not, the most important first."""
     mitigation: str = ""
     """Key of the mitigation that is claimed to help; empty: none."""
-    sd_ratio: float | None = None
-    """What it claims of that mitigation."""
-    mean_ratio: float | None = None
+    price_told: bool = False
+    """It warns that the mean gets worse with that mitigation."""
     tried: tuple[str, ...] = ()
     """Mitigations that were measured, in order."""
     runs: int = 0
@@ -56,5 +58,5 @@ class Contestant(Protocol):
     def name(self) -> str:
         """As it stands in tables."""
 
-    def answer(self, case: RecordedCase, seed: int) -> Answer:
+    def answer(self, case: ShownCase, seed: int) -> Answer:
         """Answer one case; the seed draws which of the recorded runs are served, and every choice of the contestant."""

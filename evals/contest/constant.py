@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ...knowledge.errors import VgoError
 from ...knowledge.loader import Knowledge, load
-from ..recorded.recorded_case import RecordedCase
+from ..recorded.recorded_case import ShownCase
 from ..recorded.schema import Truth
 from .answer import Answer
 
@@ -31,7 +31,7 @@ class Constant:
         ranked = tuple(sorted(counts, key=lambda cause: (-counts[cause], cause)))
         return cls(ranked, _first_mitigation(ranked[0], knowledge or load()))
 
-    def answer(self, case: RecordedCase, seed: int) -> Answer:
+    def answer(self, case: ShownCase, seed: int) -> Answer:
         """Say it again."""
         return Answer(
             verdict="mitigated" if self.mitigation else "cause found, no mitigation helped",

@@ -30,5 +30,5 @@ CONTESTANTS: Mapping[str, Factory] = {
     "constant": _constant,
     "paper": lambda _: Paper(),
     "paper-raw": lambda _: Paper("paper-raw", consequences=True),
-    "oracle": lambda _: Oracle(),
+    "oracle": Oracle,
 }

@@ -1,38 +1,49 @@
-"""Is every claim of a diagnosis backed? Cited events, quoted results, numbers in the words of the verdict."""
+"""Is every claim of a diagnosis backed? Cited events, what they say, and the numbers of the report.
+
+Nothing here takes the word of `conclude`, which is what is judged: what a verdict rests on, and the p-value of its
+claim, are worked out again from the results of the other tools. Verdicts of a mitigation that was asked for, or applied
+by hand, do not come up in recorded cases; of those only the cited events and the numbers are looked at.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from ...agent.finished import FinishedRun
 from ...agent.record import bodies
-from ...agent.report.evidence import gather
-from ...agent.report.mitigations import suspects, untried
-from ...agent.report.tell import verdict_words
+from ...agent.report.evidence import Evidence, gather
+from ...agent.report.tell import tell
 from ...agent.transcript import ToolEnd, VerdictGiven
-from ...tools.compare import CompareResult
-from ...tools.conclude import ConcludeResult
+from ...prompts.render import render
+from ...tools.case import Finished
+from ...tools.statistics.comparison.compare import Comparison
+from ...tools.verdicts import bulk_of
+from .passages import confirmations, passages
+from .written import unfounded
 
-NUMBER = re.compile(r"(?<![\w.,`-])[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?(?![\w`])")
-"""A number that stands by itself: not part of a name, a version or a file."""
-SCALES = tuple(10.0**power for power in (0, 2, 3, 6, 9, -3, -6, -9)) + (2.0**-10, 2.0**-20, 2.0**-30)
-"""Per cent, and the units in which a value may be written."""
-LONG = 1000
-LEVEL = 95.0
-"""Of every interval, in per cent; it stands in the templates."""
+UNDECIDED = ("steadier", "cannot tell")
+"""Comparisons that leave a mitigation open."""
 
 
 def problems(run: FinishedRun) -> Iterator[str]:
     """Name what is not backed, a sentence each."""
-    yield from _cited(run)
-    yield from _quoted(run)
-    yield from _unfounded(run)
+    evidence = gather(run)
+    yield from _cited(evidence)
+    yield from _said(evidence)
+    yield from misquoted(evidence, render("report.md.j2", story=tell(evidence)))
 
 
-def _cited(run: FinishedRun) -> Iterator[str]:
+def misquoted(evidence: Evidence, report: str) -> Iterator[str]:
+    """Name the numbers of a report that no result holds; `passages` says which of them are looked at."""
+    for passage in passages(evidence, report):
+        yield from unfounded(passage)
+
+
+def _cited(evidence: Evidence) -> Iterator[str]:
+    """Every event that is cited is the end of a call with a result, and what the verdict rests on is among them."""
+    run = evidence.run
     ends = {event.seq: event.body for event in run.events}
+    cited: set[str] = set()
     for verdict in bodies(run.events, VerdictGiven):
         for place in verdict.evidence:
             body = ends.get(place)
@@ -40,64 +51,87 @@ def _cited(run: FinishedRun) -> Iterator[str]:
                 yield f"event {place} is cited and is no end of a call"
             elif body.result is None:
                 yield f"event {place} is cited and has no result"
+            else:
+                cited.add(body.call_id)
+    for call in _grounds(evidence):
+        if call.call_id not in cited:
+            yield f"the verdict rests on {call.call_id} ({call.tool}) and does not cite it"
 
 
-def _quoted(run: FinishedRun) -> Iterator[str]:
-    """What the verdict claims of a mitigation is what the confirming comparison says."""
-    conclusion = run.record.latest("conclude").read(ConcludeResult)
-    if conclusion.verdict != "mitigated":
-        return
-    calls = [call for call in run.record.succeeded("compare") if call.call_id == conclusion.confirming]
-    if not calls:
+def _grounds(evidence: Evidence) -> Sequence[Finished]:
+    """Calls without which the verdict could not be given."""
+    record, conclusion = evidence.run.record, evidence.conclusion
+    measured, ranked = record.succeeded("measure")[-1:], record.succeeded("rank_factors")
+    tries = (*record.succeeded("look_up"), *record.succeeded("compare"))
+    if conclusion.verdict == "mitigated":
+        batches = [batch.call for batch in evidence.batches if batch.applied.mitigation == conclusion.mitigation]
+        confirming = [call for call in record.succeeded("compare") if call.call_id == conclusion.confirming]
+        return (*ranked[-1:], *batches, *confirming)
+    if conclusion.verdict == "no visible factor":
+        return (*measured, *ranked, *tries)
+    if conclusion.verdict in ("cause found, no mitigation helped", "inconclusive") and ranked:
+        return (*ranked[-1:], *tries)
+    return measured
+
+
+def _said(evidence: Evidence) -> Iterator[str]:
+    """What the cited results say is what the verdict claims."""
+    verdict, measured, ranking = evidence.conclusion.verdict, evidence.measured, evidence.ranking
+    if verdict == "mitigated":
+        yield from _confirmed(evidence)
+    elif verdict == "insufficient data" and measured and not measured.unusable:
+        yield "the data are called insufficient, and measure says that they can be used"
+    elif verdict == "nothing to reduce" and not (measured and measured.steady):
+        yield "there is said to be nothing to reduce, and measure does not call the baseline steady"
+    elif verdict == "no visible factor" and (ranking is None or ranking.visible):
+        yield "no factor is said to be visible, and rank_factors does not say so"
+    elif verdict == "cause found, no mitigation helped":
+        yield from _in_vain(evidence)
+    if verdict in ("cause found, no mitigation helped", "inconclusive") and evidence.conclusion.factor:
+        yield from _first_factor(evidence)
+
+
+def _in_vain(evidence: Evidence) -> Iterator[str]:
+    for batch in evidence.batches:
+        if batch.compared and batch.compared.comparison.verdict in UNDECIDED:
+            found = f"batch {batch.applied.batch} of {batch.applied.mitigation} {batch.compared.comparison.verdict}"
+            yield f"no mitigation is said to have helped, and compare calls {found}"
+
+
+def _first_factor(evidence: Evidence) -> Iterator[str]:
+    conclusion, ranking = evidence.conclusion, evidence.ranking
+    first = ranking.factors[0] if ranking and ranking.visible else None
+    if first is None or (first.factor, first.column) != (conclusion.factor, conclusion.column):
+        yield f"{conclusion.factor} ({conclusion.column}) is named, and is not the first that rank_factors shows"
+
+
+def _confirmed(evidence: Evidence) -> Iterator[str]:
+    conclusion, batch = evidence.conclusion, evidence.confirming
+    if batch is None or batch.compared is None:
         yield f"the verdict rests on {conclusion.confirming}, which is no finished comparison"
         return
-    compared = calls[0].read(CompareResult)
+    compared, where = batch.compared, conclusion.confirming
     if compared.mitigation != conclusion.mitigation or compared.batch != 2:
-        yield f"{conclusion.confirming} is batch {compared.batch} of {compared.mitigation}, not what is claimed"
+        yield f"{where} is batch {compared.batch} of {compared.mitigation}, not what is claimed"
     if compared.comparison.verdict != "steadier":
-        yield f"{conclusion.confirming} says {compared.comparison.verdict}"
-    if conclusion.sd_ratio != compared.comparison.ratio("sd"):
-        yield f"the SD ratio of the verdict is not that of {conclusion.confirming}"
+        yield f"{where} says {compared.comparison.verdict}"
+    yield from _same_ratios(evidence, compared.comparison)
+    if conclusion.p_value is None or conclusion.p_value != confirmations(evidence.run).get(where or ""):
+        yield f"the p-value of the verdict is not that of {where}, adjusted for all confirmations"
+    suspects = {one.factor for one in evidence.ranking.factors if one.suspect} if evidence.ranking else set()
+    offering = (one.factor for one in evidence.looked_up if compared.mitigation in [c.mitigation for c in one.offered])
+    if conclusion.factor not in (suspects or set(offering)):
+        yield f"{conclusion.factor} is named as the cause, and neither ranking nor look-up points at it"
 
 
-def _unfounded(run: FinishedRun) -> Iterator[str]:
-    """Numbers in the sentence of the verdict that no result, and no limit, rounds to."""
-    evidence = gather(run)
-    sentence, _ = verdict_words(evidence, untried(evidence), suspects(evidence))
-    sentence = re.sub(r"`[^`]*`", "", sentence)
-    known = {LEVEL}
-    for call in run.record.calls:
-        known.update(_numbers(call.result or {}))
-    known.update(_numbers(run.limits.model_dump()))
-    for found in NUMBER.finditer(sentence):
-        if not _is_founded(found[0].replace(",", ""), known):
-            yield f"the verdict says {found[0]}, which no tool gave"
-
-
-def _numbers(value: Any) -> Iterator[float]:
-    """Every number in a result, those within its words too, and how many things a list has."""
-    if isinstance(value, str):
-        yield from (float(found[0].replace(",", "")) for found in NUMBER.finditer(value))
-    elif isinstance(value, (Mapping, list, tuple)):
-        yield float(len(value))
-        # A column of cells holds what no sentence quotes.
-        if len(value) < LONG:
-            for each in value.values() if isinstance(value, Mapping) else value:
-                yield from _numbers(each)
-    elif isinstance(value, (int, float)):
-        yield float(value)
-
-
-def _is_founded(word: str, known: set[float]) -> bool:
-    """Tell whether some known number, in some unit, is written like this at as many digits."""
-    said = float(word)
-    digits = len(word.lstrip("+-0.").partition("e")[0].replace(".", "")) or 1
-    return any(_rounds_to(value * scale, said, digits) for value in known for scale in SCALES)
-
-
-def _rounds_to(value: float, said: float, digits: int) -> bool:
-    return value == said or abs(value - said) <= 0.5000001 * 10.0 ** (_exponent(said) - digits + 1)
-
-
-def _exponent(value: float) -> int:
-    return int(f"{value:e}".partition("e")[2]) if value else 0
+def _same_ratios(evidence: Evidence, comparison: Comparison) -> Iterator[str]:
+    conclusion = evidence.conclusion
+    pairs = {
+        "SD": (conclusion.sd_ratio, comparison.ratio("sd")),
+        "mean": (conclusion.mean_ratio, comparison.ratio("mean")),
+        "CV": (conclusion.cv_ratio, comparison.ratio("cv")),
+        "bulk": (conclusion.bulk_ratio, bulk_of(comparison)),
+    }
+    for name, (claimed, measured) in pairs.items():
+        if claimed != measured:
+            yield f"the {name} ratio of the verdict is not that of {conclusion.confirming}"

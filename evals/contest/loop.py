@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +16,8 @@ from ...agent.legal import legal
 from ...agent.live import Live
 from ...agent.planners.base import Planner
 from ...agent.record import bodies, record_of
+from ...agent.report.evidence import gather
+from ...agent.report.remarks import warnings
 from ...agent.run_folder import RunFolder
 from ...agent.transcript import Approval, Decision, RunStart, ToolEnd, Transcript, canonical
 from ...knowledge.errors import VgoError
@@ -24,10 +26,10 @@ from ...tools.base import ToolError
 from ...tools.case import Record
 from ...tools.conclude import ConcludeResult
 from ...tools.execution.bench import Progress
-from ...tools.rank_factors import RankResult
+from ...tools.rank_factors import RankedFactor, RankResult
 from ..recorded.bench import RecordedBench
-from ..recorded.recorded_case import RecordedCase
-from .answer import Answer
+from ..recorded.recorded_case import ShownCase
+from .answer import PRICE, Answer
 from .evidence import problems
 
 
@@ -39,11 +41,11 @@ class PlannerContestant:
     planner: Callable[[int], Planner]
     """Makes the planner for a seed."""
 
-    def answer(self, case: RecordedCase, seed: int) -> Answer:
+    def answer(self, case: ShownCase, seed: int) -> Answer:
         """Diagnose one case."""
         knowledge = load()
         with TemporaryDirectory(prefix="vgo-eval-") as place:
-            folder = RunFolder.create(Path(place), case.file.key)
+            folder = RunFolder.create(Path(place), "case")
             start = self._start(case, seed, folder, knowledge)
             bench = RecordedBench(case, knowledge, seed, folder.partial)
             live = _Served(folder, start.subject, start.limits, case.recording.machine, knowledge, bench, Silent())
@@ -54,10 +56,10 @@ class PlannerContestant:
                 return _spent(transcript, folder, start).model_copy(update={"ended": str(error)})
             return _told(transcript, folder, start, case, knowledge)
 
-    def _start(self, case: RecordedCase, seed: int, folder: RunFolder, knowledge: Knowledge) -> RunStart:
+    def _start(self, case: ShownCase, seed: int, folder: RunFolder, knowledge: Knowledge) -> RunStart:
         return RunStart(
             subject=case.recording.subject,
-            limits=case.file.limits.model_copy(update={"seed": seed}),
+            limits=case.limits.model_copy(update={"seed": seed}),
             planner=self.name,
             machine=folder.put(canonical(case.recording.machine.model_dump(mode="json"))),
             knowledge=knowledge.digest,
@@ -98,9 +100,7 @@ class Silent:
         return {"granted": False, "by": "policy", "reason": "it changes the system, and the case does not allow that"}
 
 
-def _told(
-    transcript: Transcript, folder: RunFolder, start: RunStart, case: RecordedCase, knowledge: Knowledge
-) -> Answer:
+def _told(transcript: Transcript, folder: RunFolder, start: RunStart, case: ShownCase, knowledge: Knowledge) -> Answer:
     """Read the answer from the record."""
     record = record_of(transcript.events, folder)
     conclusion = record.latest("conclude").read(ConcludeResult)
@@ -122,16 +122,20 @@ def _told(
     return _spent(transcript, folder, start).model_copy(
         update={
             "verdict": conclusion.verdict,
-            "causes": tuple(dict.fromkeys(factor.factor for factor in factors if factor.suspect))
-            or tuple(filter(None, (conclusion.factor,))),
+            "causes": _claimed(conclusion, factors),
             "ranked": tuple(dict.fromkeys(factor.factor for factor in factors)),
             "mitigation": (conclusion.mitigation or "") if conclusion.verdict == "mitigated" else "",
-            "sd_ratio": conclusion.sd_ratio.value if conclusion.sd_ratio else None,
-            "mean_ratio": conclusion.mean_ratio.value if conclusion.mean_ratio else None,
+            "price_told": any(PRICE in warning for warning in warnings(gather(finished))),
             "evidence": tuple(problems(finished)),
             "transcript": transcript.tip,
         }
     )
+
+
+def _claimed(conclusion: ConcludeResult, factors: Sequence[RankedFactor]) -> tuple[str, ...]:
+    """Factors as the user is told them: the one that the verdict names, then the other suspects as ranked."""
+    suspects = (factor.factor for factor in factors if factor.suspect)
+    return tuple(dict.fromkeys((*filter(None, (conclusion.factor,)), *suspects)))
 
 
 def _spent(transcript: Transcript, folder: RunFolder, start: RunStart) -> Answer:

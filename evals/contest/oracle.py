@@ -2,41 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..recorded.recorded_case import RecordedCase
+from ..recorded.recorded_case import RecordedCase, ShownCase
 from ..recorded.schema import Truth
 from ..recorded.truth import read_truth
 from .answer import Answer
-from .effect import Measured, measured_ratio
+from .effect import measured_ratio
 
 
 @dataclass(frozen=True)
 class Oracle:
     """Reads the truth, and every recorded pair."""
 
+    cases: Sequence[RecordedCase]
+    """All that it may be asked."""
     name: str = "oracle"
 
-    def answer(self, case: RecordedCase, seed: int) -> Answer:
+    def answer(self, case: ShownCase, seed: int) -> Answer:
         """Say what is right; of the accepted mitigations, the one with the least measured SD ratio."""
-        truth = read_truth(case.folder)
+        whole = next(one for one in self.cases if one.ticket is case.ticket)
+        truth = read_truth(whole.folder)
         known = Answer(verdict=truth.verdicts[0], causes=truth.causes, ranked=truth.causes)
         if "mitigated" not in truth.verdicts or not truth.accepted:
             return known
-        mitigation, measured = _best(case, truth)
         return known.model_copy(
-            update={
-                "verdict": "mitigated",
-                "mitigation": mitigation,
-                "sd_ratio": measured.sd if measured else None,
-                "mean_ratio": measured.mean if measured else None,
-            }
+            update={"verdict": "mitigated", "mitigation": _best(whole, truth), "price_told": True},
         )
 
 
-def _best(case: RecordedCase, truth: Truth) -> tuple[str, Measured | None]:
+def _best(case: RecordedCase, truth: Truth) -> str:
     """The accepted mitigation with the least SD ratio; the first accepted one where none was recorded."""
     found = {key: measured_ratio(case, key) for key in truth.accepted}
     ratios = {key: one.sd for key, one in found.items() if one is not None and one.sd is not None}
-    best = min(ratios, key=lambda key: ratios[key], default=truth.accepted[0])
-    return best, found[best]
+    return min(ratios, key=lambda key: ratios[key], default=truth.accepted[0])

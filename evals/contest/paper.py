@@ -46,7 +46,8 @@ from ...knowledge.loader import Knowledge, load
 from ...tools.row import Row
 from ...tools.statistics.labels.classes import label
 from ...tools.statistics.shape.describe import describe
-from ..recorded.recorded_case import RecordedCase
+from ...tools.verdicts import costly
+from ..recorded.recorded_case import ShownCase
 from .answer import Answer
 
 SHARE = 0.75
@@ -71,7 +72,7 @@ class Paper:
     consequences: bool = False
     """Let the tree see columns that merely follow from being slow."""
 
-    def answer(self, case: RecordedCase, seed: int) -> Answer:
+    def answer(self, case: ShownCase, seed: int) -> Answer:
         """Answer one case."""
         knowledge = load()
         baseline = _drawn(_counted(case.rows("baseline")), seed, "baseline")
@@ -87,10 +88,11 @@ class Paper:
             missing = (f"not recorded: no pairs with any of {', '.join(listed)}.",) if listed else ()
             return _spent(found.model_copy(update={"not_recorded": missing}), baseline, profile)
         before, after = in_turn(case, mitigation, seed)
-        return _spent(_compared(found, mitigation, before, after), baseline, profile, before, after)
+        compared = _compared(found, mitigation, before, after, case.recording.subject.lower_is_better)
+        return _spent(compared, baseline, profile, before, after)
 
 
-def weigh(case: RecordedCase, profile: Sequence[Row], seed: int, *, consequences: bool) -> tuple[Weight, ...]:
+def weigh(case: ShownCase, profile: Sequence[Row], seed: int, *, consequences: bool) -> tuple[Weight, ...]:
     """Fit the tree to all profiled runs at once; columns that it uses, the most important first."""
     outcome = np.array([row["outcome"] for row in profile])
     table = _table(case, profile, consequences)
@@ -105,7 +107,7 @@ def weigh(case: RecordedCase, profile: Sequence[Row], seed: int, *, consequences
     return tuple(sorted((weight for weight in weights if weight.importance > 0), key=lambda one: -one.importance))
 
 
-def _table(case: RecordedCase, profile: Sequence[Row], consequences: bool) -> pl.DataFrame:
+def _table(case: ShownCase, profile: Sequence[Row], consequences: bool) -> pl.DataFrame:
     """Every column of the layers as numbers, NaN where a cell is missing."""
     described = {name: _role(case, name) for row in profile for name in row}
     names = [name for name, role in described.items() if role and (consequences or role != "consequence")]
@@ -114,9 +116,9 @@ def _table(case: RecordedCase, profile: Sequence[Row], consequences: bool) -> pl
     return table.to_dummies(texts, separator="=") if texts else table
 
 
-def _role(case: RecordedCase, name: str) -> str:
+def _role(case: ShownCase, name: str) -> str:
     """What a layer says of a column; empty where it is no layer's, or of one that it was not given."""
-    withheld = {*case.recording.profiling.layers} - {*case.file.limits.layers}
+    withheld = {*case.recording.profiling.layers} - {*case.limits.layers}
     columns = (layer.column(name) for spec, layer in case.layers.items() if spec not in withheld)
     return next((column.role for column in columns if column), "")
 
@@ -126,12 +128,12 @@ def _factor(column: str, knowledge: Knowledge) -> str:
     return factor.key if factor else column
 
 
-def _first_recorded(listed: Sequence[str], case: RecordedCase) -> str:
+def _first_recorded(listed: Sequence[str], case: ShownCase) -> str:
     trials = case.recording.trials
     return next((key for key in listed if key in trials and trials[key].pairs), "")
 
 
-def in_turn(case: RecordedCase, mitigation: str, seed: int) -> tuple[Sequence[Row], Sequence[Row]]:
+def in_turn(case: ShownCase, mitigation: str, seed: int) -> tuple[Sequence[Row], Sequence[Row]]:
     """The baseline runs of the first half of the pairs drawn, then the mitigated runs of the second half."""
     pairs = [pair for pair in case.pairs(mitigation) if all(row["ok"] == 1 for row in pair)]
     drawn = _drawn(pairs, seed, mitigation)
@@ -139,16 +141,15 @@ def in_turn(case: RecordedCase, mitigation: str, seed: int) -> tuple[Sequence[Ro
     return [before for before, _ in drawn[:half]], [after for _, after in drawn[half:]]
 
 
-def _compared(found: Answer, mitigation: str, before: Sequence[Row], after: Sequence[Row]) -> Answer:
+def _compared(
+    found: Answer, mitigation: str, before: Sequence[Row], after: Sequence[Row], lower_is_better: bool
+) -> Answer:
     first, second = (np.array([row["outcome"] for row in rows]) for rows in (before, after))
     tried = found.model_copy(update={"tried": (mitigation,)})
     if min(first.size, second.size) < 2 or not second.std(ddof=1) < first.std(ddof=1):
         return tried
-    ratios = {
-        "sd_ratio": float(second.std(ddof=1) / first.std(ddof=1)),
-        "mean_ratio": float(second.mean() / first.mean()) if first.mean() else None,
-    }
-    return tried.model_copy(update={"verdict": "mitigated", "mitigation": mitigation, **ratios})
+    price = bool(first.mean()) and costly(float(second.mean() / first.mean()), lower_is_better)
+    return tried.model_copy(update={"verdict": "mitigated", "mitigation": mitigation, "price_told": price})
 
 
 def _counted(rows: Sequence[Row]) -> list[Row]:

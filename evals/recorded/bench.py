@@ -21,7 +21,7 @@ from ...tools.mitigation.checks import Check
 from ...tools.row import BASELINE, FIXED, Row
 from ...tools.subject import Subject
 from .definition import definition
-from .recorded_case import RecordedCase
+from .recorded_case import ShownCase
 from .schema import Trial
 
 SHARE = 0.75
@@ -75,7 +75,7 @@ class RecordedBench:
     pairs of a mitigation are dealt into two halves, one a batch, so that the confirming batch is independent.
     """
 
-    def __init__(self, case: RecordedCase, knowledge: Knowledge, seed: int, folder: Path) -> None:
+    def __init__(self, case: ShownCase, knowledge: Knowledge, seed: int, folder: Path) -> None:
         """Draw nothing yet; `folder` holds what a call notes."""
         subject = case.recording.subject
         self.subject: Subject = subject

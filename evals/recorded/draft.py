@@ -9,6 +9,7 @@ import yaml
 
 from ...agent.planners.rules import MOST_PAIRS
 from ...tools.subject import Limits
+from ..workloads.controls import STILL
 from ..workloads.registry import find
 from .asked import Asked
 from .bench import BATCHES, SHARE
@@ -42,16 +43,18 @@ TRUTH_COMMENTS = {
 
 
 def truth_of_workload(name: str, steady: bool) -> Truth:
-    """Take the truth from the entry of the workload; of a steady twin, there is nothing to find."""
+    """Take the truth from the entry of the workload; of a steady twin, there is nothing to find.
+
+    By this one truth recorded answers are judged (`truth.yaml`, written from it) and live ones.
+    """
     workload = find(name)
-    verdicts: tuple[Any, ...] = workload.verdicts
-    if steady or verdicts[0] == "nothing to reduce":
-        without = " without its cause" if steady else f": it {workload.description}"
+    verdicts: tuple[Any, ...] = STILL if steady else workload.verdicts
+    if steady:
         return Truth(
-            verdicts=("nothing to reduce", "no visible factor"),
+            verdicts=verdicts,
             must_not_help=(*workload.cures, *workload.not_cures),
             control=True,
-            why=f"The workload {workload.name}{without}.",
+            why=f"The workload {workload.name} without its cause.",
         )
     # A cause that no counter shows need not be named.
     seen = 0 if workload.control or "no visible factor" in verdicts else workload.causes

@@ -14,13 +14,13 @@ from ...knowledge.errors import VgoError
 from ...knowledge.files import read_model
 from ...layers.schema import Layer
 from ...tools.execution.samples import ITERATION, PREFIX, SAMPLES, layer_of
-from ...tools.machine import Machine
 from ...tools.profile import ProfileResult
 from ...tools.row import FIXED, Row
 from ...tools.run_table import LAYERS, read_layers, write_layers
 from ...tools.subject import Limits
 from ..scores.agreement import filled
 from .draft import case_file, case_yaml, truth_yaml
+from .machine_words import machine_words
 from .manifest import seal
 from .record import Recorder, series_name
 from .recorded_case import read_case
@@ -28,7 +28,6 @@ from .schema import CASE, RECORDING, TABLE, TRUTH, CaseFile, Profiling, Recordin
 from .table import Part, write_table
 from .workshop import Surveyed, Tried, Workshop
 
-GIGABYTE = 1e9
 WORDS = ("title", "question", "split", "tags", "difficulty")
 """Fields of `case.yaml` that are a person's."""
 
@@ -120,7 +119,7 @@ def _recording(recorder: Recorder, kept: Surveyed, tried: Mapping[str, Tried]) -
         version=version("vgo-agent"),
         subject=recorder.asked.subject,
         machine=kept.machine,
-        machine_words=_in_words(kept.machine),
+        machine_words=machine_words(kept.machine),
         profiling=Profiling(
             layers=kept.layers,
             unavailable=kept.unavailable,
@@ -129,16 +128,3 @@ def _recording(recorder: Recorder, kept: Surveyed, tried: Mapping[str, Tried]) -
         trials={key: one.trial for key, one in tried.items() if one.trial is not None},
         refused={key: one.refused for key, one in tried.items() if one.trial is None},
     )
-
-
-def _in_words(machine: Machine) -> str:
-    """Describe it for a reader: hardware, kernel, what it is shared with as far as that shows, how busy it was."""
-    allowed = f"{len(machine.cpus)} of {machine.online} CPUs" if machine.online else f"{len(machine.cpus)} CPUs"
-    words = [
-        f"{machine.cpu} ({machine.architecture}), {allowed}, {machine.memory_bytes / GIGABYTE:.0f} GB",
-        f"virtual ({machine.virtual})" if machine.virtual else "no hypervisor seen",
-        f"Linux {machine.kernel}, {machine.distribution}",
-        f"{'root' if machine.root else 'not root'}, load {machine.load_1min:.2f} when it began, "
-        f"{os.getloadavg()[0]:.2f} when it ended",
-    ]
-    return "; ".join(words)

@@ -1,9 +1,9 @@
-"""A recorded case as it is served: the rows by what they were measured for. The truth is not in it."""
+"""A recorded case without its truth: as it lies in its folder, and as it is shown to whoever answers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -14,26 +14,29 @@ from ...knowledge.files import read_model
 from ...layers.schema import Layer
 from ...tools.row import BASELINE, Row
 from ...tools.run_table import LAYERS, read_layers
+from ...tools.subject import Limits
 from .schema import CASE, RECORDING, SERIES, TABLE, CaseFile, Recording, Series
+from .unnamed import unnamed
 
 TRIAL = "trial"
 """Column of the table: the mitigation that a pair was made for."""
 
 
-@dataclass(frozen=True)
-class RecordedCase:
-    """One case; its table is read when it is first asked for."""
+@dataclass(frozen=True, eq=False)
+class ShownCase:
+    """What whoever answers may see of a case: no name, path, tag or word of the one who made it."""
 
-    folder: Path
-    file: CaseFile
+    question: str
+    """As a user asks, in symptoms."""
+    limits: Limits
     recording: Recording
+    """Of a program without a name."""
     layers: dict[str, Layer]
     """By spec, as they were when it was recorded."""
-
-    @cached_property
-    def table(self) -> pl.DataFrame:
-        """All rows, in the order in which they were made."""
-        return pl.read_parquet(self.folder / TABLE)
+    table: pl.DataFrame
+    """All rows, in the order in which they were made."""
+    ticket: object
+    """Says nothing; by it the one who knows the truth finds the case again."""
 
     def rows(self, series: Series, trial: str | None = None) -> tuple[Row, ...]:
         """Rows of one series, of one mitigation's pairs; cells that a run did not have are left out."""
@@ -48,6 +51,37 @@ class RecordedCase:
     def pairs(self, mitigation: str) -> tuple[tuple[Row, Row], ...]:
         """Complete pairs of a mitigation in the order in which they were made: the baseline run, then the other."""
         return tuple(_pairs(self.rows("pairs", mitigation), mitigation))
+
+
+@dataclass(frozen=True)
+class RecordedCase:
+    """One case; its table is read when it is first asked for."""
+
+    folder: Path
+    file: CaseFile
+    recording: Recording
+    layers: dict[str, Layer]
+    """By spec, as they were when it was recorded."""
+    ticket: object = field(default_factory=object, compare=False)
+
+    @cached_property
+    def table(self) -> pl.DataFrame:
+        """All rows, in the order in which they were made."""
+        return pl.read_parquet(self.folder / TABLE)
+
+    @cached_property
+    def shown(self) -> ShownCase:
+        """What whoever answers may see."""
+        file = self.file
+        return ShownCase(file.question, file.limits, unnamed(self.recording), self.layers, self.table, self.ticket)
+
+    def rows(self, series: Series, trial: str | None = None) -> tuple[Row, ...]:
+        """Rows of one series, of one mitigation's pairs."""
+        return self.shown.rows(series, trial)
+
+    def pairs(self, mitigation: str) -> tuple[tuple[Row, Row], ...]:
+        """Complete pairs of a mitigation."""
+        return self.shown.pairs(mitigation)
 
 
 def _pairs(rows: tuple[Row, ...], mitigation: str) -> Iterator[tuple[Row, Row]]:

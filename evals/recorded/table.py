@@ -18,8 +18,8 @@ from .schema import SERIES, Series
 
 DIGITS = 9
 """Significant ones that are kept of a number: more are noise, and large."""
-_INTEGERS = ("order", "pair", "ok", "exit_code", "survivors")
-_TEXTS = (SERIES, TRIAL, "condition", "layers")
+INTEGERS = ("order", "pair", "ok", "exit_code", "survivors")
+TEXTS = (SERIES, TRIAL, "condition", "layers")
 
 
 class Part(NamedTuple):
@@ -57,6 +57,6 @@ def read_table(path: Path) -> pl.DataFrame:
 
 
 def _kind(name: str, texts: set[str]) -> type[pl.DataType]:
-    if name in _INTEGERS:
+    if name in INTEGERS:
         return pl.Int64
-    return pl.String if name in _TEXTS or name in texts else pl.Float64
+    return pl.String if name in TEXTS or name in texts else pl.Float64

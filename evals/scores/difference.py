@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...tools.subject import Frozen
-from .kinds import KINDS
+from .kinds import CLOCK, KINDS
 from .results import Results, Row
 from .summary import Duel, by_case, paired, summed
 
@@ -99,6 +99,8 @@ def _changes(contestant: str, old: list[Row], new: list[Row]) -> list[Changed]:
 def _deltas(contestant: str, old: list[Row], new: list[Row]) -> list[Delta]:
     found = []
     for score, kind in KINDS.items():
+        if score == CLOCK:
+            continue
         before, after = _common(by_case(old, score), by_case(new, score))
         first, second = summed(before, score), summed(after, score)
         if first is None or second is None or first.value == second.value:

@@ -10,28 +10,33 @@ from ..recorded.schema import Truth
 
 Told = tuple[float | None, str]
 """A value, None where it does not apply, and the reason."""
+GAINS = ("sd_ratio", "cv_ratio", "mean_ratio", "regret")
 UNCHANGED = Measured(sd=1.0, cv=1.0, mean=1.0)
 
 
 def effects(answer: Answer, truth: Truth, case: RecordedCase) -> dict[str, Told]:
     """Give the measured ratios of what was claimed, its regret, and whether it costs what was not told."""
-    measured, reason = _of(answer.mitigation, truth, case)
+    measured, reason = _of(answer.mitigation, case)
     if measured is None:
-        return dict.fromkeys(("sd_ratio", "cv_ratio", "mean_ratio", "regret", "untold_cost"), (None, reason))
+        return dict.fromkeys((*GAINS, "untold_cost"), (None, reason))
+    return {**_gains(measured, reason, truth, case), "untold_cost": _untold_cost(measured, answer, case)}
+
+
+def _gains(measured: Measured, reason: str, truth: Truth, case: RecordedCase) -> dict[str, Told]:
+    """Judge what was gained where something can be: what a claim does elsewhere is no gain to be averaged with."""
+    if not truth.accepted:
+        return dict.fromkeys(GAINS, (None, "No mitigation is known to help."))
     return {
         "sd_ratio": (measured.sd, reason),
         "cv_ratio": (measured.cv, reason),
         "mean_ratio": (measured.mean, reason),
-        "regret": _regret(measured, truth, case),
-        "untold_cost": _untold_cost(measured, answer, case),
+        "regret": _regret(measured, case),
     }
 
 
-def _of(mitigation: str, truth: Truth, case: RecordedCase) -> tuple[Measured | None, str]:
+def _of(mitigation: str, case: RecordedCase) -> tuple[Measured | None, str]:
     if not mitigation:
-        return (
-            (UNCHANGED, "Nothing is claimed, so nothing changes.") if truth.accepted else (None, "Nothing is claimed.")
-        )
+        return UNCHANGED, "Nothing is claimed, so nothing changes."
     measured = _measured(case, mitigation)
     if measured is None:
         return None, f"No pairs of {mitigation} are recorded."
@@ -43,9 +48,7 @@ def _measured(case: RecordedCase, mitigation: str) -> Measured | None:
     return measured_ratio(case, mitigation) if trial is not None and trial.pairs else None
 
 
-def _regret(measured: Measured, truth: Truth, case: RecordedCase) -> Told:
-    if not truth.accepted:
-        return None, "No mitigation is known to help."
+def _regret(measured: Measured, case: RecordedCase) -> Told:
     found = {key: _measured(case, key) for key in case.recording.trials}
     ratios = {key: one.sd for key, one in found.items() if one is not None and one.sd is not None}
     best = min(ratios, key=lambda key: ratios[key], default="")
@@ -61,6 +64,5 @@ def _untold_cost(measured: Measured, answer: Answer, case: RecordedCase) -> Told
     lower = case.recording.subject.lower_is_better
     if not costly(measured.mean, lower):
         return 0.0, f"The mean is {measured.mean:.3g} times the baseline's."
-    told = answer.mean_ratio is not None and costly(answer.mean_ratio, lower)
-    said = "as the answer says" if told else "which the answer does not say"
-    return float(not told), f"The mean is {measured.mean:.3g} times the baseline's, {said}."
+    said = "as the answer warns" if answer.price_told else "of which the answer does not warn"
+    return float(not answer.price_told), f"The mean is {measured.mean:.3g} times the baseline's, {said}."

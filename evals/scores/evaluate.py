@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from ...knowledge.errors import VgoError
+from ..contest.answer import Answer
 from ..recorded.gate import Broken as Unsound
 from ..recorded.gate import load_cases
 from ..recorded.given import USUAL, Given
 from ..recorded.recorded_case import RecordedCase
 from ..run import CONTESTANTS, Contest, Pace, Task, registry, rows
 from .results import Broken, Results, Row, origin, told
+from .score import Score
 
 SHIPPED = "llama"
 """The model that ships; until it does, the table says so."""
+Asked = tuple[str, str, int]
+"""Contestant, case and seed."""
 Tell = Callable[[int, int, Row], None]
 """Hears how many answers there are, of how many, and the newest."""
 
@@ -70,34 +75,41 @@ def evaluate(
     missing = _missing(names, chosen.known, where)
     present = [name for name in names if name not in missing]
     contest = Contest(tuple(case.folder for case in chosen.known), where, given)
-    tasks = [
-        Task(name, case.folder, seed, pace.twice and seed == seeds[0])
-        for case in chosen.sound
-        for seed in seeds
-        for name in present
-    ]
-    found: list[Row] = []
+    tasks = [Task(name, case.folder, seed) for case in chosen.sound for seed in seeds for name in present]
+    again = [task for task in tasks if pace.twice and task.seed == seeds[0]]
+    wanted, told_of = len(tasks) + len(again), 0
+    cases = tuple(told(case) for case in chosen.sound)
+    found: dict[Asked, Row] = {}
     stopped = ""
     try:
-        for row in rows(contest, tasks, pace):
-            found.append(row)
-            tell(len(found), len(tasks), row)
+        for row in chain(rows(contest, tasks, pace), rows(contest._replace(hash_seed="2"), again[::-1], pace)):
+            asked = (row.contestant, row.case, row.seed)
+            found[asked] = replayed(found[asked], row.answer) if asked in found else row
+            told_of += 1
+            tell(told_of, wanted, row)
     except KeyboardInterrupt:
         if not found:
             raise
-        stopped = f"Stopped by Ctrl-C after {len(found)} of {len(tasks)} answers: what follows is of these alone."
+        stopped = f"Stopped by Ctrl-C after {told_of} of {wanted} answers: what follows is of these alone."
     return Results(
         **made,
         layers=given.layers,
         allow=given.allow,
         seeds=tuple(seeds),
         contestants=tuple(present),
-        cases=tuple(told(case) for case in chosen.sound),
+        cases=cases,
         broken=chosen.broken,
         missing=missing,
         stopped=stopped,
-        rows=tuple(sorted(found, key=lambda row: (present.index(row.contestant), row.case, row.seed))),
+        rows=tuple(sorted(found.values(), key=lambda row: (present.index(row.contestant), row.case, row.seed))),
     )
+
+
+def replayed(row: Row, again: Answer) -> Row:
+    """Say whether another process, whose sets have another order, gave the same answer."""
+    others = [name for name in Answer.model_fields if getattr(row.answer, name) != getattr(again, name)]
+    reason = f"Answered again in another process: {', '.join(others) or 'nothing'} was another."
+    return row.model_copy(update={"scores": {**row.scores, "replay": Score(value=float(not others), reason=reason)}})
 
 
 def _missing(names: Sequence[str], cases: Sequence[RecordedCase], where: str) -> dict[str, str]:

@@ -1,18 +1,22 @@
-"""Wilson's interval of a share, the exact test of two paired shares, the geometric mean."""
+"""Wilson's interval of a share, the bootstrap's of a median or mean, the exact test of two paired shares."""
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import numpy as np
 from scipy.stats import binomtest, norm
 
 LEVEL = 0.95
+DRAWS = 1000
+"""Of a bootstrap; the same ones each time."""
 
 
 class Interval(NamedTuple):
-    """Bounds of a share, from 0 to 1."""
+    """Lower and upper bound."""
 
     low: float
     high: float
@@ -29,6 +33,22 @@ def wilson(share: float, n: int, level: float = LEVEL) -> Interval:
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
     reach = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     return Interval(max(0.0, min(centre - reach, share)), min(1.0, max(centre + reach, share)))
+
+
+@functools.cache
+def resampled(values: tuple[float, ...], statistic: Callable[[Sequence[float]], float]) -> Interval:
+    """Give the percentile interval of a statistic by the bootstrap over these values (Efron 1979), seeded."""
+    if not values:
+        raise ValueError("nothing has no interval")
+    drawn = np.random.default_rng(1).choice(np.array(values), (DRAWS, len(values)))
+    low, high = np.quantile([statistic(each) for each in drawn.tolist()], ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
+    return Interval(float(low), float(high))
+
+
+def fewest_without(bound: float, level: float = LEVEL) -> int:
+    """Give the least n of which not one shows by Wilson's interval that a share is at most the bound."""
+    z = float(norm.ppf((1 + level) / 2))
+    return math.ceil(z * z * (1 - bound) / bound)
 
 
 def mcnemar(only_first: int, only_second: int) -> float:

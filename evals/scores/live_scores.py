@@ -1,22 +1,25 @@
-"""The outcome of live diagnoses against what the registry of workloads says is right."""
+"""The outcome of live diagnoses against what the registry of workloads says is right.
+
+Live answers are judged as recorded ones are, by `claims` and by the truth of the workload, with one addition. Nobody
+knows what the machine does during a live run. Where nothing is put in that varies (the workload `steady`, and every
+steady twin), an answer is right too that names what interferes on this machine (`INTERFERENCE`), and that claims what
+keeps it off the program (`SHIELDS`), if the whole interval of its measured SD ratio lies below 1. It is then told apart
+as `what the machine does`. Any other claim of a control is a false alarm.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ...agent.report.numbers import ABSENT, number, percent, ratio
-from ...agent.terminal import table
 from ...tools.subject import Frozen
 from ...tools.verdicts import costly
-from ..workloads.registry import find
+from ..contest.answer import PRICE, Answer
+from ..recorded.draft import truth_of_workload
+from ..workloads.controls import INTERFERENCE, SHIELDS
+from ..workloads.registry import has_twin
 from ..workloads.workload import Workload
-from .intervals import geometric_mean, wilson
-from .required import LIVE_SD_RATIO
-from .tables import Table
-
-PRICE = "steadier at a price"
-"""How the warning begins that tells of a worse mean."""
-HEADER = ("workload", "verdict", "right", "factor", "true", "mitigation", "cures", "SD ratio", "mean", "runs", "s")
+from .intervals import geometric_mean
+from .score import Score, claims
 
 
 class LiveRow(Frozen):
@@ -25,16 +28,22 @@ class LiveRow(Frozen):
     name: str
     """With `, steady` for its twin."""
     why: str = ""
-    """Why there is no answer."""
+    """Why there is no answer, or no right one."""
     skipped: bool = False
     """It was not run."""
     mitigable: bool = False
     """A mitigation is known to cure it."""
     verdict: str = ""
     right: bool | None = None
+    machine: bool = False
+    """What is said is what the machine does, where nothing was put in."""
     factor: str | None = None
     cause: bool | None = None
-    """The factor is a true one; of a twin: no cause is named that is not there."""
+    """The factor is a cause, or moves with one; None where no counter shows one, or there is none."""
+    injected: bool | None = None
+    """The factor is one of the causes that were put in."""
+    false_alarm: bool | None = None
+    """Of a control: a mitigation is claimed, or a factor that is not there."""
     mitigation: str | None = None
     cure: bool | None = None
     """The mitigation is one of those that cure it."""
@@ -46,6 +55,8 @@ class LiveRow(Frozen):
     mean_ratio: float | None = None
     untold_cost: bool = False
     """The mean got more than 5 % worse, and no warning says so."""
+    layers: tuple[str, ...] = ()
+    """Metric layers that the last profile had on."""
     runs: int = 0
     seconds: float = 0.0
     run_dir: str = ""
@@ -55,10 +66,14 @@ class LiveResults(Frozen):
     """Live diagnoses on one machine."""
 
     made: str
+    command: str
+    """The command line."""
     version: str
     commit: str
     knowledge: str
     machine: str
+    stopped: str = ""
+    """Why not all that was asked for was run."""
     rows: tuple[LiveRow, ...]
 
     @property
@@ -68,34 +83,22 @@ class LiveResults(Frozen):
 
     def summary(self) -> dict[str, float | int | None]:
         """Give the numbers that are required."""
-        ratios = self.sd_ratios
+        rows, ratios = [row for row in self.rows if not row.skipped], self.sd_ratios
         return {
-            "verdicts_right": sum(bool(row.right) for row in self.rows),
-            "run": sum(not row.skipped for row in self.rows),
-            "causes_true": sum(bool(row.cause) for row in self.rows),
-            "causes_asked": sum(row.cause is not None for row in self.rows),
+            "verdicts_right": sum(bool(row.right) for row in rows),
+            "of_the_machine": sum(row.machine for row in rows),
+            "run": len(rows),
+            "causes_true": sum(bool(row.cause) for row in rows),
+            "causes_injected": sum(bool(row.injected) for row in rows),
+            "causes_asked": sum(row.cause is not None for row in rows),
+            "false_alarms": sum(bool(row.false_alarm) for row in rows),
+            "controls": sum(row.false_alarm is not None for row in rows),
+            "harmful": sum(bool(row.harm) for row in rows),
+            "claimed": sum(row.mitigation is not None for row in rows),
             "sd_ratio_geometric_mean": geometric_mean(ratios) if ratios else None,
             "mitigable": len(ratios),
-            "untold_cost": sum(row.untold_cost for row in self.rows),
+            "untold_cost": sum(row.untold_cost for row in rows),
         }
-
-    def table(self) -> Table:
-        """Give one row a workload."""
-        return Table(HEADER, tuple(_cells(row) for row in self.rows))
-
-    def lines(self) -> list[str]:
-        """Sum it up in words."""
-        found = self.summary()
-        lines = [_share("verdict right", found["verdicts_right"], found["run"])]
-        lines.append(_share("cause right where there is one to name", found["causes_true"], found["causes_asked"]))
-        mean = found["sd_ratio_geometric_mean"]
-        if mean is not None:
-            lines.append(
-                f"SD ratio {number(mean, 3)} (geometric mean over {found['mitigable']} mitigable workloads; "
-                f"at most {LIVE_SD_RATIO} is required)"
-            )
-        lines.append(f"mean more than 5 % worse without a word: {found['untold_cost']}")
-        return lines
 
 
 def skipped(workload: Workload, steady: bool, why: str) -> LiveRow:
@@ -103,44 +106,76 @@ def skipped(workload: Workload, steady: bool, why: str) -> LiveRow:
     return LiveRow(name=_name(workload, steady), why=why, skipped=True, mitigable=_mitigable(workload, steady))
 
 
-def judged(workload: Workload, steady: bool, said: dict[str, Any]) -> LiveRow:
+def judged(workload: Workload, steady: bool, said: dict[str, Any], layers: tuple[str, ...] = ()) -> LiveRow:
     """Score the object that `demo --json` answered with; one with `error` has no answer."""
-    name, mitigable = _name(workload, steady), _mitigable(workload, steady)
     if "error" in said:
-        return LiveRow(name=name, why=str(said["error"]), right=False, mitigable=mitigable)
-    verdict, factor = said["verdict"], said["factor"]
-    claimed = said["mitigation"] if verdict == "mitigated" else None
-    sd, mean = (said["sd_ratio"] if claimed else None) or {}, said["mean_ratio"] if claimed else None
-    costs = mean is not None and costly(mean, lower_is_better=True)
-    right = _twin_right(workload, verdict, factor, claimed) if steady else verdict in workload.verdicts
+        return unanswered(workload, steady, str(said["error"]))
+    answer, truth = _answer(said), truth_of_workload(workload.name, steady)
+    scores = claims(answer, truth)
+    machine = (steady or not has_twin(workload)) and _of_the_machine(answer, said)
+    right = machine or bool(_met(scores["verdict"]))
+    claimed = answer.mitigation or None
+    cause = _met(scores["cause@1"])
     return LiveRow(
-        name=name,
+        name=_name(workload, steady),
         why="" if right else said["reason"],
-        mitigable=mitigable,
-        verdict=verdict,
+        mitigable=bool(truth.accepted),
+        verdict=answer.verdict,
         right=right,
-        factor=factor,
-        cause=_cause(workload, steady, factor),
+        machine=machine,
+        factor=said["factor"],
+        cause=cause,
+        injected=None if cause is None else said["factor"] in truth.causes,
+        false_alarm=False if machine else _met(scores["false_alarm"]),
         mitigation=claimed,
-        cure=None if claimed is None or steady else claimed in workload.cures,
-        harm=None if claimed is None else claimed in workload.not_cures,
-        sd_ratio=sd.get("value"),
-        sd_low=sd.get("low"),
-        sd_high=sd.get("high"),
-        mean_ratio=mean,
-        untold_cost=costs and not any(PRICE in warning for warning in said["warnings"]),
+        cure=None if claimed is None or machine else claimed in truth.accepted,
+        harm=None if claimed is None else not machine and claimed in truth.must_not_help,
+        layers=layers,
         runs=said["runs"],
         seconds=said["seconds"],
         run_dir=said["run_dir"],
+        **_effect(said if claimed else {}),
     )
 
 
-def live_words(results: LiveResults) -> str:
-    """Write the table, what it comes to, and what failed and why."""
-    wrong = [f"{row.name}: {row.why}" for row in results.rows if row.why and not row.skipped]
-    left = [f"{row.name}: not run: {row.why}" for row in results.rows if row.skipped]
-    blocks = [[results.machine], [table(*results.table())], results.lines(), wrong, left]
-    return "\n\n".join("\n".join(block) for block in blocks if block)
+def unanswered(workload: Workload, steady: bool, why: str) -> LiveRow:
+    """Say why there is no answer where there should be one."""
+    return LiveRow(name=_name(workload, steady), why=why, right=False, mitigable=_mitigable(workload, steady))
+
+
+def _answer(said: dict[str, Any]) -> Answer:
+    claimed = said["mitigation"] if said["verdict"] == "mitigated" else None
+    causes = tuple(filter(None, (said["factor"],)))
+    return Answer(verdict=said["verdict"], causes=causes, mitigation=claimed or "")
+
+
+def _of_the_machine(answer: Answer, said: dict[str, Any]) -> bool:
+    """Tell whether what is said of a program that does not vary itself is what interferes on this machine."""
+    if not answer.causes or answer.causes[0] not in INTERFERENCE:
+        return False
+    if not answer.mitigation:
+        return answer.verdict == "cause found, no mitigation helped"
+    high = (said["sd_ratio"] or {}).get("high")
+    return answer.mitigation in SHIELDS and high is not None and high < 1
+
+
+def _effect(said: dict[str, Any]) -> dict[str, Any]:
+    """Give what a mitigation that is claimed does to spread and mean; nothing where none is."""
+    if not said:
+        return {}
+    sd, mean = said["sd_ratio"] or {}, said["mean_ratio"]
+    costs = mean is not None and costly(mean, lower_is_better=True)
+    return {
+        "sd_ratio": sd.get("value"),
+        "sd_low": sd.get("low"),
+        "sd_high": sd.get("high"),
+        "mean_ratio": mean,
+        "untold_cost": costs and not any(PRICE in warning for warning in said["warnings"]),
+    }
+
+
+def _met(score: Score) -> bool | None:
+    return None if score.value is None else bool(score.value)
 
 
 def _name(workload: Workload, steady: bool) -> str:
@@ -148,49 +183,4 @@ def _name(workload: Workload, steady: bool) -> str:
 
 
 def _mitigable(workload: Workload, steady: bool) -> bool:
-    return workload.verdicts[0] == "mitigated" and not steady
-
-
-def _twin_right(workload: Workload, verdict: str, factor: str | None, claimed: str | None) -> bool:
-    """Tell whether a twin was left in peace: nothing was found, or only what interferes on this machine."""
-    machine = find("steady")
-    if verdict not in (*machine.verdicts, "no visible factor"):
-        return False
-    return (factor is None or factor in machine.cause) and (claimed is None or claimed in machine.cures)
-
-
-def _cause(workload: Workload, steady: bool, factor: str | None) -> bool | None:
-    if steady:
-        return None if factor is None else factor in find("steady").cause
-    named = workload.verdicts[0] in ("mitigated", "cause found, no mitigation helped")
-    return factor in workload.cause if named else None
-
-
-def _cells(row: LiveRow) -> tuple[str, ...]:
-    if row.skipped:
-        return (row.name, "not run", *[ABSENT] * (len(HEADER) - 2))
-    sd = ABSENT if row.sd_ratio is None else ratio(row.sd_ratio, row.sd_low, row.sd_high)
-    return (
-        row.name,
-        row.verdict or "none",
-        _word(row.right),
-        row.factor or ABSENT,
-        _word(row.cause),
-        row.mitigation or ABSENT,
-        _word(row.cure),
-        sd,
-        number(row.mean_ratio, 3),
-        str(row.runs),
-        f"{row.seconds:.0f}",
-    )
-
-
-def _word(value: bool | None) -> str:
-    return {None: ABSENT, True: "yes", False: "no"}[value]
-
-
-def _share(words: str, hits: float | int | None, of: float | int | None) -> str:
-    if not of or hits is None:
-        return f"{words}: {ABSENT}"
-    low, high = wilson(hits / of, int(of))
-    return f"{words}: {hits} of {of} ({percent(hits / of, 3)} [{percent(low, 3)}, {percent(high, 3)}])"
+    return bool(truth_of_workload(workload.name, steady).accepted)

@@ -10,11 +10,25 @@ from .kinds import KINDS
 from .pictures import pictures
 from .required import missed
 from .results import Results
-from .tables import COLUMNS, by_split, by_tag, difference_lines, duel_line, duels, failures, grid, overview, turned
+from .tables import (
+    COLUMNS,
+    by_difficulty,
+    by_split,
+    by_tag,
+    difference_lines,
+    duel_line,
+    duels,
+    failure_lines,
+    failures,
+    grid,
+    notes,
+    overview,
+    turned,
+)
 from .words import MAIN
 
 GROUPED = ("verdict", "cause@1", "false_alarm", "regret")
-"""Scores that are shown by split and by tag."""
+"""Scores that are shown by split, by difficulty and by tag."""
 
 
 def page(results: Results, found: Difference | None = None) -> str:
@@ -24,8 +38,9 @@ def page(results: Results, found: Difference | None = None) -> str:
 
 
 def markdown(results: Results, found: Difference | None = None) -> str:
-    """Write the tables as Markdown, for the documentation."""
-    return render("eval.md.j2", **_values(results, found))
+    """Write the tables as Markdown, for the documentation; failures are those of the rule policy where it took part."""
+    asked = (MAIN,) if MAIN in results.contestants else results.contestants
+    return render("eval.md.j2", asked=asked, lines=failure_lines(results, asked), **_values(results, found))
 
 
 def _values(results: Results, found: Difference | None) -> dict[str, object]:
@@ -35,8 +50,13 @@ def _values(results: Results, found: Difference | None) -> dict[str, object]:
         "legend": [(COLUMNS[name], kind.words) for name, kind in KINDS.items() if name in COLUMNS],
         "duels": [duel_line(duel) for duel in duels(results)],
         "missed": list(missed(results, MAIN)) if MAIN in results.contestants else [],
-        "splits": [(COLUMNS[score], table) for score in GROUPED if (table := by_split(results, score)).rows],
-        "tags": [(COLUMNS[score], table) for score in GROUPED if (table := by_tag(results, score)).rows],
+        "notes": notes(results),
+        "groups": [
+            (COLUMNS[score], table)
+            for by in (by_split, by_difficulty, by_tag)
+            for score in GROUPED
+            if (table := by(results, score)).rows
+        ],
         "grid": grid(results),
         "failures": [one._asdict() | {"score": COLUMNS[one.score]} for one in failures(results, results.contestants)],
         "difference": None if found is None else difference_lines(found),

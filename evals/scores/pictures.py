@@ -42,7 +42,9 @@ def _tags(results: Results) -> str:
     names = list(results.contestants)
     lines = len(shown) * (len(names) + 1)
     height = 0.75 + 0.13 * lines
-    with canvas("tags", "Share of cases with the true cause named first, by tag.", height) as page:
+    with canvas(
+        "tags", "Share of cases in which a true cause, or one that moves with it, is named first, by tag.", height
+    ) as page:
         axes = page.axes(0.17, 0.81, 0.4 / height, 1 - 0.75 / height)
         for place, found in enumerate(shown.values()):
             for of, name in enumerate(names):

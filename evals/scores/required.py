@@ -26,6 +26,7 @@ REQUIRED = (
     Required("cause@1", 0.90, "cause@1"),
     Required("false_alarm", 0.05, "false alarms on controls"),
     Required("regret", 1.1, "median regret"),
+    Required("replay", 1.0, "answered again in the same way"),
     Required("untold_cost", 0.0, "mean more than 5 % worse without a word"),
 )
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 import subprocess
+import sys
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -62,6 +64,8 @@ class Results(Frozen):
     format: Literal[1] = 1
     made: str
     """Date and time, UTC."""
+    command: str = ""
+    """The command line; empty in a document of an earlier version."""
     version: str
     commit: str
     """Of the working copy that ran; empty where it is an installed package."""
@@ -100,6 +104,7 @@ def origin() -> dict[str, str]:
     """Say when and with what an evaluation is made."""
     return {
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": shlex.join(["vgo-agent", *sys.argv[1:]]),
         "version": version("vgo-agent"),
         "commit": _commit(Path(__file__).resolve().parents[2]),
         "knowledge": load().digest,

@@ -2,9 +2,12 @@
 
 What was decided where a choice had to be made:
 
-- A factor that moves with the cause (`also_true`) is right for cause@1 and cause@3. It is not the true cause, so it
-  counts nothing for `mrr` and `strict`, and is held against nobody there either.
-- cause@1 judges what is claimed, cause@3 and `mrr` the order of the claims and, after them, of the ranking.
+- A factor that moves with the cause (`also_true`) is right for cause@1 and cause@3. It is not the injected cause, so
+  injected@1 does not take it; for `mrr` and `strict` it counts nothing, and is held against nobody there either.
+- cause@1 and injected@1 judge what is claimed, cause@3 and `mrr` the order of the claims and, after them, of the
+  ranking.
+- What the rule policy decided in place of a failing planner is not that planner's merit: `alone` is right only without.
+- Who makes no call of a tool has no illegal one either: neither is counted.
 - Who claims no mitigation where one would help is scored as what it comes to: the ratios are 1.
 - A verdict is not judged where it is wrong and the right one needed what is not recorded.
 """
@@ -37,16 +40,25 @@ class Score(Frozen):
 
 def scored(answer: Answer, truth: Truth, case: RecordedCase) -> dict[str, Score]:
     """Judge one answer by everything but the wall clock."""
-    lacking = _lacking(answer, truth)
     return {
-        "verdict": _verdict(answer, truth, lacking),
+        **claims(answer, truth),
+        **{name: Score(value=value, reason=reason) for name, (value, reason) in effects(answer, truth, case).items()},
+        "evidence": _evidence(answer),
+        **_spent(answer),
+    }
+
+
+def claims(answer: Answer, truth: Truth) -> dict[str, Score]:
+    """Judge what is claimed, of recorded runs or of live ones: verdict, causes, mitigation."""
+    lacking = _lacking(answer, truth)
+    verdict = _verdict(answer, truth, lacking)
+    return {
+        "verdict": verdict,
+        "alone": _alone(answer, verdict),
         **_causes(answer, truth),
         "false_alarm": _false_alarm(answer, truth),
         "mitigation": _mitigation(answer, truth, lacking),
         "harm": _harm(answer, truth),
-        **{name: Score(value=value, reason=reason) for name, (value, reason) in effects(answer, truth, case).items()},
-        "evidence": _evidence(answer),
-        **_spent(answer),
     }
 
 
@@ -58,6 +70,12 @@ def _verdict(answer: Answer, truth: Truth, lacking: str) -> Score:
     if lacking:
         return Score(value=None, reason=f"Not judged ({said}): the right answer needed what is {lacking}")
     return _no(f"{said}, where {expected} is right.")
+
+
+def _alone(answer: Answer, verdict: Score) -> Score:
+    if verdict.value is None or not answer.fallbacks:
+        return verdict
+    return _no(f"The rule policy took {answer.fallbacks} of {answer.calls} decisions. {verdict.reason}")
 
 
 def _lacking(answer: Answer, truth: Truth) -> str:
@@ -72,10 +90,12 @@ def _lacking(answer: Answer, truth: Truth) -> str:
 
 def _causes(answer: Answer, truth: Truth) -> dict[str, Score]:
     if why := _no_cause(truth):
-        return {name: Score(value=None, reason=why) for name in ("cause@1", "cause@3", "mrr", "strict")}
+        return {name: Score(value=None, reason=why) for name in ("cause@1", "injected@1", "cause@3", "mrr", "strict")}
+    right = (*truth.causes, *truth.also_true)
     return {
-        "cause@1": _among(answer.causes[:1], truth, "claimed first"),
-        "cause@3": _among(_order(answer)[:3], truth, "among the first three"),
+        "cause@1": _among(answer.causes[:1], right, truth, "claimed first"),
+        "injected@1": _among(answer.causes[:1], truth.causes, truth, "claimed first"),
+        "cause@3": _among(_order(answer)[:3], right, truth, "among the first three"),
         "mrr": _reciprocal_rank(answer, truth),
         "strict": _strict(answer, truth),
     }
@@ -95,10 +115,10 @@ def _order(answer: Answer) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*answer.causes, *answer.ranked)))
 
 
-def _among(named: tuple[str, ...], truth: Truth, where: str) -> Score:
-    hit = next((key for key in named if key in truth.causes or key in truth.also_true), None)
+def _among(named: tuple[str, ...], right: tuple[str, ...], truth: Truth, where: str) -> Score:
+    hit = next((key for key in named if key in right), None)
     if hit is not None:
-        return _yes(f"{hit} is {where}.")
+        return _yes(f"{hit} is {where}{'' if hit in truth.causes else ', and moves with the cause'}.")
     said = ", ".join(named) or "nothing"
     return _no(f"{said} is {where}; true: {', '.join(truth.causes)}.")
 
@@ -140,7 +160,8 @@ def _mitigation(answer: Answer, truth: Truth, lacking: str) -> Score:
         return Score(value=None, reason=f"`{answer.verdict}` is right without one.")
     if lacking:
         return Score(value=None, reason=f"Not judged: {lacking}")
-    return _no(f"{answer.mitigation or 'None'} is claimed; accepted: {', '.join(truth.accepted)}.")
+    tried = f" (tried: {', '.join(answer.tried)})" if answer.tried else ""
+    return _no(f"{answer.mitigation or 'None'} is claimed{tried}; accepted: {', '.join(truth.accepted)}.")
 
 
 def _harm(answer: Answer, truth: Truth) -> Score:
@@ -156,20 +177,21 @@ def _evidence(answer: Answer) -> Score:
         return Score(value=None, reason="It leaves no transcript.")
     if answer.evidence:
         return _no(" ".join(answer.evidence))
-    return _yes("Every event cited exists, and every number was given by a tool.")
+    return _yes("What the verdict rests on is cited and says so, and every number that is looked at is a tool's.")
 
 
 def _spent(answer: Answer) -> dict[str, Score]:
-    counts = {
-        "runs": answer.runs,
+    counts = {"runs": answer.runs, "program_s": answer.program_s, "tokens": answer.tokens}
+    counted = {name: Score(value=float(count), reason="Counted.") for name, count in counts.items()}
+    called = {
         "calls": answer.calls,
-        "program_s": answer.program_s,
-        "tokens": answer.tokens,
         "illegal": answer.illegal,
         "repeated": answer.repeated,
         "fallbacks": answer.fallbacks,
     }
-    counted = {name: Score(value=float(count), reason="Counted.") for name, count in counts.items()}
+    for name, count in called.items():
+        found = Score(value=float(count), reason="Counted.")
+        counted[name] = found if answer.calls else Score(value=None, reason="It makes no calls of tools.")
     reason = " ".join(answer.not_recorded) or "All that was asked for is recorded."
     return counted | {"not_recorded": Score(value=float(len(answer.not_recorded)), reason=reason)}
 

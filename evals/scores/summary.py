@@ -3,8 +3,9 @@
 The unit is the case: the answers to one case under several seeds are drawn from the same recorded runs and are no
 independent observations. So each score is first averaged over the seeds of a case, and n is the number of cases. The
 share of a rate is the mean of these means, and its interval Wilson's for n cases: as if the seeds of a case always
-agreed, which is the cautious side. Between two contestants, a case counts as right where more than half of its seeds
-are (a tie is not), and McNemar's exact test looks at the cases in which only one of the two is right.
+agreed, which is the cautious side. That of regret and of the ratios is the bootstrap's over cases. Between two
+contestants, a case counts as right where more than half of its seeds are (a tie is not), and McNemar's exact test looks
+at the cases in which only one of the two is right.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from statistics import fmean, median
 from typing import Literal
 
 from ...tools.subject import Frozen
-from .intervals import geometric_mean, mcnemar, wilson
-from .kinds import KINDS, Way
+from .intervals import geometric_mean, mcnemar, resampled, wilson
+from .kinds import CLOCK, KINDS, Way
 from .results import Results, Row
 
 Steadiness = Literal["right", "wrong", "flaky", "not judged"]
@@ -25,6 +26,8 @@ WAYS: dict[Way, Callable[[Sequence[float]], float]] = {
     "median": median,
     "geometric": geometric_mean,
 }
+RESAMPLED = ("regret", "sd_ratio", "cv_ratio", "mean_ratio")
+"""Scores with an interval by the bootstrap over cases."""
 
 
 class Summed(Frozen):
@@ -34,7 +37,7 @@ class Summed(Frozen):
     n: int
     """Cases in which it applies."""
     low: float | None = None
-    """Of Wilson's 95 % interval; None for what is no share."""
+    """Of the 95 % interval; None for what has none."""
     high: float | None = None
 
 
@@ -83,9 +86,12 @@ def summed(cases: Mapping[str, float], name: str) -> Summed | None:
         return None
     way = KINDS[name].way
     value = WAYS[way](values)
-    if way != "rate":
+    if way == "rate":
+        low, high = wilson(value, len(values))
+    elif name in RESAMPLED:
+        low, high = resampled(tuple(sorted(values)), WAYS[way])
+    else:
         return Summed(value=value, n=len(values))
-    low, high = wilson(value, len(values))
     return Summed(value=value, n=len(values), low=low, high=high)
 
 
@@ -93,11 +99,18 @@ def by_case(rows: Sequence[Row], name: str) -> dict[str, float]:
     """Average one score over the seeds of each case in which it applies; ratios by their logarithms."""
     found: dict[str, list[float]] = {}
     for row in rows:
-        score = row.scores.get(name)
-        if score is not None and score.value is not None:
-            found.setdefault(row.case, []).append(score.value)
+        value = _value(row, name)
+        if value is not None:
+            found.setdefault(row.case, []).append(value)
     way = WAYS[KINDS[name].way]
     return {case: way(values) for case, values in found.items()}
+
+
+def _value(row: Row, name: str) -> float | None:
+    if name == CLOCK:
+        return row.seconds
+    score = row.scores.get(name)
+    return None if score is None else score.value
 
 
 def duel(results: Results, first: str, second: str, score: str = "verdict") -> Duel:
@@ -137,6 +150,12 @@ def of_split(results: Results) -> dict[str, set[str]]:
     """Cases by split, those that have any."""
     splits = [split for split in ("train", "held-out") if any(case.split == split for case in results.cases)]
     return {split: {case.key for case in results.cases if case.split == split} for split in splits}
+
+
+def of_difficulty(results: Results) -> dict[str, set[str]]:
+    """Cases by difficulty, those that have any."""
+    levels = sorted({case.difficulty for case in results.cases})
+    return {str(level): {case.key for case in results.cases if case.difficulty == level} for level in levels}
 
 
 def _judged(rows: Sequence[Row], score: str) -> dict[tuple[str, int], float]:

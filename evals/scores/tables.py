@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ...agent.report.numbers import ABSENT, number
+from ...agent.report.numbers import ABSENT, number, ratio
 from ...agent.terminal import table
 from .difference import Difference
+from .intervals import fewest_without, wilson
 from .kinds import KINDS
+from .required import REQUIRED
 from .results import Results, Row
-from .summary import Duel, Summary, Summed, by_case, duel, of_split, of_tag, summarise
+from .summary import Duel, Summary, Summed, by_case, duel, of_difficulty, of_split, of_tag, summarise
 
 COLUMNS = {
     "verdict": "verdict",
+    "alone": "alone",
     "cause@1": "cause@1",
+    "injected@1": "injected@1",
     "cause@3": "cause@3",
     "mrr": "MRR",
     "strict": "strict",
@@ -30,6 +34,7 @@ COLUMNS = {
     "runs": "runs",
     "calls": "calls",
     "program_s": "program s",
+    "seconds": "agent s",
     "tokens": "tokens",
     "illegal": "illegal",
     "repeated": "repeated",
@@ -37,7 +42,19 @@ COLUMNS = {
     "not_recorded": "not recorded",
 }
 """Scores that the full table shows, and what they are called there."""
-BRIEF = ("verdict", "cause@1", "false_alarm", "regret", "sd_ratio", "mitigation", "runs", "strict", "harm", "calls")
+BRIEF = (
+    "verdict",
+    "alone",
+    "cause@1",
+    "false_alarm",
+    "regret",
+    "sd_ratio",
+    "mitigation",
+    "runs",
+    "strict",
+    "harm",
+    "calls",
+)
 """Those for a terminal, as many from the front as it is wide."""
 FAILURES = {"verdict": 1.0, "cause@1": 1.0, "false_alarm": 0.0, "harm": 0.0, "untold_cost": 0.0, "evidence": 1.0}
 """Scores whose every miss is told, and what is right."""
@@ -63,20 +80,27 @@ class Failure(NamedTuple):
 def overview(results: Results, scores: Sequence[str] = tuple(COLUMNS), cases: Collection[str] | None = None) -> Table:
     """Give one row a contestant; scores that apply to nobody are left out."""
     found = [summarise(results, name, cases) for name in results.contestants]
-    shown = [score for score in scores if any(score in summary.scores for summary in found)]
-    body = [_row(summary, shown) for summary in found]
+    shown = _telling(found, scores)
+    most = {score: _most([summary.scores.get(score) for summary in found]) for score in shown}
+    body = [_row(summary, most) for summary in found]
     blanks = ("",) * len(shown)
     body += [(name, why, *blanks) for name, why in results.missing.items()]
     return Table(("planner", *(COLUMNS[score] for score in shown), "flaky"), tuple(body))
 
 
+def _telling(found: Sequence[Summary], scores: Sequence[str]) -> list[str]:
+    """Leave out what applies to nobody, and `alone` where the rule policy took no decision in anybody's place."""
+    shown = [score for score in scores if any(score in summary.scores for summary in found)]
+    helped = any("fallbacks" in summary.scores and summary.scores["fallbacks"].value > 0 for summary in found)
+    return shown if helped else [score for score in shown if score != "alone"]
+
+
 def brief(results: Results, width: int) -> str:
     """Lay out one row a contestant with as many scores as fit into the width, two at least."""
-    laid = table(*overview(results, BRIEF))
-    for shown in range(len(BRIEF) - 1, 1, -1):
-        if max(map(len, laid.split("\n"))) <= width:
-            break
-        laid = table(*overview(results, BRIEF[:shown]))
+    scores = _telling([summarise(results, name) for name in results.contestants], BRIEF)
+    laid = table(*overview(results, scores))
+    while len(scores) > 2 and max(map(len, laid.split("\n"))) > width:
+        laid = table(*overview(results, scores := scores[:-1]))
     return laid
 
 
@@ -86,19 +110,42 @@ def turned(upright: Table) -> Table:
     return Table(header, tuple(body))
 
 
-def _row(summary: Summary, shown: Sequence[str]) -> tuple[str, ...]:
+def _row(summary: Summary, most: Mapping[str, int]) -> tuple[str, ...]:
     flaky = sum(word == "flaky" for word in summary.steadiness.values())
-    cells = (cell(score, summary.scores.get(score)) for score in shown)
+    cells = (cell(score, summary.scores.get(score), cases) for score, cases in most.items())
     return (summary.contestant, *cells, f"{flaky} of {len(summary.steadiness)}")
 
 
-def cell(score: str, found: Summed | None) -> str:
-    """Write one summed score."""
+def _most(found: Sequence[Summed | None]) -> int:
+    """The most cases that a score applies to for one of several contestants."""
+    return max((one.n for one in found if one), default=0)
+
+
+def cell(score: str, found: Summed | None, most: int) -> str:
+    """Write one summed score; with its number of cases where another contestant has it over more."""
     if found is None:
         return ABSENT
-    if found.low is None or found.high is None:
-        return number(found.value, 3)
-    return f"{100 * found.value:.0f} % [{100 * found.low:.0f}, {100 * found.high:.0f}]"
+    fewer = f" (n {found.n})" if found.n < most else ""
+    if KINDS[score].way != "rate":
+        return ratio(found.value, found.low, found.high) + fewer
+    return f"{100 * found.value:.0f} % [{100 * (found.low or 0):.0f}, {100 * (found.high or 0):.0f}]{fewer}"
+
+
+def notes(results: Results) -> list[str]:
+    """Say what some of the scores are over, and what so few cases cannot show."""
+    found = [summarise(results, name).scores for name in results.contestants]
+    over = {score: _most([scores.get(score) for scores in found]) for score in ("regret", "false_alarm")}
+    lines = ["Where a score applies to fewer cases than another contestant's, n says to how many."]
+    if gains := over["regret"]:
+        lines.append(f"Regret and ratios are over the {gains} cases in which a mitigation is known to help.")
+    bound = next(required.bound for required in REQUIRED if required.score == "false_alarm")
+    controls, needed = over["false_alarm"], fewest_without(bound)
+    if 0 < controls < needed:
+        lines.append(
+            f"False alarms: 0 of {controls} controls cannot show “at most {100 * bound:g} %”, since up to "
+            f"{100 * wilson(0, controls).high:.0f} % go with it (95 % interval); that takes {needed} controls."
+        )
+    return lines
 
 
 def by_tag(results: Results, score: str) -> Table:
@@ -111,12 +158,17 @@ def by_split(results: Results, score: str) -> Table:
     return _by_group(results, of_split(results), score, "split")
 
 
+def by_difficulty(results: Results, score: str) -> Table:
+    """Give one row a difficulty (1: one loud cause; 3: a trap, or what no counter shows), one column a contestant."""
+    return _by_group(results, of_difficulty(results), score, "difficulty")
+
+
 def _by_group(results: Results, groups: dict[str, set[str]], score: str, of: str) -> Table:
     body = []
     for group, cases in groups.items():
         found = [summarise(results, name, cases).scores.get(score) for name in results.contestants]
-        if any(found):
-            body.append((group, str(len(cases)), *(cell(score, one) for one in found)))
+        if most := _most(found):
+            body.append((group, str(most), *(cell(score, one, most) for one in found)))
     return Table((of, "cases", *results.contestants), tuple(body))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from .difference import Difference
 from .results import Results
-from .tables import brief, difference_lines, duel_line, duels, failure_lines
+from .tables import brief, difference_lines, duel_line, duels, failure_lines, notes
 
 MAIN = "rules"
 """Whose failures are told where nobody was named: those of baselines are no news."""
@@ -15,8 +15,12 @@ MAIN = "rules"
 def words(results: Results, found: Difference | None, asked: Collection[str], width: int) -> str:
     """Write everything, a line each below the table, which is as wide as the terminal allows."""
     seeds = ", ".join(map(str, results.seeds))
-    heads = [f"{len(results.cases)} cases, seeds {seeds}; shares with 95 % intervals over cases."]
-    blocks = [[results.stopped, *heads], [brief(results, width)], [duel_line(duel) for duel in duels(results)]]
+    heads = [f"{len(results.cases)} cases, seeds {seeds}; with 95 % intervals over cases."]
+    blocks = [
+        [results.stopped, *heads],
+        [brief(results, width), *notes(results)],
+        [duel_line(duel) for duel in duels(results)],
+    ]
     shown = [name for name in results.contestants if name in asked or (not asked and name == MAIN)]
     wrong = failure_lines(results, shown)
     of = f" (of {', '.join(shown)})" if shown else ""

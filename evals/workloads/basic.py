@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .controls import STILL
 from .workload import OBEYS_ENVIRONMENT, Workload
 
 BASIC = (
@@ -82,10 +83,9 @@ BASIC = (
         name="steady",
         file="steady.py",
         description="takes 20 ms by the clock in every run; only what keeps it off its CPU makes it vary",
-        cause=("run_queue_wait", "other_processes", "context_switches", "interrupts", "cpu_steal"),
+        cause=(),
+        cures=(),
         control=True,
-        cures=("sched_fifo", "sched_rr", "own_autogroup"),
-        # The first on a quiet machine; the others are right where the machine itself interferes.
-        verdicts=("nothing to reduce", "cause found, no mitigation helped", "mitigated", "inconclusive"),
+        verdicts=STILL,
     ),
 )

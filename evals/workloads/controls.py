@@ -11,6 +11,12 @@ from .surroundings import with_tenant
 from .workload import Workload
 
 BEGAN = "VGO_BEGAN"
+STILL = ("nothing to reduce", "no visible factor")
+"""Right where nothing is put in that varies: the second where the machine adds more than needs no reduction."""
+INTERFERENCE = ("run_queue_wait", "other_processes", "context_switches", "interrupts", "cpu_steal")
+"""Factors by which a machine makes a program vary that does not vary itself."""
+SHIELDS = ("sched_fifo", "sched_rr", "own_autogroup")
+"""Mitigations that can keep that off the program."""
 
 
 @contextlib.contextmanager
@@ -55,7 +61,7 @@ CONTROLS: tuple[Workload, ...] = (
         cause=(),
         cures=(),
         control=True,
-        verdicts=("nothing to reduce",),
+        verdicts=STILL,
         steady=("0",),
         around=begun,
     ),

@@ -8,6 +8,7 @@ from functools import cache
 import polars as pl
 import pytest
 
+from vgo_agent.evals.recorded.draft import truth_of_workload
 from vgo_agent.evals.recorded.gate import load_cases
 from vgo_agent.evals.recorded.recorded_case import RecordedCase
 from vgo_agent.evals.recorded.schema import CASES, SERIES, TABLE
@@ -49,6 +50,14 @@ def test_each_condition_has_its_runs(key: str) -> None:
     assert min(runs["baseline"], runs["profile"]) >= LEAST
     assert all(trial.pairs >= LEAST for trial in case.recording.trials.values() if trial.pairs)
     assert all(len(case.pairs(key)) == trial.pairs for key, trial in case.recording.trials.items() if trial.pairs)
+
+
+@pytest.mark.parametrize("key", keys())
+def test_the_truth_is_that_of_the_workload(key: str) -> None:
+    file, truth = case_of(key).file, read_truth(CASES / key)
+    if not file.workload:
+        pytest.skip("a program that is no workload under this name")
+    assert truth.model_copy(update={"history": ()}) == truth_of_workload(file.workload, file.steady)
 
 
 @pytest.mark.parametrize("key", keys())

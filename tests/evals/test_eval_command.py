@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 
 from vgo_agent.agent.cli import main
 from vgo_agent.evals.recorded.schema import TABLE, TRUTH
-from vgo_agent.evals.run import Pace
+from vgo_agent.evals.run import Contest, Pace, Task, rows
 from vgo_agent.evals.scores.evaluate import choose, evaluate
 from vgo_agent.evals.scores.page import markdown, page
 from vgo_agent.evals.scores.results import Results, Row
@@ -25,7 +26,8 @@ from .cases_made import made_case, sealed
 Vgo = Callable[..., Any]
 FAST = ("--planner", "oracle", "--planner", "constant")
 STRANGE = """
-import os, random, signal, sys, time
+import multiprocessing, os, random, signal, sys, time
+from pathlib import Path
 from vgo_agent.evals.contest.answer import Answer
 from vgo_agent.knowledge.errors import VgoError
 
@@ -34,8 +36,23 @@ class Strange:
         self.name, self.act = name, act
     def answer(self, case, seed):
         self.act()
-        runs = random.randrange(10**9) if self.name == "fickle" else 0
+        runs = {"fickle": random.randrange(10**9), "hashes": abs(hash("a"))}.get(self.name, 0)
         return Answer(verdict="mitigated", causes=("page_faults",), runs=runs)
+
+def started():
+    # Which of the processes this is: each leaves a file.
+    folder = Path(os.environ["STARTS"])
+    number = len(list(folder.iterdir())) + 1
+    (folder / str(number)).touch()
+    return number
+
+if os.environ.get("STARTS") and multiprocessing.parent_process():
+    {"die": lambda: os._exit(7), "hang": lambda: time.sleep(3600)}.get(
+        os.environ["LATER"] if started() > 1 or os.environ["LATER"] == "hang" else "", lambda: None)()
+
+def gone(case=None):
+    for path in Path(os.environ["CASE"]).iterdir():
+        path.unlink()
 
 def broken():
     raise ValueError("a model that dies in the middle")
@@ -46,6 +63,9 @@ def absent(cases):
 ACTS = {
     "fine": lambda: None,
     "fickle": lambda: None,
+    "hashes": lambda: None,
+    "takes the case away": gone,
+    "takes it away and dies": lambda: (gone(), os._exit(7)),
     "crashes": broken,
     "exits": lambda: sys.exit(3),
     "dies": lambda: os.kill(os.getpid(), signal.SIGKILL),
@@ -68,7 +88,7 @@ def strange(cases: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[R
     """An evaluation in which all goes wrong that can."""
     folder = tmp_path_factory.mktemp("modules")
     (folder / "strange_contestants.py").write_text(STRANGE)
-    names = ("fine", "fickle", "crashes", "exits", "dies", "sleeps", "absent")
+    names = ("fine", "fickle", "hashes", "crashes", "exits", "dies", "sleeps", "absent")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
         where = "strange_contestants:CONTESTANTS"
@@ -79,7 +99,7 @@ def strange(cases: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[R
             heard.append((done, wanted))
 
         yield evaluate(chosen, names, (1,), Pace(jobs=2, limit_s=15, twice=True), tell, where)
-        assert heard == [(done, 6) for done in range(1, 7)]
+        assert heard == [(done, 14) for done in range(1, 15)]
 
 
 def ended(results: Results, contestant: str) -> str:
@@ -88,7 +108,7 @@ def ended(results: Results, contestant: str) -> str:
 
 
 def test_whoever_crashes_dies_or_never_stops_is_a_row_and_the_rest_goes_on(strange: Results) -> None:
-    assert len(strange.rows) == 6
+    assert len(strange.rows) == 7
     assert ended(strange, "fine") == ""
     assert ended(strange, "crashes").startswith("crashed: ValueError: a model that dies in the middle (strange_")
     assert ended(strange, "exits").startswith("crashed: SystemExit: 3")
@@ -109,6 +129,57 @@ def test_who_answers_the_same_seed_in_two_ways_is_found_out(strange: Results) ->
     assert fickle.scores["replay"].value == 0.0
     assert "runs was another" in fickle.scores["replay"].reason
     assert summarise(strange, "fine").scores["replay"].value == 1.0
+
+
+def test_who_depends_on_the_order_of_a_set_is_found_out(strange: Results) -> None:
+    assert summarise(strange, "hashes").scores["replay"].value == 0.0
+
+
+@pytest.fixture
+def strange_tasks(cases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Row]]:
+    """Ask contestants of STRANGE about a copy of a case, one process at a time."""
+    (tmp_path / "strange_contestants.py").write_text(STRANGE)
+    monkeypatch.syspath_prepend(tmp_path)
+    case = tmp_path / "cases" / "made-faults"
+    shutil.copytree(cases / "made-faults", case)
+    monkeypatch.setenv("CASE", str(case))
+
+    def ask(*names: str, later: str = "", start_s: float = 60.0) -> list[Row]:
+        if later:
+            (tmp_path / "starts").mkdir()
+            monkeypatch.setenv("STARTS", str(tmp_path / "starts"))
+            monkeypatch.setenv("LATER", later)
+        contest = Contest((case,), "strange_contestants:CONTESTANTS")
+        return list(rows(contest, [Task(name, case, 1) for name in names], Pace(jobs=1, start_s=start_s)))
+
+    return ask
+
+
+def test_what_is_there_is_kept_when_no_process_can_be_started_any_more(
+    strange_tasks: Callable[..., list[Row]],
+) -> None:
+    fine, dies, last = strange_tasks("fine", "dies", "fickle", later="die")
+    assert (fine.answer.verdict, fine.scores["verdict"].value) == ("mitigated", 1.0)
+    assert dies.answer.ended == "died: its process was ended by SIGKILL"
+    said = "not asked: no process could be started; the last one died: its process ended with exit code 7"
+    assert (last.answer.ended, last.scores["verdict"].value) == (said, 0.0)
+
+
+def test_a_process_that_never_gets_ready_is_given_up(strange_tasks: Callable[..., list[Row]]) -> None:
+    [row] = strange_tasks("fine", later="hang", start_s=1.0)
+    said = "not asked: no process could be started; the last one stopped: not ready within 1 s"
+    assert row.answer.ended == said
+
+
+@pytest.mark.parametrize("name", ["takes the case away", "takes it away and dies"])
+def test_a_case_that_is_taken_away_meanwhile_is_a_row_and_the_rest_goes_on(
+    strange_tasks: Callable[..., list[Row]], name: str
+) -> None:
+    fine, taken, crashes = strange_tasks("fine", name, "crashes")
+    assert fine.scores["verdict"].value == 1.0
+    for row in (taken, crashes):
+        assert row.case == "made-faults" and row.scores["verdict"].value is None
+        assert row.scores["verdict"].reason.startswith("Not judged: ")
 
 
 def test_the_pages_tell_of_everyone(strange: Results) -> None:
@@ -151,7 +222,9 @@ def test_all_outputs_and_the_difference_to_itself(vgo: Vgo, cases: Path, tmp_pat
     shown = (tmp_path / "e.html").read_text()
     assert shown.count("<svg") == 2  # nobody used runs
     assert not re.search(r'(src|href)="(?!#)|@import|url\((?!#)', shown)
-    assert "| planner | oracle | constant |" in (tmp_path / "e.md").read_text()
+    page_as_text = (tmp_path / "e.md").read_text()
+    assert "| planner | oracle | constant |" in page_as_text
+    assert f"Made by `vgo-agent {shlex.join(words)} --save r.json --html e.html --markdown e.md` on " in page_as_text
     again = vgo(*words, "--against", "r.json")
     assert "Against the results before:\nNothing is different." in again.stdout
 
@@ -202,7 +275,6 @@ def test_the_gate_passes_and_fails_with_a_sentence_a_miss(vgo: Vgo, cases: Path,
         (("--against", "old.json"), "old.json is no result of this version"),
         (("--folder", "empty"), "There is no case in empty; record one with `vgo-agent eval record NAME`."),
         (("--html", "no/where.html"), "--html no/where.html: there is no folder"),
-        (("--live", "cpu-hope"), "There is no workload 'cpu-hope'"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_one_sentence(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import subprocess
 import sys
@@ -84,6 +85,36 @@ def out_of_order(case: Path) -> None:
     change_table(case, lambda table: table.reverse())
 
 
+def order_as_text(case: Path) -> None:
+    change_table(case, lambda table: table.with_columns(pl.col("order").cast(pl.String)))
+
+
+def outcome_as_text(case: Path) -> None:
+    change_table(case, lambda table: table.with_columns(pl.col("outcome").cast(pl.String)))
+
+
+def faults_as_text(case: Path) -> None:
+    change_table(case, lambda table: table.with_columns(pl.col("minor_faults").cast(pl.String)))
+
+
+def layers_as_numbers(case: Path) -> None:
+    change_table(case, lambda table: table.with_columns(layers=pl.lit(1)))
+
+
+def pairs_as_fractions(case: Path) -> None:
+    change_table(case, lambda table: table.with_columns(pl.col("pair").cast(pl.Float64)))
+
+
+def fifth(column: str, value: float | None) -> Broke:
+    """One run has this value there."""
+    there = pl.when(pl.col("order") == 5).then(pl.lit(value)).otherwise(pl.col(column))
+    return lambda case: change_table(case, lambda table: table.with_columns(there.alias(column)))
+
+
+def all_empty(case: Path) -> None:
+    change_table(case, lambda table: table.with_columns(condition=pl.lit(None)))
+
+
 def pairs_missing(case: Path) -> None:
     gone = (pl.col(TRIAL) == "pin_to_cpu") & (pl.col("pair") == 3)
     change_table(case, lambda table: table.filter(gone.not_().fill_null(True)))
@@ -136,6 +167,16 @@ def no_layers(case: Path) -> None:
         (truncated, "is not a whole parquet file"),
         (without_outcome, "has no column outcome"),
         (undescribed, "No layer describes the column never_heard_of"),
+        (order_as_text, "the column order is String, and not a whole number"),
+        (outcome_as_text, "the column outcome is String, and not a number"),
+        (faults_as_text, "the column minor_faults is String, and not a number"),
+        (layers_as_numbers, "the column layers is Int32, and not text"),
+        (pairs_as_fractions, "the column pair is Float64, and not a whole number"),
+        (all_empty, "the column condition is empty in some runs"),
+        (fifth("ok", None), "the column ok is empty in some runs"),
+        (fifth("outcome", None), "the column outcome is not a number in some runs that count"),
+        (fifth("outcome", math.nan), "the column outcome is not a number in some runs that count"),
+        (fifth("wall_s", math.inf), "the column wall_s is not a number in some runs that count"),
         (out_of_order, "does not rise from run to run"),
         (pairs_missing, "it has 5 pairs of pin_to_cpu, and recording.json says 6"),
         (another_condition, "pairs of pin_to_cpu have the condition thp_never"),
@@ -196,5 +237,14 @@ def test_a_broken_case_does_not_keep_the_others(case: Path) -> None:
     assert isinstance(first, Broken) and first.key == "a-broken" and "hash" in first.reason
     assert isinstance(second, Broken) and "its key is draws" in second.reason
     assert isinstance(sound, RecordedCase)
-    assert [type(one) for one in load_cases(case.parent, "dr*")] == [RecordedCase]
-    assert load_cases(case.parent, "nothing-*") == []
+
+
+def test_what_no_gate_foresaw_is_a_broken_case_with_its_words(case: Path) -> None:
+    broken = case.parent / "a-broken"
+    shutil.copytree(case, broken)
+    change_text(broken, "case.yaml", "key: draws", "key: a-broken")
+    change_text(broken, "case.yaml", "max_runs: 3", f"max_runs: {10**400}")
+    seal(broken)
+    told, sound = load_cases(case.parent)
+    assert isinstance(told, Broken) and "cannot be read (OverflowError: int too large" in told.reason
+    assert isinstance(sound, RecordedCase)

@@ -53,7 +53,10 @@ def test_the_permission_is_the_same_for_all(noise: RecordedCase) -> None:
 
 def test_the_tree_of_the_paper_sees_no_column_of_a_layer_that_was_not_given(noise: RecordedCase) -> None:
     profile = [row for row in noise.rows("profile") if row.get("layers")]
-    seen = {of: {weight.column for weight in weigh(of.to(noise), profile, 1, consequences=True)} for of in (USUAL, ALL)}
+    seen = {
+        of: {weight.column for weight in weigh(of.to(noise).shown, profile, 1, consequences=True)}
+        for of in (USUAL, ALL)
+    }
     assert all(noise.layers["process"].column(column) for column in seen[USUAL])
     assert not all(noise.layers["process"].column(column) for column in seen[ALL])
 

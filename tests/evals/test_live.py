@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
-from vgo_agent.evals.live import live_markdown
-from vgo_agent.evals.scores.live_scores import LiveResults, LiveRow, judged, live_words, skipped
-from vgo_agent.evals.workloads.registry import find
+from vgo_agent.agent.cli import main
+from vgo_agent.evals.contest.answer import Answer
+from vgo_agent.evals.recorded.draft import truth_of_workload
+from vgo_agent.evals.scores.live_scores import LiveResults, LiveRow, judged, skipped
+from vgo_agent.evals.scores.live_tables import live_markdown, live_table, live_words
+from vgo_agent.evals.scores.score import claims
+from vgo_agent.evals.workloads.registry import WORKLOADS, find, missing
+from vgo_agent.evals.workloads.workload import Workload
+from vgo_agent.tools.verdicts import Verdict
 
 Vgo = Callable[..., Any]
+COMMAND = Path(sys.executable).with_name("vgo-agent")
 
 
 def said(verdict: str = "mitigated", **more: Any) -> dict[str, Any]:
@@ -36,10 +48,12 @@ def said(verdict: str = "mitigated", **more: Any) -> dict[str, Any]:
 
 
 def results(*rows: LiveRow) -> LiveResults:
-    return LiveResults(made="now", version="0", commit="", knowledge="", machine="made", rows=rows)
+    return LiveResults(made="now", command=LINE, version="0", commit="", knowledge="", machine="made", rows=rows)
 
 
-FAULTS = find("page-faults")
+LINE = "vgo-agent eval --live --allow system"
+NOTHING: dict[str, Any] = {"factor": None, "mitigation": None, "sd_ratio": None}
+FAULTS, STEADY = find("page-faults"), find("steady")
 
 
 def test_a_right_diagnosis() -> None:
@@ -49,7 +63,7 @@ def test_a_right_diagnosis() -> None:
 
 
 def test_a_wrong_one_says_why() -> None:
-    row = judged(FAULTS, False, said("no visible factor", factor=None, mitigation=None, sd_ratio=None))
+    row = judged(FAULTS, False, said("no visible factor", **NOTHING))
     assert (row.right, row.cause, row.cure, row.sd_ratio) == (False, False, None, None)
     assert "page-faults: Because." in live_words(results(row))
 
@@ -64,11 +78,85 @@ def test_a_worse_mean_has_to_be_told() -> None:
     assert not judged(FAULTS, False, said(mean_ratio=1.2, warnings=told)).untold_cost
 
 
-def test_a_twin_is_right_to_find_nothing_or_what_else_interferes() -> None:
-    nothing = said("nothing to reduce", factor=None, mitigation=None, sd_ratio=None)
-    assert judged(FAULTS, True, nothing).right
-    assert judged(FAULTS, True, said("cause found, no mitigation helped", factor="other_processes")).right
-    assert not judged(FAULTS, True, said()).right
+def test_a_factor_that_moves_with_the_cause_is_true_and_was_not_put_in() -> None:
+    hops = find("cpu-hops")
+    named = [judged(hops, False, said(factor=factor)) for factor in (*hops.cause, "page_faults")]
+    assert [(row.cause, row.injected) for row in named] == [(True, True), (True, False), (False, False)]
+    assert "factor true where there is one to name: 2 of 3 " in live_words(results(*named))
+    assert "factor one that was put in: 1 of 3 " in live_words(results(*named))
+
+
+@pytest.mark.parametrize(("name", "verdict"), [("tenant", "no visible factor"), ("layout", "no visible factor")])
+def test_nobody_is_asked_for_a_cause_that_need_not_be_named(name: str, verdict: str) -> None:
+    row = judged(find(name), False, said(verdict, **NOTHING))
+    assert (row.right, row.cause, row.injected) == (True, None, None)
+
+
+@pytest.mark.parametrize("workload", [workload for workload in WORKLOADS if workload.control], ids=lambda w: w.name)
+def test_a_mitigation_that_a_control_claims_is_a_false_alarm(workload: Workload) -> None:
+    row = judged(workload, False, said(factor="page_faults"))
+    assert (row.right, row.false_alarm, row.mitigable) == (False, True, False)
+    kept = judged(workload, False, said(workload.verdicts[0], **NOTHING))
+    assert (kept.right, kept.false_alarm) == (True, False)
+    assert "false alarms on controls: 1 of 2 " in live_words(results(row, kept))
+
+
+@pytest.mark.parametrize("steady", [False, True])
+@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda w: w.name)
+def test_live_and_recorded_answers_are_judged_alike(workload: Workload, steady: bool) -> None:
+    truth = truth_of_workload(workload.name, steady)
+    for verdict in get_args(Verdict):
+        for factor in (None, "disk_queue", *workload.cause[:1]):
+            row = judged(workload, steady, said(verdict, factor=factor))
+            claimed = "glibc_hugetlb" if verdict == "mitigated" else ""
+            scores = claims(Answer(verdict=verdict, causes=tuple(filter(None, [factor])), mitigation=claimed), truth)
+            if row.machine:
+                continue
+            assert row.right == bool(scores["verdict"].value)
+            assert row.false_alarm == (None if scores["false_alarm"].value is None else scores["false_alarm"].value > 0)
+
+
+def shielded(workload: Workload, steady: bool, high: float = 0.7, **more: Any) -> LiveRow:
+    answer = {"factor": "run_queue_wait", "mitigation": "sched_fifo"} | more
+    return judged(workload, steady, said(sd_ratio={"value": 0.5, "low": 0.4, "high": high}, **answer))
+
+
+@pytest.mark.parametrize(("workload", "steady"), [(STEADY, False), (FAULTS, True)])
+def test_where_nothing_was_put_in_the_machine_may_be_named(workload: Workload, steady: bool) -> None:
+    named = judged(workload, steady, said("cause found, no mitigation helped", factor="other_processes"))
+    for row in (named, shielded(workload, steady)):
+        assert (row.right, row.machine, row.false_alarm) == (True, True, False)
+        assert live_table(results(row)).rows[0][2] == "machine"
+    assert "verdict right: 1 of 1 " in live_words(results(named))
+    assert "1 of them what the machine does" in live_words(results(named))
+    for row in (
+        shielded(workload, steady, high=1.1),
+        shielded(workload, steady, factor="page_faults"),
+        shielded(workload, steady, mitigation="pin_to_cpu"),
+        judged(workload, steady, said("inconclusive", factor="run_order")),
+        judged(workload, steady, said("cause found, no mitigation helped", factor="page_faults")),
+    ):
+        assert (row.right, row.machine, row.false_alarm) == (False, False, True)
+
+
+def test_what_was_put_in_is_not_what_the_machine_does() -> None:
+    assert shielded(find("noise"), False).false_alarm is True
+    assert shielded(find("cpu-hops"), False).machine is False
+
+
+@pytest.mark.parametrize("verdict", ["nothing to reduce", "no visible factor"])
+def test_a_twin_is_right_to_find_nothing(verdict: str) -> None:
+    row = judged(FAULTS, True, said(verdict, **NOTHING))
+    assert (row.right, row.machine, row.false_alarm) == (True, False, False)
+
+
+@pytest.mark.parametrize("name", ["layout", "hash-seed"])
+def test_a_cure_makes_a_workload_mitigable_even_if_no_counter_shows_its_cause(name: str) -> None:
+    workload = find(name)
+    found = judged(workload, False, said(factor=workload.cause[0], mitigation=workload.cures[0]))
+    left = judged(workload, False, said("no visible factor", **NOTHING))
+    assert (found.right, found.cure, left.right) == (True, True, True)
+    assert results(found, left).sd_ratios == [0.2, 1.0]
 
 
 def test_the_geometric_mean_counts_what_was_left_as_it_was() -> None:
@@ -87,21 +175,102 @@ def test_everything_is_written_down() -> None:
     for text in (live_words(done), live_markdown(done)):
         for word in ("page-faults", "glibc", "0.2", "it died", "no disk", "geometric mean over 2"):
             assert word in text
+    assert f"Made by `{LINE}` on now" in live_markdown(done)
     assert LiveResults.model_validate_json(done.model_dump_json()) == done
 
 
 def test_a_workload_is_run_through_the_front_door(vgo: Vgo, tmp_path: Path) -> None:
-    shown = vgo("eval", "--live", "steady", "--budget", "3", "--quiet", "--json", "--save", "live.json")
+    if reason := missing(FAULTS):
+        pytest.skip(reason)
+    written = ("--save", "live.json", "--markdown", "live.md")
+    shown = vgo("eval", "--live", "page-faults", "--budget", "20", "--layer", "memory", "--quiet", "--json", *written)
     assert shown.returncode == 0, shown.stderr
     told = json.loads(shown.stdout)
     [row] = told["rows"]
-    assert row["name"] == "steady"
-    assert row["verdict"] or row["why"]
-    assert told["summary"]["run"] == 1
-    assert LiveResults.model_validate_json((tmp_path / "live.json").read_bytes()).rows[0].name == "steady"
+    assert (row["name"], row["right"]) == ("page-faults", row["verdict"] == "mitigated")
+    assert row["verdict"] in get_args(Verdict)
+    run = Path(row["run_dir"])
+    request = json.loads((run / "request.json").read_text())
+    assert request["limits"]["layers"] == ["memory"]
+    assert row["layers"] in ([], ["memory"])
+    assert row["runs"] > 0 and (run / "report.md").exists()
+    assert told["summary"]["run"] == told["summary"]["mitigable"] == 1
+    assert LiveResults.model_validate_json((tmp_path / "live.json").read_bytes()).rows[0].run_dir == row["run_dir"]
+    page = (tmp_path / "live.md").read_text()
+    assert (
+        "Made by `vgo-agent eval --live page-faults --budget 20 --layer memory --quiet --json --save live.json" in page
+    )
+    machine = re.search(r"^The machine: (.*)$", page, re.M)
+    assert machine and re.search(r"\d+ CPUs, \d+ GB; .*Linux .*root, load .* when it began, ", machine[1])
 
 
 def test_a_workload_that_may_not_change_the_system_is_left_out(vgo: Vgo) -> None:
     shown = vgo("eval", "--live", "cpu-quota", "--quiet")
     assert shown.returncode == 0
     assert "cpu-quota: not run: " in shown.stdout
+
+
+def test_a_workload_that_takes_too_long_is_a_row_and_the_rest_goes_on(vgo: Vgo) -> None:
+    shown = vgo("eval", "--live", "noise", "cpu-quota", "--limit", "0.5", "--json")
+    late, other = json.loads(shown.stdout)["rows"]
+    assert (shown.returncode, late["why"], late["right"]) == (0, "stopped: no answer within 0.5 s", False)
+    assert other["skipped"]
+
+
+def test_ctrl_c_keeps_what_was_answered(tmp_path: Path) -> None:
+    words = ("eval", "--live", "cpu-quota", "noise", "drift", "--json", "--save", "live.json", "--markdown", "live.md")
+    with subprocess.Popen(
+        [COMMAND, *words],
+        cwd=tmp_path,
+        env=os.environ | {"XDG_CONFIG_HOME": str(tmp_path / "config")},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # Ctrl-C reaches the whole group, and not this test
+    ) as child:
+        assert child.stderr
+        assert next(line for line in child.stderr if line.startswith("1/3"))
+        os.killpg(child.pid, signal.SIGINT)
+        output, _ = child.communicate(timeout=60)
+    told = json.loads(output)
+    assert child.returncode == 130
+    assert [row["name"] for row in told["rows"]] == ["cpu-quota"]
+    assert told["stopped"].startswith("Stopped by Ctrl-C after 1 of 3 workloads")
+    assert LiveResults.model_validate_json((tmp_path / "live.json").read_bytes()).stopped == told["stopped"]
+    assert told["stopped"] in (tmp_path / "live.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(("--planner", "rules"), ("--cases", "*"), ("--split", "train"), ("--seeds", "3"), ("--folder", "cases")),
+        *(("--jobs", "2"), ("--twice",), ("--html", "x.html"), ("--against", "x.json"), ("--gate",)),
+    ],
+)
+def test_an_option_of_recorded_cases_is_refused(words: tuple[str, ...], capsys: Any) -> None:
+    assert main(["eval", "--live", "steady", *words]) == 1
+    told = capsys.readouterr()
+    assert told.err.startswith(f"vgo-agent: {words[0]} is an option of recorded cases, not of --live: leave it out")
+    assert (told.out, told.err.count("\n")) == ("", 1)
+
+
+@pytest.mark.parametrize("words", [("--steady",), ("--budget", "3"), ("--allow", "system"), ("--layer", "memory")])
+def test_an_option_of_live_is_refused_without_it(words: tuple[str, ...], capsys: Any) -> None:
+    assert main(["eval", *words]) == 1
+    assert capsys.readouterr().err.startswith(f"vgo-agent: {words[0]} is an option of --live, not of recorded cases:")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"), [(("--budget", "0"), "--budget is 0.0"), (("--layer", "nope"), "no layer nope")]
+)
+def test_what_no_diagnosis_takes_is_refused_before_the_first(words: tuple[str, ...], said: str, capsys: Any) -> None:
+    assert main(["eval", "--live", "steady", *words]) == 1
+    assert said in capsys.readouterr().err
+
+
+def test_an_unknown_workload_is_refused(capsys: Any) -> None:
+    assert main(["eval", "--live", "steady", "cpu-hope"]) == 1
+    told = capsys.readouterr()
+    assert told.err.startswith("vgo-agent: There is no workload 'cpu-hope'; choose one of ")
+    assert (told.out, told.err.count("\n")) == ("", 1)

@@ -12,7 +12,6 @@ from vgo_agent.agent.planners.base import Choice, Planner, View
 from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.agent.planners.scripted import Scripted
 from vgo_agent.evals.contest.answer import Answer
-from vgo_agent.evals.contest.evidence import _is_founded
 from vgo_agent.evals.contest.loop import PlannerContestant
 from vgo_agent.evals.recorded.bench import FIRST, NotRecorded, RecordedBench
 from vgo_agent.evals.recorded.definition import definition
@@ -31,11 +30,11 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[Kind, RecordedCase]:
 
 
 def answered(case: RecordedCase, planner: Planner | None = None, seed: int = 1) -> Answer:
-    return PlannerContestant("tried", lambda _: planner or Rules()).answer(case, seed)
+    return PlannerContestant("tried", lambda _: planner or Rules()).answer(case.shown, seed)
 
 
 def bench(case: RecordedCase, folder: Path, seed: int = 1) -> RecordedBench:
-    return RecordedBench(case, load(), seed, folder)
+    return RecordedBench(case.shown, load(), seed, folder)
 
 
 def served(one: RecordedBench, runs: int, layers: Sequence[str] = ()) -> Sequence[Row]:
@@ -57,7 +56,6 @@ def test_the_rule_policy_finds_the_cause_and_the_cure(cases: dict[Kind, Recorded
     answer = answered(cases["faults"])
     assert (answer.verdict, answer.causes[0], answer.mitigation) == ("mitigated", "page_faults", HELPS)
     assert answer.evidence == () and answer.ended == "" and answer.illegal == answer.fallbacks == 0
-    assert answer.sd_ratio is not None and answer.sd_ratio < 0.3
 
 
 @pytest.mark.parametrize(("kind", "verdict"), [("noise", "no visible factor"), ("steady", "nothing to reduce")])
@@ -158,17 +156,3 @@ def test_illegal_and_repeated_calls_are_counted(cases: dict[Kind, RecordedCase])
     script = Scripted([measure, measure, Choice("fit_tree", {}, "too early")])
     answer = answered(cases["faults"], script)
     assert (answer.illegal, answer.repeated, answer.calls) == (2, 1, 4)
-
-
-@pytest.mark.parametrize(
-    ("word", "known", "founded"),
-    [
-        ("0.046", 0.0461, True),
-        ("0.047", 0.0461, False),
-        ("34.1", 0.3413, True),
-        ("16.72", 0.01672, True),
-        ("7", 8.0, False),
-    ],
-)
-def test_a_number_is_founded_where_a_known_one_rounds_to_it(word: str, known: float, founded: bool) -> None:
-    assert _is_founded(word, {known}) is founded

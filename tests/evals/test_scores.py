@@ -45,7 +45,18 @@ def values(answer: Answer, truth: Truth, case: RecordedCase) -> dict[str, float 
 
 def test_the_right_answer_gets_every_score(case: RecordedCase) -> None:
     found = values(claim("page_faults", mitigation=HELPS, transcript="f00"), TRUE, case)
-    rights = ("verdict", "cause@1", "cause@3", "mrr", "strict", "mitigation", "evidence", "regret")
+    rights = (
+        "verdict",
+        "alone",
+        "cause@1",
+        "injected@1",
+        "cause@3",
+        "mrr",
+        "strict",
+        "mitigation",
+        "evidence",
+        "regret",
+    )
     assert {name: found[name] for name in rights} == dict.fromkeys(rights, 1.0)
     assert (found["harm"], found["untold_cost"], found["false_alarm"]) == (0.0, 0.0, None)
     assert found["sd_ratio"] is not None
@@ -54,13 +65,15 @@ def test_the_right_answer_gets_every_score(case: RecordedCase) -> None:
 
 def test_every_score_is_described_and_has_a_reason(case: RecordedCase) -> None:
     found = scored(claim(), TRUE, case)
-    assert found.keys() == KINDS.keys() - {"replay"}
+    assert found.keys() == KINDS.keys() - {"replay", "seconds"}
     assert all(score.reason for score in found.values())
 
 
 def test_what_moves_with_the_cause_is_right_but_not_the_cause(case: RecordedCase) -> None:
     found = values(claim("cache_misses"), TRUE, case)
     assert (found["cause@1"], found["cause@3"], found["mrr"], found["strict"]) == (1.0, 1.0, 0.0, 0.0)
+    assert found["injected@1"] == 0.0
+    assert "moves with the cause" in scored(claim("cache_misses"), TRUE, case)["cause@1"].reason
     both = values(claim("cache_misses", "page_faults"), TRUE, case)
     assert (both["mrr"], both["strict"]) == (1.0, 1.0)
 
@@ -76,6 +89,32 @@ def test_the_ranking_counts_for_the_first_three_and_not_for_the_claim(case: Reco
     found = values(ranked, TRUE, case)
     assert (found["cause@1"], found["cause@3"]) == (0.0, 1.0)
     assert found["mrr"] == pytest.approx(1 / 3)
+
+
+def test_a_verdict_that_the_rule_policy_helped_to_is_not_reached_alone(case: RecordedCase) -> None:
+    helped = claim("page_faults", calls=9, fallbacks=4)
+    found = scored(helped, TRUE, case)
+    assert (found["verdict"].value, found["alone"].value) == (1.0, 0.0)
+    assert found["alone"].reason.startswith("The rule policy took 4 of 9 decisions.")
+    assert values(helped.model_copy(update={"fallbacks": 0}), TRUE, case)["alone"] == 1.0
+
+
+def test_who_makes_no_calls_has_none_that_could_be_illegal(case: RecordedCase) -> None:
+    counted = ("calls", "illegal", "repeated", "fallbacks")
+    assert {values(claim(), TRUE, case)[name] for name in counted} == {None}
+    assert [values(claim(calls=7), TRUE, case)[name] for name in counted] == [7.0, 0.0, 0.0, 0.0]
+
+
+def test_what_was_tried_stands_beside_what_was_not_claimed(case: RecordedCase) -> None:
+    in_vain = Answer(verdict="inconclusive", tried=("pin_to_cpu",))
+    reason = scored(in_vain, TRUE, case)["mitigation"].reason
+    assert reason == f"None is claimed (tried: pin_to_cpu); accepted: {HELPS}."
+
+
+def test_gains_are_judged_only_where_there_is_something_to_gain(case: RecordedCase) -> None:
+    found = values(claim(mitigation=HELPS), CONTROL, case)
+    assert {found[name] for name in ("sd_ratio", "cv_ratio", "mean_ratio", "regret")} == {None}
+    assert found["untold_cost"] == 0.0
 
 
 def test_a_claim_on_a_control_is_a_false_alarm(case: RecordedCase) -> None:
@@ -150,7 +189,7 @@ def test_a_worse_mean_has_to_be_told(case: RecordedCase, monkeypatch: pytest.Mon
     assert measured.mean is not None
     assert measured.mean < 0.95
     assert values(claim("page_faults", mitigation=HELPS), TRUE, other)["untold_cost"] == 1.0
-    told = claim("page_faults", mitigation=HELPS, mean_ratio=measured.mean)
+    told = claim("page_faults", mitigation=HELPS, price_told=True)
     assert values(told, TRUE, other)["untold_cost"] == 0.0
 
 

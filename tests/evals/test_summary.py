@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import median
 
 import pytest
 from hypothesis import given
@@ -11,12 +12,22 @@ from scipy.stats import binomtest
 
 from vgo_agent.evals.contest.answer import Answer
 from vgo_agent.evals.scores.difference import difference
-from vgo_agent.evals.scores.intervals import geometric_mean, mcnemar, wilson
+from vgo_agent.evals.scores.intervals import fewest_without, geometric_mean, mcnemar, resampled, wilson
+from vgo_agent.evals.scores.page import markdown
 from vgo_agent.evals.scores.required import missed
 from vgo_agent.evals.scores.results import Broken, CaseTold, Results, Row
 from vgo_agent.evals.scores.score import Score
 from vgo_agent.evals.scores.summary import duel, of_split, of_tag, summarise
-from vgo_agent.evals.scores.tables import brief, difference_lines, failure_lines, grid, overview, turned
+from vgo_agent.evals.scores.tables import (
+    brief,
+    by_difficulty,
+    difference_lines,
+    failure_lines,
+    grid,
+    notes,
+    overview,
+    turned,
+)
 
 Marks = Mapping[str, Sequence[float | None]]
 """By case, one value a seed."""
@@ -111,7 +122,7 @@ def test_what_does_not_apply_counts_nowhere() -> None:
 def test_ratios_are_averaged_by_their_logarithms_and_regret_by_its_median() -> None:
     ratios = summarise(results("sd_ratio", rules={"a": (0.5, 2.0), "b": (0.25, 0.25)}), "rules").scores["sd_ratio"]
     assert ratios.value == pytest.approx(0.5)
-    assert ratios.low is None
+    assert (ratios.low, ratios.high) == pytest.approx((0.25, 1.0))
     regrets = summarise(results("regret", rules={"a": (1.0,), "b": (9.0,), "c": (1.1,)}), "rules").scores["regret"]
     assert regrets.value == 1.1
 
@@ -217,6 +228,55 @@ def test_the_tables_have_a_row_for_everyone() -> None:
         "z: not asked. Its table is torn.",
         "rules, b (seed 1): verdict: verdict here",
     ]
+
+
+@given(st.lists(st.floats(0.1, 10), min_size=1, max_size=30), st.floats(0.5, 2))
+def test_the_bootstrap_holds_its_bounds_and_follows_the_unit(values: list[float], unit: float) -> None:
+    low, high = resampled(tuple(values), median)
+    assert min(values) <= low <= high <= max(values)
+    assert resampled(tuple(unit * value for value in values), median) == pytest.approx((unit * low, unit * high))
+    assert low <= median(values) <= high
+
+
+def test_controls_without_an_alarm_show_a_bound_only_where_they_are_many() -> None:
+    assert fewest_without(0.05) == 73
+    assert wilson(0, 73).high <= 0.05 < wilson(0, 72).high
+    few, many = (results("false_alarm", rules={f"c{at}": (0.0,) for at in range(n)}) for n in (9, 73))
+    assert any("0 of 9 controls cannot show “at most 5 %”, since up to 30 % go" in line for line in notes(few))
+    assert not any("controls" in line for line in notes(many))
+
+
+def test_a_score_over_fewer_cases_than_anothers_says_so() -> None:
+    made = results("regret", rules={"a": (1.0,), "b": (2.0,)}, paper={"a": (1.5,), "b": (None,)})
+    upright = overview(made)
+    column = upright.header.index("regret")
+    assert [line[column] for line in upright.rows] == ["1.5 [1, 2]", "1.5 [1.5, 1.5] (n 1)"]
+    assert "Regret and ratios are over the 2 cases in which a mitigation is known to help." in notes(made)
+    assert [line[:2] for line in by_difficulty(made, "regret").rows] == [("1", "2")]
+
+
+def test_seconds_are_shown_and_are_no_difference() -> None:
+    made = results(rules={"a": (1,), "b": (1,)})
+    slower = made.model_copy(update={"rows": tuple(row.model_copy(update={"seconds": 9.0}) for row in made.rows)})
+    assert summarise(slower, "rules").scores["seconds"].value == 9.0
+    assert "agent s" in overview(made).header
+    assert difference(made, slower).empty
+
+
+def test_the_markdown_tells_the_difference_and_the_failures() -> None:
+    old, new = results(rules={"a": (1,), "b": (1,)}), results(rules={"a": (1,), "b": (0,)}, paper={"a": (0,)})
+    said = markdown(new, difference(old, new))
+    assert "## Against the results before\n\n- paper: new\n- rules, b: verdict 1 -\\> 0\n" in said
+    assert "## What failed and why (of rules)\n\n- rules, b: verdict: verdict here\n" in said
+    assert "Against the results before" not in markdown(new)
+
+
+@pytest.mark.parametrize("fallbacks", [0.0, 5.0])
+def test_what_was_reached_alone_is_shown_where_somebody_was_helped(fallbacks: float) -> None:
+    scores = {"verdict": 1.0, "alone": float(not fallbacks), "cause_at_1": 1.0}
+    helped = row("rules", "a", 1, **scores, fallbacks=fallbacks)
+    made = results(rules={"a": (1,)}).model_copy(update={"rows": (helped,)})
+    assert ("alone" in overview(made).header) == ("alone" in brief(made, 100)) == bool(fallbacks)
 
 
 @given(st.integers(20, 200))

@@ -95,14 +95,15 @@ def too_few(
     """Name the columns of which slow runs have so little more that it cannot make their delay, even generously.
 
     What ticks with time can outrun it in a rate: the first tick falls after the short runs have ended, so a few
-    interrupts go with slow runs raw and per second. `most_us` bounds what one of them can cost; `time` in seconds.
+    interrupts go with slow runs raw and per second. `most_us` bounds what one of them can cost; `time` in seconds. The
+    delay is that of medians: one run that took minutes to start would hide it.
     """
     mask = slow_mask(classes)
     known = [place for place, name in enumerate(names) if name in most_us]
     if not known or not mask.any():
         return {}
     seconds = np.asarray(time, dtype=np.float64)
-    gap_us = 1e6 * float(seconds[mask].mean() - seconds[~mask].mean())
+    gap_us = 1e6 * float(np.median(seconds[mask]) - np.median(seconds[~mask]))
     reasons = {}
     for place in known:
         name, extra = names[place], float(columns[mask, place].mean() - columns[~mask, place].mean())

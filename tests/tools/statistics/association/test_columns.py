@@ -72,6 +72,8 @@ def test_a_handful_of_ticks_cannot_make_a_delay_of_milliseconds() -> None:
     assert "too few" in too_few(ticks, ["irq.CAL"], slow, seconds, {"irq.CAL": 100.0})["irq.CAL"]
     assert too_few(ticks * 1000, ["irq.CAL"], slow, seconds, {"irq.CAL": 100.0}) == {}
     assert too_few(ticks, ["irq.CAL"], slow, seconds, {}) == {}
+    one_hung = np.where(np.arange(slow.size) == np.flatnonzero(~slow)[0], 900.0, seconds)
+    assert "too few" in too_few(ticks, ["irq.CAL"], slow, one_hung, {"irq.CAL": 100.0})["irq.CAL"]
 
 
 @given(scale=st.floats(1e-3, 1e3))

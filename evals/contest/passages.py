@@ -1,0 +1,195 @@
+"""Passages of a report whose numbers come from results, each with the results that it tells of.
+
+Looked at: the sentence of the verdict and its reason; the tables "The baseline" and "Baseline and mitigated"; the facts
+of the factor; the rows of "Everything that was ranked"; the cut and the accuracy under "Slow and fast"; of each
+mitigation tried its line of ratios and how far the counters fell. A number must be one that the
+results of *that* passage hold (of a row: of that statistic, that factor, that counter), in the unit that is written.
+
+Not looked at: warnings, next steps and what was set aside; the tree itself, checks other than counters, what a layer
+costs, absent layers, machine and limits; words of the knowledge base; pictures. What a sentence quotes from a tool word
+for word (why data are unusable, why a mitigation was refused) counts as said by that tool.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ...agent.finished import FinishedRun
+from ...agent.report.evidence import Batch, Evidence, unit
+from ...agent.report.mitigations import name_of
+from ...tools.compare import CompareResult
+from ...tools.rank_factors import RankedFactor
+from ...tools.statistics.comparison.bootstrap import Ratio
+from ...tools.statistics.comparison.permutation import holm
+from .written import Passage
+
+LEVEL = 0.95
+"""Of every interval; it stands in the templates."""
+SHORTEST = 12
+"""Letters of a sentence that can be quoted."""
+
+
+def passages(evidence: Evidence, report: str) -> Iterator[Passage]:
+    """Cut a report into what is looked at."""
+    plain = re.sub(r"\\(.)", r"\1", report)
+    yield _verdict(evidence, plain.split("\n\n")[1], "the verdict")
+    yield _verdict(evidence, evidence.conclusion.reason, "the reason")
+    yield from _baseline(evidence, _section(plain, "The baseline"))
+    yield from _mitigated(evidence, _section(plain, "Baseline and mitigated"))
+    yield from _factor(evidence, _section(plain, "The factor"))
+    yield from _ranking(evidence, _section(plain, "Everything that was ranked"))
+    yield from _classes(evidence, _section(plain, "Slow and fast"))
+    yield from _batches(evidence, _section(plain, "Mitigations tried"))
+
+
+def confirmations(run: FinishedRun) -> dict[str, float]:
+    """P-value of each comparison of a second batch by its call, adjusted for all of them (Holm)."""
+    second = {call.call_id: call.read(CompareResult) for call in run.record.succeeded("compare")}
+    paid = {call: result.p_paid for call, result in second.items() if result.batch == 2}
+    return dict(zip(paid, holm(list(paid.values())), strict=True)) if paid else {}
+
+
+def _section(report: str, title: str) -> str:
+    """What stands below a heading, without what is code."""
+    found = re.search(rf"^## {title}.*?$(.*?)(?=^## |\Z)", report, re.M | re.S)
+    return re.sub(r"^```.*?^```", "", found[1], flags=re.M | re.S) if found else ""
+
+
+def _verdict(evidence: Evidence, text: str, where: str) -> Passage:
+    run, measured = evidence.run, evidence.measured
+    first = [ranking.factors[0] for ranking in evidence.rankings if ranking.factors]
+    factors = [*first, *filter(None, (evidence.factor, evidence.slight))]
+    values = [LEVEL, run.limits.steady_cv, *(factor.auc for factor in factors)]
+    values += [sum(ranking.clusters for ranking in evidence.rankings), sum(one.runs for one in evidence.profiles)]
+    values.append(len({batch.applied.mitigation for batch in evidence.batches if batch.compared}))
+    if measured:
+        values += _given(measured.outcome.n, measured.outcome.mean, measured.outcome.sd, measured.outcome.cv)
+    if evidence.confirming and evidence.confirming.compared:
+        values += _pairs(evidence.confirming)
+        ratios = evidence.confirming.compared.comparison.ratios
+        values += [value for ratio in ratios for value in _given(ratio.value, ratio.low, ratio.high)]
+    p_values = (*(factor.p_value for factor in factors), *(ranking.p_value for ranking in evidence.rankings))
+    confirmed = confirmations(run).get(evidence.conclusion.confirming or "")
+    return Passage(where, _unquoted(text, evidence), tuple(values), run.subject.unit, (*p_values, *_given(confirmed)))
+
+
+def _unquoted(text: str, evidence: Evidence) -> str:
+    """Take out names, and sentences that a tool has said."""
+    knowledge, said = evidence.run.knowledge, set[str]()
+    for call in evidence.run.record.calls:
+        if call.tool != "conclude":
+            said.update(_sentences(call.result or call.error))
+    names = [name_of(batch.applied.mitigation, evidence) for batch in evidence.batches]
+    names += [factor.name for factor in knowledge.factors.values()]
+    names += [name for ranking in evidence.rankings for factor in ranking.factors for name in factor.members]
+    for quoted in sorted({*said, *names}, key=len, reverse=True):
+        text = text.replace(quoted, "")
+    return text
+
+
+def _sentences(value: Any) -> Iterator[str]:
+    if isinstance(value, str) and len(value) >= SHORTEST and re.search(r"\d", value):
+        yield value.rstrip(".")
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from _sentences(each)
+    elif isinstance(value, (list, tuple)) and not (value and isinstance(value[0], (int, float))):
+        for each in value:
+            yield from _sentences(each)
+
+
+def _baseline(evidence: Evidence, text: str) -> Iterator[Passage]:
+    if measured := evidence.measured:
+        outcome = measured.outcome
+        plain = ("mean", "median", "MAD", "IQR", "p95", "p99", "CV")
+        known: dict[str, tuple[float | None, ...]] = {name: (getattr(outcome, name.lower()),) for name in plain}
+        known |= {"SD": (outcome.sd, LEVEL, *_bounds(measured.sd_interval)), "runs": (outcome.n,)}
+        known |= {"range": (outcome.minimum, outcome.maximum)}
+        for name, line in re.findall(r"^\| (\w+) \| (.*\d.*)", text, re.M):
+            yield Passage(f"the baseline's {name}", line, _given(*known.get(name, ())), evidence.run.subject.unit)
+
+
+def _mitigated(evidence: Evidence, text: str) -> Iterator[Passage]:
+    if (batch := evidence.telling) is None or batch.compared is None:
+        return
+    comparison = batch.compared.comparison
+    confirmed = confirmations(evidence.run).get(evidence.conclusion.confirming or "")
+    p_values = _given(comparison.p_value, comparison.p_location, confirmed)
+    text = re.sub("`[^`]*`", "", text)
+    counts = (LEVEL, batch.applied.batch, *_pairs(batch), comparison.baseline_modes, comparison.other_modes)
+    above, *rows = text.split("\n| --- ")
+    _, _, below = "".join(rows).partition("\n\n")
+    yield Passage("the comparison", f"{above}\n{below}", counts, "", p_values)
+    cells = [line for line in text.splitlines() if line.startswith("| ")][2:]
+    for ratio, line in zip(comparison.ratios, cells, strict=False):
+        known = _given(ratio.baseline, ratio.other, ratio.value, ratio.low, ratio.high)
+        yield Passage(f"the comparison's {ratio.statistic}", line, known, evidence.run.subject.unit)
+
+
+def _factor(evidence: Evidence, text: str) -> Iterator[Passage]:
+    if (factor := evidence.factor) is not None:
+        known = _given(factor.slow_median, factor.fast_median, factor.auc_per_second, factor.r2, *_strength(factor))
+        facts = re.findall(r"^- (?:Medians|AUC|AUC per second|R²|Importance|Stability|Family-wise p): .*", text, re.M)
+        of = unit(factor.column, evidence.columns)
+        yield Passage("the factor", "\n".join(facts), known, of, (factor.p_value,))
+
+
+def _ranking(evidence: Evidence, text: str) -> Iterator[Passage]:
+    rows = {row.split("`")[1]: row.split("|") for row in re.findall(r"^\| `.*", text, re.M)}
+    for factor in evidence.ranking.factors if evidence.ranking else ():
+        if factor.column in rows:
+            said = " | ".join(rows[factor.column][3:])
+            known = (len(factor.members), factor.runs, *_strength(factor))
+            yield Passage(f"the ranking of {factor.column}", said, known, "", (factor.p_value,))
+
+
+def _classes(evidence: Evidence, text: str) -> Iterator[Passage]:
+    known: list[float] = []
+    if evidence.labelled:
+        found = evidence.labelled.classes
+        text = text.replace(found.how, "")
+        known += [found.n_slow, found.n_slow + found.n_fast, found.cut]
+    if evidence.tree:
+        tree = evidence.tree
+        known += _given(tree.tree.in_sample, tree.tree.cross_validated, tree.columns, tree.runs)
+    yield Passage("slow and fast", text, tuple(known), evidence.run.subject.unit)
+
+
+def _batches(evidence: Evidence, text: str) -> Iterator[Passage]:
+    for batch, told in zip(evidence.batches, re.split(r"^### ", text, flags=re.M)[1:], strict=False):
+        if batch.compared is None:
+            continue
+        where = f"batch {batch.applied.batch} of {batch.applied.mitigation}"
+        comparison = batch.compared.comparison
+        ratios = (*_interval(comparison.ratio("sd")), *_interval(comparison.ratio("mean")))
+        known = (batch.applied.batch, batch.applied.pairs, batch.applied.failed, *ratios)
+        heading = told.partition("\n")[0].rpartition(", batch")[2]
+        line = "\n".join(re.findall(r"^SD ratio .*", told, re.M))
+        yield Passage(where, f"batch {heading}\n{line}", known, "", (comparison.p_value,))
+        rows = re.findall(r"^\| the factor moved \|[^|]*\|[^|]*\|(.*)", told, re.M)
+        for moved, row in zip(batch.compared.moved, rows, strict=False):
+            yield Passage(f"{where}, {moved.column}", row, (moved.baseline, moved.mitigated), moved.unit)
+
+
+def _strength(factor: RankedFactor) -> tuple[float, ...]:
+    return factor.auc, factor.importance, factor.stability
+
+
+def _interval(ratio: Ratio) -> tuple[float, ...]:
+    return _given(ratio.value, ratio.low, ratio.high)
+
+
+def _pairs(batch: Batch) -> tuple[float, ...]:
+    """How many pairs were compared, and in how many blocks."""
+    pairs = batch.compared.comparison.baseline_runs if batch.compared else 0
+    return pairs, pairs // batch.applied.block
+
+
+def _bounds(interval: Any) -> tuple[float, ...]:
+    return (interval.low, interval.high) if interval else ()
+
+
+def _given(*values: float | None) -> tuple[float, ...]:
+    return tuple(value for value in values if value is not None)

@@ -1,0 +1,200 @@
+"""What is claimed without being backed is found out: one digit, one cited event, one batch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from vgo_agent.agent.finished import FinishedRun
+from vgo_agent.agent.planners.rules import Rules
+from vgo_agent.agent.report.evidence import gather
+from vgo_agent.agent.report.tell import tell
+from vgo_agent.agent.transcript import ToolEnd, VerdictGiven
+from vgo_agent.evals.contest import loop
+from vgo_agent.evals.contest.evidence import misquoted, problems
+from vgo_agent.evals.contest.loop import PlannerContestant
+from vgo_agent.evals.contest.passages import passages
+from vgo_agent.evals.contest.written import NUMBER, Passage, unfounded
+from vgo_agent.evals.recorded.recorded_case import read_case
+from vgo_agent.prompts.render import render
+from vgo_agent.tools.case import Record
+
+from .cases_made import Kind, made_case
+
+KINDS: Mapping[str, tuple[Kind, str]] = {
+    "mitigated": ("faults", "glibc_hugetlb"),
+    "cause found, no mitigation helped": ("faults", ""),
+    "no visible factor": ("noise", ""),
+    "nothing to reduce": ("steady", ""),
+}
+"""By verdict: the case, and what helps."""
+Runs = Mapping[str, FinishedRun]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
+    """One finished run for each verdict, its files still there."""
+    seen: list[FinishedRun] = []
+
+    def kept(run: FinishedRun) -> Iterator[str]:
+        _ = [run.record.runs(call) for call in run.record.calls if "runs.csv" in call.artefacts]
+        files = {name: run.record.store.get(name) for call in run.record.calls for name in call.artefacts.values()}
+        seen.append(replace(run, record=Record(run.record.calls, Files(files))))
+        return problems(run)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "problems", kept)
+        for verdict, (kind, helps) in KINDS.items():
+            case = read_case(made_case(tmp_path_factory.mktemp("cases"), kind, helps=helps))
+            answer = PlannerContestant("rules", lambda _: Rules()).answer(case.shown, 1)
+            assert (answer.verdict, answer.evidence) == (verdict, ())
+    yield dict(zip(KINDS, seen, strict=True))
+
+
+class Files:
+    """A store in memory."""
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        self.files = files
+
+    def get(self, digest: str) -> bytes:
+        return self.files[digest]
+
+    def put(self, content: bytes) -> str:
+        raise NotImplementedError
+
+
+def report(run: FinishedRun) -> str:
+    return render("report.md.j2", story=tell(gather(run)))
+
+
+def with_conclusion(run: FinishedRun, **other: Any) -> FinishedRun:
+    """The same run, of which `conclude` says something else."""
+    calls = tuple(
+        replace(call, result={**(call.result or {}), **other}) if call.tool == "conclude" else call
+        for call in run.record.calls
+    )
+    return replace(run, record=Record(calls, run.record.store))
+
+
+def with_cited(run: FinishedRun, places: Sequence[int]) -> FinishedRun:
+    """The same run, whose verdict cites other events."""
+    events = [
+        event.model_copy(update={"body": event.body.model_copy(update={"evidence": tuple(places)})})
+        if isinstance(event.body, VerdictGiven)
+        else event
+        for event in run.events
+    ]
+    return replace(run, events=events)
+
+
+def cited(run: FinishedRun) -> tuple[int, ...]:
+    return next(event.body.evidence for event in run.events if isinstance(event.body, VerdictGiven))
+
+
+def changed(text: str, place: int) -> str:
+    """Another digit at this place."""
+    return text[:place] + str((int(text[place]) + 5) % 10) + text[place + 1 :]
+
+
+@pytest.mark.parametrize("verdict", KINDS)
+def test_one_digit_that_is_another_is_found_wherever_numbers_are_looked_at(runs: Runs, verdict: str) -> None:
+    looked, missed = 0, []
+    for passage in passages(gather(runs[verdict]), report(runs[verdict])):
+        assert not list(unfounded(passage))
+        for number in NUMBER.finditer(passage.text):
+            for digit in re.finditer(r"[0-9]", number["number"]):
+                text = changed(passage.text, number.start("number") + digit.start())
+                looked += 1
+                if not list(unfounded(passage._replace(text=text))):
+                    missed.append((passage.where, number[0], text[number.start() : number.end()]))
+    print(verdict, looked, missed)
+    assert looked >= 30
+    assert len(missed) <= looked // 50, missed  # another result may happen to be just that
+
+
+@pytest.mark.parametrize("verdict", KINDS)
+def test_a_number_of_the_sentence_that_is_another_makes_the_evidence_fall(runs: Runs, verdict: str) -> None:
+    run = runs[verdict]
+    said = report(run)
+    sd = re.search(r"SD (?:to )?[0.]*[1-9]", said)
+    assert sd and not list(misquoted(gather(run), said))
+    wrong, *_ = misquoted(gather(run), changed(said, sd.end() - 1))
+    assert wrong.startswith("the verdict says ") and wrong.endswith(", which no tool gave")
+
+
+@pytest.mark.parametrize("verdict", KINDS)
+def test_one_cited_event_that_is_another_makes_the_evidence_fall(runs: Runs, verdict: str) -> None:
+    run = runs[verdict]
+    ends = [event.seq for event in run.events if isinstance(event.body, ToolEnd)]
+    for place in cited(run):
+        for other in (0, 10_000, *(end for end in ends if end != place)):
+            assert list(problems(with_cited(run, [other if one == place else one for one in cited(run)])))
+
+
+def test_the_batch_that_chose_a_mitigation_does_not_confirm_it(runs: Runs) -> None:
+    run = runs["mitigated"]
+    first, second = run.record.succeeded("compare")[-2:]
+    found = " ".join(problems(with_conclusion(run, confirming=first.call_id)))
+    assert f"{first.call_id} is batch 1 of glibc_hugetlb, not what is claimed" in found
+    assert f"the SD ratio of the verdict is not that of {first.call_id}" in found
+    assert f"the verdict rests on {second.call_id}" not in found
+
+
+@pytest.mark.parametrize("name", ["sd_ratio", "mean_ratio", "cv_ratio"])
+def test_a_ratio_in_the_verdict_has_to_be_that_of_the_confirmation(runs: Runs, name: str) -> None:
+    run = runs["mitigated"]
+    claimed = (run.record.latest("conclude").result or {})[name]
+    assert list(problems(with_conclusion(run, **{name: claimed | {"value": 0.9 * claimed["value"]}})))
+
+
+def test_conclude_is_no_witness_of_itself(runs: Runs) -> None:
+    """What only `conclude` says is not known, in its reason, its p-value and its factor."""
+    run = runs["mitigated"]
+    conclusion = run.record.latest("conclude").result or {}
+    assert "the reason says 123" in " ".join(problems(with_conclusion(run, reason=f"{conclusion['reason']} 123 times")))
+    assert list(problems(with_conclusion(run, p_value=conclusion["p_value"] / 2)))
+    assert any("cpu_steal is named" in one for one in problems(with_conclusion(run, factor="cpu_steal")))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "claimed", "said"),
+    [
+        ("no visible factor", "nothing to reduce", "measure does not call the baseline steady"),
+        ("no visible factor", "cause found, no mitigation helped", "is named, and is not the first"),
+        ("no visible factor", "insufficient data", "measure says that they can be used"),
+        ("cause found, no mitigation helped", "no visible factor", "rank_factors does not say so"),
+        ("mitigated", "cause found, no mitigation helped", "compare calls batch 1 of glibc_hugetlb steadier"),
+    ],
+)
+def test_what_is_cited_has_to_say_what_is_claimed(runs: Runs, verdict: str, claimed: str, said: str) -> None:
+    run = runs[verdict]
+    factor = "page_faults" if claimed.startswith("cause") else None
+    found = problems(with_conclusion(run, verdict=claimed, factor=factor, column="minor_faults"))
+    assert any(said in one for one in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "wrong"),
+    [
+        ("0.3 and 0.30", (0.301,), []),
+        ("0.3", (0.31,), ["0.3"]),
+        ("12.3 ms, 12,300 us", (0.0123,), []),
+        ("12.3 us", (0.0123,), ["12.3 us"]),
+        ("12.3 %", (0.123,), []),
+        ("12.3", (0.123,), ["12.3"]),
+        ("7 runs", (70.0, 0.07, 7000.0), ["7"]),
+        ("0", (0.004,), ["0"]),
+        ("p95 of glibc-2.36, 10.0.0.1 and x_3", (), []),
+        ("1.2e-05", (1.2e-5,), []),
+    ],
+)
+def test_a_number_is_backed_in_its_unit_and_at_its_digits(
+    text: str, values: tuple[float, ...], wrong: Sequence[str]
+) -> None:
+    found = [re.sub(r"^it says (.*), which .*", r"\1", one) for one in unfounded(Passage("it", text, values, "s"))]
+    assert found == list(wrong)
