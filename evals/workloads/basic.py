@@ -42,7 +42,7 @@ BASIC = (
         description="reads a 20 MB file that 30 % of the runs drop from the page cache when they end",
         cause=("page_cache_misses", "io_wait"),
         cures=("prewarm_inputs",),
-        not_cures=("glibc_hugetlb",),
+        not_cures=("glibc_hugetlb", "pin_to_cpu", "sched_batch"),
         reads_input=True,
         steady=("keep",),
     ),
