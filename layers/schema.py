@@ -71,6 +71,8 @@ class Column(Shape):
     innate: bool = False
     """What the program itself asks for: being slow does not multiply it, so its rate over the run is no test of it.
     Where time is mostly made of it, as of page faults, the rate is flat and would hide the cause."""
+    holds_output: bool = False
+    """Bytes that the program writes, what it prints among them: a printed metric of one digit more is one byte more."""
     most_us: Annotated[float, Field(gt=0)] | None = None
     """One unit of it delays a run by at most so many microseconds, generously; None where it can be any time.
     A handful of interrupts cannot explain milliseconds, however well they go with slow runs."""

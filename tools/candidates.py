@@ -33,6 +33,8 @@ LEAST_IN_CLASS = 5
 """Slow runs, and fast ones, without which nothing is looked at."""
 OWN_DOING = 0.5
 """Spearman correlation with a count that is innate to the run, from which one of the whole machine is its doing."""
+MOST_DIGITS = 24
+"""Bytes by which a printed number can be longer than another: sign, digits, point, exponent."""
 NONE = "(none)"
 """Stands for a text that is missing."""
 Mask = npt.NDArray[np.bool_]
@@ -109,7 +111,7 @@ def candidates(case: Case) -> Candidates:
         if min(own.slow.sum(), (~own.slow).sum()) < LEAST_IN_CLASS:
             aside |= dict.fromkeys((column.name for column in columns), f"on in too few runs ({on.sum()})")
             continue
-        drafted = _Draft(runs, on, aside, filled)
+        drafted = _Draft(runs, on, aside, filled, case.subject.metric is not None)
         for column in columns:
             drafted.offer(column)
         blocks.append(_finished(own, drafted, case))
@@ -145,8 +147,8 @@ def _split(runs: Profiled) -> Iterator[tuple[tuple[str, ...], Mask, list[Column]
 class _Draft:
     """The columns of one block, offered one by one, and kept or set aside."""
 
-    def __init__(self, runs: Profiled, on: Mask, aside: dict[str, str], filled: dict[str, int]) -> None:
-        self.runs, self.on, self.aside, self.filled = runs, on, aside, filled
+    def __init__(self, runs: Profiled, on: Mask, aside: dict[str, str], filled: dict[str, int], printed: bool) -> None:
+        self.runs, self.on, self.aside, self.filled, self.printed = runs, on, aside, filled, printed
         self.values: dict[str, Floats] = {}
         self.known: list[Column] = []
         self.groups: dict[str, tuple[str, ...]] = {}
@@ -171,6 +173,9 @@ class _Draft:
         if count:
             self.filled[column.name] = count
             values = np.where(missing, np.median(values[~missing]), values)
+        if self.printed and column.holds_output and 0 < np.ptp(values) <= MOST_DIGITS:
+            self.aside[column.name] = f"differs by {np.ptp(values):g} bytes at most, as what is printed does"
+            return
         self.values[column.name] = self.runs.within(values, self.on)
         self.known.append(column)
 

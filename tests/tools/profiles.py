@@ -53,6 +53,7 @@ class Profiled:
     layers: Mapping[str, Layer]
     limits: Limits = Limits()
     knowledge: Knowledge = Knowledge({}, {}, "")
+    metric: str | None = None
     calls: list[Finished] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)
 
@@ -97,7 +98,7 @@ class Profiled:
         self._add("profile", {}, result, artefacts(rows, used))
 
     def call(self, tool: str, **arguments: Any) -> Result:
-        subject = Subject(command=("./x",), argv=("/x",), directory="/")
+        subject = Subject(command=("./x",), argv=("/x",), directory="/", metric=self.metric)
         case = Case(f"c{len(self.calls)}", subject, self.limits, MACHINE, self.knowledge, self.record)
         outcome = TOOLS[tool].run(TOOLS[tool].arguments.model_validate(arguments), case)
         self._add(tool, arguments, outcome.result, outcome.artefacts)

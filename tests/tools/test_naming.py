@@ -70,3 +70,20 @@ def test_a_column_is_looked_up_by_the_pattern_that_it_fits(asked, factor):
     found = profiled(["unheard_of"]).call("look_up", factor=asked)
     assert isinstance(found, LookUpResult)
     assert (found.factor, found.found_by) == (factor, "column")
+
+
+@pytest.mark.parametrize(
+    ("metric", "longest", "aside"), [("x (.*)", 20, True), ("x (.*)", 4000, False), (None, 20, False)]
+)
+def test_the_digits_of_a_printed_metric_do_not_explain_it(metric, longest, aside):
+    outcome, slow = outcomes(3, 120)
+    made = Profiled({"process": load_layers()["process"]}, knowledge=load(), metric=metric)
+    made.profile(
+        [
+            (("process",), time, {"write_chars": longest if late else 15})
+            for time, late in zip(outcome, slow, strict=True)
+        ]
+    )
+    ranked = made.ranked()
+    assert ("as what is printed does" in ranked.set_aside.get("write_chars", "")) == aside
+    assert aside or "write_chars" in {*ranked.set_aside, *(factor.column for factor in ranked.factors)}
