@@ -79,6 +79,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="answer each case again in another process, with its first seed, and compare",
     )
+    _add_given(parser)
+    _add_outputs(parser)
+    _add_live(parser)
+    add_manners(parser)
+
+
+def _add_given(parser: argparse.ArgumentParser) -> None:
+    """Declare what a diagnosis may see and change, recorded or live."""
     parser.add_argument(
         "--layer",
         dest="layers",
@@ -93,9 +101,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         choices=("process", "system"),
         help="what a diagnosis may change (default system, which recorded runs cannot harm; with --live process)",
     )
-    _add_outputs(parser)
-    _add_live(parser)
-    add_manners(parser)
 
 
 def _add_outputs(parser: argparse.ArgumentParser) -> None:
