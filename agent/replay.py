@@ -12,13 +12,14 @@ from ..knowledge.loader import load as load_knowledge
 from ..tools.base import ToolError
 from ..tools.case import Case, Record
 from ..tools.registry import TOOLS
-from .conduct import machine_of, schemas_digest
+from .conduct import machine_of
 from .graph import Loop
 from .live import call_tool, ended, mitigation_scope
 from .planners import PLANNERS
 from .planners.base import Choice, Planner, View
 from .record import bodies
 from .run_folder import RunFolder
+from .schemas import schemas_digest
 from .transcript import Approval, Decision, Event, RunEnd, RunStart, ToolEnd, Transcript, canonical, read
 from .verify import Report, verify
 
