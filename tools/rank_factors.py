@@ -28,7 +28,7 @@ from .statistics.association.factors import Association, Interaction, associate
 from .statistics.association.order import drift_of
 from .statistics.ranks import r_squared
 from .subject import Frozen
-from .trend import same_trend
+from .trend import baseline_p
 
 ORDER_SHARE = 0.1
 """Of alpha that the order of the runs may spend: a drift that matters is plain."""
@@ -257,14 +257,13 @@ def _ranked(found: Association, block: Block, share: float, case: Case) -> list[
 def _order(chosen: Candidates, look_share: float, case: Case) -> tuple[RankedFactor, list[str]]:
     """The order of the runs: `associate` takes it out of every column, so drift is tested here by itself.
 
-    It is the one factor that the baseline shows too. What that does not bear out is told as a warning.
+    Profile and baseline have to show it, so the greater p-value counts (intersection-union); a spell of one is told.
     """
     drift = drift_of(chosen.common.columns, chosen.slow, chosen.wall_s, seed=case.limits.seed)
     factor = case.knowledge.factor_of(ORDER)
     order = np.arange(chosen.slow.size, dtype=np.float64)
-    p_value = min(1.0, drift.p_value / (ORDER_SHARE * look_share))
-    plain = p_value <= case.limits.alpha
-    borne_out = plain and same_trend(case, later_is_slower=drift.auc > 0.5)
+    profiled = min(1.0, drift.p_value / (ORDER_SHARE * look_share))
+    p_value = max(profiled, baseline_p(case, later_is_slower=drift.auc > 0.5))
     found = RankedFactor(
         factor=factor.key if factor else ORDER,
         column=ORDER,
@@ -277,10 +276,10 @@ def _order(chosen: Candidates, look_share: float, case: Case) -> tuple[RankedFac
         p_value=p_value,
         slow_median=float(np.median(order[chosen.slow])),
         fast_median=float(np.median(order[~chosen.slow])),
-        visible=borne_out,
+        visible=p_value <= case.limits.alpha,
         runs=chosen.slow.size,
     )
-    return found, [SPELL] * (plain and not borne_out)
+    return found, [SPELL] * (profiled <= case.limits.alpha < p_value)
 
 
 def _weak(factor: RankedFactor) -> str:

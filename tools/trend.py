@@ -8,22 +8,19 @@ from scipy.stats import spearmanr
 from .case import Case
 from .measure import MeasureResult
 
-LEVEL = 0.05
-"""At which the baseline confirms; it is asked about one direction only."""
 FEWEST = 4
 """Runs of which a correlation can be told from chance at all."""
 
 
-def same_trend(case: Case, later_is_slower: bool) -> bool:
-    """Tell whether runs got slower (or faster) with time in the baseline, too: Spearman's correlation, one-sided.
+def baseline_p(case: Case, later_is_slower: bool) -> float:
+    """Give the p-value that runs get slower (or faster) with time in the baseline: Spearman's correlation, one-sided.
 
-    Without a baseline nothing speaks against it.
+    1 where it does not vary; 0 without a baseline, since nothing speaks against it then.
     """
     if not (measured := case.record.succeeded("measure")):
-        return True
+        return 0.0
     outcomes = case.record.runs(measured[-1]).outcome()[measured[-1].read(MeasureResult).warm_up :]
     if outcomes.size < FEWEST or outcomes.min() == outcomes.max():
-        return False
+        return 1.0
     rises = later_is_slower == case.subject.lower_is_better
-    found = spearmanr(np.arange(outcomes.size), outcomes, alternative="greater" if rises else "less")
-    return bool(found.pvalue <= LEVEL)
+    return float(spearmanr(np.arange(outcomes.size), outcomes, alternative="greater" if rises else "less").pvalue)
