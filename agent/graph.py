@@ -25,7 +25,7 @@ from ..tools.base import ToolError
 from ..tools.case import Record, Store
 from ..tools.conclude import ConcludeResult
 from ..tools.subject import Limits
-from .legal import legal
+from .legal import legal, was_legal
 from .planners.base import Choice, Planner, View
 from .planners.rules import Rules
 from .record import bodies, record_of
@@ -34,7 +34,7 @@ from .transcript import Approval, Decision, Event, EventBody, RunStart, ToolEnd,
 MOST_DECISIONS = 120
 FALLBACK: Planner = Rules("fallback")
 MOST_ERRORS = 3
-"""After so many errors in a row the rule policy takes the next decision."""
+"""After so many errors of its own in a row the rule policy takes the next decision."""
 
 
 class State(TypedDict):
@@ -184,8 +184,14 @@ class Loop:
         )
 
     def _failing(self, record: Record) -> bool:
-        last = record.calls[-MOST_ERRORS:]
-        return len(last) == MOST_ERRORS and all(call.result is None for call in last)
+        """Whether the planner makes nothing but mistakes; mitigations that the machine refuses are none of its."""
+        first = max(len(record.calls) - MOST_ERRORS, 0)
+        last = record.calls[first:]
+        if len(last) < MOST_ERRORS or any(call.result is not None for call in last):
+            return False
+        tried = {call.arguments.get("mitigation") for call in last if call.tool == "apply_mitigation"}
+        places = range(first, len(record.calls))
+        return len(tried) < MOST_ERRORS or not all(was_legal(record, n, self.limits, self.start.plan) for n in places)
 
     def _is_legal(self, decision: Decision) -> bool:
         """Nobody is asked about a call that `act` will refuse."""

@@ -62,6 +62,16 @@ def legal(record: Record, limits: Limits, plan: Plan = NO_PLAN) -> Legal:
     return Legal(tools, frozenset(batches))
 
 
+def was_legal(record: Record, number: int, limits: Limits, plan: Plan) -> bool:
+    """Judge a call by those that had ended before it."""
+    call = record.calls[number]
+    try:
+        legal(Record(record.calls[:number], record.store), limits, plan).check(call.tool, call.arguments)
+    except ToolError:
+        return False
+    return True
+
+
 def _of_plan(record: Record, limits: Limits, plan: Plan) -> Legal:
     tools = planned(record, limits, plan)
     chosen = tools.get("apply_mitigation", {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -35,6 +36,16 @@ def measured_ratio(case: RecordedCase, mitigation: str) -> Measured | None:
         return None
     lower = case.recording.subject.lower_is_better
     return _compared(paired.baseline.tobytes(), paired.other.tobytes(), paired.whole, trial.block, lower)
+
+
+def best_of(case: RecordedCase, accepted: Sequence[str]) -> tuple[str, float] | None:
+    """The accepted mitigation with the least measured SD ratio; None where no pairs tell.
+
+    What is not accepted is no bound: over dozens of recorded mitigations the least ratio is one of luck.
+    """
+    found = {key: measured_ratio(case, key) for key in accepted}
+    ratios = {key: one.sd for key, one in found.items() if one is not None and one.sd is not None}
+    return min(ratios.items(), key=lambda item: item[1], default=None)
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...agent.finished import FinishedRun
 from ...agent.graph import FALLBACK, Loop
-from ...agent.legal import legal
+from ...agent.legal import was_legal
 from ...agent.live import Live
 from ...agent.planners.base import Planner
 from ...agent.record import bodies, record_of
@@ -22,7 +22,6 @@ from ...agent.schemas import schemas_digest
 from ...agent.transcript import Approval, Decision, RunStart, ToolEnd, Transcript, canonical
 from ...knowledge.errors import VgoError
 from ...knowledge.loader import Knowledge, load
-from ...tools.base import ToolError
 from ...tools.case import Record
 from ...tools.conclude import ConcludeResult
 from ...tools.execution.bench import Progress
@@ -155,21 +154,11 @@ def _spent(transcript: Transcript, folder: RunFolder, start: RunStart) -> Answer
         runs=sum(_rows(folder.get(call.artefacts["runs.csv"])) for call in measured if "runs.csv" in call.artefacts),
         program_s=record.spent_s,
         calls=len(decisions),
-        illegal=sum(not _was_legal(number, decision, record, start) for number, decision in enumerate(decisions)),
+        illegal=sum(not was_legal(record, number, start.limits, start.plan) for number in range(len(record.calls))),
         repeated=len(calls) - len(set(calls)),
         fallbacks=sum(decision.origin == FALLBACK.name for decision in decisions),
         not_recorded=tuple(error for error in errors if error.startswith("not recorded: ")),
     )
-
-
-def _was_legal(number: int, decision: Decision, record: Record, start: RunStart) -> bool:
-    """Judge a decision by the calls that had ended before it."""
-    before = Record(record.calls[:number], record.store)
-    try:
-        legal(before, start.limits, start.plan).check(decision.tool, decision.arguments)
-    except ToolError:
-        return False
-    return True
 
 
 def _rows(table: bytes) -> int:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..recorded.recorded_case import RecordedCase, ShownCase
-from ..recorded.schema import Truth
 from ..recorded.truth import read_truth
 from .answer import Answer
-from .effect import measured_ratio
+from .effect import best_of
 
 
 @dataclass(frozen=True)
@@ -27,13 +26,7 @@ class Oracle:
         known = Answer(verdict=truth.verdicts[0], causes=truth.causes, ranked=truth.causes)
         if "mitigated" not in truth.verdicts or not truth.accepted:
             return known
+        best = best_of(whole, truth.accepted)
         return known.model_copy(
-            update={"verdict": "mitigated", "mitigation": _best(whole, truth), "price_told": True},
+            update={"verdict": "mitigated", "mitigation": best[0] if best else truth.accepted[0], "price_told": True},
         )
-
-
-def _best(case: RecordedCase, truth: Truth) -> str:
-    """The accepted mitigation with the least SD ratio; the first accepted one where none was recorded."""
-    found = {key: measured_ratio(case, key) for key in truth.accepted}
-    ratios = {key: one.sd for key, one in found.items() if one is not None and one.sd is not None}
-    return min(ratios, key=lambda key: ratios[key], default=truth.accepted[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...tools.verdicts import costly
 from ..contest.answer import Answer
-from ..contest.effect import Measured, measured_ratio
+from ..contest.effect import Measured, best_of, measured_ratio
 from ..recorded.recorded_case import RecordedCase
 from ..recorded.schema import Truth
 
@@ -30,7 +30,7 @@ def _gains(measured: Measured, reason: str, truth: Truth, case: RecordedCase) ->
         "sd_ratio": (measured.sd, reason),
         "cv_ratio": (measured.cv, reason),
         "mean_ratio": (measured.mean, reason),
-        "regret": _regret(measured, case),
+        "regret": _regret(measured, truth, case),
     }
 
 
@@ -48,14 +48,12 @@ def _measured(case: RecordedCase, mitigation: str) -> Measured | None:
     return measured_ratio(case, mitigation) if trial is not None and trial.pairs else None
 
 
-def _regret(measured: Measured, case: RecordedCase) -> Told:
-    found = {key: _measured(case, key) for key in case.recording.trials}
-    ratios = {key: one.sd for key, one in found.items() if one is not None and one.sd is not None}
-    best = min(ratios, key=lambda key: ratios[key], default="")
-    least = min(ratios[best], 1.0) if best else 1.0
+def _regret(measured: Measured, truth: Truth, case: RecordedCase) -> Told:
+    """Hold it against the best accepted mitigation; less than that is luck, of what is not known to help."""
+    best, least = best_of(case, truth.accepted) or ("none", 1.0)
     if measured.sd is None or not least:
         return None, "An SD of 0 makes the ratio undefined."
-    return measured.sd / least, f"The best recorded one is {best or 'none'}, SD ratio {least:.3g}."
+    return max(1.0, measured.sd / least), f"The best recorded one is {best}, SD ratio {least:.3g}."
 
 
 def _untold_cost(measured: Measured, answer: Answer, case: RecordedCase) -> Told:

@@ -35,7 +35,7 @@ KINDS: dict[str, Kind] = {
     "sd_ratio": Kind("geometric", False, "SD with the mitigation over SD without, measured on all recorded pairs"),
     "cv_ratio": Kind("geometric", False, "the same of the CV"),
     "mean_ratio": Kind("geometric", False, "the same of the mean"),
-    "regret": Kind("median", False, "SD ratio of what was claimed over the best recorded one; 1 is the best"),
+    "regret": Kind("median", False, "SD ratio of what was claimed over that of the best accepted one; 1 is the best"),
     "untold_cost": Kind("rate", False, "the mean got more than 5 % worse, and no warning says so"),
     "evidence": Kind(
         "rate",

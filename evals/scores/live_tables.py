@@ -21,8 +21,9 @@ LEGEND = {
     "put in": "it is a cause that the workload puts in",
     "false alarm": "of controls and steady twins: a mitigation is claimed, or a factor that is not there",
     "cures": "the mitigation is known to cure the workload; `harmful`: it was measured not to help",
-    "SD ratio": "of the claimed mitigation, with its interval; a workload for which a cure is known is mitigable, also "
-    "where no counter shows its cause, and counts as 1 where none is claimed",
+    "SD ratio": "of the claimed mitigation, with its interval. A claim needs one measure of spread whose whole "
+    "interval lies below 1, which need not be the SD where a few outliers widen that. A workload for which a cure is "
+    "known is mitigable, also where no counter shows its cause, and counts as 1 where none is claimed",
     "mean": "ratio of the means, with the mitigation over without it",
 }
 

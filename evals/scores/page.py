@@ -29,7 +29,7 @@ from .tables import (
 )
 from .words import MAIN
 
-GROUPED = ("verdict", "cause@1", "false_alarm", "regret")
+GROUPED = ("verdict", "cause@1", "injected@1", "false_alarm", "regret")
 """Scores that are shown by split, by difficulty and by tag."""
 
 

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from ...agent.report.canvas import BASELINE, FAINT, INK, MITIGATED, canvas
 from ...agent.report.figures import Floats
-from .required import REQUIRED
+from .required import bound_of
 from .results import Results
 from .summary import Summed, by_case, of_tag, summarise
 
@@ -65,8 +65,8 @@ def _share(axes: Axes, found: Summed | None, y: float, of: int, label: str | Non
 
 def _regret(results: Results) -> str:
     """One line a contestant, one mark a case, its median as a bar."""
-    bound = next(required.bound for required in REQUIRED if required.score == "regret")
-    title = f"regret: SD ratio over the best recorded one; dotted: {bound:g} is required of the median"
+    bound = bound_of("regret")
+    title = f"regret: SD ratio over that of the best accepted one; dotted: {bound:g} is required of the median"
     return _strips(results, "regret", title, bound)
 
 

@@ -34,6 +34,11 @@ ALWAYS = ("verdict", "cause@1", "false_alarm", "regret")
 """Without a case that tells these, nothing is shown; whoever claims no mitigation has no cost to tell."""
 
 
+def bound_of(score: str) -> float:
+    """What is required of a score."""
+    return next(required.bound for required in REQUIRED if required.score == score)
+
+
 def missed(results: Results, contestant: str) -> Iterator[str]:
     """Say what is missed, a sentence each, with the cases that miss it; the splits are judged apart."""
     for case in results.broken:

@@ -10,7 +10,7 @@ from ...agent.terminal import table
 from .difference import Difference
 from .intervals import fewest_without, wilson
 from .kinds import KINDS
-from .required import REQUIRED
+from .required import bound_of
 from .results import Results, Row
 from .summary import Duel, Summary, Summed, by_case, duel, of_difficulty, of_split, of_tag, summarise
 
@@ -44,10 +44,11 @@ COLUMNS = {
 """Scores that the full table shows, and what they are called there."""
 BRIEF = (
     "verdict",
-    "alone",
     "cause@1",
     "false_alarm",
     "regret",
+    "injected@1",
+    "alone",
     "sd_ratio",
     "mitigation",
     "runs",
@@ -55,9 +56,18 @@ BRIEF = (
     "harm",
     "calls",
 )
-"""Those for a terminal, as many from the front as it is wide."""
-FAILURES = {"verdict": 1.0, "cause@1": 1.0, "false_alarm": 0.0, "harm": 0.0, "untold_cost": 0.0, "evidence": 1.0}
-"""Scores whose every miss is told, and what is right."""
+"""Those for a terminal, as many from the front as it is wide; those that something is required of come first."""
+FAILURES = {
+    "verdict": 1.0,
+    "alone": 1.0,
+    "cause@1": 1.0,
+    "false_alarm": 0.0,
+    "mitigation": 1.0,
+    "harm": 0.0,
+    "untold_cost": 0.0,
+    "evidence": 1.0,
+}
+"""Scores whose every miss is told, and what is right; a regret is told above what is required of the median."""
 
 
 class Table(NamedTuple):
@@ -96,12 +106,13 @@ def _telling(found: Sequence[Summary], scores: Sequence[str]) -> list[str]:
 
 
 def brief(results: Results, width: int) -> str:
-    """Lay out one row a contestant with as many scores as fit into the width, two at least."""
-    scores = _telling([summarise(results, name) for name in results.contestants], BRIEF)
+    """Lay out one row a contestant with as many scores as fit into the width, two at least; say what did not fit."""
+    whole = scores = _telling([summarise(results, name) for name in results.contestants], BRIEF)
     laid = table(*overview(results, scores))
     while len(scores) > 2 and max(map(len, laid.split("\n"))) > width:
         laid = table(*overview(results, scores := scores[:-1]))
-    return laid
+    left = ", ".join(COLUMNS[score] for score in whole[len(scores) :])
+    return f"{laid}\nNo room here for: {left} (--markdown and --html have all)." if left else laid
 
 
 def turned(upright: Table) -> Table:
@@ -138,7 +149,7 @@ def notes(results: Results) -> list[str]:
     lines = ["Where a score applies to fewer cases than another contestant's, n says to how many."]
     if gains := over["regret"]:
         lines.append(f"Regret and ratios are over the {gains} cases in which a mitigation is known to help.")
-    bound = next(required.bound for required in REQUIRED if required.score == "false_alarm")
+    bound = bound_of("false_alarm")
     controls, needed = over["false_alarm"], fewest_without(bound)
     if 0 < controls < needed:
         lines.append(
@@ -209,6 +220,9 @@ def _wrong(row: Row) -> Iterator[tuple[str, str]]:
         one = row.scores.get(score)
         if one is not None and one.value is not None and one.value != right:
             yield score, one.reason
+    regret, bound = row.scores.get("regret"), bound_of("regret")
+    if row.answer.mitigation and regret is not None and regret.value is not None and regret.value > bound:
+        yield "regret", f"{row.answer.mitigation} leaves {regret.value:.3g} times the spread. {regret.reason}"
 
 
 def failure_lines(results: Results, contestants: Collection[str]) -> list[str]:
@@ -229,8 +243,8 @@ def duels(results: Results) -> list[Duel]:
 def duel_line(found: Duel) -> str:
     """Say how two compare."""
     return (
-        f"{found.score}: {found.first} alone is right in {len(found.only_first)} of {found.cases} cases, "
-        f"{found.second} alone in {len(found.only_second)}: p = {number(found.p_value, 2)} (McNemar's exact test)"
+        f"{found.score}: only {found.first} is right in {len(found.only_first)} of {found.cases} cases, "
+        f"only {found.second} in {len(found.only_second)}: p = {number(found.p_value, 2)} (McNemar's exact test)"
     )
 
 
@@ -238,9 +252,14 @@ def difference_lines(found: Difference) -> list[str]:
     """Say what is different, a line each."""
     if found.empty:
         return ["Nothing is different."]
-    lines = [f"{name}: only before" for name in (*found.gone, *found.only_old)]
-    lines += [f"{name}: new" for name in (*found.joined, *found.only_new)]
-    lines += [f"{case}: its data are others" for case in found.other_data]
+    sets = {
+        "Planners only before": found.gone,
+        "Cases only before": found.only_old,
+        "New planners": found.joined,
+        "New cases": found.only_new,
+        "Cases with other data": found.other_data,
+    }
+    lines = [f"{words}: {', '.join(names)}" for words, names in sets.items() if names]
     lines += [
         f"{one.contestant}, {one.case}: {COLUMNS[one.score]} {number(one.old, 3)} -> {number(one.new, 3)}"
         for one in found.changed

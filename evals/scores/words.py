@@ -15,7 +15,10 @@ MAIN = "rules"
 def words(results: Results, found: Difference | None, asked: Collection[str], width: int) -> str:
     """Write everything, a line each below the table, which is as wide as the terminal allows."""
     seeds = ", ".join(map(str, results.seeds))
-    heads = [f"{len(results.cases)} cases, seeds {seeds}; with 95 % intervals over cases."]
+    cases = "case" if len(results.cases) == 1 else "cases"
+    heads = [
+        f"{len(results.cases)} {cases}, {'seeds' if ',' in seeds else 'seed'} {seeds}; with 95 % intervals over cases."
+    ]
     blocks = [
         [results.stopped, *heads],
         [brief(results, width), *notes(results)],

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vgo_agent.agent.graph import MOST_ERRORS
 from vgo_agent.agent.legal import legal
 from vgo_agent.agent.planners.base import Choice, View
 from vgo_agent.agent.planners.rules import Rules
@@ -24,8 +25,9 @@ from vgo_agent.evals.contest.oracle import Oracle
 from vgo_agent.evals.contest.paper import Paper, in_turn, weigh
 from vgo_agent.evals.contest.random_legal import LAST, RandomLegal
 from vgo_agent.evals.recorded.gate import admitted
+from vgo_agent.evals.recorded.given import USUAL
 from vgo_agent.evals.recorded.recorded_case import RecordedCase, read_case
-from vgo_agent.evals.recorded.schema import RECORDING, TABLE, TRUTH, Truth
+from vgo_agent.evals.recorded.schema import CASES, RECORDING, TABLE, TRUTH, Truth
 from vgo_agent.evals.recorded.truth import read_truth
 from vgo_agent.evals.scores.score import scored
 from vgo_agent.knowledge.errors import VgoError
@@ -237,6 +239,13 @@ def test_a_planner_that_never_makes_a_legal_call_is_right_only_by_the_rule_polic
     found = scored(answer, read_truth(cases["faults"].folder), cases["faults"])
     assert (answer.verdict, found["verdict"].value, found["alone"].value) == ("mitigated", 1.0, 0.0)
     assert answer.fallbacks and answer.calls == answer.fallbacks + answer.illegal
+
+
+def test_mitigations_that_were_not_recorded_are_no_mistakes_of_the_planner() -> None:
+    case = USUAL.to(read_case(CASES / "cold-and-contended"))
+    answer = CONTESTANTS["rules"]([case]).answer(case.shown, 1)
+    assert len(answer.not_recorded) >= MOST_ERRORS
+    assert answer.fallbacks == 0
 
 
 def test_the_cause_scored_first_is_the_one_that_the_user_is_told(cases: Cases, monkeypatch: pytest.MonkeyPatch) -> None:

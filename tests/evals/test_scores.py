@@ -148,6 +148,13 @@ def test_a_mitigation_that_is_known_not_to_help_is_harm(case: RecordedCase) -> N
     assert found["regret"] > 1.5
 
 
+def test_what_is_not_known_to_help_is_no_bound_however_lucky_its_pairs(case: RecordedCase) -> None:
+    second = next(key for key in MITIGATIONS if key != HELPS and measured_ratio(case, key))
+    truth = TRUE.model_copy(update={"accepted": (second,), "must_not_help": ()})
+    assert values(claim("page_faults", mitigation=second), truth, case)["regret"] == 1.0
+    assert values(claim("page_faults", mitigation=HELPS), truth, case)["regret"] == 1.0
+
+
 def test_who_claims_no_mitigation_is_scored_with_what_that_comes_to(case: RecordedCase) -> None:
     found = values(claim("page_faults"), TRUE, case)
     best = measured_ratio(case, HELPS)

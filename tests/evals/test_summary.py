@@ -184,7 +184,7 @@ def test_a_difference_names_the_cases_the_data_and_the_direction() -> None:
 def test_who_takes_part_in_one_of_two_evaluations_only_is_told() -> None:
     found = difference(results(rules={"a": (1,)}, paper={"a": (1,)}), results(rules={"a": (1,)}, greedy={"a": (0,)}))
     assert (found.gone, found.joined, found.empty) == (("paper",), ("greedy",), False)
-    assert difference_lines(found) == ["paper: only before", "greedy: new"]
+    assert difference_lines(found) == ["Planners only before: paper", "New planners: greedy"]
 
 
 def test_the_gate_names_what_is_missed_and_the_cases() -> None:
@@ -266,7 +266,7 @@ def test_seconds_are_shown_and_are_no_difference() -> None:
 def test_the_markdown_tells_the_difference_and_the_failures() -> None:
     old, new = results(rules={"a": (1,), "b": (1,)}), results(rules={"a": (1,), "b": (0,)}, paper={"a": (0,)})
     said = markdown(new, difference(old, new))
-    assert "## Against the results before\n\n- paper: new\n- rules, b: verdict 1 -\\> 0\n" in said
+    assert "## Against the results before\n\n- New planners: paper\n- rules, b: verdict 1 -\\> 0\n" in said
     assert "## What failed and why (of rules)\n\n- rules, b: verdict: verdict here\n" in said
     assert "Against the results before" not in markdown(new)
 
@@ -283,12 +283,13 @@ def test_what_was_reached_alone_is_shown_where_somebody_was_helped(fallbacks: fl
 def test_the_table_of_a_terminal_has_all_that_fits(width: int) -> None:
     every = {"verdict": 1.0, "cause_at_1": 1.0, "regret": 1.0, "runs": 400.0, "calls": 11.0, "strict": 1.0}
     made = results(rules={"a": (1,)}).model_copy(update={"rows": (row("rules", "a", 1, **every),)})
-    header, line = brief(made, width).split("\n")
+    header, line, *left = brief(made, width).split("\n")
     full = brief(made, 1000).split("\n")[0]
     assert header.startswith("planner  verdict") and "cause@1" in header
     assert full.startswith(header.split("  flaky")[0])
     if header != full:
         fewer = len(full.split()) - len(header.split())
-        assert fewer > 0 and len(brief(made, width + 1000)) > len(brief(made, width))
+        assert fewer > 0 and len(left) == 1
+        assert f"for: {', '.join(full.split()[-fewer - 1 : -1])} (" in left[0]
     if "regret" in header:
         assert max(len(header), len(line)) <= width
