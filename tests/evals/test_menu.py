@@ -1,0 +1,126 @@
+"""A menu holds legal calls only, the rule policy's own among them, and nothing else can be written or read."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vgo_agent.agent.planners.base import Choice, Planner, View
+from vgo_agent.agent.planners.grammar import NotOnMenu, grammar, longest, read, write
+from vgo_agent.agent.planners.menu import Menu, calls, menu
+from vgo_agent.agent.planners.rules import Rules
+from vgo_agent.evals.contest.loop import PlannerContestant
+from vgo_agent.evals.contest.random_legal import RandomLegal
+from vgo_agent.evals.recorded.recorded_case import read_case
+from vgo_agent.tools.registry import TOOLS
+
+from .cases_made import made_case
+
+
+@dataclass
+class Watched:
+    """Another planner, and all that it decided on."""
+
+    planner: Planner
+    seen: list[tuple[View, Choice]] = field(default_factory=list)
+    name: str = "watched"
+
+    def choose(self, view: View) -> Choice:
+        choice = self.planner.choose(view)
+        self.seen.append((view, choice))
+        return choice
+
+
+def given_away(planner: Planner, _: int) -> Planner:
+    return planner
+
+
+@pytest.fixture(scope="module")
+def decided(tmp_path_factory: pytest.TempPathFactory) -> Sequence[tuple[View, Choice, str]]:
+    """Every decision of some diagnoses, with the name of who took it."""
+    found: list[tuple[View, Choice, str]] = []
+    for kind in ("faults", "noise", "steady"):
+        case = read_case(made_case(tmp_path_factory.mktemp("cases"), kind))
+        for planner in (Rules(), RandomLegal(1), RandomLegal(2)):
+            watched = Watched(planner)
+            PlannerContestant("watched", partial(given_away, watched)).answer(case.shown, 1)
+            found += [(view, choice, planner.name) for view, choice in watched.seen]
+    return found
+
+
+def every_call(listed: Menu) -> list[str]:
+    texts = []
+    for tool, slots in listed.items():
+        for values in itertools.product(*(slot.choices for slot in slots)):
+            texts.append(write(tool, list(zip(slots, values, strict=True))))
+    return texts
+
+
+def test_every_call_on_a_menu_is_legal_valid_and_read_back(decided: Sequence[tuple[View, Choice, str]]) -> None:
+    chance = random.Random(1)
+    for view, _, _ in decided:
+        listed = menu(view)
+        texts = every_call(listed)
+        assert len(texts) == len(set(texts)) == calls(listed) >= 1
+        assert max(len(text.encode()) for text in texts) == longest(listed)
+        for text in chance.sample(texts, min(len(texts), 40)):
+            choice = read(text, listed, "drawn")
+            view.legal.check(choice.tool, choice.arguments)
+            TOOLS[choice.tool].arguments.model_validate(choice.arguments)
+
+
+def test_what_the_rule_policy_chooses_is_on_the_menu(decided: Sequence[tuple[View, Choice, str]]) -> None:
+    tools = set()
+    for view, choice, who in decided:
+        if who == "rules":
+            listed = menu(view)
+            said = TOOLS[choice.tool].arguments.model_validate(choice.arguments).model_dump(mode="json")
+            values = [(slot, tuple(said[name] for name in slot.names)) for slot in listed[choice.tool]]
+            assert read(write(choice.tool, values), listed, "").arguments.items() >= choice.arguments.items()
+            tools.add(choice.tool)
+    assert tools >= {
+        "measure",
+        "profile",
+        "label",
+        "rank_factors",
+        "look_up",
+        "apply_mitigation",
+        "compare",
+        "conclude",
+    }
+
+
+@given(data=st.data())
+def test_no_other_text_is_read(decided: Sequence[tuple[View, Choice, str]], data: st.DataObject) -> None:
+    view, _, _ = data.draw(st.sampled_from(decided))
+    listed = menu(view)
+    text = data.draw(st.sampled_from(every_call(listed)))
+    place = data.draw(st.integers(0, len(text)))
+    other = text[:place] + data.draw(st.text(max_size=3)) + text[place + data.draw(st.integers(0, 3)) :]
+    if other in every_call(listed):
+        read(other, listed, "")
+    else:
+        with pytest.raises(NotOnMenu):
+            read(other, listed, "")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "null", '"measure"', '{"tool":["measure"],"args":{}}', "9" * 5000])
+def test_what_is_no_call_is_told_from_one(decided: Sequence[tuple[View, Choice, str]], text: str) -> None:
+    with pytest.raises(NotOnMenu):
+        read(text, menu(decided[0][0]), "")
+
+
+def test_the_grammar_has_one_rule_for_each_tool_and_slot(decided: Sequence[tuple[View, Choice, str]]) -> None:
+    for view, _, _ in decided:
+        listed = menu(view)
+        rules = dict(line.split(" ::= ") for line in grammar(listed).splitlines())
+        assert len(rules) == 1 + len(listed) + sum(len(slots) for slots in listed.values())
+        named = {word for body in rules.values() for word in body.split() if not word.startswith(('"', "|"))}
+        assert {name for name in named if name in rules} | {"root"} == set(rules)
