@@ -9,11 +9,10 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryFile
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import Any, Self
 
 LOAD_S = 300.0
 """Seconds to load a model: tens of gigabytes from a slow disk."""
@@ -32,8 +31,8 @@ class ModelProcess:
         """Remember what to load."""
         self._wish = {"path": str(path), "context": context, "threads": threads}
         self._process: subprocess.Popen[bytes] | None = None
-        self._said: IO[bytes] | None = None
-        self._open = ExitStack()
+        self._said = -1
+        """File of what it says on standard error."""
         self._rest = b""
         self._described: dict[str, Any] = {}
 
@@ -59,7 +58,7 @@ class ModelProcess:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        self._open.close()
+        os.close(self._said)
 
     def __enter__(self) -> Self:
         """Give itself."""
@@ -72,7 +71,7 @@ class ModelProcess:
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is not None:
             return self._process
-        self._said = self._open.enter_context(TemporaryFile())
+        self._said = os.memfd_create("model")
         process = subprocess.Popen(
             [sys.executable, "-m", f"{__package__}.served"],
             stdin=subprocess.PIPE,
@@ -109,9 +108,8 @@ class ModelProcess:
 
     def _ended(self, process: subprocess.Popen[bytes]) -> str:
         code = process.wait()
-        assert self._said is not None
-        self._said.seek(0)
-        words = " ".join(self._said.read().decode(errors="replace").split())[-TOLD:]
+        end = os.lseek(self._said, 0, os.SEEK_END)
+        words = " ".join(os.pread(self._said, end, 0).decode(errors="replace").split())[-TOLD:]
         how = f"by {signal.Signals(-code).name}" if code < 0 else f"with {code}"
         self.end()
         return f"its process ended {how}: {words}" if words else f"its process ended {how}"
