@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ..knowledge.errors import VgoError
 from ..tools.plan import NO_PLAN, Plan
 from ..tools.subject import Limits, Subject
+from .planners.base import Said
 
 GENESIS = "0" * 64
 FORMAT = 1
@@ -60,6 +61,8 @@ class Decision(Body):
     """The planner that chose."""
     legal: tuple[str, ...]
     """Tools that were legal at that moment."""
+    said: Said | None = None
+    """What a language model wrote for it, where one was asked."""
 
 
 class Approval(Body):
