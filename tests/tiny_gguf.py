@@ -81,7 +81,7 @@ def _shape(writer: GGUFWriter, context: int, width: int, layers: int, heads: int
 
 
 def _vocabulary(words: Sequence[str]) -> list[tuple[str, float, TokenType]]:
-    """Special tokens, every byte, every printable character, then words; later ones are joined first."""
+    """Special tokens, every byte, every printable character, then words; earlier ones are joined first."""
     special = [(text, 0.0, TokenType.UNKNOWN if text == "<unk>" else TokenType.CONTROL) for text in SPECIAL]
     by_byte = [(f"<0x{byte:02X}>", 0.0, TokenType.BYTE) for byte in range(256)]
     printed = [chr(code) for code in range(ord("!"), ord("~") + 1)] + [SPACE]
