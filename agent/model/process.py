@@ -14,14 +14,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from .asked import ModelFailed
+
 LOAD_S = 300.0
 """Seconds to load a model: tens of gigabytes from a slow disk."""
 TOLD = 400
 """Characters of what the process said last, which go into the reason."""
-
-
-class ModelFailed(Exception):
-    """There is no answer; the words say why. The next question starts a new process."""
 
 
 class ModelProcess:
