@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,16 +13,17 @@ from typing import TYPE_CHECKING, Any
 from platformdirs import user_data_path
 
 from ...knowledge.errors import VgoError
-from .asked import Asked, ModelFailed
+from .asked import Asked
+from .digest import sha256_of
 from .gguf_file import GgufFile, read_gguf
 from .memory import context_for, free_memory, need, threads_for
+from .process import ModelProcess
 from .wish import ModelWish
 
 if TYPE_CHECKING:
     from ..settings import Settings
 
 SHIPPED = "shipped"
-NONE = "none"
 SHIPPED_FILE = Path(__file__).with_name("shipped.gguf")
 ENDING = ".gguf"
 SERVERS = ("http://", "https://")
@@ -53,30 +55,34 @@ def wish_of(spec: str, settings: Settings) -> ModelWish:
     return ModelWish(spec=kept, context=context, threads=threads_for(settings.model_threads), **manner)
 
 
+@dataclass(frozen=True)
+class FromFile:
+    """A model in a file: what its process says of it, and which file it is."""
+
+    process: ModelProcess
+    path: Path
+
+    def describe(self) -> dict[str, Any]:
+        """Say what is loaded; raises ModelFailed where it cannot be."""
+        return self.process.describe() | {"name": self.path.name, "kind": "file", "sha256": sha256_of(self.path)}
+
+    def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+        """Ask one thing; raises ModelFailed where there is no answer."""
+        return self.process.ask(request, seconds)
+
+
 @contextmanager
 def open_source(wish: ModelWish) -> Iterator[Asked]:
-    """Open the model and end it afterwards; raises VgoError where it cannot be loaded or reached."""
+    """Give the model, which is loaded when it is first asked, and end it afterwards."""
     if is_server(wish.spec):
         from .server import ModelServer
 
-        server = ModelServer(wish.spec)
-        _opened(server, wish)
-        yield server
+        yield ModelServer(wish.spec)
         return
-    from .process import ModelProcess
-
     refuse_without_library()
-    with ModelProcess(path_of(wish.spec), wish.context, wish.threads) as process:
-        _opened(process, wish)
-        yield process
-
-
-def _opened(model: Asked, wish: ModelWish) -> None:
-    try:
-        model.describe()
-    except ModelFailed as error:
-        cure = "see whether it runs" if is_server(wish.spec) else "give another model with --model"
-        raise VgoError(f"The model {wish.spec} cannot be used ({error}); {cure}, or take --planner rules.") from error
+    path = path_of(wish.spec)
+    with ModelProcess(path, wish.context, wish.threads) as process:
+        yield FromFile(process, path)
 
 
 def is_server(spec: str) -> bool:
@@ -111,7 +117,7 @@ def _meant(spec: str) -> str:
     if "/" in spec:
         return "give the path of a GGUF file that exists."
     names = [path.stem for path in in_folder()]
-    close = difflib.get_close_matches(spec.removesuffix(ENDING), [*names, SHIPPED, NONE], n=1)
+    close = difflib.get_close_matches(spec.removesuffix(ENDING), [*names, SHIPPED], n=1)
     if close:
         return f"did you mean {close[0]}?"
     return f"{models_folder()} has {', '.join(names) or 'none'}, and `vgo-agent model pull REPO:FILE` fetches one."
