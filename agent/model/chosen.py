@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from platformdirs import user_data_path
 
 from ...knowledge.errors import VgoError
-from .asked import Asked
+from .asked import Asked, ModelFailed
 from .digest import sha256_of
 from .gguf_file import GgufFile, read_gguf
 from .memory import context_for, free_memory, need, threads_for
@@ -64,7 +64,12 @@ class FromFile:
 
     def describe(self) -> dict[str, Any]:
         """Say what is loaded; raises ModelFailed where it cannot be."""
-        return self.process.describe() | {"name": self.path.name, "kind": "file", "sha256": sha256_of(self.path)}
+        try:
+            said = self.process.describe()
+        except ModelFailed as error:
+            architecture = read_gguf(self.path).architecture
+            raise ModelFailed(f"{error} (its architecture is {architecture!r:.40})") from error
+        return said | {"name": self.path.name, "kind": "file", "sha256": sha256_of(self.path)}
 
     def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
         """Ask one thing; raises ModelFailed where there is no answer."""
