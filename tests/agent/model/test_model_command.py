@@ -1,4 +1,4 @@
-"""`vgo-agent model`, --model and the settings of it: what a person sees, and what is refused before a program is run."""
+"""`vgo-agent model`, --model and its settings: what a person sees, and what is refused before a program is run."""
 
 from __future__ import annotations
 
