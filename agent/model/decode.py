@@ -38,6 +38,8 @@ class Grammar:
 
     def passes(self, ids: Ids) -> NDArray[np.bool_]:
         """Tell of each token whether it may come next."""
+        if not len(ids):
+            return np.zeros(0, np.bool_)
         entries = np.zeros(len(ids), _ENTRY)
         entries["id"] = ids
         data = entries.ctypes.data_as(llama_cpp.llama_token_data_p)

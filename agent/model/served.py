@@ -55,7 +55,7 @@ def load(path: Path, context: int, threads: int) -> Any:
 def described(model: Any) -> dict[str, Any]:
     """Say what was loaded, and by what."""
     return {
-        "library": llama_cpp.__version__,
+        "library": f"llama-cpp-python {llama_cpp.__version__}",
         "cpu": llama_cpp.llama_print_system_info().decode(),
         "context": model.n_ctx(),
         "batch": model.n_batch,
