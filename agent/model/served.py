@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,7 @@ def complete(decoder: Decoder, request: dict[str, Any]) -> dict[str, Any]:
             "refused": f"the prompt has {len(prompt)} tokens and the answer up to {request['most']}, which is more "
             f"than the context of {decoder.model.n_ctx()}"
         }
+    began = time.perf_counter()
     try:
         found = decoder.decode(prompt, request["grammar"], request["most"], request["temperature"], request["seed"])
     except ValueError as error:
@@ -88,6 +90,7 @@ def complete(decoder: Decoder, request: dict[str, Any]) -> dict[str, Any]:
         "prompt_tokens": len(prompt),
         "tokens": len(found.tokens),
         "framed": framed,
+        "seconds": {"all": time.perf_counter() - began, "model": decoder.model_s, "prompt": decoder.prompt_s},
     }
 
 
