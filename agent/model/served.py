@@ -117,7 +117,7 @@ def framed_by_template(model: Any, messages: list[dict[str, str]]) -> tuple[str,
     )
     try:
         formatter = Jinja2ChatFormatter(template, bos_token=bos, eos_token=eos)
-        formatter.strftime_now = lambda _: DATE  # type: ignore[method-assign]
+        vars(formatter)["strftime_now"] = lambda _: DATE  # which it hands to the template
         return formatter(messages=messages).prompt, TEMPLATE
     except (TemplateError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         return "", f"its chat template fails: {error}"

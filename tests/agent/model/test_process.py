@@ -105,7 +105,6 @@ def test_a_template_that_prints_the_date_is_the_same_on_every_day(tmp_path: Path
 def test_what_a_model_is_can_be_asked(process: ModelProcess) -> None:
     facts = process.describe()
     assert facts["context"] == 1024 and facts["threads"] == 1 and facts["batch"] == 512
-    assert facts["name"] == "tiny.gguf" and facts["kind"] == "file" and len(facts["sha256"]) == 64
     assert "llama" in facts["library"] and facts["cpu"]
 
 
