@@ -11,6 +11,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -28,6 +29,7 @@ from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.agent.planning import asking, told_by
 from vgo_agent.agent.settings import Settings
 from vgo_agent.evals.simulator.diagnosis import diagnose
+from vgo_agent.evals.simulator.world import drawn
 from vgo_agent.tools.base import ToolError
 from vgo_agent.tools.registry import TOOLS
 
@@ -107,7 +109,7 @@ def decided(name: str, wish: ModelWish, many: int) -> Decisions:
         planner = Counting(asking(watched, wish, facts), found)
         while found.asked < many:
             found.diagnoses += 1
-            diagnose(planner, seed=found.diagnoses)
+            diagnose(drawn(found.diagnoses), planner)
         found.timed = watched.seen
     return found
 
@@ -118,10 +120,13 @@ class Counting:
 
     planner: Llama
     found: Decisions
+    most: float = float("inf")
     name: str = "counting"
 
     def choose(self, view: View) -> Choice:
-        """Choose, and count."""
+        """Choose, and count; raises Enough after so many."""
+        if self.found.asked >= self.most:
+            raise Enough
         choice, found = self.planner.choose(view), self.found
         found.taken += 1
         if choice.why == ONLY:
@@ -144,6 +149,10 @@ def legal(view: View, choice: Choice) -> bool:
     return True
 
 
+class Enough(Exception):
+    """So many decisions were to be taken."""
+
+
 class Large(NamedTuple):
     """What a model of the size that people use costs here."""
 
@@ -161,11 +170,9 @@ def large_model(folder: Path) -> Large:
     with open_source(wish) as model:
         facts, watched = told_by(model, wish), Watched(model)
         found = Decisions("large")
-        planner = Counting(asking(watched, wish, facts), found)
-        seed = 0
-        while found.asked < FEW:
-            seed += 1
-            diagnose(planner, seed=seed, most_decisions=6)
+        planner = Counting(asking(watched, wish, facts), found, FEW)
+        with suppress(Enough):
+            diagnose(drawn(1), planner)
         resident = int(model.describe()["resident_bytes"])
     return Large(facts, BILLION_AND_A_HALF.parameters, path.stat().st_size, resident, watched.seen)
 
