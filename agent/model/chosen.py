@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..settings import Settings
 
 SHIPPED = "shipped"
-SHIPPED_FILE = Path(__file__).with_name("shipped.gguf")
+SHIPPED_FILE = Path(__file__).parent / "shipped" / "planner.gguf"
 ENDING = ".gguf"
 SERVERS = ("http://", "https://")
 EXTRA = "llama-cpp-python is not installed; pip install 'vgo-agent[llm]'"
