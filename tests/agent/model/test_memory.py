@@ -82,7 +82,7 @@ def test_the_need_grows_with_the_context(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("trained", "asked", "free", "chosen"),
     [
-        (32768, 0, 64 * GB, 4096),
+        (32768, 0, 64 * GB, 8192),
         (512, 0, 64 * GB, 512),
         (32768, 0, 1, 2048),
         (32768, 9000, 1, 9000),
@@ -93,3 +93,8 @@ def test_the_context_is_the_usual_one_or_what_fits(
     tmp_path: Path, trained: int, asked: int, free: int, chosen: int
 ) -> None:
     assert context_for(read_gguf(tiny(tmp_path / "x.gguf", context=trained)), asked, free) == chosen
+
+
+def test_words_need_less_context_than_characters(tmp_path: Path) -> None:
+    words = tuple(f"word{number}" for number in range(4000))
+    assert context_for(read_gguf(tiny(tmp_path / "x.gguf", context=32768, words=words)), 0, 64 * GB) == 4096

@@ -21,8 +21,6 @@ from ...tiny_gguf import huge, tiny
 from .stand_in import Request, Response, standing_in
 
 AtHome = Callable[..., CompletedProcess[str]]
-ROOM = {"VGO_AGENT_MODEL_CONTEXT": "16384"}
-"""Tokens: the vocabulary of the small model has one for each character."""
 
 
 @pytest.fixture
@@ -113,11 +111,11 @@ def test_a_model_is_described_with_what_it_needs(home: AtHome, tmp_path: Path) -
 
 def test_a_random_model_decides_legally(home: AtHome, tmp_path: Path) -> None:
     path = tiny(tmp_path / "x.gguf", context=16384)
-    shown = told(home("model", "check", str(path), "--json", env=ROOM))
+    shown = told(home("model", "check", str(path), "--json"))
     assert (shown["decisions"], shown["taken"]) == (20, 20)
     assert shown["framed"] == ["chat template"]
     assert 0 < shown["median_s"] <= shown["longest_s"]
-    again = told(home("model", "check", str(path), "--json", env=ROOM))
+    again = told(home("model", "check", str(path), "--json"))
     assert [one["chosen"] for one in again["tried"]] == [one["chosen"] for one in shown["tried"]]
 
 
@@ -129,7 +127,7 @@ def test_without_a_template_that_works_the_prompt_is_plain(
     home: AtHome, tmp_path: Path, template: str | None, framed: str
 ) -> None:
     path = tiny(tmp_path / "x.gguf", context=16384, template=template)
-    shown = told(home("model", "check", str(path), "--json", env=ROOM))
+    shown = told(home("model", "check", str(path), "--json"))
     assert shown["taken"] == 20
     assert [one.startswith(framed) for one in shown["framed"]] == [True]
 

@@ -62,7 +62,12 @@ def content(tmp_path: Path) -> bytes:
 @pytest.fixture
 def pull(vgo: Vgo, tmp_path: Path) -> Pull:
     def run(address: str, *words: str, **more: str) -> CompletedProcess[str]:
-        env = {"HF_ENDPOINT": address, "HF_HOME": str(tmp_path / "hf"), "HF_HUB_DISABLE_TELEMETRY": "1"}
+        env = {
+            "TQDM_POSITION": "-1",
+            "HF_ENDPOINT": address,
+            "HF_HOME": str(tmp_path / "hf"),
+            "HF_HUB_DISABLE_TELEMETRY": "1",
+        }
         env |= {"XDG_DATA_HOME": str(tmp_path / "data"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
         return vgo("model", "pull", *words, env=env | more)
 
