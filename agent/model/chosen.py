@@ -42,7 +42,7 @@ def wish_of(spec: str, settings: Settings) -> ModelWish:
     """Resolve a spec; raises VgoError for a model that cannot be used here."""
     manner: dict[str, Any] = {"decision_timeout_s": settings.decision_timeout_s, "think": settings.think}
     if is_server(spec):
-        from .server import checked_address
+        from .exchange import checked_address
 
         return ModelWish(spec=checked_address(spec), **manner)
     path = path_of(spec)
