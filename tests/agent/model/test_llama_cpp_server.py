@@ -36,6 +36,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     words = ["--model", str(model), "--host", "127.0.0.1", "--port", str(port), "--n_ctx", "16384"]
+    words += ["--n_threads", "1", "--n_threads_batch", "1"]
     with (folder / "log").open("w") as log:
         server = subprocess.Popen([sys.executable, "-m", "llama_cpp.server", *words], stdout=log, stderr=log)
     try:

@@ -54,7 +54,9 @@ def test_the_first_version_of_groups_is_read_too(tmp_path: Path) -> None:
 
 
 def test_a_full_group_leaves_nothing(tmp_path: Path) -> None:
-    group = {f"sys/fs/cgroup/a/{name}": text for name, text in (("memory.max", str(GB)), ("memory.current", str(2 * GB)))}
+    group = {
+        f"sys/fs/cgroup/a/{name}": text for name, text in (("memory.max", str(GB)), ("memory.current", str(2 * GB)))
+    }
     group |= {"sys/fs/cgroup/a/b/memory.max": "max"}
     assert free_memory(written(tmp_path, SECOND | group)) == 0
 

@@ -29,6 +29,7 @@ def home(vgo: Vgo, tmp_path: Path) -> AtHome:
 
     def run(*words: str, env: dict[str, str] | None = None) -> CompletedProcess[str]:
         own = {"XDG_DATA_HOME": str(tmp_path / "data"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+        own |= {"VGO_AGENT_MODEL_THREADS": "1"}  # several wait for each other where tests run beside these
         return vgo(*words, env=own | (env or {}))
 
     return run
