@@ -78,7 +78,10 @@ def train(options: argparse.Namespace) -> None:
     weights = trained(pairs["train"] + RECORDED_COPIES * pairs["recorded-train"], size, recipe, tell)
     _tell(f"{sum(value.size for value in weights.values())} weights, {time.process_time() - used:.0f} CPU-seconds")
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    export(weights, size, options.out)
+    words = (
+        f"seed {options.seed}, {len(pairs['train'])} simulated states, {len(pairs['recorded-train'])} of recorded cases"
+    )
+    export(weights, size, options.out, trained=f"{words}; {options.steps} steps of {options.batch}")
     _tell(f"{options.out}: {options.out.stat().st_size} bytes")
     for name in ("held-out", "recorded-held-out", "recorded-train"):
         _tell(f"agreement, {name}: {agreement(weights, pairs[name], size):.4f} of {len(pairs[name])} states")

@@ -10,10 +10,11 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from ...agent.planners.base import Choice, View
+from ...agent.planners.base import Choice, Planner, View
 from ...agent.planners.compact import PLACES as WORDED
 from ...agent.planners.compact import line
 from ...agent.planners.grammar import PLACES, write
@@ -61,7 +62,7 @@ class Straying:
 
 
 def labelled(view: View, usual: Choice) -> Pair | None:
-    """Write a state and its answer; None where there is nothing to choose, or the call was made before."""
+    """Write a state and its answer; None where there is nothing to choose, no word for it, or it was done before."""
     listed = menu(view)
     made = any((call.tool, dict(call.arguments)) == (usual.tool, dict(usual.arguments)) for call in view.record.calls)
     if calls(listed) == 1 or made:
@@ -112,11 +113,16 @@ def recorded(cases: Path, split: Split, seeds: Sequence[int]) -> list[Pair]:
         case = read_case(folder)
         if case.file.split != split:
             continue
+        shown = USUAL.to(case).shown
         for nth, seed in enumerate(seeds):
             straying = Straying(seed, STRAY[nth % len(STRAY)])
-            PlannerContestant("straying", lambda _, planner=straying: planner).answer(USUAL.to(case).shown, seed)
+            PlannerContestant("straying", partial(_given, straying)).answer(shown, seed)
             found += _few(straying.met, seen)
     return found
+
+
+def _given(planner: Planner, _: int) -> Planner:
+    return planner
 
 
 def _few(met: Sequence[Pair], seen: Counter[Pair]) -> Iterator[Pair]:
