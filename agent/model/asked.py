@@ -20,5 +20,6 @@ class Asked(Protocol):
 
         A request has `messages` (role and content), `grammar` (GBNF; empty: free), `schema` (the same as a JSON
         schema, or None), `most` (tokens), `temperature` and `seed`; an answer has `text`, `ended` (`stop`, or `length`
-        where it was cut), `prompt_tokens`, `tokens` and `framed` (how the messages became a prompt).
+        where it was cut), `prompt_tokens`, `tokens` and `framed` (how the messages became a prompt); a process adds
+        `seconds`.
         """

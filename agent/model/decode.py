@@ -9,10 +9,11 @@ tested: first one token of a single byte for each byte, then those that begin wi
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import llama_cpp
@@ -38,6 +39,8 @@ class Grammar:
 
     def passes(self, ids: Ids) -> NDArray[np.bool_]:
         """Tell of each token whether it may come next."""
+        if not len(ids):
+            return np.zeros(0, np.bool_)
         entries = np.zeros(len(ids), _ENTRY)
         entries["id"] = ids
         data = entries.ctypes.data_as(llama_cpp.llama_token_data_p)
@@ -66,6 +69,10 @@ class Decoder:
         """Take a `llama_cpp.Llama`."""
         self.model = model
         self.vocabulary = llama_cpp.llama_model_get_vocab(model.model)
+        self.model_s = 0.0
+        """Seconds that the model itself took for the last answer, prompt included; the rest is the grammar's."""
+        self.prompt_s = 0.0
+        """Of those, for the prompt."""
         self._before: Sequence[int] = ()
         """The last prompt: its tokens were evaluated in batches, those decoded after it were not."""
 
@@ -73,7 +80,7 @@ class Decoder:
         """Continue a prompt by at most so many tokens; raises ValueError for a grammar that cannot be read."""
         chance = np.random.default_rng(seed)
         with self._opened(grammar) as rules:
-            self._begin(prompt)
+            self.model_s = self.prompt_s = self._timed(lambda: self._begin(prompt))
             found: list[int] = []
             while len(found) < most:
                 token = self._next(rules, temperature, chance)
@@ -84,8 +91,14 @@ class Decoder:
                     rules.accept(token)
                     if self._complete(rules):
                         return Written(tuple(found), "stop")
-                self.model.eval([token])
+                self.model_s += self._timed(partial(self.model.eval, [token]))
             return Written(tuple(found), "length")
+
+    @staticmethod
+    def _timed(do: Callable[[], object]) -> float:
+        began = time.perf_counter()
+        do()
+        return time.perf_counter() - began
 
     def text(self, tokens: Sequence[int]) -> str:
         """Write tokens as text; what is no UTF-8 shows as such."""

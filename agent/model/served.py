@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ def load(path: Path, context: int, threads: int) -> Any:
 def described(model: Any) -> dict[str, Any]:
     """Say what was loaded, and by what."""
     return {
-        "library": llama_cpp.__version__,
+        "library": f"llama-cpp-python {llama_cpp.__version__}",
         "cpu": llama_cpp.llama_print_system_info().decode(),
         "context": model.n_ctx(),
         "batch": model.n_batch,
@@ -76,6 +77,7 @@ def complete(decoder: Decoder, request: dict[str, Any]) -> dict[str, Any]:
             "refused": f"the prompt has {len(prompt)} tokens and the answer up to {request['most']}, which is more "
             f"than the context of {decoder.model.n_ctx()}"
         }
+    began = time.perf_counter()
     try:
         found = decoder.decode(prompt, request["grammar"], request["most"], request["temperature"], request["seed"])
     except ValueError as error:
@@ -88,6 +90,7 @@ def complete(decoder: Decoder, request: dict[str, Any]) -> dict[str, Any]:
         "prompt_tokens": len(prompt),
         "tokens": len(found.tokens),
         "framed": framed,
+        "seconds": {"all": time.perf_counter() - began, "model": decoder.model_s, "prompt": decoder.prompt_s},
     }
 
 
@@ -114,7 +117,7 @@ def framed_by_template(model: Any, messages: list[dict[str, str]]) -> tuple[str,
     )
     try:
         formatter = Jinja2ChatFormatter(template, bos_token=bos, eos_token=eos)
-        formatter.strftime_now = lambda _: DATE  # type: ignore[method-assign]
+        vars(formatter)["strftime_now"] = lambda _: DATE  # which it hands to the template
         return formatter(messages=messages).prompt, TEMPLATE
     except (TemplateError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         return "", f"its chat template fails: {error}"

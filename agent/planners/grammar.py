@@ -115,7 +115,7 @@ def read(text: str, listed: Menu, why: str, notation: Notation = JSON) -> Choice
         else:
             if rest == notation.tail():
                 return Choice(tool, arguments, why)
-    raise NotOnMenu(f"not on the menu: {text[:80]!r}")
+    raise NotOnMenu("what it wrote is not on the menu")
 
 
 def schema(listed: Menu) -> dict[str, Any]:

@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from ...agent.model.chosen import SHIPPED_FILE
 from ...agent.planners.base import Planner
 from ...agent.planners.rules import Rules
 from ..contest.random_legal import RandomLegal
 from ..recorded.schema import CASES
 from .generate import Pair, Split, read_pairs, recorded, simulated, write_pairs
-from .judge import SHIPPED, Score, judge, shipped, worlds
+from .judge import Score, judge, shipped, worlds
 
 HELD_OUT = 5_000
 """States that are kept from training."""
@@ -35,7 +36,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m vgo_agent.evals.training", description=__doc__)
     parser.add_argument("step", choices=(*STEPS, "all"))
     parser.add_argument("--folder", type=Path, required=True, help="where states are kept between the steps")
-    parser.add_argument("--out", type=Path, default=SHIPPED, help="the model that is written and judged")
+    parser.add_argument("--out", type=Path, default=SHIPPED_FILE, help="the model that is written and judged")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--states", type=int, default=100_000, help="simulated, to train on")
     parser.add_argument("--steps", type=int, default=3000)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from ...agent.model.chosen import SHIPPED_FILE
 from ...agent.model.process import ModelProcess
 from ...agent.model.wish import ModelWish
 from ...agent.planners.base import Choice, Planner, View
@@ -17,7 +18,6 @@ from ..simulator.diagnosis import Ended, diagnose
 from ..simulator.world import World, drawn
 from .generate import WORLDS
 
-SHIPPED = Path(__file__).parents[2] / "agent" / "model" / "shipped" / "planner.gguf"
 CONTEXT = 256
 """Tokens: a line, and the answer."""
 
@@ -64,7 +64,7 @@ class Counting:
 
 
 @contextmanager
-def shipped(path: Path = SHIPPED) -> Iterator[Llama]:
+def shipped(path: Path = SHIPPED_FILE) -> Iterator[Llama]:
     """Open a model that writes places as a planner."""
     with ModelProcess(path, CONTEXT, 1) as model:
         yield Llama(model, ModelWish(spec=str(path)), notation="places", context=CONTEXT)

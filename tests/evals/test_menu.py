@@ -6,14 +6,12 @@ import itertools
 import json
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vgo_agent.agent.planners.base import Choice, Planner, View
+from vgo_agent.agent.planners.base import Choice, View
 from vgo_agent.agent.planners.grammar import (
     JSON,
     PLACES,
@@ -26,44 +24,14 @@ from vgo_agent.agent.planners.grammar import (
     write,
 )
 from vgo_agent.agent.planners.menu import Menu, calls, menu
-from vgo_agent.agent.planners.rules import Rules
-from vgo_agent.evals.contest.loop import PlannerContestant
-from vgo_agent.evals.contest.random_legal import RandomLegal
-from vgo_agent.evals.recorded.recorded_case import read_case
 from vgo_agent.tools.registry import TOOLS
 
-from .cases_made import made_case
-
-
-@dataclass
-class Watched:
-    """Another planner, and all that it decided on."""
-
-    planner: Planner
-    seen: list[tuple[View, Choice]] = field(default_factory=list)
-    name: str = "watched"
-
-    def choose(self, view: View) -> Choice:
-        choice = self.planner.choose(view)
-        self.seen.append((view, choice))
-        return choice
-
-
-def given_away(planner: Planner, _: int) -> Planner:
-    return planner
+from ..agent.seen_views import decided as seen
 
 
 @pytest.fixture(scope="module")
-def decided(tmp_path_factory: pytest.TempPathFactory) -> Sequence[tuple[View, Choice, str]]:
-    """Every decision of some diagnoses, with the name of who took it."""
-    found: list[tuple[View, Choice, str]] = []
-    for kind in ("faults", "noise", "steady"):
-        case = read_case(made_case(tmp_path_factory.mktemp("cases"), kind))
-        for planner in (Rules(), RandomLegal(1), RandomLegal(2)):
-            watched = Watched(planner)
-            PlannerContestant("watched", partial(given_away, watched)).answer(case.shown, 1)
-            found += [(view, choice, planner.name) for view, choice in watched.seen]
-    return found
+def decided() -> Sequence[tuple[View, Choice, str]]:
+    return seen()
 
 
 def every_call(listed: Menu, notation: Notation = JSON) -> list[str]:
