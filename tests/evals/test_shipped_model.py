@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from vgo_agent.agent.model.chosen import SHIPPED_FILE
 from vgo_agent.agent.model.facts import NOTATION
 from vgo_agent.agent.planners.compact import ASK, WORDS, digest, line
 from vgo_agent.agent.planners.grammar import PLACES, grammar, longest, read
@@ -16,7 +17,7 @@ from vgo_agent.agent.planners.menu import calls, menu
 from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.evals.contest.random_legal import RandomLegal
 from vgo_agent.evals.training.generate import places_of, simulated
-from vgo_agent.evals.training.judge import SHIPPED, judge, shipped, worlds
+from vgo_agent.evals.training.judge import judge, shipped, worlds
 from vgo_agent.evals.training.vocabulary import IDS, TEMPLATE, TOKENS, question
 from vgo_agent.tools.registry import TOOLS
 
@@ -31,7 +32,7 @@ LEAST_OF_CURES = 0.85
 
 @pytest.fixture(scope="module")
 def vocabulary() -> Any:
-    return llama_cpp.Llama(str(SHIPPED), vocab_only=True, verbose=False)
+    return llama_cpp.Llama(str(SHIPPED_FILE), vocab_only=True, verbose=False)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,7 @@ def model() -> Iterator[Llama]:
 
 
 def test_it_is_small_and_says_what_it_is(vocabulary: Any) -> None:
-    assert SHIPPED.stat().st_size < MOST_BYTES
+    assert SHIPPED_FILE.stat().st_size < MOST_BYTES
     said = vocabulary.metadata
     assert said["general.architecture"] == "llama" and said["general.license"] == "MIT"
     assert said[NOTATION] == "places" and said["tokenizer.chat_template"] == TEMPLATE
