@@ -13,7 +13,7 @@ from ...agent.planners.base import Planner
 from ...agent.planners.rules import Rules
 from ..contest.random_legal import RandomLegal
 from ..recorded.schema import CASES
-from .generate import Pair, Split, read_pairs, recorded, simulated, write_pairs
+from .generate import Pair, Split, read_pairs, recorded, simulated, simulated_parts, write_pairs
 from .judge import Score, judge, shipped, worlds
 
 HELD_OUT = 5_000
@@ -50,7 +50,7 @@ def generate(options: argparse.Namespace) -> None:
     """Write the states."""
     parts: Mapping[str, Callable[[], list[Pair]]] = {
         "held-out": lambda: simulated(HELD_OUT, options.seed, "held-out"),
-        "train": lambda: simulated(options.states, options.seed, "train"),
+        "train": lambda: simulated_parts(options.states, options.seed, "train"),
         "recorded-held-out": lambda: recorded(CASES, "held-out", RECORDED_SEEDS["held-out"]),
         "recorded-train": lambda: recorded(CASES, "train", RECORDED_SEEDS["train"]),
     }

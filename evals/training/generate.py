@@ -9,8 +9,10 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -34,6 +36,11 @@ WORLDS: dict[Split, int] = {"train": 0, "held-out": 1_000_000_000}
 """Where the seeds of worlds begin, so that no world is in both."""
 STRIDE = 10_000_000
 """Between the worlds of one seed and the next."""
+PARTS = 4
+"""Of the states of one seed, each of its own worlds."""
+PLAIN = ("measure", "profile", "label", "fit_tree", "rank_factors", "compare")
+PLAIN_SHARE = 0.3
+"""Of the states with these answers that are kept: they are much alike, and soon learnt."""
 
 
 class Pair(NamedTuple):
@@ -87,18 +94,32 @@ def places_of(choice: Choice, listed: Menu) -> list[int]:
     ]
 
 
-def simulated(states: int, seed: int, split: Split) -> list[Pair]:
-    """Give so many states of simulated diagnoses; the same for the same seed."""
+def simulated(states: int, seed: int, split: Split, part: int = 0) -> list[Pair]:
+    """Give so many states of simulated diagnoses; the same for the same seed and part."""
     found: list[Pair] = []
     seen: Counter[Pair] = Counter()
-    number = WORLDS[split] + seed * STRIDE
+    number = WORLDS[split] + seed * STRIDE + part * STRIDE // PARTS
     while len(found) < states:
         world = drawn(number)
         straying = Straying(number, world.chance("stray").choice(STRAY))
         diagnose(world, straying)
-        found += _few(straying.met, seen)
+        chance = world.chance("plain")
+        met = [pair for pair in straying.met if pair.answer.split()[0] not in PLAIN or chance.random() < PLAIN_SHARE]
+        found += _few(met, seen)
         number += 1
     return found[:states]
+
+
+def simulated_parts(states: int, seed: int, split: Split) -> list[Pair]:
+    """Do the same in several processes; how many there are changes nothing."""
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        many = [(states + part) // PARTS for part in range(PARTS)]
+        parts = pool.map(partial(_part, seed, split), many, range(PARTS))
+        return [pair for part in parts for pair in part]
+
+
+def _part(seed: int, split: Split, states: int, part: int) -> list[Pair]:
+    return simulated(states, seed, split, part)
 
 
 def recorded(cases: Path, split: Split, seeds: Sequence[int]) -> list[Pair]:
