@@ -34,6 +34,7 @@ COMMANDS = {
         Command("verify", "check that a run folder is as it was written"),
         Command("replay", "compute a run again from its recorded measurements, and compare"),
         Command("restore", "put back what a killed vgo-agent left changed on this machine"),
+        Command("ask", "answer questions about a finished run, in plain words and with what each answer rests on"),
         Command("explain", "say what is known of a factor, a mitigation or a column, with its sources"),
         Command("search", "find what is known by a question in words of your own"),
         Command("export", "print how to make a mitigation permanent"),

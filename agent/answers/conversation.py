@@ -1,0 +1,115 @@
+"""A conversation over one finished run: each question is answered from the record and from what is known.
+
+Without a model the first wording of each fact is taken, in the order of the material. With one, the model chooses (see
+`written.py`). Either way the sentences are made here, and an answer says who has formulated it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from ...knowledge.passages import Passage
+from ..finished import FinishedRun
+from ..report.evidence import gather
+from .answer import TEMPLATES, Answer, Spoken
+from .fact import Fact, numbered, sentence
+from .intents import Understood, understood
+from .material import Material, Said, material
+from .of_known import other_knowledge
+from .of_run import RunFacts, run_facts
+from .speaker import NotSpoken, Speaker
+from .written import Chosen
+
+if TYPE_CHECKING:
+    from ...knowledge.index import Index
+
+MOST_DIRECT = 8
+MOST_MORE = 4
+"""Facts beside those that answer directly, where no model chooses."""
+MOST_PASSAGES = 8
+
+
+@dataclass
+class Conversation:
+    """Holds the run, the index while it is open, and the question before; use it in `with`."""
+
+    run: FinishedRun
+    recorded_knowledge: str = ""
+    """Digest of what was known when the run was made."""
+    speaker: Speaker | None = None
+    facts: RunFacts = field(init=False)
+    _before: Understood | None = field(default=None, init=False)
+    _index: Index | None = field(default=None, init=False)
+    _open: ExitStack = field(default_factory=ExitStack, init=False)
+
+    def __post_init__(self) -> None:
+        """Read the record once; VgoError where it has no verdict."""
+        self.facts = run_facts(gather(self.run))
+
+    def __enter__(self) -> Self:
+        """Give itself."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Close the index."""
+        self._open.close()
+
+    def ask(self, question: str) -> Answer:
+        """Answer one question."""
+        asked = understood(question, self.run.knowledge, self._search, self._before)
+        gathered = material(asked, self.facts, self._search)
+        direct, more = self._tagged(gathered)
+        if not direct:
+            return Answer(asked, TEMPLATES)
+        self._before = asked
+        answer = self._formulated(asked, direct, more, gathered.prompt)
+        return replace(answer, steps=gathered.steps, left_out=max(0, len(gathered.direct) - MOST_DIRECT))
+
+    def _search(self, question: str) -> Sequence[Passage]:
+        """Open the index when it is first needed, for it costs a second."""
+        if self._index is None:
+            from ...knowledge.index import open_index
+
+            self._index = self._open.enter_context(open_index())
+        return self._index.search(question, MOST_PASSAGES)
+
+    def _tagged(self, gathered: Material) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
+        """Give what is known its references, in the order in which it comes; nothing is said twice."""
+        first = gathered.direct[:MOST_DIRECT]
+        rest: tuple[Said, ...] = gathered.more
+        if any(not isinstance(one, Fact) for one in (*first, *rest)):
+            rest = (*rest, *other_knowledge(self.recorded_knowledge, self.facts.evidence))
+        drafts = [one for one in (*first, *rest) if not isinstance(one, Fact)]
+        named = numbered(drafts, "k", self.facts.events)
+        placed = [one if isinstance(one, Fact) else next(named) for one in (*first, *rest)]
+        direct = {fact.wordings: fact for fact in reversed(placed[: len(first)])}
+        more = {fact.wordings: fact for fact in reversed(placed[len(first) :]) if fact.wordings not in direct}
+        return tuple(direct.values())[::-1], tuple(more.values())[::-1]
+
+    def _formulated(self, asked: Understood, direct: tuple[Fact, ...], more: tuple[Fact, ...], prompt: str) -> Answer:
+        """Let the model choose where there is one and what it wrote stands; else take the templates."""
+        plain = Answer(asked, TEMPLATES, tuple(map(_plain, (*direct, *more[:MOST_MORE]))))
+        if self.speaker is None:
+            return plain
+        try:
+            chosen, dropped = self.speaker.choose(asked.question, direct, more, self.run.knowledge, prompt)
+        except NotSpoken as silent:
+            return replace(plain, passed_over=str(silent))
+        if not chosen:
+            return replace(plain, passed_over="nothing that it wrote could stand", dropped=tuple(dropped))
+        said = {one.fact.tag for one in chosen}
+        added = (replace(_plain(fact), added=True) for fact in direct if fact.tag not in said)
+        return Answer(asked, self.speaker.name, (*map(_put, chosen), *added), dropped=tuple(dropped))
+
+
+def _plain(fact: Fact) -> Spoken:
+    return Spoken(sentence(fact.shown, (fact.tag,), fact.name.shown), fact)
+
+
+def _put(one: Chosen) -> Spoken:
+    """Make the sentence anew from the fact: nothing is copied from what the model wrote."""
+    return Spoken(sentence(one.wording.shown, (one.fact.tag,), one.fact.name.shown, one.connective), one.fact)
