@@ -6,6 +6,7 @@ diagnosis is drawn from all legal ones, so that the model also learns to go on f
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -36,6 +37,8 @@ WORLDS: dict[Split, int] = {"train": 0, "held-out": 1_000_000_000}
 """Where the seeds of worlds begin, so that no world is in both."""
 STRIDE = 10_000_000
 """Between the worlds of one seed and the next."""
+COMMON, MOST_TIMES = 0.05, 10
+"""An answer with this share of the states is not repeated; of one with a hundredth of it, ten times."""
 PARTS = 4
 """Of the states of one seed, each of its own worlds."""
 PLAIN = ("measure", "profile", "label", "fit_tree", "rank_factors", "compare")
@@ -136,7 +139,7 @@ def recorded(cases: Path, split: Split, seeds: Sequence[int]) -> list[Pair]:
             continue
         shown = USUAL.to(case).shown
         for nth, seed in enumerate(seeds):
-            straying = Straying(seed, STRAY[nth % len(STRAY)])
+            straying = Straying(seed, STRAY[2 * nth % len(STRAY)])
             PlannerContestant("straying", partial(_given, straying)).answer(shown, seed)
             found += _few(straying.met, seen)
     return found
@@ -151,6 +154,13 @@ def _few(met: Sequence[Pair], seen: Counter[Pair]) -> Iterator[Pair]:
         seen[pair] += 1
         if seen[pair] <= COPIES:
             yield pair
+
+
+def balanced(pairs: Sequence[Pair]) -> list[Pair]:
+    """Repeat states whose answer is seldom right, the more the seldomer it is."""
+    counts = Counter(pair.answer for pair in pairs)
+    times = {answer: round(math.sqrt(COMMON * len(pairs) / count)) for answer, count in counts.items()}
+    return [pair for pair in pairs for _ in range(min(MOST_TIMES, max(1, times[pair.answer])))]
 
 
 def write_pairs(path: Path, pairs: Sequence[Pair]) -> None:

@@ -23,10 +23,10 @@ class Size:
     """How large the model is."""
 
     vocabulary: int
-    width: int = 96
+    width: int = 64
     layers: int = 3
-    heads: int = 3
-    hidden: int = 256
+    heads: int = 2
+    hidden: int = 192
     context: int = 256
 
     @property
