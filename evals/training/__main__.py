@@ -73,7 +73,10 @@ def train(options: argparse.Namespace) -> None:
     from .train import train as trained
     from .vocabulary import TOKENS
 
-    pairs = {path.stem: read_pairs(path) for path in sorted(options.folder.glob("*.tsv"))}
+    def states(name: str) -> list[Pair]:
+        return read_pairs(options.folder / f"{name}.tsv")
+
+    made, real = states("train"), states("recorded-train")
     size = Size(vocabulary=len(TOKENS))
     recipe = Recipe(seed=options.seed, steps=options.steps, batch=options.batch, seconds=options.seconds)
     began, used = time.monotonic(), time.process_time()
@@ -81,18 +84,15 @@ def train(options: argparse.Namespace) -> None:
     def tell(step: int, loss: float) -> None:
         _tell(f"step {step}: loss {loss:.4f}, {time.monotonic() - began:.0f} s")
 
-    weights = trained(
-        balanced(pairs["train"]) + RECORDED_COPIES * balanced(pairs["recorded-train"]), size, recipe, tell
-    )
+    weights = trained(balanced(made) + RECORDED_COPIES * balanced(real), size, recipe, tell)
     _tell(f"{sum(value.size for value in weights.values())} weights, {time.process_time() - used:.0f} CPU-seconds")
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    words = (
-        f"seed {options.seed}, {len(pairs['train'])} simulated states, {len(pairs['recorded-train'])} of recorded cases"
-    )
+    words = f"seed {options.seed}, {len(made)} simulated states, {len(real)} of recorded cases"
     export(weights, size, options.out, trained=f"{words}; {options.steps} steps of {options.batch}")
     _tell(f"{options.out}: {options.out.stat().st_size} bytes")
     for name in ("held-out", "recorded-held-out", "recorded-train"):
-        _tell(f"agreement, {name}: {agreement(weights, pairs[name], size):.4f} of {len(pairs[name])} states")
+        pairs = states(name)
+        _tell(f"agreement, {name}: {agreement(weights, pairs, size):.4f} of {len(pairs)} states")
 
 
 def judged(options: argparse.Namespace) -> None:
