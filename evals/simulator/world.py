@@ -18,6 +18,9 @@ SHARES: dict[Kind, int] = {"cause": 62, "hidden": 14, "nothing": 12, "steady": 4
 ALLOWED: dict[Allow, int] = {"process": 60, "system": 30, "none": 10}
 HEAVY = ("perf", "strace", "osnoise")
 """Layers that wait for a second look, where the user has chosen them."""
+MEANT = {(0.15, 0.65): 45, (0.82, 0.96): 25, (1.0, 1.0): 25, (1.1, 1.8): 5}
+"""Bounds of the true SD ratio of a mitigation of a cause to the share of those that have it."""
+OTHERS = {(0.82, 0.96): 6, (1.0, 1.0): 84, (1.1, 1.8): 10}
 HELPS = 0.8
 """A true SD ratio at or below it is a cure."""
 
@@ -67,12 +70,10 @@ class World:
     def effect(self, mitigation: str) -> float:
         """Give the true ratio of SDs with a mitigation over without."""
         chance = random.Random(f"{self.seed}:effect:{mitigation}")
-        if any(mitigation in known().factors[cause].mitigations for cause in self.causes):
-            kinds, shares = ("cure", "little", "none", "harm"), (45, 25, 25, 5)
-        else:
-            kinds, shares = ("little", "none", "harm"), (6, 84, 10)
-        bounds = {"cure": (0.15, 0.65), "little": (0.82, 0.96), "none": (1.0, 1.0), "harm": (1.1, 1.8)}
-        return chance.uniform(*bounds[chance.choices(kinds, shares)[0]])
+        meant = any(mitigation in known().factors[cause].mitigations for cause in self.causes)
+        effects = MEANT if meant else OTHERS
+        least, most = chance.choices(list(effects), list(effects.values()))[0]
+        return chance.uniform(least, most)
 
     def chance(self, what: str) -> random.Random:
         """Draw for one purpose, the same whenever it comes."""

@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from ...agent.model.chosen import SHIPPED_FILE
@@ -13,12 +14,12 @@ from ...agent.planners.base import Planner
 from ...agent.planners.rules import Rules
 from ..contest.random_legal import RandomLegal
 from ..recorded.schema import CASES
-from .generate import Pair, Split, read_pairs, recorded, simulated, write_pairs
+from .generate import Pair, Split, balanced, read_pairs, recorded, simulated, simulated_parts, write_pairs
 from .judge import Score, judge, shipped, worlds
 
 HELD_OUT = 5_000
 """States that are kept from training."""
-RECORDED_SEEDS: Mapping[Split, Sequence[int]] = {"train": (1, 2, 3, 4, 5), "held-out": (1,)}
+RECORDED_SEEDS: Mapping[Split, Sequence[int]] = {"train": (1, 2), "held-out": (1,)}
 RECORDED_COPIES = 5
 """Real states are few, and count so many times."""
 
@@ -38,26 +39,30 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--folder", type=Path, required=True, help="where states are kept between the steps")
     parser.add_argument("--out", type=Path, default=SHIPPED_FILE, help="the model that is written and judged")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--states", type=int, default=100_000, help="simulated, to train on")
-    parser.add_argument("--steps", type=int, default=3000)
-    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--states", type=int, default=60_000, help="simulated, to train on")
+    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="of training at most, by the clock")
     parser.add_argument("--worlds", type=int, default=300, help="diagnoses that each planner finishes")
     return parser
 
 
-def generate(options: argparse.Namespace) -> None:
-    """Write the states."""
-    parts: Mapping[str, Callable[[], list[Pair]]] = {
-        "held-out": lambda: simulated(HELD_OUT, options.seed, "held-out"),
-        "train": lambda: simulated(options.states, options.seed, "train"),
-        "recorded-held-out": lambda: recorded(CASES, "held-out", RECORDED_SEEDS["held-out"]),
-        "recorded-train": lambda: recorded(CASES, "train", RECORDED_SEEDS["train"]),
-    }
-    for name, make in parts.items():
-        began, pairs = time.monotonic(), make()
-        write_pairs(options.folder / f"{name}.tsv", pairs)
-        _tell(f"{name}: {len(pairs)} states, {len(set(pairs))} different, in {time.monotonic() - began:.0f} s")
+def simulate(options: argparse.Namespace) -> None:
+    """Write the states of simulated diagnoses."""
+    _write(options, "held-out", lambda: simulated(HELD_OUT, options.seed, "held-out"))
+    _write(options, "train", lambda: simulated_parts(options.states, options.seed, "train"))
+
+
+def replay(options: argparse.Namespace) -> None:
+    """Write the states of diagnoses of recorded cases."""
+    for split, seeds in RECORDED_SEEDS.items():
+        _write(options, f"recorded-{split}", partial(recorded, CASES, split, seeds))
+
+
+def _write(options: argparse.Namespace, name: str, make: Callable[[], list[Pair]]) -> None:
+    began, pairs = time.monotonic(), make()
+    write_pairs(options.folder / f"{name}.tsv", pairs)
+    _tell(f"{name}: {len(pairs)} states, {len(set(pairs))} different, in {time.monotonic() - began:.0f} s")
 
 
 def train(options: argparse.Namespace) -> None:
@@ -68,7 +73,10 @@ def train(options: argparse.Namespace) -> None:
     from .train import train as trained
     from .vocabulary import TOKENS
 
-    pairs = {path.stem: read_pairs(path) for path in sorted(options.folder.glob("*.tsv"))}
+    def states(name: str) -> list[Pair]:
+        return read_pairs(options.folder / f"{name}.tsv")
+
+    made, real = states("train"), states("recorded-train")
     size = Size(vocabulary=len(TOKENS))
     recipe = Recipe(seed=options.seed, steps=options.steps, batch=options.batch, seconds=options.seconds)
     began, used = time.monotonic(), time.process_time()
@@ -76,13 +84,15 @@ def train(options: argparse.Namespace) -> None:
     def tell(step: int, loss: float) -> None:
         _tell(f"step {step}: loss {loss:.4f}, {time.monotonic() - began:.0f} s")
 
-    weights = trained(pairs["train"] + RECORDED_COPIES * pairs["recorded-train"], size, recipe, tell)
+    weights = trained(balanced(made) + RECORDED_COPIES * balanced(real), size, recipe, tell)
     _tell(f"{sum(value.size for value in weights.values())} weights, {time.process_time() - used:.0f} CPU-seconds")
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    export(weights, size, options.out)
+    words = f"seed {options.seed}, {len(made)} simulated states, {len(real)} of recorded cases"
+    export(weights, size, options.out, trained=f"{words}; {options.steps} steps of {options.batch}")
     _tell(f"{options.out}: {options.out.stat().st_size} bytes")
     for name in ("held-out", "recorded-held-out", "recorded-train"):
-        _tell(f"agreement, {name}: {agreement(weights, pairs[name], size):.4f} of {len(pairs[name])} states")
+        pairs = states(name)
+        _tell(f"agreement, {name}: {agreement(weights, pairs, size):.4f} of {len(pairs)} states")
 
 
 def judged(options: argparse.Namespace) -> None:
@@ -110,7 +120,12 @@ def _tell(words: str) -> None:
     print(words, flush=True)
 
 
-STEPS: Mapping[str, Callable[[argparse.Namespace], None]] = {"generate": generate, "train": train, "judge": judged}
+STEPS: Mapping[str, Callable[[argparse.Namespace], None]] = {
+    "simulate": simulate,
+    "replay": replay,
+    "train": train,
+    "judge": judged,
+}
 
 if __name__ == "__main__":
     sys.exit(main())

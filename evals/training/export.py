@@ -19,20 +19,22 @@ Kind = Literal["F32", "F16", "Q8_0"]
 FILE_TYPES: Mapping[Kind, int] = {"F32": 0, "F16": 1, "Q8_0": 7}
 VOCABULARY = "vgo.vocabulary"
 """Key of the digest of the words that it was trained on."""
+TRAINED = "vgo.trained"
 NAME = "vgo-agent planner"
 DESCRIPTION = "Chooses the next step of a diagnosis of vgo-agent; it can do nothing else."
 
 
 def export(
-    weights: Mapping[str, NDArray[np.float32]], size: Size, path: Path, kind: Kind = "Q8_0", facts: str = DESCRIPTION
+    weights: Mapping[str, NDArray[np.float32]], size: Size, path: Path, kind: Kind = "Q8_0", trained: str = ""
 ) -> None:
-    """Write a GGUF; the same weights give the same bytes."""
+    """Write a GGUF; the same weights give the same bytes. `trained` says how they came about."""
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_name(NAME)
-    writer.add_description(facts)
+    writer.add_description(DESCRIPTION)
     writer.add_license("MIT")
     writer.add_string(NOTATION, "places")
     writer.add_string(VOCABULARY, digest())
+    writer.add_string(TRAINED, trained)
     writer.add_file_type(FILE_TYPES[kind])
     writer.add_quantization_version(gguf.GGML_QUANT_VERSION)
     _shape(writer, size)

@@ -6,14 +6,18 @@ diagnosis is drawn from all legal ones, so that the model also learns to go on f
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from ...agent.planners.base import Choice, View
+from ...agent.planners.base import Choice, Planner, View
 from ...agent.planners.compact import PLACES as WORDED
 from ...agent.planners.compact import line
 from ...agent.planners.grammar import PLACES, write
@@ -33,6 +37,13 @@ WORLDS: dict[Split, int] = {"train": 0, "held-out": 1_000_000_000}
 """Where the seeds of worlds begin, so that no world is in both."""
 STRIDE = 10_000_000
 """Between the worlds of one seed and the next."""
+COMMON, MOST_TIMES = 0.05, 10
+"""An answer with this share of the states is not repeated; of one with a hundredth of it, ten times."""
+PARTS = 4
+"""Of the states of one seed, each of its own worlds."""
+PLAIN = ("measure", "profile", "label", "fit_tree", "rank_factors", "compare")
+PLAIN_SHARE = 0.3
+"""Of the states with these answers that are kept: they are much alike, and soon learnt."""
 
 
 class Pair(NamedTuple):
@@ -61,7 +72,7 @@ class Straying:
 
 
 def labelled(view: View, usual: Choice) -> Pair | None:
-    """Write a state and its answer; None where there is nothing to choose, or the call was made before."""
+    """Write a state and its answer; None where there is nothing to choose, no word for it, or it was done before."""
     listed = menu(view)
     made = any((call.tool, dict(call.arguments)) == (usual.tool, dict(usual.arguments)) for call in view.record.calls)
     if calls(listed) == 1 or made:
@@ -86,18 +97,32 @@ def places_of(choice: Choice, listed: Menu) -> list[int]:
     ]
 
 
-def simulated(states: int, seed: int, split: Split) -> list[Pair]:
-    """Give so many states of simulated diagnoses; the same for the same seed."""
+def simulated(states: int, seed: int, split: Split, part: int = 0) -> list[Pair]:
+    """Give so many states of simulated diagnoses; the same for the same seed and part."""
     found: list[Pair] = []
     seen: Counter[Pair] = Counter()
-    number = WORLDS[split] + seed * STRIDE
+    number = WORLDS[split] + seed * STRIDE + part * STRIDE // PARTS
     while len(found) < states:
         world = drawn(number)
         straying = Straying(number, world.chance("stray").choice(STRAY))
         diagnose(world, straying)
-        found += _few(straying.met, seen)
+        chance = world.chance("plain")
+        met = [pair for pair in straying.met if pair.answer.split()[0] not in PLAIN or chance.random() < PLAIN_SHARE]
+        found += _few(met, seen)
         number += 1
     return found[:states]
+
+
+def simulated_parts(states: int, seed: int, split: Split) -> list[Pair]:
+    """Do the same in several processes; how many there are changes nothing."""
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        many = [(states + part) // PARTS for part in range(PARTS)]
+        parts = pool.map(partial(_part, seed, split), many, range(PARTS))
+        return [pair for part in parts for pair in part]
+
+
+def _part(seed: int, split: Split, states: int, part: int) -> list[Pair]:
+    return simulated(states, seed, split, part)
 
 
 def recorded(cases: Path, split: Split, seeds: Sequence[int]) -> list[Pair]:
@@ -112,11 +137,16 @@ def recorded(cases: Path, split: Split, seeds: Sequence[int]) -> list[Pair]:
         case = read_case(folder)
         if case.file.split != split:
             continue
+        shown = USUAL.to(case).shown
         for nth, seed in enumerate(seeds):
-            straying = Straying(seed, STRAY[nth % len(STRAY)])
-            PlannerContestant("straying", lambda _, planner=straying: planner).answer(USUAL.to(case).shown, seed)
+            straying = Straying(seed, STRAY[2 * nth % len(STRAY)])
+            PlannerContestant("straying", partial(_given, straying)).answer(shown, seed)
             found += _few(straying.met, seen)
     return found
+
+
+def _given(planner: Planner, _: int) -> Planner:
+    return planner
 
 
 def _few(met: Sequence[Pair], seen: Counter[Pair]) -> Iterator[Pair]:
@@ -124,6 +154,13 @@ def _few(met: Sequence[Pair], seen: Counter[Pair]) -> Iterator[Pair]:
         seen[pair] += 1
         if seen[pair] <= COPIES:
             yield pair
+
+
+def balanced(pairs: Sequence[Pair]) -> list[Pair]:
+    """Repeat states whose answer is seldom right, the more the seldomer it is."""
+    counts = Counter(pair.answer for pair in pairs)
+    times = {answer: round(math.sqrt(COMMON * len(pairs) / count)) for answer, count in counts.items()}
+    return [pair for pair in pairs for _ in range(min(MOST_TIMES, max(1, times[pair.answer])))]
 
 
 def write_pairs(path: Path, pairs: Sequence[Pair]) -> None:

@@ -23,10 +23,10 @@ class Size:
     """How large the model is."""
 
     vocabulary: int
-    width: int = 96
+    width: int = 64
     layers: int = 3
-    heads: int = 3
-    hidden: int = 256
+    heads: int = 2
+    hidden: int = 192
     context: int = 256
 
     @property
@@ -40,7 +40,8 @@ def begin(size: Size, seed: int) -> dict[str, NDArray[np.float32]]:
     chance = np.random.default_rng(seed)
 
     def matrix(rows: int, columns: int, scale: float = 1.0) -> NDArray[np.float32]:
-        return (chance.standard_normal((rows, columns)) * scale / np.sqrt(columns)).astype(np.float32)
+        drawn: NDArray[np.float64] = chance.standard_normal((rows, columns)) * scale / np.sqrt(columns)
+        return drawn.astype(np.float32)
 
     ones = np.ones(size.width, np.float32)
     weights = {"token_embd.weight": matrix(size.vocabulary, size.width), "output_norm.weight": ones}
