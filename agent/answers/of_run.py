@@ -1,4 +1,4 @@
-"""What a finished run lets one say: verdict, spread, factors, what was hidden, how it was done. Trials: `of_trials.py`."""
+"""What a finished run lets one say: verdict, spread, factors, what was hidden, how it was done."""
 
 from __future__ import annotations
 
@@ -102,8 +102,8 @@ def _baseline(evidence: Evidence) -> Iterator[Draft]:
     unit, found, known = names.unit(evidence.run.subject.unit), measured.outcome, measured.sd_interval
     between = f" [{quantity(known.low, unit)}, {quantity(known.high, unit)}]" if known else ""
     detail = (
-        f"SD {quantity(found.sd, unit)}{between} beside a mean of {quantity(found.mean, unit)}, CV {percent(found.cv)}, "
-        f"p95 {quantity(found.p95, unit)}, {number(found.n)} {evidence.run.subject.counted}"
+        f"SD {quantity(found.sd, unit)}{between} beside a mean of {quantity(found.mean, unit)}, "
+        f"CV {percent(found.cv)}, p95 {quantity(found.p95, unit)}, {number(found.n)} {evidence.run.subject.counted}"
     )
     calls = last_call(evidence, "measure")
     yield Draft("baseline", detail=detail, calls=calls, words={"steady": measured.steady})

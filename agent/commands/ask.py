@@ -1,4 +1,4 @@
-"""ask: questions about a finished run in plain words; answered from its record and from what is known, with references."""
+"""ask: questions about a finished run in plain words; answered from its record and from what is known."""
 
 from __future__ import annotations
 
