@@ -1,4 +1,4 @@
-"""A finished run as a folder on disk: the synthetic diagnoses of the report's tests, written as the front door writes."""
+"""A finished run as a folder on disk: the diagnoses of the report's tests, written as the front door writes."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def test_a_mitigation_that_was_tried_is_answered_from_its_pairs(talk) -> None:
     first = answer.spoken[0]
     assert "pin_to_cpu (Pin to one CPU) made the runs steadier" in first.text and "SD ratio" in first.text
     assert set(first.fact.calls) >= {"c009", "c010"} or len(first.fact.calls) == 4
-    assert any("vgo-agent export pin_to_cpu" == step.command for step in answer.steps)
+    assert any(step.command == "vgo-agent export pin_to_cpu" for step in answer.steps)
 
 
 def test_a_mitigation_that_was_not_tried_is_not_promised(talk) -> None:

@@ -1,4 +1,4 @@
-"""A model chooses sentences; whatever it writes, nothing that is not borne out is said, and the answer says who spoke."""
+"""A model chooses sentences; whatever it writes, only what is borne out is said, and it is said who spoke."""
 
 from __future__ import annotations
 
