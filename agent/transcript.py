@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ..knowledge.errors import VgoError
 from ..tools.plan import NO_PLAN, Plan
 from ..tools.subject import Limits, Subject
+from .model.facts import ModelFacts
 from .planners.base import Said
 
 GENESIS = "0" * 64
@@ -47,6 +48,8 @@ class RunStart(Body):
     schemas: str
     """Digest of the tools' argument schemas."""
     plan: Plan = NO_PLAN
+    model: ModelFacts | None = None
+    """The language model that is asked, where one is."""
 
 
 class Decision(Body):

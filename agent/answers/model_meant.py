@@ -5,19 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ...knowledge.errors import VgoError
+from ..model.chosen import open_source, wish_of
 from ..planners.state import quoted
+from ..planning import told_by
 from ..settings import Settings
 from .speaker import Speaker
 
+SPEAKS = "json"
+"""Notation of models that read words; one that was trained for another can only plan."""
+
 
 @contextmanager
-def speaking(settings: Settings) -> Iterator[Speaker | None]:
-    """Open the model that the settings name, for as long as it is needed; None where they name none."""
-    if not getattr(settings, "model", ""):
+def speaking(settings: Settings, demanded: bool) -> Iterator[Speaker | None]:
+    """Open the model that the settings name, for as long as it is needed; None where they name none that can speak.
+
+    Raises VgoError for one that cannot be used, and where the user demanded one that can only plan.
+    """
+    if not settings.model:
         yield None
         return
-    from ..model.chosen import chosen, open_source
-
-    source = chosen(settings)
-    with open_source(source, settings) as model:
-        yield Speaker(model, quoted(source.name, 80), settings.decision_timeout_s)
+    wish = wish_of(settings.model, settings)
+    with open_source(wish) as model:
+        facts = told_by(model, wish)
+        if facts.notation == SPEAKS:
+            yield Speaker(model, quoted(facts.name, 80), settings.decision_timeout_s)
+        elif demanded:
+            raise VgoError(f"The model {facts.name} plans and cannot speak; name another, or leave --model out.")
+        else:
+            yield None

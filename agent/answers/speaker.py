@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 from ...knowledge.loader import Knowledge
 from ...prompts.render import render
-from ..model.process import ModelFailed
+from ..model.asked import Asked, ModelFailed
 from ..planners.state import quoted
 from . import written
 from .fact import Fact
@@ -18,13 +17,6 @@ MOST_FACTS = 20
 MOST_WORDS = 220
 """Characters of one fact: with twenty of them, the question and the frame a prompt stays below 2,000 tokens."""
 MOST_QUESTION = 300
-
-
-class Asked(Protocol):
-    """What is used of a model, in a process of its own or on a server."""
-
-    def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
-        """Ask one thing; raises ModelFailed where there is no answer."""
 
 
 class NotSpoken(Exception):
@@ -46,7 +38,6 @@ class Speaker:
         """Let it choose what is said, in which order and in which wording; raises NotSpoken without an answer."""
         rest = more[: MOST_FACTS - len(direct)]
         request = {
-            "kind": "complete",
             "messages": [{"role": "user", "content": told(question, direct, more, prompt)}],
             "grammar": written.grammar(direct, rest),
             "schema": written.schema(direct, rest),

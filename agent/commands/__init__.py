@@ -38,6 +38,7 @@ COMMANDS = {
         Command("explain", "say what is known of a factor, a mitigation or a column, with its sources"),
         Command("search", "find what is known by a question in words of your own"),
         Command("export", "print how to make a mitigation permanent"),
+        Command("model", "list, choose, fetch and try language models"),
         Command("layers", "list what can be measured on this machine, what not and why, and the cost"),
         Command("config", "show every setting and where it comes from"),
         Command("check", "check all knowledge, layers, prompts and tools"),

@@ -53,13 +53,13 @@ def run(arguments: argparse.Namespace) -> int:
     from ..settings import effective
     from .meant import run_meant
 
-    settings, _ = effective(vars(arguments))
+    settings, origins = effective(vars(arguments))
     folder = run_meant(arguments.run, settings.out)
     question = " ".join(" ".join(arguments.words).split())
     if arguments.words and not question:
         raise _nothing_asked()
     conversation = _conversation(folder)
-    with conversation, speaking(settings) as conversation.speaker:
+    with conversation, speaking(settings, origins["model"] == "flag") as conversation.speaker:
         if question:
             return _told(conversation.ask(question), arguments.json)
         return _talk(conversation, settings, arguments.json)

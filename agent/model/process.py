@@ -14,14 +14,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from .asked import ModelFailed
+
 LOAD_S = 300.0
 """Seconds to load a model: tens of gigabytes from a slow disk."""
 TOLD = 400
 """Characters of what the process said last, which go into the reason."""
-
-
-class ModelFailed(Exception):
-    """There is no answer; the words say why. The next question starts a new process."""
 
 
 class ModelProcess:
@@ -37,9 +35,9 @@ class ModelProcess:
         self._described: dict[str, Any] = {}
 
     def describe(self) -> dict[str, Any]:
-        """Say what is loaded, and by what build; raises ModelFailed where it cannot be."""
-        self._started()
-        return self._described
+        """Say what is loaded, by what build, and what it takes now; raises ModelFailed where it cannot be."""
+        process = self._started()
+        return self._described | {"resident_bytes": _resident(process.pid)}
 
     def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
         """Ask one thing; raises ModelFailed when it is refused, takes longer, or the process ends."""
@@ -113,3 +111,12 @@ class ModelProcess:
         how = f"by {signal.Signals(-code).name}" if code < 0 else f"with {code}"
         self.end()
         return f"its process ended {how}: {words}" if words else f"its process ended {how}"
+
+
+def _resident(pid: int) -> int:
+    """Bytes of memory that a process holds now; 0 where it has just ended."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except OSError:
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -10,12 +10,20 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
+import time
 from pathlib import Path
 from typing import Any
 
+import llama_cpp
+
+from .decode import Decoder, Stuck
+
 BATCH = 512
 """Tokens evaluated at once; fixed, since another number changes sums."""
+DATE = "01 Jan 2026"
+"""For chat templates that print today's date."""
+TEMPLATE = "chat template"
+"""How messages were framed, where the template of the model did it."""
 
 
 def main() -> int:
@@ -25,18 +33,15 @@ def main() -> int:
     asked = json.loads(sys.stdin.readline())
     model = load(Path(asked["path"]), asked["context"], asked["threads"])
     say(answers, described(model))
-    kinds: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {"complete": complete, "render": render}
+    decoder = Decoder(model)
     for line in sys.stdin:
-        request = json.loads(line)
-        say(answers, kinds[request["kind"]](model, request))
+        say(answers, complete(decoder, json.loads(line)))
     return 0
 
 
 def load(path: Path, context: int, threads: int) -> Any:
     """Load a GGUF so that the same build on the same CPU writes the same tokens again."""
-    from llama_cpp import Llama
-
-    return Llama(
+    return llama_cpp.Llama(
         str(path),
         n_ctx=context,
         n_batch=BATCH,
@@ -50,12 +55,12 @@ def load(path: Path, context: int, threads: int) -> Any:
 
 def described(model: Any) -> dict[str, Any]:
     """Say what was loaded, and by what."""
-    import llama_cpp
-
     return {
-        "library": llama_cpp.__version__,
+        "library": f"llama-cpp-python {llama_cpp.__version__}",
         "cpu": llama_cpp.llama_print_system_info().decode(),
         "context": model.n_ctx(),
+        "batch": model.n_batch,
+        "threads": model.n_threads,
         "trained_context": llama_cpp.llama_model_n_ctx_train(model.model),
         "parameters": llama_cpp.llama_model_n_params(model.model),
         "bytes": llama_cpp.llama_model_size(model.model),
@@ -63,68 +68,59 @@ def described(model: Any) -> dict[str, Any]:
     }
 
 
-def complete(model: Any, request: dict[str, Any]) -> dict[str, Any]:
-    """Continue a prompt, under a grammar or freely; what the library refuses is told, not raised."""
-    from llama_cpp import LlamaGrammar
-
-    prompt = model.tokenize(request["prompt"].encode(), add_bos=request["bos"], special=True)
-    room = model.n_ctx() - len(prompt)
+def complete(decoder: Decoder, request: dict[str, Any]) -> dict[str, Any]:
+    """Answer messages, under a grammar or freely; what cannot be done is told, not raised."""
+    prompt, framed = prompt_of(decoder.model, request["messages"])
+    room = decoder.model.n_ctx() - len(prompt)
     if room < request["most"]:
         return {
             "refused": f"the prompt has {len(prompt)} tokens and the answer up to {request['most']}, which is more "
-            f"than the context of {model.n_ctx()}"
+            f"than the context of {decoder.model.n_ctx()}"
         }
-    if request["grammar"] and not sound(model, request["grammar"]):
-        return {"refused": "llama.cpp does not understand the grammar"}
-    model.reset()
-    found = model.create_completion(
-        prompt,
-        max_tokens=request["most"],
-        temperature=request["temperature"],
-        seed=request["seed"],
-        stop=request["stop"],
-        grammar=LlamaGrammar.from_string(request["grammar"], verbose=False) if request["grammar"] else None,
-    )
-    choice = found["choices"][0]
+    began = time.perf_counter()
+    try:
+        found = decoder.decode(prompt, request["grammar"], request["most"], request["temperature"], request["seed"])
+    except ValueError as error:
+        return {"refused": str(error)}
+    except Stuck:
+        return {"refused": "no token of its vocabulary goes on with the grammar"}
     return {
-        "text": choice["text"],
-        "ended": choice["finish_reason"],
-        "prompt_tokens": found["usage"]["prompt_tokens"],
-        "tokens": found["usage"]["completion_tokens"],
+        "text": decoder.text(found.tokens),
+        "ended": found.ended,
+        "prompt_tokens": len(prompt),
+        "tokens": len(found.tokens),
+        "framed": framed,
+        "seconds": {"all": time.perf_counter() - began, "model": decoder.model_s, "prompt": decoder.prompt_s},
     }
 
 
-def sound(model: Any, grammar: str) -> bool:
-    """Ask llama.cpp whether it can read a grammar: a bad one, once in use, ends the process."""
-    import llama_cpp
-
-    vocabulary = llama_cpp.llama_model_get_vocab(model.model)
-    sampler = llama_cpp.llama_sampler_init_grammar(vocabulary, grammar.encode(), b"root")
-    if not sampler:
-        return False
-    llama_cpp.llama_sampler_free(sampler)
-    return True
+def prompt_of(model: Any, messages: list[dict[str, str]]) -> tuple[list[int], str]:
+    """Put messages into the model's own chat template, or, where it has none that works, one after the other."""
+    text, framed = framed_by_template(model, messages)
+    if framed == TEMPLATE:
+        return model.tokenize(text.encode(), add_bos=False, special=True), framed
+    plain = "\n".join(message["content"] for message in messages) + "\n"
+    return model.tokenize(plain.encode(), add_bos=True, special=False), framed
 
 
-def render(model: Any, request: dict[str, Any]) -> dict[str, Any]:
-    """Put messages into the model's own chat template, with a fixed date; a template that fails is told."""
+def framed_by_template(model: Any, messages: list[dict[str, str]]) -> tuple[str, str]:
+    """Fill the chat template with a fixed date, so that a prompt is the same on every day; or say why it cannot be."""
     from jinja2 import TemplateError
     from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 
     template = model.metadata.get("tokenizer.chat_template")
     if not template:
-        return {"refused": "the model has no chat template"}
-    tokens = [
-        model.detokenize([token], special=True).decode(errors="replace")
+        return "", "no chat template"
+    bos, eos = (
+        model.detokenize([token], special=True).decode(errors="replace") if token >= 0 else ""
         for token in (model.token_bos(), model.token_eos())
-    ]
-    formatter = Jinja2ChatFormatter(template, bos_token=tokens[0], eos_token=tokens[1])
+    )
     try:
-        shown = formatter(messages=request["messages"], strftime_now=lambda _: request["date"])
-    except (TemplateError, ValueError, TypeError, KeyError) as error:
-        return {"refused": f"its chat template fails: {error}"}
-    stop = shown.stop if isinstance(shown.stop, list) else [shown.stop] if shown.stop else []
-    return {"text": shown.prompt, "stop": stop}
+        formatter = Jinja2ChatFormatter(template, bos_token=bos, eos_token=eos)
+        vars(formatter)["strftime_now"] = lambda _: DATE  # which it hands to the template
+        return formatter(messages=messages).prompt, TEMPLATE
+    except (TemplateError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        return "", f"its chat template fails: {error}"
 
 
 def say(answers: Any, answer: dict[str, Any]) -> None:

@@ -35,6 +35,8 @@ class Said(BaseModel):
     """SHA-256 of the text before the answer."""
     text: str = ""
     """What it wrote; empty where it did not come to that."""
+    ended: str = ""
+    """`stop`, or `length` where it was cut off; empty where it wrote nothing."""
     thought: str = ""
     """What it wrote before, freely, where it was let."""
     prompt_tokens: int = 0

@@ -3,40 +3,39 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 from ...prompts.render import render
-from ..model.process import ModelFailed
+from ..model.asked import Asked, ModelFailed
+from ..model.wish import ModelWish
 from .base import Choice, Said, View
-from .grammar import NotOnMenu, grammar, longest, read, write
+from .compact import line
+from .grammar import JSON, PLACES, NotOnMenu, Notation, grammar, longest, read, schema, write
 from .menu import Menu, calls, menu
 from .rules import Rules
-from .state import told
+from .state import plain, told
 
 ONLY = "nothing else is legal now"
-DATE = "01 Jan 2026"
-"""For chat templates that print today's date: a prompt must not change with the day."""
 THOUGHT_TOKENS = 160
+THOUGHT_CHARACTERS = 600
+PROMPT_TOKENS = 2000
+"""Of a decision at most, whatever the context is: small models lose the thread of longer ones."""
+CHARACTERS_A_TOKEN = 3.0
+"""Fewer than English has in most vocabularies: numbers and names take more tokens."""
+LEAST_CHARACTERS = 600
+NOTATIONS: Mapping[str, Notation] = {"json": JSON, "places": PLACES}
+"""By what the metadata of a GGUF says of the model (`vgo.notation`); without a word, JSON."""
 
 
-class Asked(Protocol):
-    """What is used of a model, in a process of its own or on a server."""
+class Question(NamedTuple):
+    """One decision as a model is asked for it."""
 
-    def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
-        """Ask one thing; raises ModelFailed where there is no answer."""
-
-
-@dataclass(frozen=True)
-class Manner:
-    """How a model is asked; part of the record."""
-
-    temperature: float = 0.0
-    seed: int = 1
-    """Of each call; 0 would be another one each time."""
-    decision_timeout_s: float = 60.0
-    think: bool = False
-    """Let it write freely, within bounds, before it chooses."""
+    listed: Menu
+    notation: Notation
+    prompt: str
 
 
 @dataclass(frozen=True)
@@ -44,60 +43,94 @@ class Llama:
     """Keeps no state between decisions: the same record gives the same prompt."""
 
     model: Asked
-    manner: Manner = Manner()
+    wish: ModelWish
+    notation: str = "json"
+    context: int = PROMPT_TOKENS
+    """Tokens that prompt and answer may have together."""
     name: str = "llama"
+    _rules: Rules = field(default_factory=Rules)
 
     def choose(self, view: View) -> Choice:
         """Ask the model, unless there is nothing to choose; fall back to the rule policy for this step."""
         listed = menu(view)
+        usual = self._rules.choose(view)
         if calls(listed) == 1:
-            return replace(Rules().choose(view), why=ONLY)
-        usual = Rules().choose(view)
-        prompt = told(view, listed, _example(listed))
-        said = Said(prompt=hashlib.sha256(prompt.encode()).hexdigest())
+            return replace(usual, why=ONLY)
+        question = self._question(view, listed)
+        said = Said(prompt=hashlib.sha256(question.prompt.encode()).hexdigest())
         try:
-            return self._asked(view, listed, prompt, said)
-        except (ModelFailed, NotOnMenu) as error:
-            return replace(usual, said=said.model_copy(update={"passed_over": str(error)}))
+            said, choice = self._asked(view, question, said)
+            return replace(choice, said=said)
+        except PassedOver as error:
+            return replace(usual, said=error.said)
 
-    def _asked(self, view: View, listed: Menu, prompt: str, said: Said) -> Choice:
-        thought = self._thought(prompt) if self.manner.think else ""
-        framed = self._framed(f"{prompt}\n{thought}" if thought else prompt)
-        answer = self._complete(framed, grammar(listed), longest(listed))
-        if answer["ended"] != "stop":
-            raise NotOnMenu(f"cut off: {answer['text'][:80]!r}")
-        choice = read(answer["text"], listed, thought or f"chosen by the model, of {calls(listed)} legal calls")
-        if any(
-            (call.tool, dict(call.arguments)) == (choice.tool, dict(choice.arguments)) for call in view.record.calls
-        ):
-            raise NotOnMenu(f"said before: {answer['text'][:80]!r}")
-        spent = {"prompt_tokens": answer["prompt_tokens"], "tokens": answer["tokens"]}
-        said = said.model_copy(update={"text": answer["text"], "thought": thought, **spent})
-        return replace(choice, said=said)
-
-    def _framed(self, prompt: str) -> dict[str, Any]:
-        """Put the prompt into the model's own chat template, or, where it has none that works, as it is."""
+    def _question(self, view: View, listed: Menu) -> Question:
+        notation = NOTATIONS[self.notation]
+        if notation is PLACES:
+            return Question(listed, notation, line(view, listed))
+        room = min(PROMPT_TOKENS, self.context - longest(listed, notation)) * CHARACTERS_A_TOKEN
         system = render("model/system.txt.j2")
-        messages = [{"role": "user", "content": f"{system}\n{prompt}"}]  # some templates know no system role
+        tool = next(iter(listed))
+        example = write(tool, listed[tool], [0] * len(listed[tool]), notation)
+        state = told(view, listed, example, max(LEAST_CHARACTERS, int(room) - len(system)))
+        return Question(listed, notation, f"{system}{state}")  # one message: some templates know no system role
+
+    def _asked(self, view: View, question: Question, said: Said) -> tuple[Said, Choice]:
+        until = time.monotonic() + self.wish.decision_timeout_s
         try:
-            shown = self.model.ask(
-                {"kind": "render", "messages": messages, "date": DATE}, self.manner.decision_timeout_s
-            )
-        except ModelFailed:
-            return {"prompt": f"{system}\n{prompt}\n", "stop": [], "bos": True}
-        return {"prompt": shown["text"], "stop": shown["stop"], "bos": False}
+            prompt = question.prompt
+            if self.wish.think and question.notation is JSON:
+                said = said.model_copy(update={"thought": self._thought(prompt, until)})
+                prompt = render("model/thought.txt.j2", prompt=prompt, thought=said.thought)
+            said = self._answered(question, prompt, said, until)
+            if said.ended != "stop":
+                raise NotOnMenu("it was cut off")
+            why = f"chosen by the model, of {calls(question.listed)} legal calls"
+            choice = read(said.text, question.listed, why, question.notation)
+            if _made_before(view, choice):
+                raise NotOnMenu("this call was made before")
+        except (ModelFailed, NotOnMenu) as error:
+            raise PassedOver(said.model_copy(update={"passed_over": str(error)})) from error
+        return said, choice
 
-    def _thought(self, prompt: str) -> str:
-        framed = self._framed(f"{prompt}\nFirst say in one or two sentences what the numbers suggest.")
-        return " ".join(str(self._complete(framed, "", THOUGHT_TOKENS)["text"]).split())
+    def _thought(self, prompt: str, until: float) -> str:
+        """Let it write freely first: what it writes is kept apart, and never told as a finding."""
+        asked = render("model/think.txt.j2", prompt=prompt)
+        free = {"grammar": "", "schema": None, "most": THOUGHT_TOKENS}
+        answer = self._ask({"messages": _messages(asked)} | free, until)
+        return plain(str(answer["text"]), THOUGHT_CHARACTERS)
 
-    def _complete(self, framed: dict[str, Any], rules: str, most: int) -> dict[str, Any]:
-        manner = self.manner
-        request = {"kind": "complete", "grammar": rules, "most": most, **framed}
-        request |= {"temperature": manner.temperature, "seed": manner.seed}
-        return self.model.ask(request, manner.decision_timeout_s)
+    def _answered(self, question: Question, prompt: str, said: Said, until: float) -> Said:
+        request = {
+            "messages": _messages(prompt),
+            "grammar": grammar(question.listed, question.notation),
+            "schema": schema(question.listed) if question.notation is JSON else None,
+            "most": longest(question.listed, question.notation),
+        }
+        answer = self._ask(request, until)
+        kept = {name: answer[name] for name in ("text", "ended", "prompt_tokens", "tokens")}
+        return said.model_copy(update=kept)
+
+    def _ask(self, request: dict[str, Any], until: float) -> dict[str, Any]:
+        drawn = {"temperature": self.wish.temperature, "seed": self.wish.seed}
+        return self.model.ask(request | drawn, max(0.0, until - time.monotonic()))
 
 
-def _example(listed: Menu) -> str:
-    tool = next(iter(listed))
-    return write(tool, [(slot, slot.choices[0]) for slot in listed[tool]])
+class PassedOver(Exception):
+    """The model's answer is not taken; what it said is kept with the reason."""
+
+    def __init__(self, said: Said) -> None:
+        """Keep what it said."""
+        super().__init__(said.passed_over)
+        self.said = said
+
+
+def _messages(prompt: str) -> list[dict[str, str]]:
+    return [{"role": "user", "content": prompt}]
+
+
+def _made_before(view: View, choice: Choice) -> bool:
+    """Tell whether a call with these arguments has been made: asked twice, a tool says the same."""
+    return any(
+        (call.tool, dict(call.arguments)) == (choice.tool, dict(choice.arguments)) for call in view.record.calls
+    )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from ...tools.case import Record
 from ...tools.compare import CompareResult
 from ...tools.look_up import Candidate, LookUpResult
 from ...tools.rank_factors import RankResult
@@ -15,6 +17,15 @@ from .base import Choice, View
 PROFILE_WHY = "the baseline varies: look at what the system did in each run"
 PER_FACTOR = 4
 """Mitigations of one factor before the next factor has its turn."""
+
+
+class Turn(NamedTuple):
+    """When a mitigation is tried: by round, then by factor, then by its place."""
+
+    round: int
+    look_up: int
+    """The number of the look-up that offered it first."""
+    place: int
 
 
 @dataclass(frozen=True)
@@ -79,11 +90,17 @@ def _try_next(view: View) -> Choice | None:
 
 def _in_turn(view: View) -> list[Candidate]:
     """Open candidates: the first few of each factor in the order of the look-ups, then the rest."""
-    places: dict[str, tuple[int, int, int]] = {}
-    for factor, call in enumerate(view.record.succeeded("look_up")):
+    turn = turns(view.record)
+    return sorted(open_candidates(view.record, view.limits), key=lambda c: turn[c.mitigation])
+
+
+def turns(record: Record) -> dict[str, Turn]:
+    """Say of each mitigation that was offered when it has its turn."""
+    found: dict[str, Turn] = {}
+    for factor, call in enumerate(record.succeeded("look_up")):
         for place, candidate in enumerate(call.read(LookUpResult).offered):
-            places.setdefault(candidate.mitigation, (place // PER_FACTOR, factor, place))
-    return sorted(open_candidates(view.record, view.limits), key=lambda c: places[c.mitigation])
+            found.setdefault(candidate.mitigation, Turn(place // PER_FACTOR, factor, place))
+    return found
 
 
 def _next_factor(view: View) -> Choice | None:

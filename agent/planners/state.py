@@ -19,6 +19,8 @@ from .base import View
 from .menu import Menu
 
 MOST_STEPS, MOST_FACTORS, MOST_CANDIDATES, MOST_CHOICES = 12, 40, 16, 8
+SHARES = (1.0, 0.5, 0.25, 0.1)
+"""Of those, where a text would be too long: the first that fits, else the last."""
 MOST_WORDS = 160
 """Characters of one summary."""
 MOST_NAME = 48
@@ -28,31 +30,51 @@ _MARKUP = str.maketrans({"<": "(", ">": ")", "[": "(", "]": ")", "{": "(", "}": 
 
 
 def quoted(text: str, most: int = MOST_NAME) -> str:
-    """Make a text from outside harmless: one line of printable ASCII in quotation marks, no markup, at most so long."""
-    plain = "".join(char if " " <= char <= "~" else " " for char in text).translate(_MARKUP)
-    words = " ".join(plain.split())
-    return f'"{words[:most]}{"..." if len(words) > most else ""}"'
+    """Make a text from outside harmless: `plain`, in quotation marks."""
+    return f'"{plain(text, most)}"'
 
 
-def told(view: View, listed: Menu, example: str) -> str:
-    """Write the state before a decision; the same record gives the same text."""
+def plain(text: str, most: int) -> str:
+    """Make one line of printable ASCII without markup and quotation marks, of at most so many characters."""
+    printed = "".join(char if " " <= char <= "~" else " " for char in text).translate(_MARKUP)
+    words = " ".join(printed.split())
+    return f"{words[:most]}{'...' if len(words) > most else ''}"
+
+
+def told(view: View, listed: Menu, example: str, characters: int) -> str:
+    """Write the state before a decision, in about so many characters; the same record gives the same text."""
+    text = ""
+    for share in SHARES:
+        text = _told(view, listed, example, share)
+        if len(text) <= characters:
+            break
+    return text
+
+
+def _told(view: View, listed: Menu, example: str, share: float) -> str:
     steps, factors = view.record.calls, _factors(view)
     candidates = open_candidates(view.record, view.limits)
     applied = {call.arguments.get("mitigation") for call in view.record.succeeded("apply_mitigation")}
+    most_steps, most_factors = _most(MOST_STEPS, share), _most(MOST_FACTORS, share)
+    most_candidates, most_choices = _most(MOST_CANDIDATES, share), _most(MOST_CHOICES, share)
     return render(
         "model/decide.txt.j2",
         spent=round(100 * min(1.0, view.record.spent_s / view.limits.budget_s)),
         tried=len(applied),
         most_tried=view.limits.max_mitigations,
-        steps=[_step(call) for call in steps[-MOST_STEPS:]],
-        steps_cut=_cut(len(steps), MOST_STEPS, "earlier ones"),
-        factors=[_factor(factor) for factor in factors[:MOST_FACTORS]],
-        factors_cut=_cut(len(factors), MOST_FACTORS, "weaker ones"),
-        candidates=[_candidate(candidate) for candidate in candidates[:MOST_CANDIDATES]],
-        candidates_cut=_cut(len(candidates), MOST_CANDIDATES, "more"),
-        menu=[_choices(tool, listed) for tool in listed],
+        steps=[_step(call) for call in steps[-most_steps:]],
+        steps_cut=_cut(len(steps), most_steps, "earlier ones"),
+        factors=[_factor(factor) for factor in factors[:most_factors]],
+        factors_cut=_cut(len(factors), most_factors, "weaker ones"),
+        candidates=[_candidate(candidate) for candidate in candidates[:most_candidates]],
+        candidates_cut=_cut(len(candidates), most_candidates, "more"),
+        menu=[_choices(tool, listed, most_choices) for tool in listed],
         example=example,
     )
+
+
+def _most(usual: int, share: float) -> int:
+    return max(1, round(usual * share))
 
 
 def _cut(there: int, shown: int, what: str) -> str:
@@ -76,16 +98,16 @@ def _factor(factor: RankedFactor) -> str:
 
 
 def _candidate(candidate: Candidate) -> str:
-    return f"{candidate.mitigation}: {quoted(candidate.when, MOST_WORDS)}"
+    return f"{_value(candidate.mitigation)}: {quoted(candidate.when, MOST_WORDS)}"
 
 
-def _choices(tool: str, listed: Menu) -> str:
+def _choices(tool: str, listed: Menu, most: int) -> str:
     """One tool with the values of its arguments, the usual one first."""
     words = [tool]
     for slot in listed[tool]:
         values = ["/".join(map(_value, choice)) for choice in slot.choices]
-        more = f" or {len(values) - MOST_CHOICES} more" if len(values) > MOST_CHOICES else ""
-        words.append(f"{'/'.join(slot.names)}: {', '.join(values[:MOST_CHOICES])}{more}")
+        more = f" or {len(values) - most} more" if len(values) > most else ""
+        words.append(f"{'/'.join(slot.names)}: {', '.join(values[:most])}{more}")
     return "; ".join(words)
 
 

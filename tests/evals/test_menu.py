@@ -3,77 +3,78 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vgo_agent.agent.planners.base import Choice, Planner, View
-from vgo_agent.agent.planners.grammar import NotOnMenu, grammar, longest, read, write
+from vgo_agent.agent.planners.base import Choice, View
+from vgo_agent.agent.planners.grammar import (
+    JSON,
+    PLACES,
+    NotOnMenu,
+    Notation,
+    grammar,
+    longest,
+    read,
+    schema,
+    write,
+)
 from vgo_agent.agent.planners.menu import Menu, calls, menu
-from vgo_agent.agent.planners.rules import Rules
-from vgo_agent.evals.contest.loop import PlannerContestant
-from vgo_agent.evals.contest.random_legal import RandomLegal
-from vgo_agent.evals.recorded.recorded_case import read_case
 from vgo_agent.tools.registry import TOOLS
 
-from .cases_made import made_case
-
-
-@dataclass
-class Watched:
-    """Another planner, and all that it decided on."""
-
-    planner: Planner
-    seen: list[tuple[View, Choice]] = field(default_factory=list)
-    name: str = "watched"
-
-    def choose(self, view: View) -> Choice:
-        choice = self.planner.choose(view)
-        self.seen.append((view, choice))
-        return choice
-
-
-def given_away(planner: Planner, _: int) -> Planner:
-    return planner
+from ..agent.seen_views import decided as seen
 
 
 @pytest.fixture(scope="module")
-def decided(tmp_path_factory: pytest.TempPathFactory) -> Sequence[tuple[View, Choice, str]]:
-    """Every decision of some diagnoses, with the name of who took it."""
-    found: list[tuple[View, Choice, str]] = []
-    for kind in ("faults", "noise", "steady"):
-        case = read_case(made_case(tmp_path_factory.mktemp("cases"), kind))
-        for planner in (Rules(), RandomLegal(1), RandomLegal(2)):
-            watched = Watched(planner)
-            PlannerContestant("watched", partial(given_away, watched)).answer(case.shown, 1)
-            found += [(view, choice, planner.name) for view, choice in watched.seen]
-    return found
+def decided() -> Sequence[tuple[View, Choice, str]]:
+    return seen()
 
 
-def every_call(listed: Menu) -> list[str]:
-    texts = []
-    for tool, slots in listed.items():
-        for values in itertools.product(*(slot.choices for slot in slots)):
-            texts.append(write(tool, list(zip(slots, values, strict=True))))
-    return texts
+def every_call(listed: Menu, notation: Notation = JSON) -> list[str]:
+    return [
+        write(tool, slots, places, notation)
+        for tool, slots in listed.items()
+        for places in itertools.product(*(range(len(slot.choices)) for slot in slots))
+    ]
 
 
-def test_every_call_on_a_menu_is_legal_valid_and_read_back(decided: Sequence[tuple[View, Choice, str]]) -> None:
+@pytest.mark.parametrize("notation", [JSON, PLACES], ids=["json", "places"])
+def test_every_call_on_a_menu_is_legal_valid_and_read_back(
+    decided: Sequence[tuple[View, Choice, str]], notation: Notation
+) -> None:
     chance = random.Random(1)
     for view, _, _ in decided:
         listed = menu(view)
-        texts = every_call(listed)
+        texts = every_call(listed, notation)
         assert len(texts) == len(set(texts)) == calls(listed) >= 1
-        assert max(len(text.encode()) for text in texts) == longest(listed)
-        for text in chance.sample(texts, min(len(texts), 40)):
-            choice = read(text, listed, "drawn")
+        assert max(len(text.encode()) for text in texts) == longest(listed, notation)
+        every_choice = [read(text, listed, "drawn", notation) for text in texts]
+        assert [json_of(choice, listed) for choice in every_choice] == every_call(listed)
+        for choice in chance.sample(every_choice, min(len(texts), 40)):
             view.legal.check(choice.tool, choice.arguments)
             TOOLS[choice.tool].arguments.model_validate(choice.arguments)
+
+
+def json_of(choice: Choice, listed: Menu) -> str:
+    slots = listed[choice.tool]
+    values = [tuple(choice.arguments[name] for name in slot.names) for slot in slots]
+    return write(choice.tool, slots, [slot.choices.index(value) for slot, value in zip(slots, values, strict=True)])
+
+
+def test_json_is_json_and_fits_the_schema_for_servers(decided: Sequence[tuple[View, Choice, str]]) -> None:
+    for view, _, _ in decided:
+        listed = menu(view)
+        tools = {one["properties"]["tool"]["const"]: one["properties"] for one in schema(listed)["anyOf"]}
+        for text in every_call(listed)[:200]:
+            said = json.loads(text)
+            assert json.dumps(said, separators=(",", ":"), sort_keys=False) == text
+            allowed = tools[said["tool"]]["args"]
+            assert sorted(said["args"]) == sorted(allowed["required"])
+            assert all(value in allowed["properties"][name]["enum"] for name, value in said["args"].items())
 
 
 def test_what_the_rule_policy_chooses_is_on_the_menu(decided: Sequence[tuple[View, Choice, str]]) -> None:
@@ -82,8 +83,8 @@ def test_what_the_rule_policy_chooses_is_on_the_menu(decided: Sequence[tuple[Vie
         if who == "rules":
             listed = menu(view)
             said = TOOLS[choice.tool].arguments.model_validate(choice.arguments).model_dump(mode="json")
-            values = [(slot, tuple(said[name] for name in slot.names)) for slot in listed[choice.tool]]
-            assert read(write(choice.tool, values), listed, "").arguments.items() >= choice.arguments.items()
+            text = json_of(Choice(choice.tool, said, ""), listed)
+            assert read(text, listed, "").arguments.items() >= choice.arguments.items()
             tools.add(choice.tool)
     assert tools >= {
         "measure",
