@@ -14,15 +14,17 @@ from typing import TYPE_CHECKING, Self
 
 from ...knowledge.passages import Passage
 from ..finished import FinishedRun
+from ..planners.state import quoted
 from ..report.evidence import gather
 from .answer import TEMPLATES, Answer, Spoken
+from .checker import objections
 from .fact import Fact, numbered, sentence
 from .intents import Understood, understood
 from .material import Material, Said, material
 from .of_known import other_knowledge
 from .of_run import RunFacts, run_facts
 from .speaker import NotSpoken, Speaker
-from .written import Chosen
+from .written import Chosen, Dropped
 
 if TYPE_CHECKING:
     from ...knowledge.index import Index
@@ -66,7 +68,7 @@ class Conversation:
         if not direct:
             return Answer(asked, TEMPLATES)
         self._before = asked
-        answer = self._formulated(asked, direct, more, gathered.prompt)
+        answer = self._checked(self._formulated(asked, direct, more, gathered.prompt))
         return replace(answer, steps=gathered.steps, left_out=max(0, len(gathered.direct) - MOST_DIRECT))
 
     def _search(self, question: str) -> Sequence[Passage]:
@@ -104,6 +106,14 @@ class Conversation:
         said = {one.fact.tag for one in chosen}
         added = (replace(_plain(fact), added=True) for fact in direct if fact.tag not in said)
         return Answer(asked, self.speaker.name, (*map(_put, chosen), *added), dropped=tuple(dropped))
+
+    def _checked(self, answer: Answer) -> Answer:
+        """Let the checker go over the text, whoever has written it; what it objects to is not said."""
+        found = objections(answer.prose, answer.facts, self.run.knowledge)
+        wrong = {one.sentence for one in found}
+        kept = tuple(one for one in answer.spoken if " ".join(one.text.split()) not in wrong)
+        told = (Dropped(quoted(one.sentence), one.why) for one in found)
+        return replace(answer, spoken=kept, dropped=(*answer.dropped, *told))
 
 
 def _plain(fact: Fact) -> Spoken:

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from vgo_agent.agent.answers.checker import objections
 from vgo_agent.agent.answers.speaker import Speaker, told
-from vgo_agent.agent.answers.written import MOST_SENTENCES, PROSE, grammar, read, schema
+from vgo_agent.agent.answers.written import LISTED, MOST_SENTENCES, PROSE, grammar, read, schema
 from vgo_agent.knowledge.loader import load
 
-from .speakers import Fails, Says, obedient, saying
+from .speakers import Fails, Says, may_be_written, obedient, saying
 from .test_answers import SCEPTICAL
 
 KNOWN = load()
@@ -30,7 +30,8 @@ HOSTILE = [
     "The slow runs go with Page faults, which is an association and by itself no proof [f4].",
     "not " * 400,
     "[" * 5000,
-    '["It always helps [f1].", 7, null]',
+    '{"sentences": ["It always helps [f1].", 7, null]}',
+    '{"sentences": 7}',
     "{}",
     "",
 ]
@@ -64,7 +65,7 @@ def test_what_is_not_on_the_list_is_dropped_and_the_templates_answer(talk, text:
 def test_a_true_sentence_among_false_ones_is_kept_and_the_others_are_told(talk) -> None:
     asking = talk(speaker=obedient(1))
     asking.ask("did pin_to_cpu help?")
-    true = asking.speaker.model.requests[0]["schema"]["items"]["enum"][0]
+    true = may_be_written(asking.speaker.model.requests[0])[0]
     answer = talk(speaker=saying(f"It always helps. {true} So use it everywhere [f1].")).ask("did pin_to_cpu help?")
     assert answer.by == "a parrot" and len(answer.dropped) == 2
     assert objections(answer.prose, answer.facts, KNOWN) == []
@@ -78,7 +79,7 @@ def test_a_model_that_does_not_answer_is_passed_over(talk) -> None:
 
 
 def test_a_list_of_sentences_in_json_is_read_as_well(talk) -> None:
-    model = Says(lambda request: json.dumps(request["schema"]["items"]["enum"][:2]))
+    model = Says(lambda request: json.dumps({LISTED: may_be_written(request)[:2]}))
     answer = talk(speaker=Speaker(model, "a server")).ask("why is this slow?")
     assert answer.by == "a server" and not answer.dropped
 
@@ -106,7 +107,7 @@ def test_the_grammar_is_finite_and_has_no_digit_outside_references(talk) -> None
 
 def test_all_that_the_schema_lists_is_read_back(talk) -> None:
     facts = talk().facts.facts
-    listed = schema(facts[:3], facts[3:])["items"]["enum"]
+    listed = may_be_written({"schema": schema(facts[:3], facts[3:])})
     for text in listed:
         chosen, dropped = read(text, facts, KNOWN)
         assert len(chosen) == 1 and not dropped, text
