@@ -1,4 +1,4 @@
-"""Ten questions of a sceptical user over a finished run: `python benchmarks/conversation.py RUN [--model SPEC] [--save]`.
+"""Ten questions of a sceptical user over a run: `python benchmarks/conversation.py RUN [--model SPEC] [--save]`.
 
 The answers are those of `vgo-agent ask`; with --model, of which any number may be given, each model is asked as well.
 """

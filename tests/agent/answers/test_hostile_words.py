@@ -104,6 +104,7 @@ def test_hostile_words_are_quoted_and_claim_nothing(place: int) -> None:
             for question in (*SCEPTICAL, "did mine help?", "what is mine?", "what next?"):
                 answer = conversation.ask(question)
                 assert objections(answer.prose, answer.facts, conversation.run.knowledge) == [], question
+                assert not answer.dropped, answer.dropped
                 assert len(TAGS.findall(answer.prose)) == len(answer.spoken)
                 assert "zebra" not in unquoted(answer.prose).lower() and "proof —" not in answer.prose
                 assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202e]", answer.prose)
