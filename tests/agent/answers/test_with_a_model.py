@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from vgo_agent.agent.answers.checker import objections
@@ -16,6 +16,7 @@ from vgo_agent.knowledge.loader import load
 
 from .speakers import Fails, Says, may_be_written, obedient, saying
 from .test_answers import SCEPTICAL
+from .test_checker import RUN
 
 KNOWN = load()
 HOSTILE = [
@@ -84,14 +85,12 @@ def test_a_list_of_sentences_in_json_is_read_as_well(talk) -> None:
     assert answer.by == "a server" and not answer.dropped
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
 @given(
     text=st.text()
     | st.lists(st.sampled_from(["[f1]", "[k1]", "not", "helps", "pin_to_cpu", ". ", "0.5"])).map(" ".join)
 )
-def test_nothing_of_what_is_written_is_copied(talk, text: str) -> None:
-    asked = talk().facts.of("verdict", "tried")
-    chosen, dropped = read(text, asked, KNOWN)
+def test_nothing_of_what_is_written_is_copied(text: str) -> None:
+    chosen, dropped = read(text, RUN.of("verdict", "tried"), KNOWN)
     assert not chosen
     assert all(one.sentence.isprintable() and len(one.sentence) < 170 for one in dropped)
 
