@@ -22,6 +22,7 @@ Intent = Literal[
     "not measured",
     "next",
     "cost",
+    "who",
     "spread",
     "summary",
     "search",
@@ -101,6 +102,10 @@ _CUES: Mapping[Intent, Mapping[int, str]] = {
         3: "hurt, hurts, on average",
         4: "cost, costs, price, overhead, risk, risks, risky, harm, dangerous, danger, safe",
         5: "downside, downsides, drawback, drawbacks, side effects, trade off, tradeoff",
+    },
+    "who": {
+        4: "who decided, who decides, who chose, which planner, what planner, which model, what model, "
+        "are you a model, are you an ai",
     },
     "spread": {
         1: "vary, varies, variation",

@@ -52,11 +52,9 @@ def material(asked: Understood, run: RunFacts, search: Search) -> Material:
 def _why(run: RunFacts) -> Material:
     suspects = run.of("suspect", "contrary")
     known = [d for fact in suspects[:1] if fact.key for d in of_known.what(f"factor:{fact.key}", run.evidence)]
-    won = run.of("tried", key=run.winner) if run.winner else ()
-    direct = (*run.of("verdict"), *suspects[:MOST_OTHERS], *run.of("moved")[:1])
+    direct = (*suspects[:MOST_OTHERS], *run.of("moved")[:1], *run.of("verdict"))
     others = (
         *known,
-        *won,
         *run.of("baseline", "cut"),
         *run.of("not_visible")[:MOST_OTHERS],
         *run.of("hidden", "warning"),
@@ -100,6 +98,10 @@ def _next(run: RunFacts) -> Material:
     return Material(direct, (*run.of("untried")[:MOST_OTHERS], *run.of("warning")), tuple(proposed[:MOST_FOUND]))
 
 
+def _who(run: RunFacts) -> Material:
+    return Material(run.of("planner"), run.of("method", "recorded"), tuple(steps.check(run.evidence)))
+
+
 def _spread(run: RunFacts) -> Material:
     won = run.of("tried", key=run.winner) if run.winner else ()
     return Material((*run.of("baseline"), *run.of("shape")), (*won, *run.of("cut")), (steps.report(run.evidence),))
@@ -119,6 +121,7 @@ _OF_RUN: Mapping[Intent, Callable[[RunFacts], Material]] = {
     "put back": _put_back,
     "not measured": _not_measured,
     "next": _next,
+    "who": _who,
     "spread": _spread,
     "summary": _summary,
 }
@@ -136,7 +139,8 @@ def _effect(asked: Understood, run: RunFacts) -> Material:
     for key in dict.fromkeys(keys):
         of_run, rest = run.of("tried", key=key), of_known.when(known.mitigations[key], run.evidence)
         direct += of_run or (*run.of("untried", key=key), *_standing(key, run))
-        more += (*run.of("price", "put_back", key=key), *rest)
+        unseen = (fact for fact in run.of("hidden") if key in known.factors[fact.key].mitigations)
+        more += (*run.of("price", "put_back", key=key), *unseen, *rest)
         proposed += _proposals(key, run)
     return Material(tuple(direct) or run.of("nothing_tried"), tuple(more), tuple(proposed))
 

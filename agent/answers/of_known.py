@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ...knowledge.passages import Passage, cited
 from ...knowledge.schema import Factor, Mitigation, Reference
+from ...tools.mitigation.preconditions import unmet
 from ..commands.alone import tried_here
 from ..commands.snippet import snippet
 from ..planners.state import quoted
@@ -66,12 +67,14 @@ def here(mitigation: Mitigation, evidence: Evidence) -> Iterator[Draft]:
     """Say whether it could have been tried, by the machine and the program of this run."""
     name, key = names.of_mitigation(mitigation.key, evidence), mitigation.key
     candidate = evidence.candidates.get(key)
-    by_tool, found, _ = tried_here(mitigation, evidence.run.machine, evidence.run.subject)
-    unmet = candidate.unmet if candidate else found
+    machine, subject = evidence.run.machine, evidence.run.subject
+    by_tool, found, _ = tried_here(mitigation, machine, subject)
+    busy = evidence.profiled.busy_cpus if evidence.profiled else None
+    reasons = candidate.unmet if candidate else (*found, *unmet(mitigation.applies, machine, subject, busy))
     sources = _sources((), key)
-    if unmet:
-        reasons = quoted("; ".join(unmet), MOST_WORDS)
-        yield Draft("not_here", name, reasons, (START,), sources, affirmed=False)
+    if reasons:
+        words = quoted("; ".join(dict.fromkeys(reasons)), MOST_WORDS)
+        yield Draft("not_here", name, words, (START,), sources, affirmed=False)
     elif not by_tool:
         yield Draft("by_person", name, calls=(START,), sources=sources, affirmed=False)
     else:

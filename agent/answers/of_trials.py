@@ -179,10 +179,9 @@ def _untried(evidence: Evidence) -> Iterator[Draft]:
 def _put_back(found: list[Trial], evidence: Evidence) -> Iterator[Draft]:
     """What was done to the machine, as the record has it."""
     known = evidence.run.knowledge.mitigations
-    for trial in found:
+    for trial in (one for one in found if one.key in known):
         name = names.of_mitigation(trial.key, evidence)
-        scope = known[trial.key].scope if trial.key in known else ""
-        words = {"scope": "by hand" if trial.outcome.startswith("by hand") else scope}
+        words = {"scope": "by hand" if trial.outcome.startswith("by hand") else known[trial.key].scope}
         yield Draft("put_back", name, calls=trial.calls, words=words)
     for batch in evidence.batches:
         for told in batch.applied.told:

@@ -59,6 +59,7 @@ QUESTIONS = [
     ("what does it cost?", "cost"),
     ("what are the risks of sched_fifo", "cost"),
     ("is it safe?", "cost"),
+    ("who decided what to try next?", "who"),
     ("how large is the spread?", "spread"),
     ("what is the standard deviation of the baseline", "spread"),
     ("how many runs did you make", "spread"),
