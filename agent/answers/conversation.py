@@ -19,7 +19,7 @@ from ..report.evidence import gather
 from .answer import TEMPLATES, Answer, Spoken
 from .checker import objections
 from .fact import Fact, numbered, sentence
-from .intents import Understood, understood
+from .intents import Sources, Understood, understood
 from .material import Material, Said, material
 from .of_known import other_knowledge
 from .of_run import RunFacts, run_facts
@@ -62,7 +62,8 @@ class Conversation:
 
     def ask(self, question: str) -> Answer:
         """Answer one question."""
-        asked = understood(question, self.run.knowledge, self._search, self._before)
+        sources = Sources(self.run.knowledge, self.facts.mitigations, self._search)
+        asked = understood(question, sources, self._before)
         gathered = material(asked, self.facts, self._search)
         direct, more = self._tagged(gathered)
         if not direct:

@@ -48,8 +48,8 @@ _CUES: Mapping[Intent, Mapping[int, str]] = {
     },
     "effect": {
         1: "could, did, work, use, using, instead, enable, disable, turn off, turn on, switch",
-        2: "would, might, helping, worked, effect, improve",
-        3: "help, helps, helped, what about, how about, improved",
+        2: "helping, worked, effect, improve",
+        3: "would, might, should i, help, helps, helped, what about, how about, improved",
         4: "what if, should i use, should i try, worth, make a difference, makes a difference",
     },
     "do": {
@@ -104,7 +104,7 @@ _CUES: Mapping[Intent, Mapping[int, str]] = {
         5: "downside, downsides, drawback, drawbacks, side effects, trade off, tradeoff",
     },
     "who": {
-        4: "who decided, who decides, who chose, which planner, what planner, which model, what model, "
+        5: "who decided, who decides, who chose, which planner, what planner, which model, what model, "
         "are you a model, are you an ai",
     },
     "spread": {

@@ -9,7 +9,7 @@ from ...knowledge.passages import Passage
 from . import of_known, steps
 from .cues import Intent
 from .fact import Draft, Fact
-from .intents import Understood, fits
+from .intents import Understood, fits, matter
 from .of_run import RunFacts
 from .steps import Step
 
@@ -220,7 +220,8 @@ def _entries(asked: Understood, run: RunFacts) -> Material:
 
 def _found(asked: Understood, run: RunFacts, search: Search) -> Material:
     """Anything else: what a search finds, and what this run says of it."""
-    found = [one for one in search(asked.question) if fits(one, asked.question)][:MOST_FOUND]
+    known, words = run.evidence.run.knowledge, " ".join(matter(asked.question))
+    found = [one for one in search(words) if fits(one, words, known)][:MOST_FOUND] if words else []
     direct = [of_known.note(one, asked.question, run.evidence) for one in found]
     keys = [one.key for one in found if one.kind != "note"]
     more = [fact for key in keys for fact in run.of("suspect", "not_visible", "tried", "untried", key=key)]

@@ -51,6 +51,11 @@ class RunFacts:
         """Keys of the mitigations of which something was tried, in that order."""
         return tuple(dict.fromkeys(fact.key for fact in self.of("tried") if fact.key))
 
+    @property
+    def mitigations(self) -> tuple[str, ...]:
+        """Keys of those that were tried or come upon, the tried ones first."""
+        return tuple(dict.fromkeys((*self.tried, *self.evidence.candidates)))
+
 
 def run_facts(evidence: Evidence) -> RunFacts:
     """List everything, numbered."""

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import pytest
 
 from vgo_agent.agent.answers.cues import CUES
-from vgo_agent.agent.answers.intents import Understood, understood
+from vgo_agent.agent.answers.intents import Sources, Understood, understood
 from vgo_agent.knowledge.index import Index, open_index
 from vgo_agent.knowledge.loader import load
 from vgo_agent.knowledge.passages import Passage
 
 KNOWN = load()
+OF_RUN = ("pin_to_cpu", "sched_fifo", "reserve_cores")
 QUESTIONS = [
     ("why is this slow?", "why"),
     ("Why do my runs vary so much?", "why"),
@@ -85,7 +86,7 @@ def taken(question: str, index: Index, before: Understood | None = None) -> Unde
     def search(asked: str) -> Sequence[Passage]:
         return index.search(asked, 8)
 
-    return understood(question, KNOWN, search, before)
+    return understood(question, Sources(KNOWN, OF_RUN, search), before)
 
 
 @pytest.mark.parametrize(("question", "intent"), QUESTIONS)
@@ -112,6 +113,19 @@ def test_what_is_named_outright_is_meant(index: Index, question: str, name: str)
 def test_what_is_paraphrased_is_searched_for_and_that_is_told(index: Index) -> None:
     found = taken("would pinning the program to a single core help?", index)
     assert found.guessed and "mitigation:pin_to_cpu" in found.names
+
+
+@pytest.mark.parametrize(
+    ("question", "key"),
+    [
+        ("would huge pages help?", "thp_always"),
+        ("should I disable swap?", "swap_off"),
+        ("would turning off hyperthreading help?", "disable_smt"),
+        ("what are the risks of real-time priority?", "sched_fifo"),
+    ],
+)
+def test_what_the_run_did_not_come_upon_is_found_in_all_that_is_known(index: Index, question: str, key: str) -> None:
+    assert f"mitigation:{key}" in taken(question, index).names
 
 
 def test_a_bare_name_is_asked_what_was_asked_before(index: Index) -> None:
