@@ -20,6 +20,8 @@ from .fact import Fact
 TAGS = re.compile(r"\[((?:f|k)\d+(?:, (?:f|k)\d+)*)\]\.?")
 WORD = re.compile(r"""[^\W_](?:[\w.%/'-]*\w)?|[<>=≤≥%"]|-(?=\d)""")
 """Signs that change what a number says, and marks of quotation, count as words."""
+CONNECTIVES = ("Also, ", "Besides, ")
+"""What a sentence may begin with, claiming nothing."""
 
 
 def _words_of(text: str) -> frozenset[str]:
@@ -70,6 +72,8 @@ def _objection(sentence: str, listed: Mapping[str, Fact], known: Knowledge) -> s
     if unknown := [tag for tag in tags if tag not in listed]:
         return f"there is no {unknown[0]}"
     facts, said = [listed[tag] for tag in tags], sentence[: found.start()].strip()
+    for connective in CONNECTIVES:
+        said = said.removeprefix(connective)
     rules = (_number(said, facts), _name(said, facts, known), _direction(said, facts), _words(said, facts))
     return next((why for why in rules if why), "")
 

@@ -19,10 +19,9 @@ from typing import Any, NamedTuple
 
 from ...knowledge.loader import Knowledge
 from ..planners.state import quoted
-from .checker import objections, sentences
+from .checker import CONNECTIVES, objections, sentences
 from .fact import Fact, Wording, sentence
 
-CONNECTIVES = ("Also, ", "Besides, ")
 MOST_SENTENCES = 6
 MOST_TOKENS = 512
 """Of an answer: a sentence that is cut off by it is dropped."""

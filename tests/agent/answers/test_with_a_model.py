@@ -39,7 +39,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("question", SCEPTICAL)
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_whatever_a_model_chooses_among_what_may_be_written_stands(talk, question: str, seed: int) -> None:
     answer = talk(speaker=obedient(seed)).ask(question)
     assert objections(answer.prose, answer.facts, KNOWN) == []
