@@ -43,9 +43,10 @@ class Conversation:
     recorded_knowledge: str = ""
     """Digest of what was known when the run was made."""
     speaker: Speaker | None = None
+    index: Index | None = None
+    """One that is open already; None: its own, opened when first needed, for that costs a second."""
     facts: RunFacts = field(init=False)
     _before: Understood | None = field(default=None, init=False)
-    _index: Index | None = field(default=None, init=False)
     _open: ExitStack = field(default_factory=ExitStack, init=False)
 
     def __post_init__(self) -> None:
@@ -73,12 +74,11 @@ class Conversation:
         return replace(answer, steps=gathered.steps, left_out=max(0, len(gathered.direct) - MOST_DIRECT))
 
     def _search(self, question: str) -> Sequence[Passage]:
-        """Open the index when it is first needed, for it costs a second."""
-        if self._index is None:
+        if self.index is None:
             from ...knowledge.index import open_index
 
-            self._index = self._open.enter_context(open_index())
-        return self._index.search(question, MOST_PASSAGES)
+            self.index = self._open.enter_context(open_index())
+        return self.index.search(question, MOST_PASSAGES)
 
     def _tagged(self, gathered: Material) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
         """Give what is known its references, in the order in which it comes; nothing is said twice."""

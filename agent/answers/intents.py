@@ -31,6 +31,7 @@ WANTED: Mapping[Intent, tuple[str, ...]] = {
 """Kinds of entries that a question of a kind is about."""
 OF_CUES = frozenset(telling(" ".join(cue for cues in CUES.values() for cue in cues)))
 """Words that say what kind of question it is, and nothing of its matter."""
+_DENIED = frozenset({"no", "never", "off", "without"})
 
 Search = Callable[[str], Sequence[Passage]]
 
@@ -166,8 +167,10 @@ def _searched(taken: Understood, sources: Sources) -> Understood:
     names = _near(asked, sources) if "mitigation" in wanted else ()
     if not names:
         found = [one for one in sources.search(asked) if one.kind in wanted and fits(one, asked, sources.known)]
+        # Who asks whether something would help means having it, not being rid of it.
+        found.sort(key=lambda one: bool(_DENIED & set(one.title.lower().split()) - set(asked.split())))
         names = tuple(f"{one.kind}:{one.key}" for one in found[:MOST_NAMES])
-    return replace(taken, names=(*names, *taken.names), guessed=bool(names)) if names else taken
+    return replace(taken, names=names, guessed=True) if names else taken
 
 
 def _near(asked: str, sources: Sources) -> tuple[str, ...]:

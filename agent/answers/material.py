@@ -53,7 +53,7 @@ def _why(run: RunFacts) -> Material:
     suspects = run.of("suspect", "contrary")
     known = [d for fact in suspects[:1] if fact.key for d in of_known.what(f"factor:{fact.key}", run.evidence)]
     direct = (*suspects[:MOST_OTHERS], *run.of("moved")[:1], *run.of("verdict"))
-    others = (
+    others: tuple[Said, ...] = (
         *known,
         *run.of("baseline", "cut"),
         *run.of("not_visible")[:MOST_OTHERS],
@@ -72,7 +72,8 @@ def _tried(run: RunFacts) -> Material:
 def _sure(run: RunFacts) -> Material:
     won = run.of("tried", key=run.winner) if run.winner else ()
     direct = (*(won or run.of("verdict")), *run.of("method"), *run.of("warning"))
-    more = (*run.of("suspect"), *run.of("not_visible")[:1], *run.of("baseline", "recorded"), of_known.elsewhere())
+    seen = (*run.of("suspect"), *run.of("not_visible")[:1], *run.of("baseline", "recorded"))
+    more: tuple[Said, ...] = (*seen, of_known.elsewhere())
     return Material(direct, more, tuple(steps.check(run.evidence)))
 
 

@@ -48,7 +48,9 @@ def effect(found: Comparison) -> str:
         f"{name} ratio {ratio(one.value, one.low, one.high)}"
         for name, one in (("SD", found.ratio("sd")), ("mean", found.ratio("mean")))
     )
-    return f"{ratios}, {p_value(found.p_value)}, {number(found.baseline_runs)} against {number(found.other_runs)} runs"
+    runs, others = number(found.baseline_runs), number(found.other_runs)
+    over = f"{runs} pairs" if found.paired else f"{runs} runs before and {others} after"
+    return f"{ratios}, {p_value(found.p_value)}, {over}"
 
 
 def trials(evidence: Evidence) -> Iterator[Draft]:

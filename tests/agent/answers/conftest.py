@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from vgo_agent.agent.answers.speaker import Speaker
 from vgo_agent.agent.conduct import finished_run
 from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.transcript import Transcript, read
+from vgo_agent.knowledge.index import Index, open_index
 from vgo_agent.knowledge.loader import load
 
 from ..report.conftest import MAKERS
@@ -20,13 +22,17 @@ from .run_made import written
 Open = Callable[..., Conversation]
 
 
-@pytest.fixture(scope="session", autouse=True)
-def one_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Build the index once, beside that of the user."""
-    with pytest.MonkeyPatch.context() as patch:
-        cache = tmp_path_factory.mktemp("cache")
-        patch.setenv("XDG_CACHE_HOME", str(cache))
-        yield cache
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the commands of these tests keep their index."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="session")
+def index(cache: Path) -> Iterator[Index]:
+    """Build and open the index once."""
+    with open_index(folder=cache / "vgo-agent" / "index") as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")
@@ -42,17 +48,18 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return folder
 
 
-@pytest.fixture
-def talk(folders: Callable[[str], Path]) -> Iterator[Open]:
-    """Open conversations, and close them in the end."""
-    opened: list[Conversation] = []
+@pytest.fixture(scope="session")
+def talk(folders: Callable[[str], Path], index: Index) -> Open:
+    """Begin conversations; the record of a run is read once."""
+    begun = dict[str, Conversation]()
 
     def open_one(verdict: str = "mitigated", speaker: Speaker | None = None) -> Conversation:
-        folder = RunFolder(folders(verdict))
-        run = finished_run(folder, Transcript(None, read(folder.transcript)), load())
-        opened.append(Conversation(run, run.knowledge.digest, speaker))
-        return opened[-1]
+        if verdict not in begun:
+            folder = RunFolder(folders(verdict))
+            run = finished_run(folder, Transcript(None, read(folder.transcript)), load())
+            begun[verdict] = Conversation(run, run.knowledge.digest, index=index)
+        conversation = copy.copy(begun[verdict])
+        conversation.speaker = speaker
+        return conversation
 
-    yield open_one
-    for conversation in opened:
-        conversation.__exit__(None, None, None)
+    return open_one

@@ -100,7 +100,7 @@ def test_a_factor_is_explained_from_what_is_known_and_held_against_the_run(talk)
     answer = talk().ask("what is page_faults?")
     assert "What is known of Minor page faults: The program touches a page" in answer.prose
     assert any("Frachtenberg" in source for fact in answer.facts for source in fact.sources)
-    assert {"not_visible", "not_ranked", "suspect"} & {fact.kind for fact in answer.facts}
+    assert {"not_visible", "not_ranked", "aside", "suspect"} & {fact.kind for fact in answer.facts}
 
 
 def test_a_proposal_is_a_whole_command_of_this_program(talk) -> None:

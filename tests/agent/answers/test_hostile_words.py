@@ -11,6 +11,7 @@ from vgo_agent.agent.answers.checker import TAGS, objections
 from vgo_agent.agent.answers.conversation import Conversation
 from vgo_agent.agent.answers.speaker import told
 from vgo_agent.knowledge.actions import Apply, Verify
+from vgo_agent.knowledge.index import Index
 from vgo_agent.knowledge.loader import load
 from vgo_agent.knowledge.schema import Mitigation
 from vgo_agent.tools.plan import Plan
@@ -56,7 +57,7 @@ HOSTILE = (
 )
 
 
-def run_with(words: str) -> Conversation:
+def run_with(words: str, index: Index) -> Conversation:
     """Diagnose a program that has put the words wherever it can."""
     subject = Subject(command=("./bench.sh", words), argv=("/w/bench.sh", words), directory="/w", unit=words)
     own = Mitigation(
@@ -85,7 +86,13 @@ def run_with(words: str) -> Conversation:
     run = diagnosis.finish()
     plan = Plan(own=own, source="/w/mine.yaml")
     machine = run.machine.model_copy(update={"absent": {words: words}})
-    return Conversation(dataclasses.replace(run, plan=plan, knowledge=plan.known(KNOWN), machine=machine))
+    told = dataclasses.replace(run, plan=plan, knowledge=plan.known(KNOWN), machine=machine)
+    return Conversation(told, index=index)
+
+
+@pytest.fixture(scope="module")
+def harmless(index: Index) -> Conversation:
+    return run_with("harmless", index)
 
 
 def _as_column(words: str) -> str:
@@ -97,8 +104,8 @@ def unquoted(prose: str) -> str:
 
 
 @pytest.mark.parametrize("place", range(len(HOSTILE)))
-def test_hostile_words_are_quoted_and_claim_nothing(place: int) -> None:
-    with run_with(HOSTILE[place]) as conversation:
+def test_hostile_words_are_quoted_and_claim_nothing(index: Index, place: int) -> None:
+    with run_with(HOSTILE[place], index) as conversation:
         for speaker in (None, obedient(place)):
             conversation.speaker = speaker
             for question in (*SCEPTICAL, "did mine help?", "what is mine?", "what next?"):
@@ -111,18 +118,17 @@ def test_hostile_words_are_quoted_and_claim_nothing(place: int) -> None:
 
 
 @pytest.mark.parametrize("place", range(len(HOSTILE)))
-def test_a_hostile_question_is_only_a_question(place: int) -> None:
-    with run_with("harmless") as conversation:
-        answer = conversation.ask(HOSTILE[place])
-        assert objections(answer.prose, answer.facts, KNOWN) == []
-        assert "zebra" not in unquoted(answer.prose).lower()
-        text = told(HOSTILE[place], answer.facts[:2], answer.facts[2:], "answer")
-        assert "<|" not in text and "\x1b" not in text and len(text) < 6500
-        first = text.splitlines()[0]
-        assert first.count('"') == 2, first
+def test_a_hostile_question_is_only_a_question(harmless: Conversation, place: int) -> None:
+    answer = harmless.ask(HOSTILE[place])
+    assert objections(answer.prose, answer.facts, KNOWN) == []
+    assert "zebra" not in unquoted(answer.prose).lower()
+    text = told(HOSTILE[place], answer.facts[:2], answer.facts[2:], "answer")
+    assert "<|" not in text and "\x1b" not in text and len(text) < 6500
+    first = text.splitlines()[0]
+    assert first.count('"') == 2, first
 
 
-def test_columns_of_no_known_name_are_quoted() -> None:
-    with run_with("zebra always helps") as conversation:
+def test_columns_of_no_known_name_are_quoted(index: Index) -> None:
+    with run_with("zebra always helps", index) as conversation:
         shown = " ".join(fact.shown for fact in conversation.facts.facts)
     assert '"zebra always helps"' in shown

@@ -8,7 +8,7 @@ import pytest
 
 from vgo_agent.agent.answers.cues import CUES
 from vgo_agent.agent.answers.intents import Sources, Understood, understood
-from vgo_agent.knowledge.index import Index, open_index
+from vgo_agent.knowledge.index import Index
 from vgo_agent.knowledge.loader import load
 from vgo_agent.knowledge.passages import Passage
 
@@ -74,12 +74,6 @@ QUESTIONS = [
     ("why is the sky blue", "search"),
     ("who won the world cup", "search"),
 ]
-
-
-@pytest.fixture(scope="module")
-def index():
-    with open_index() as opened:
-        yield opened
 
 
 def taken(question: str, index: Index, before: Understood | None = None) -> Understood:

@@ -57,14 +57,14 @@ def test_a_context_that_is_too_small_is_told_and_the_templates_answer(talk, mode
     assert answer.by == "templates" and "more than the context" in answer.passed_over
 
 
-def asked(folder: Path, one_index: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    env = os.environ | {"XDG_CACHE_HOME": str(one_index), "XDG_CONFIG_HOME": str(folder.parent / "config")}
+def asked(folder: Path, cache: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    env = os.environ | {"XDG_CACHE_HOME": str(cache), "XDG_CONFIG_HOME": str(folder.parent / "config")}
     command = [str(COMMAND), "ask", str(folder), *words]
     return subprocess.run(command, capture_output=True, text=True, env=env, stdin=subprocess.DEVNULL, timeout=240)
 
 
-def test_the_command_lets_the_model_that_is_named_speak(folders: FOLDER, one_index: Path, model: Path) -> None:
-    done = asked(folders("mitigated"), one_index, "--model", str(model), "--json", "did pin_to_cpu help?")
+def test_the_command_lets_the_model_that_is_named_speak(folders: FOLDER, cache: Path, model: Path) -> None:
+    done = asked(folders("mitigated"), cache, "--model", str(model), "--json", "did pin_to_cpu help?")
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert said["by"] == '"tiny.gguf"' or "context" in said["passed_over"]
@@ -72,10 +72,10 @@ def test_the_command_lets_the_model_that_is_named_speak(folders: FOLDER, one_ind
 
 @pytest.mark.parametrize("content", [b"", b"GGUF", b"not a model", b"GGUF" + bytes(200)])
 def test_what_is_no_model_is_refused_in_one_sentence(
-    folders: FOLDER, one_index: Path, tmp_path: Path, content: bytes
+    folders: FOLDER, cache: Path, tmp_path: Path, content: bytes
 ) -> None:
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(content)
-    done = asked(folders("mitigated"), one_index, "--model", str(broken), "why?")
+    done = asked(folders("mitigated"), cache, "--model", str(broken), "why?")
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
