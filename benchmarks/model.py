@@ -89,7 +89,9 @@ def main() -> None:
     parser.add_argument("--without-large", action="store_true", help="leave the model of 1.5 billion weights out")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="vgo-bench-") as folder:
-        small = write(Path(folder) / "random.gguf", BILLION_AND_A_HALF._replace(width=64, layers=2, feed=128, vocabulary=4000))
+        small = write(
+            Path(folder) / "random.gguf", BILLION_AND_A_HALF._replace(width=64, layers=2, feed=128, vocabulary=4000)
+        )
         counted = [
             decided("shipped", wish_of(SHIPPED, Settings()), asked.decisions),
             decided("random weights", wish_of(str(small), Settings()), asked.decisions),
@@ -181,7 +183,9 @@ def page(counted: list[Decisions], large: Large | None) -> str:
     """Write the tables, and what they were measured on."""
     lines = ["# What a local model costs, and what it keeps to", ""]
     lines += [f"Written by `python benchmarks/model.py --write` on {date.today()}, on this machine's CPUs.", ""]
-    lines += ["| model | asked | legal | its own | as the rule policy | a diagnosis asks | tokens a decision | median, s | p95, s |"]
+    lines += [
+        "| model | asked | legal | its own | as the rule policy | a diagnosis asks | tokens a decision | median, s | p95, s |"
+    ]
     lines += ["| --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
     for one in counted:
         seconds = sorted(timed.seconds for timed in one.timed)
