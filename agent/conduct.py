@@ -112,7 +112,11 @@ def _start(part: Conducted, chosen: Planning) -> RunStart:
 
 def _same_model(start: RunStart, chosen: Planning) -> RunStart:
     """A run goes on with the model that it was begun with, or not at all."""
-    if start.model and chosen.model and (start.model.name, start.model.sha256) != (chosen.model.name, chosen.model.sha256):
+    if (
+        start.model
+        and chosen.model
+        and (start.model.name, start.model.sha256) != (chosen.model.name, chosen.model.sha256)
+    ):
         raise VgoError(
             f"The run was begun with the model {start.model.name}, and {chosen.model.name} there now is another file; "
             "put the first one back, or begin again."

@@ -31,7 +31,6 @@ from .session import read_request
 from .transcript import Approval, Decision, Event, RunEnd, RunStart, ToolEnd, Transcript, canonical, read
 from .verify import Report, verify
 
-
 RETOLD = "what the model wrote was read from the record"
 
 

@@ -1,4 +1,4 @@
-"""What a local model costs and keeps to: `python benchmarks/model.py [--write]`; no network, no weights but random ones.
+"""What a local model costs and keeps to: `python benchmarks/model.py [--write]`; no network, random or own weights.
 
 Decisions are taken in simulated diagnoses; explanations are of one finished demo. Times are of this machine, and what
 they are compared with was measured in the same run.
@@ -184,7 +184,7 @@ def page(counted: list[Decisions], large: Large | None) -> str:
     lines = ["# What a local model costs, and what it keeps to", ""]
     lines += [f"Written by `python benchmarks/model.py --write` on {date.today()}, on this machine's CPUs.", ""]
     lines += [
-        "| model | asked | legal | its own | as the rule policy | a diagnosis asks | tokens a decision | median, s | p95, s |"
+        "| model | asked | legal | its own | as the rules | a diagnosis asks | tokens a decision | median, s | p95, s |"
     ]
     lines += ["| --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
     for one in counted:
@@ -215,8 +215,8 @@ def large_lines(large: Large) -> Iterator[str]:
     yield (
         f"Random weights in the shape of a model of {large.parameters / 1e9:.2f} billion weights in four bits "
         f"({large.file_bytes / 1e9:.2f} GB on disk, {large.resident_bytes / 1e9:.2f} GB in memory, "
-        f"{large.facts.threads} threads), over {len(answered)} decisions: prompts of {prompts / len(answered):.0f} tokens "
-        f"read at {prompts / seconds['prompt']:.0f} tokens a second (evaluated parts that were reused count as read), "
+        f"{large.facts.threads} threads), over {len(answered)} decisions: prompts of {prompts / len(answered):.0f} "
+        f"tokens read at {prompts / seconds['prompt']:.0f} tokens a second (parts that were reused count as read), "
         f"{written / decoding:.1f} tokens a second written by the model, of which the grammar takes "
         f"{100 * grammar / (decoding + grammar):.1f} % more."
     )

@@ -103,7 +103,7 @@ def prompt_of(model: Any, messages: list[dict[str, str]]) -> tuple[list[int], st
     return model.tokenize(plain.encode(), add_bos=True, special=False), framed
 
 
-def framed_by_template(model: Any, messages: list[dict[str, str]]) -> tuple[str, str]:
+def framed_by_template(model: Any, messages: list[Any]) -> tuple[str, str]:
     """Fill the chat template with a fixed date, so that a prompt is the same on every day; or say why it cannot be."""
     from jinja2 import TemplateError
     from llama_cpp.llama_chat_format import Jinja2ChatFormatter

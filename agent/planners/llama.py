@@ -13,7 +13,7 @@ from ..model.asked import Asked, ModelFailed
 from ..model.wish import ModelWish
 from .base import Choice, Said, View
 from .compact import line
-from .grammar import JSON, PLACES, NotOnMenu, Notation, grammar, longest, read, schema, write
+from .grammar import JSON, PLACES, Notation, NotOnMenu, grammar, longest, read, schema, write
 from .menu import Menu, calls, menu
 from .rules import Rules
 from .state import plain, told
@@ -131,6 +131,4 @@ def _messages(prompt: str) -> list[dict[str, str]]:
 
 def _made_before(view: View, choice: Choice) -> bool:
     """Tell whether a call with these arguments has been made: asked twice, a tool says the same."""
-    return any(
-        (call.tool, dict(call.arguments)) == (choice.tool, dict(choice.arguments)) for call in view.record.calls
-    )
+    return any((call.tool, dict(call.arguments)) == (choice.tool, dict(choice.arguments)) for call in view.record.calls)

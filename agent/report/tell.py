@@ -10,8 +10,8 @@ from ...knowledge.schema import Factor
 from ...prompts.render import render
 from ...tools.statistics.comparison.bootstrap import Ratio
 from ...tools.subject import LOCAL, Subject
-from ..record import bodies
 from ..planners.state import plain
+from ..record import bodies
 from ..transcript import Decision, RunStart
 from . import layers
 from .evidence import Batch, Evidence

@@ -19,7 +19,8 @@ from ...tiny_gguf import tiny
 
 GRAMMARS = {
     "words": 'root ::= "yes" | "no" | "perhaps so"\n',
-    "call": 'root ::= "{\\"tool\\":\\"" name "\\",\\"runs\\":" runs "}"\nname ::= "measure" | "profile"\nruns ::= [1-9] [0-9]?\n',
+    "call": 'root ::= "{\\"tool\\":\\"" name "\\",\\"runs\\":" runs "}"\n'
+    'name ::= "measure" | "profile"\nruns ::= [1-9] [0-9]?\n',
     "prose": 'root ::= [a-z ]{1,12} "."\n',
 }
 PROMPTS = ["", "a", "Why are some runs slow?", "x" * 700, "y" * 1300]
