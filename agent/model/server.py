@@ -24,6 +24,8 @@ LONGEST_NAME = 80
 Kind = Literal["llama-server", "llama_cpp.server", "vLLM", "other"]
 OWNERS: Mapping[str, Kind] = {"llamacpp": "llama-server", "me": "llama_cpp.server", "vllm": "vLLM"}
 """By `owned_by` in the list of models."""
+ENDING = 2
+"""Tokens that end an answer: servers count them too, and without them the longest answer would count as cut off."""
 NEW_VLLM = (0, 11)
 """From this version on vLLM takes `structured_outputs`; before, `guided_grammar`."""
 PLAIN = {"chat_template_kwargs": {"enable_thinking": False}}
@@ -109,7 +111,7 @@ class ModelServer:
         body = {
             "model": found.model,
             "messages": request["messages"],
-            "max_tokens": request["most"],
+            "max_tokens": request["most"] + ENDING,
             "temperature": request["temperature"],
             "seed": request["seed"],
             "stream": False,

@@ -109,7 +109,7 @@ def test_each_server_is_told_in_its_own_words_what_may_be_written(
 ) -> None:
     got, body = asked(server(owner, said(CALL), **more), schema=schema)
     assert got == {"text": CALL, "ended": "stop", "prompt_tokens": 5, "tokens": 7, "framed": got["framed"]}
-    usual = {"model": "org/first", "max_tokens": 70, "temperature": 0.0, "seed": 1, "stream": False}
+    usual = {"model": "org/first", "max_tokens": 72, "temperature": 0.0, "seed": 1, "stream": False}
     assert body == usual | {"messages": REQUEST["messages"]} | sent
 
 
