@@ -130,5 +130,11 @@ def _messages(prompt: str) -> list[dict[str, str]]:
 
 
 def _made_before(view: View, choice: Choice) -> bool:
-    """Tell whether a call with these arguments has been made: asked twice, a tool says the same."""
-    return any((call.tool, dict(call.arguments)) == (choice.tool, dict(choice.arguments)) for call in view.record.calls)
+    """Tell whether a call with these arguments has been made since the last profile: asked twice, a tool says the same.
+
+    After a profile it says something else: its runs are labelled, explained and ranked anew.
+    """
+    calls_made = view.record.calls
+    profiles = [nth for nth, call in enumerate(calls_made) if call.tool == "profile" and call.result is not None]
+    since = calls_made[profiles[-1] + 1 :] if profiles else calls_made
+    return any((call.tool, dict(call.arguments)) == (choice.tool, dict(choice.arguments)) for call in since)

@@ -15,11 +15,13 @@ from ...agent.planners.rules import Rules
 from ..contest.random_legal import RandomLegal
 from ..recorded.schema import CASES
 from .generate import Pair, Split, balanced, read_pairs, recorded, simulated, simulated_parts, write_pairs
-from .judge import Score, judge, shipped, worlds
+from .judge import Score, freely, judge, shipped, worlds
 
 HELD_OUT = 5_000
 """States that are kept from training."""
 RECORDED_SEEDS: Mapping[Split, Sequence[int]] = {"train": (1, 2), "held-out": (1,)}
+ASKED = 1_000
+"""States of each kind that the finished model is asked about."""
 RECORDED_COPIES = 5
 """Real states are few, and count so many times."""
 
@@ -98,6 +100,9 @@ def train(options: argparse.Namespace) -> None:
 def judged(options: argparse.Namespace) -> None:
     """Let the model, the rule policy and chance finish diagnoses in the same worlds."""
     with shipped(options.out) as model:
+        for name in ("held-out", "recorded-held-out", "recorded-train"):
+            pairs = read_pairs(options.folder / f"{name}.tsv")[:ASKED]
+            _tell(f"as written without a grammar, {name}: {freely(model, pairs):.4f} of {len(pairs)} states agree")
         planners: Mapping[str, Planner] = {
             "rules": Rules(),
             "random-legal": RandomLegal(options.seed),

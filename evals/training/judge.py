@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,10 +16,12 @@ from ...agent.planners.llama import Llama
 from ...agent.planners.rules import Rules
 from ..simulator.diagnosis import Ended, diagnose
 from ..simulator.world import World, drawn
-from .generate import WORLDS
+from .generate import WORLDS, Pair
 
 CONTEXT = 256
 """Tokens: a line, and the answer."""
+MOST_TOKENS = 8
+"""Of an answer."""
 
 
 class Score(NamedTuple):
@@ -68,6 +70,14 @@ def shipped(path: Path = SHIPPED_FILE) -> Iterator[Llama]:
     """Open a model that writes places as a planner."""
     with ModelProcess(path, CONTEXT, 1) as model:
         yield Llama(model, ModelWish(spec=str(path)), notation="places", context=CONTEXT)
+
+
+def freely(model: Llama, pairs: Sequence[Pair]) -> float:
+    """Share of states in which the file itself, held by no grammar, writes what the rule policy does."""
+    free = {"grammar": "", "schema": None, "most": MOST_TOKENS, "temperature": 0.0, "seed": 1}
+    asked = ({"messages": [{"role": "user", "content": pair.line}]} | free for pair in pairs)
+    answers = [model.model.ask(request, model.wish.decision_timeout_s)["text"] for request in asked]
+    return sum(answer == pair.answer for answer, pair in zip(answers, pairs, strict=True)) / len(pairs)
 
 
 def worlds(count: int, seed: int) -> Iterator[World]:
