@@ -90,7 +90,8 @@ def main() -> None:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="vgo-bench-") as folder:
         small = write(
-            Path(folder) / "random.gguf", BILLION_AND_A_HALF._replace(width=64, layers=2, feed=128, vocabulary=4000)
+            Path(folder) / "random.gguf",
+            BILLION_AND_A_HALF._replace(width=64, layers=2, heads=2, shared_heads=1, feed=128, vocabulary=4000),
         )
         counted = [
             decided("shipped", wish_of(SHIPPED, Settings()), asked.decisions),

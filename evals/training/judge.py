@@ -77,7 +77,8 @@ def freely(model: Llama, pairs: Sequence[Pair]) -> float:
     free = {"grammar": "", "schema": None, "most": MOST_TOKENS, "temperature": 0.0, "seed": 1}
     asked = ({"messages": [{"role": "user", "content": pair.line}]} | free for pair in pairs)
     answers = [model.model.ask(request, model.wish.decision_timeout_s)["text"] for request in asked]
-    return sum(answer == pair.answer for answer, pair in zip(answers, pairs, strict=True)) / len(pairs)
+    right = sum(bool(answer == pair.answer) for answer, pair in zip(answers, pairs, strict=True))
+    return right / len(pairs)
 
 
 def worlds(count: int, seed: int) -> Iterator[World]:
