@@ -15,7 +15,6 @@ from ..tools.execution.bench import Bench
 from ..tools.execution.spawn import Spawner
 from ..tools.layer_choice import choose
 from ..tools.machine import Machine
-from ..tools.registry import TOOLS
 from ..tools.survey import survey
 from .child import ChildFile, process_age_s
 from .finished import FinishedRun
@@ -27,6 +26,7 @@ from .record import bodies, record_of
 from .report.render import outputs
 from .report.summary import summary, text
 from .run_folder import RunFolder, write
+from .schemas import schemas_digest
 from .session import Asked, Ending, base_launch, launcher_of
 from .transcript import Decision, RunEnd, RunStart, ToolEnd, Transcript, canonical, read
 
@@ -112,7 +112,11 @@ def _start(part: Conducted, chosen: Planning) -> RunStart:
 
 def _same_model(start: RunStart, chosen: Planning) -> RunStart:
     """A run goes on with the model that it was begun with, or not at all."""
-    if start.model and chosen.model and (start.model.name, start.model.sha256) != (chosen.model.name, chosen.model.sha256):
+    if (
+        start.model
+        and chosen.model
+        and (start.model.name, start.model.sha256) != (chosen.model.name, chosen.model.sha256)
+    ):
         raise VgoError(
             f"The run was begun with the model {start.model.name}, and {chosen.model.name} there now is another file; "
             "put the first one back, or begin again."
@@ -141,12 +145,6 @@ def baseline_in(earlier: RunFolder) -> ToolEnd:
     if not ends:
         raise VgoError(f"{earlier.path} has no measured baseline; name another run (`vgo-agent runs` lists them).")
     return ends[0]
-
-
-def schemas_digest() -> str:
-    """Digest of what a planner may say: every tool's argument schema."""
-    schemas = {name: tool.arguments.model_json_schema() for name, tool in TOOLS.items()}
-    return hashlib.sha256(canonical(schemas)).hexdigest()
 
 
 def finished_run(folder: RunFolder, transcript: Transcript, knowledge: Knowledge) -> FinishedRun:

@@ -13,7 +13,7 @@ from ..knowledge.loader import load as load_knowledge
 from ..tools.base import ToolError
 from ..tools.case import Case, Record
 from ..tools.registry import TOOLS
-from .conduct import machine_of, schemas_digest
+from .conduct import machine_of
 from .graph import Loop
 from .live import call_tool, ended, mitigation_scope
 from .model.asked import Asked
@@ -26,10 +26,10 @@ from .planners.llama import Llama
 from .planning import Planning, planning
 from .record import bodies
 from .run_folder import RunFolder
+from .schemas import schemas_digest
 from .session import read_request
 from .transcript import Approval, Decision, Event, RunEnd, RunStart, ToolEnd, Transcript, canonical, read
 from .verify import Report, verify
-
 
 RETOLD = "what the model wrote was read from the record"
 

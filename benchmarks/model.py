@@ -1,4 +1,4 @@
-"""What a local model costs and keeps to: `python benchmarks/model.py [--write]`; no network, no weights but random ones.
+"""What a local model costs and keeps to: `python benchmarks/model.py [--write]`; no network, random or own weights.
 
 Decisions are taken in simulated diagnoses; explanations are of one finished demo. Times are of this machine, and what
 they are compared with was measured in the same run.
@@ -89,7 +89,9 @@ def main() -> None:
     parser.add_argument("--without-large", action="store_true", help="leave the model of 1.5 billion weights out")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="vgo-bench-") as folder:
-        small = write(Path(folder) / "random.gguf", BILLION_AND_A_HALF._replace(width=64, layers=2, feed=128, vocabulary=4000))
+        small = write(
+            Path(folder) / "random.gguf", BILLION_AND_A_HALF._replace(width=64, layers=2, feed=128, vocabulary=4000)
+        )
         counted = [
             decided("shipped", wish_of(SHIPPED, Settings()), asked.decisions),
             decided("random weights", wish_of(str(small), Settings()), asked.decisions),
@@ -181,7 +183,9 @@ def page(counted: list[Decisions], large: Large | None) -> str:
     """Write the tables, and what they were measured on."""
     lines = ["# What a local model costs, and what it keeps to", ""]
     lines += [f"Written by `python benchmarks/model.py --write` on {date.today()}, on this machine's CPUs.", ""]
-    lines += ["| model | asked | legal | its own | as the rule policy | a diagnosis asks | tokens a decision | median, s | p95, s |"]
+    lines += [
+        "| model | asked | legal | its own | as the rules | a diagnosis asks | tokens a decision | median, s | p95, s |"
+    ]
     lines += ["| --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
     for one in counted:
         seconds = sorted(timed.seconds for timed in one.timed)
@@ -211,8 +215,8 @@ def large_lines(large: Large) -> Iterator[str]:
     yield (
         f"Random weights in the shape of a model of {large.parameters / 1e9:.2f} billion weights in four bits "
         f"({large.file_bytes / 1e9:.2f} GB on disk, {large.resident_bytes / 1e9:.2f} GB in memory, "
-        f"{large.facts.threads} threads), over {len(answered)} decisions: prompts of {prompts / len(answered):.0f} tokens "
-        f"read at {prompts / seconds['prompt']:.0f} tokens a second (evaluated parts that were reused count as read), "
+        f"{large.facts.threads} threads), over {len(answered)} decisions: prompts of {prompts / len(answered):.0f} "
+        f"tokens read at {prompts / seconds['prompt']:.0f} tokens a second (parts that were reused count as read), "
         f"{written / decoding:.1f} tokens a second written by the model, of which the grammar takes "
         f"{100 * grammar / (decoding + grammar):.1f} % more."
     )

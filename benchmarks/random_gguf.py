@@ -46,7 +46,9 @@ class Shape(NamedTuple):
             ("ffn_up", self.feed, self.width),
             ("ffn_down", self.width, self.feed),
         ]
-        inner = [(f"blk.{layer}.{name}", rows, columns) for layer in range(self.layers) for name, rows, columns in block]
+        inner = [
+            (f"blk.{layer}.{name}", rows, columns) for layer in range(self.layers) for name, rows, columns in block
+        ]
         return [("token_embd", self.vocabulary, self.width), *inner]
 
 
@@ -68,7 +70,10 @@ def write(path: Path, shape: Shape, seed: int = 1) -> Path:
     writer.add_rope_dimension_count(shape.width // shape.heads)
     _tokens(writer, shape.vocabulary, seed)
     drawn = np.random.default_rng(seed)
-    norms = ["output_norm", *(f"blk.{layer}.{name}" for layer in range(shape.layers) for name in ("attn_norm", "ffn_norm"))]
+    norms = [
+        "output_norm",
+        *(f"blk.{layer}.{name}" for layer in range(shape.layers) for name in ("attn_norm", "ffn_norm")),
+    ]
     for name in norms:
         writer.add_tensor(f"{name}.weight", np.ones(shape.width, np.float32))
     for name, rows, columns in shape.matrices():

@@ -127,13 +127,19 @@ def _reference(fact: Fact) -> dict[str, Any]:
 
 
 def _footnotes(facts: tuple[Fact, ...]) -> Iterator[str]:
-    """Say what each reference stands for: calls of the run with the numbers of their events, or works."""
+    """Say what references stand for: calls of the run with the numbers of their events, or works; each text once."""
+    resting: dict[str, list[str]] = {}
     for fact in facts:
-        calls = ", ".join("the start of the run" if call == START else call for call in fact.calls)
-        events = f" (event{'s' * (len(fact.events) > 1)} {', '.join(map(str, fact.events))})" if fact.events else ""
-        rests = [f"{calls}{events}"] if calls else []
-        line = f"{fact.tag:<4}{'; '.join((*rests, *fact.sources))}"
+        resting.setdefault(_rests_on(fact), []).append(fact.tag)
+    for text, tags in resting.items():
+        line = f"{', '.join(tags):<4}{text}" if len(tags) == 1 else f"{', '.join(tags)}  {text}"
         yield "\n".join(textwrap.wrap(line, WIDTH, subsequent_indent=" " * 6, **_WHOLE))
+
+
+def _rests_on(fact: Fact) -> str:
+    calls = ", ".join("the start of the run" if call == START else call for call in fact.calls)
+    events = f" (event{'s' * (len(fact.events) > 1)} {', '.join(map(str, fact.events))})" if fact.events else ""
+    return "; ".join((*([f"{calls}{events}"] if calls else []), *fact.sources))
 
 
 _WHOLE: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False, "initial_indent": "  "}

@@ -20,14 +20,22 @@ from .fact import Fact
 TAGS = re.compile(r"\[((?:f|k)\d+(?:, (?:f|k)\d+)*)\]\.?")
 WORD = re.compile(r"""[^\W_](?:[\w.%/'-]*\w)?|[<>=≤≥%"]|-(?=\d)""")
 """Signs that change what a number says, and marks of quotation, count as words."""
-JOINING = frozenset("a an the also and besides here in of on to for with as is was are were its it this that".split())
+CONNECTIVES = ("Also, ", "Besides, ")
+"""What a sentence may begin with, claiming nothing."""
+
+
+def _words_of(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+JOINING = _words_of("a an the also and besides here in of on to for with as is was are were its it this that")
 """Words that claim nothing by themselves."""
-NEGATIONS = frozenset(
-    "not no never nothing nobody none neither nor without cannot less fewer hardly little unless fails failed".split()
+NEGATIONS = _words_of(
+    "not no never nothing nobody none neither nor without cannot less fewer hardly little unless fails"
 )
-NUMBERS = frozenset(
-    "zero one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty sixty seventy eighty "
-    "ninety hundred thousand million half third quarter twice thrice double triple dozen percent percentage".split()
+NUMBERS = _words_of(
+    "zero one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty sixty seventy eighty"
+    " ninety hundred thousand million half third quarter twice thrice double triple dozen percent percentage"
 )
 
 
@@ -64,6 +72,8 @@ def _objection(sentence: str, listed: Mapping[str, Fact], known: Knowledge) -> s
     if unknown := [tag for tag in tags if tag not in listed]:
         return f"there is no {unknown[0]}"
     facts, said = [listed[tag] for tag in tags], sentence[: found.start()].strip()
+    for connective in CONNECTIVES:
+        said = said.removeprefix(connective)
     rules = (_number(said, facts), _name(said, facts, known), _direction(said, facts), _words(said, facts))
     return next((why for why in rules if why), "")
 

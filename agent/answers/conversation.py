@@ -14,15 +14,17 @@ from typing import TYPE_CHECKING, Self
 
 from ...knowledge.passages import Passage
 from ..finished import FinishedRun
+from ..planners.state import quoted
 from ..report.evidence import gather
 from .answer import TEMPLATES, Answer, Spoken
+from .checker import objections
 from .fact import Fact, numbered, sentence
-from .intents import Understood, understood
+from .intents import Sources, Understood, understood
 from .material import Material, Said, material
 from .of_known import other_knowledge
 from .of_run import RunFacts, run_facts
 from .speaker import NotSpoken, Speaker
-from .written import Chosen
+from .written import Chosen, Dropped
 
 if TYPE_CHECKING:
     from ...knowledge.index import Index
@@ -41,9 +43,10 @@ class Conversation:
     recorded_knowledge: str = ""
     """Digest of what was known when the run was made."""
     speaker: Speaker | None = None
+    index: Index | None = None
+    """One that is open already; None: its own, opened when first needed, for that costs a second."""
     facts: RunFacts = field(init=False)
     _before: Understood | None = field(default=None, init=False)
-    _index: Index | None = field(default=None, init=False)
     _open: ExitStack = field(default_factory=ExitStack, init=False)
 
     def __post_init__(self) -> None:
@@ -60,22 +63,22 @@ class Conversation:
 
     def ask(self, question: str) -> Answer:
         """Answer one question."""
-        asked = understood(question, self.run.knowledge, self._search, self._before)
+        sources = Sources(self.run.knowledge, self.facts.mitigations, self._search)
+        asked = understood(question, sources, self._before)
         gathered = material(asked, self.facts, self._search)
         direct, more = self._tagged(gathered)
         if not direct:
             return Answer(asked, TEMPLATES)
         self._before = asked
-        answer = self._formulated(asked, direct, more, gathered.prompt)
+        answer = self._checked(self._formulated(asked, direct, more, gathered.prompt))
         return replace(answer, steps=gathered.steps, left_out=max(0, len(gathered.direct) - MOST_DIRECT))
 
     def _search(self, question: str) -> Sequence[Passage]:
-        """Open the index when it is first needed, for it costs a second."""
-        if self._index is None:
+        if self.index is None:
             from ...knowledge.index import open_index
 
-            self._index = self._open.enter_context(open_index())
-        return self._index.search(question, MOST_PASSAGES)
+            self.index = self._open.enter_context(open_index())
+        return self.index.search(question, MOST_PASSAGES)
 
     def _tagged(self, gathered: Material) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
         """Give what is known its references, in the order in which it comes; nothing is said twice."""
@@ -104,6 +107,14 @@ class Conversation:
         said = {one.fact.tag for one in chosen}
         added = (replace(_plain(fact), added=True) for fact in direct if fact.tag not in said)
         return Answer(asked, self.speaker.name, (*map(_put, chosen), *added), dropped=tuple(dropped))
+
+    def _checked(self, answer: Answer) -> Answer:
+        """Let the checker go over the text, whoever has written it; what it objects to is not said."""
+        found = objections(answer.prose, answer.facts, self.run.knowledge)
+        wrong = {one.sentence for one in found}
+        kept = tuple(one for one in answer.spoken if " ".join(one.text.split()) not in wrong)
+        told = (Dropped(quoted(one.sentence), one.why) for one in found)
+        return replace(answer, spoken=kept, dropped=(*answer.dropped, *told))
 
 
 def _plain(fact: Fact) -> Spoken:

@@ -22,6 +22,7 @@ Intent = Literal[
     "not measured",
     "next",
     "cost",
+    "who",
     "spread",
     "summary",
     "search",
@@ -32,9 +33,9 @@ LEAST = 3
 
 _CUES: Mapping[Intent, Mapping[int, str]] = {
     "why": {
-        1: "slow, slower, slowest, vary, varies, varying, differ, differs, fluctuate, fluctuates, noisy, jitter, unstable, "
-        "unsteady, inconsistent, spread, variation, variance, variability, outliers, tail, sometimes, runs, run, program, "
-        "time, times",
+        1: "slow, slower, slowest, vary, varies, varying, differ, differs, fluctuate, fluctuates, noisy, jitter, "
+        "unstable, unsteady, inconsistent, spread, variation, variance, variability, outliers, tail, "
+        "sometimes, runs, run, program, time, times",
         2: "why, caused, where does, come from, comes from, factor, factors",
         3: "cause, causes, causing, reason, reasons, responsible, to blame, bottleneck, what makes, is it",
         4: "culprit, what is wrong, whats wrong, could it be, because of, due to",
@@ -47,24 +48,24 @@ _CUES: Mapping[Intent, Mapping[int, str]] = {
     },
     "effect": {
         1: "could, did, work, use, using, instead, enable, disable, turn off, turn on, switch",
-        2: "would, might, helping, worked, effect, improve",
-        3: "help, helps, helped, what about, how about, improved",
+        2: "helping, worked, effect, improve",
+        3: "would, might, should i, help, helps, helped, what about, how about, improved",
         4: "what if, should i use, should i try, worth, make a difference, makes a difference",
     },
     "do": {
         2: "reboot, cluster, container, docker, kubernetes, not root, production, deploy",
-        3: "what should i, what should we, fix, solve, suggest, how do i make, how can i make, permanent, permanently, "
-        "slurm, without root, no root",
-        4: "should i do, should we do, recommend, recommendation, recommendations, advice, advise, get rid, how do i keep, "
-        "make it permanent, make this permanent",
+        3: "what should i, what should we, fix, solve, suggest, how do i make, how can i make, permanent, "
+        "permanently, slurm, without root, no root",
+        4: "should i do, should we do, recommend, recommendation, recommendations, advice, advise, get rid, "
+        "how do i keep, make it permanent, make this permanent",
         5: "what can i do, what can we do, what do i do, how do i fix, how can i fix",
     },
     "sure": {
         1: "really",
         2: "random",
         3: "chance, prove, proved, proven, reliable, correlation, causation",
-        4: "sure, certain, certainty, confident, confidence, trust, believe, luck, coincidence, significant, significance, "
-        "proof, evidence, p value, is it noise, just noise, only noise",
+        4: "sure, certain, certainty, confident, confidence, trust, believe, luck, coincidence, significant, "
+        "significance, proof, evidence, p value, is it noise, just noise, only noise",
         5: "false alarm, how do you know",
     },
     "reproduce": {
@@ -75,8 +76,8 @@ _CUES: Mapping[Intent, Mapping[int, str]] = {
     },
     "put back": {
         1: "settings, my machine, my system",
-        4: "did you change, have you changed, changed on, still changed, left behind, leave anything, as it was, as before, "
-        "clean up, cleaned up",
+        4: "did you change, have you changed, changed on, still changed, left behind, leave anything, as it was, "
+        "as before, clean up, cleaned up",
         5: "put back, put it back, put it all back, undo, undone, revert, reverted, restore, restored, as you found",
         6: "put everything back",
     },
@@ -88,7 +89,7 @@ _CUES: Mapping[Intent, Mapping[int, str]] = {
     "not measured": {
         1: "counters",
         4: "could you not, missing, blind, hidden, hide, hides, limitations",
-        5: "not see, cannot see, not look, not looked, not available, unavailable, absent, did you miss, overlooked, overlook",
+        5: "not see, cannot see, not look, not looked, not available, unavailable, absent, did you miss, overlooked",
         6: "not measured, not measure, unmeasured, not be measured",
     },
     "next": {
@@ -102,6 +103,10 @@ _CUES: Mapping[Intent, Mapping[int, str]] = {
         4: "cost, costs, price, overhead, risk, risks, risky, harm, dangerous, danger, safe",
         5: "downside, downsides, drawback, drawbacks, side effects, trade off, tradeoff",
     },
+    "who": {
+        5: "who decided, who decides, who chose, which planner, what planner, which model, what model, "
+        "are you a model, are you an ai",
+    },
     "spread": {
         1: "vary, varies, variation",
         2: "how much, spread, numbers",
@@ -113,7 +118,7 @@ _CUES: Mapping[Intent, Mapping[int, str]] = {
         2: "found",
         3: "find out, result, results",
         4: "briefly, did you find, verdict, conclusion, overview, explain this",
-        5: "summary, summarise, summarize, tldr, tl dr, in short, what happened, explain the result, explain the results",
+        5: "summary, summarise, summarize, tldr, tl dr, in short, what happened, explain the result",
         6: "what did you find",
     },
 }

@@ -1,7 +1,7 @@
 """What may be said, one thing at a time: its words, its numbers, and what it rests on.
 
-The words of a kind of fact stand in `prompts/statement/KIND.txt.j2`, one true wording a line. Numbers, reasons and other
-details are put behind them here; nobody else writes any.
+The words of a kind of fact stand in `prompts/statement/KIND.txt.j2`, one true wording a line. Numbers, reasons and
+other details are put behind them here; nobody else writes any.
 """
 
 from __future__ import annotations

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from ...knowledge.bm25 import words as telling
-from ...knowledge.loader import Knowledge
+from ...knowledge.loader import HERE, Knowledge
 from ...knowledge.named import called, meant, mentioned
 from ...knowledge.passages import Passage
+from ...knowledge.wording import read_wording
 from .cues import BACK, CONTEXTS, CUES, FOR_HELP, LEAST, SUSPECTING, Context, Intent
 
 MOST = 2000
@@ -21,10 +23,27 @@ SHORT = 3
 """Words beside a name in a question that leans on the one before."""
 ABOUT_ENTRIES: frozenset[Intent] = frozenset({"effect", "what is", "suspect", "cost"})
 """Kinds in which `it` may be what the question before was about."""
+WANTED: Mapping[Intent, tuple[str, ...]] = {
+    "effect": ("mitigation",),
+    "cost": ("mitigation",),
+    "what is": ("factor", "mitigation"),
+}
+"""Kinds of entries that a question of a kind is about."""
 OF_CUES = frozenset(telling(" ".join(cue for cues in CUES.values() for cue in cues)))
 """Words that say what kind of question it is, and nothing of its matter."""
+_DENIED = frozenset({"no", "never", "off", "without"})
 
 Search = Callable[[str], Sequence[Passage]]
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where the names in a question may come from."""
+
+    known: Knowledge
+    of_run: Sequence[str]
+    """Keys of the mitigations that the run has tried or come upon, in that order."""
+    search: Search
 
 
 @dataclass(frozen=True)
@@ -46,16 +65,16 @@ class Understood:
         return tuple(name.partition(":")[2] for name in self.names if name.startswith(f"{kind}:"))
 
 
-def understood(question: str, known: Knowledge, search: Search, before: Understood | None = None) -> Understood:
+def understood(question: str, sources: Sources, before: Understood | None = None) -> Understood:
     """Take a question; what came before it says what `it` is, and what a bare name is asked for."""
     asked = " ".join(question[:MOST].split())
     plain = _plain(asked)
     contexts = tuple(context for context, cues in CONTEXTS.items() if any(_has(plain, cue) for cue in cues))
-    names = _named(asked, known)
+    names = _named(asked, sources.known)
     taken = Understood(asked, _intent(plain, names, contexts), names, contexts=contexts, cut=len(question) > MOST)
     if before is not None:
         taken = _leaning(taken, plain, before)
-    return _settled(_searched(taken, search), plain)
+    return _settled(_searched(taken, sources), plain)
 
 
 def scores(question: str) -> dict[Intent, int]:
@@ -65,11 +84,36 @@ def scores(question: str) -> dict[Intent, int]:
     return {intent: total for intent, total in found.items() if total}
 
 
-def fits(passage: Passage, question: str) -> bool:
-    """Tell whether a passage that was found shares enough with the matter of the question to be of any use."""
-    asked = set(telling(question)) - OF_CUES
-    shared = asked & set(telling(f"{passage.title} {passage.text} {passage.key.replace('_', ' ')}"))
-    return passage.score >= 1 or len(shared) >= 2 or (bool(shared) and len(asked) <= 2)
+def matter(question: str) -> list[str]:
+    """Give the words of a question that say what it is about, without those that only ask."""
+    words = re.findall(r"[a-z0-9-]+", question.lower())
+    return [word for word in words if telling(word) and not OF_CUES & set(telling(word))]
+
+
+def fits(passage: Passage, question: str, known: Knowledge) -> bool:
+    """Tell whether a passage that was found shares enough with the matter of the question to be of any use.
+
+    Most of its words must stand in the passage, or in one thought of users about it: a search always finds something.
+    """
+    if passage.score >= 1:
+        return True
+    asked = _roots(" ".join(matter(question)))
+    own = f"{passage.title} {passage.text} {passage.key.replace('_', ' ')}"
+    thoughts = _said(tuple(known.factors), tuple(known.mitigations)).get(f"{passage.kind}:{passage.key}", ())
+    shared = max(len(asked & _roots(text)) for text in (own, *thoughts))
+    return bool(asked) and (shared == len(asked) or (shared >= 2 and 2 * shared >= len(asked)))
+
+
+@lru_cache(maxsize=2)
+def _said(factors: tuple[str, ...], mitigations: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:
+    """Read what people say of each entry."""
+    identities = [*(f"factor:{key}" for key in factors), *(f"mitigation:{key}" for key in mitigations)]
+    return read_wording(HERE, identities)
+
+
+def _roots(text: str) -> set[str]:
+    """Give the stems of its words; `pinning` and `pin` have one."""
+    return {word[:-1] if len(word) > 3 and word[-1] == word[-2] else word for word in telling(text)}
 
 
 def _plain(question: str) -> str:
@@ -114,18 +158,29 @@ def _leaning(taken: Understood, plain: str, before: Understood) -> Understood:
     return taken
 
 
-def _searched(taken: Understood, search: Search) -> Understood:
-    """Let a search say which entries are meant, where the kind of question needs some and none is named."""
-    wanted = {"effect": ("mitigation",), "cost": ("mitigation",), "what is": ("factor", "mitigation")}.get(
-        taken.intent, ()
-    )
-    if not wanted or any(taken.keys(kind) for kind in wanted):
+def _searched(taken: Understood, sources: Sources) -> Understood:
+    """Say which entries are meant, where the kind of question needs some and none is named: of the run, else of all."""
+    wanted = WANTED.get(taken.intent, ())
+    asked = " ".join(matter(taken.question))
+    if not asked or not wanted or any(taken.keys(kind) for kind in wanted):
         return taken
-    if not set(telling(taken.question)) - OF_CUES:
-        return taken
-    found = [one for one in search(taken.question) if one.kind in wanted and fits(one, taken.question)]
-    names = tuple(f"{one.kind}:{one.key}" for one in found[:MOST_NAMES])
-    return replace(taken, names=(*names, *taken.names), guessed=bool(names)) if names else taken
+    names = _near(asked, sources) if "mitigation" in wanted else ()
+    if not names:
+        found = [one for one in sources.search(asked) if one.kind in wanted and fits(one, asked, sources.known)]
+        # Who asks whether something would help means having it, not being rid of it.
+        found.sort(key=lambda one: bool(_DENIED & set(one.title.lower().split()) - set(asked.split())))
+        names = tuple(f"{one.kind}:{one.key}" for one in found[:MOST_NAMES])
+    return replace(taken, names=names, guessed=True) if names else taken
+
+
+def _near(asked: str, sources: Sources) -> tuple[str, ...]:
+    """Give the mitigations of the run whose names share most words with the question."""
+    words, known = _roots(asked), sources.known.mitigations
+    shared = {
+        key: len(words & _roots(f"{key.replace('_', ' ')} {known[key].name}")) for key in sources.of_run if key in known
+    }
+    most = max(shared.values(), default=0)
+    return tuple(f"mitigation:{key}" for key, count in shared.items() if most and count == most)[:MOST_NAMES]
 
 
 def _settled(taken: Understood, plain: str) -> Understood:
@@ -133,7 +188,7 @@ def _settled(taken: Understood, plain: str) -> Understood:
     if taken.intent == "why" and taken.keys("factor") and any(_has(plain, cue) for cue in SUSPECTING):
         return replace(taken, intent="suspect")
     lacking = taken.intent in ("effect", "what is") and not taken.names
-    if lacking and set(telling(taken.question)) - OF_CUES:
+    if lacking and matter(taken.question):
         return replace(taken, intent="search")
     if lacking and taken.intent == "what is":
         return replace(taken, intent="summary")

@@ -9,7 +9,7 @@ from ...knowledge.passages import Passage
 from . import of_known, steps
 from .cues import Intent
 from .fact import Draft, Fact
-from .intents import Understood, fits
+from .intents import Understood, fits, matter
 from .of_run import RunFacts
 from .steps import Step
 
@@ -52,11 +52,9 @@ def material(asked: Understood, run: RunFacts, search: Search) -> Material:
 def _why(run: RunFacts) -> Material:
     suspects = run.of("suspect", "contrary")
     known = [d for fact in suspects[:1] if fact.key for d in of_known.what(f"factor:{fact.key}", run.evidence)]
-    won = run.of("tried", key=run.winner) if run.winner else ()
-    direct = (*run.of("verdict"), *suspects[:MOST_OTHERS], *run.of("moved")[:1])
-    others = (
+    direct = (*suspects[:MOST_OTHERS], *run.of("moved")[:1], *run.of("verdict"))
+    others: tuple[Said, ...] = (
         *known,
-        *won,
         *run.of("baseline", "cut"),
         *run.of("not_visible")[:MOST_OTHERS],
         *run.of("hidden", "warning"),
@@ -74,7 +72,8 @@ def _tried(run: RunFacts) -> Material:
 def _sure(run: RunFacts) -> Material:
     won = run.of("tried", key=run.winner) if run.winner else ()
     direct = (*(won or run.of("verdict")), *run.of("method"), *run.of("warning"))
-    more = (*run.of("suspect"), *run.of("not_visible")[:1], *run.of("baseline", "recorded"), of_known.elsewhere())
+    seen = (*run.of("suspect"), *run.of("not_visible")[:1], *run.of("baseline", "recorded"))
+    more: tuple[Said, ...] = (*seen, of_known.elsewhere())
     return Material(direct, more, tuple(steps.check(run.evidence)))
 
 
@@ -100,6 +99,10 @@ def _next(run: RunFacts) -> Material:
     return Material(direct, (*run.of("untried")[:MOST_OTHERS], *run.of("warning")), tuple(proposed[:MOST_FOUND]))
 
 
+def _who(run: RunFacts) -> Material:
+    return Material(run.of("planner"), run.of("method", "recorded"), tuple(steps.check(run.evidence)))
+
+
 def _spread(run: RunFacts) -> Material:
     won = run.of("tried", key=run.winner) if run.winner else ()
     return Material((*run.of("baseline"), *run.of("shape")), (*won, *run.of("cut")), (steps.report(run.evidence),))
@@ -119,6 +122,7 @@ _OF_RUN: Mapping[Intent, Callable[[RunFacts], Material]] = {
     "put back": _put_back,
     "not measured": _not_measured,
     "next": _next,
+    "who": _who,
     "spread": _spread,
     "summary": _summary,
 }
@@ -136,7 +140,8 @@ def _effect(asked: Understood, run: RunFacts) -> Material:
     for key in dict.fromkeys(keys):
         of_run, rest = run.of("tried", key=key), of_known.when(known.mitigations[key], run.evidence)
         direct += of_run or (*run.of("untried", key=key), *_standing(key, run))
-        more += (*run.of("price", "put_back", key=key), *rest)
+        unseen = (fact for fact in run.of("hidden") if key in known.factors[fact.key].mitigations)
+        more += (*run.of("price", "put_back", key=key), *unseen, *rest)
         proposed += _proposals(key, run)
     return Material(tuple(direct) or run.of("nothing_tried"), tuple(more), tuple(proposed))
 
@@ -216,7 +221,8 @@ def _entries(asked: Understood, run: RunFacts) -> Material:
 
 def _found(asked: Understood, run: RunFacts, search: Search) -> Material:
     """Anything else: what a search finds, and what this run says of it."""
-    found = [one for one in search(asked.question) if fits(one, asked.question)][:MOST_FOUND]
+    known, words = run.evidence.run.knowledge, " ".join(matter(asked.question))
+    found = [one for one in search(words) if fits(one, words, known)][:MOST_FOUND] if words else []
     direct = [of_known.note(one, asked.question, run.evidence) for one in found]
     keys = [one.key for one in found if one.kind != "note"]
     more = [fact for key in keys for fact in run.of("suspect", "not_visible", "tried", "untried", key=key)]

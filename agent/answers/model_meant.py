@@ -10,7 +10,7 @@ from ..model.chosen import open_source, wish_of
 from ..planners.state import quoted
 from ..planning import told_by
 from ..settings import Settings
-from .speaker import Speaker
+from .speaker import PATIENCE, Speaker
 
 SPEAKS = "json"
 """Notation of models that read words; one that was trained for another can only plan."""
@@ -29,7 +29,7 @@ def speaking(settings: Settings, demanded: bool) -> Iterator[Speaker | None]:
     with open_source(wish) as model:
         facts = told_by(model, wish)
         if facts.notation == SPEAKS:
-            yield Speaker(model, quoted(facts.name, 80), settings.decision_timeout_s)
+            yield Speaker(model, quoted(facts.name, 80), PATIENCE * settings.decision_timeout_s)
         elif demanded:
             raise VgoError(f"The model {facts.name} plans and cannot speak; name another, or leave --model out.")
         else:

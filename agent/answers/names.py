@@ -1,4 +1,4 @@
-"""How factors, mitigations and columns are called in an answer; what others named is quoted, so that it claims nothing."""
+"""How factors, mitigations and columns are called in an answer; what others named is quoted, and claims nothing."""
 
 from __future__ import annotations
 

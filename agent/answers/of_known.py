@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ...knowledge.passages import Passage, cited
 from ...knowledge.schema import Factor, Mitigation, Reference
+from ...tools.mitigation.preconditions import unmet
 from ..commands.alone import tried_here
 from ..commands.snippet import snippet
 from ..planners.state import quoted
@@ -66,12 +67,14 @@ def here(mitigation: Mitigation, evidence: Evidence) -> Iterator[Draft]:
     """Say whether it could have been tried, by the machine and the program of this run."""
     name, key = names.of_mitigation(mitigation.key, evidence), mitigation.key
     candidate = evidence.candidates.get(key)
-    by_tool, found, _ = tried_here(mitigation, evidence.run.machine, evidence.run.subject)
-    unmet = candidate.unmet if candidate else found
+    machine, subject = evidence.run.machine, evidence.run.subject
+    by_tool, found, _ = tried_here(mitigation, machine, subject)
+    busy = evidence.profiled.busy_cpus if evidence.profiled else None
+    reasons = candidate.unmet if candidate else (*found, *unmet(mitigation.applies, machine, subject, busy))
     sources = _sources((), key)
-    if unmet:
-        reasons = quoted("; ".join(unmet), MOST_WORDS)
-        yield Draft("not_here", name, reasons, (START,), sources, affirmed=False)
+    if reasons:
+        words = quoted("; ".join(dict.fromkeys(reasons)), MOST_WORDS)
+        yield Draft("not_here", name, words, (START,), sources, affirmed=False)
     elif not by_tool:
         yield Draft("by_person", name, calls=(START,), sources=sources, affirmed=False)
     else:
@@ -95,9 +98,14 @@ def sign(mitigation: Mitigation, run: RunFacts) -> Iterator[Draft]:
 
 
 def not_ranked(factor: Factor, run: RunFacts) -> Draft:
-    """Say that a factor was not looked at, or not among the first."""
+    """Say that a factor was not looked at, or not among the first, or set aside before."""
+    known, ranking = run.evidence.run.knowledge, run.evidence.ranking
     calls = last_call(run.evidence, "rank_factors") or last_call(run.evidence, "conclude")
-    return Draft("not_ranked", names.of_factor(factor.key, run.evidence.run.knowledge), calls=calls, affirmed=False)
+    aside = [(name, why) for name, why in ranking.set_aside.items() if factor.place(name)] if ranking else []
+    if aside:
+        detail = f"{names.column(aside[0][0], known)}, {quoted(aside[0][1], MOST_WORDS)}"
+        return Draft("aside", names.of_factor(factor.key, known), detail, calls, affirmed=False)
+    return Draft("not_ranked", names.of_factor(factor.key, known), calls=calls, affirmed=False)
 
 
 def note(passage: Passage, question: str, evidence: Evidence) -> Draft:

@@ -1,4 +1,4 @@
-"""What a finished run lets one say: verdict, spread, factors, what was hidden, how it was done. Trials: `of_trials.py`."""
+"""What a finished run lets one say: verdict, spread, factors, what was hidden, how it was done."""
 
 from __future__ import annotations
 
@@ -51,6 +51,11 @@ class RunFacts:
         """Keys of the mitigations of which something was tried, in that order."""
         return tuple(dict.fromkeys(fact.key for fact in self.of("tried") if fact.key))
 
+    @property
+    def mitigations(self) -> tuple[str, ...]:
+        """Keys of those that were tried or come upon, the tried ones first."""
+        return tuple(dict.fromkeys((*self.tried, *self.evidence.candidates)))
+
 
 def run_facts(evidence: Evidence) -> RunFacts:
     """List everything, numbered."""
@@ -102,8 +107,8 @@ def _baseline(evidence: Evidence) -> Iterator[Draft]:
     unit, found, known = names.unit(evidence.run.subject.unit), measured.outcome, measured.sd_interval
     between = f" [{quantity(known.low, unit)}, {quantity(known.high, unit)}]" if known else ""
     detail = (
-        f"SD {quantity(found.sd, unit)}{between} beside a mean of {quantity(found.mean, unit)}, CV {percent(found.cv)}, "
-        f"p95 {quantity(found.p95, unit)}, {number(found.n)} {evidence.run.subject.counted}"
+        f"SD {quantity(found.sd, unit)}{between} beside a mean of {quantity(found.mean, unit)}, "
+        f"CV {percent(found.cv)}, p95 {quantity(found.p95, unit)}, {number(found.n)} {evidence.run.subject.counted}"
     )
     calls = last_call(evidence, "measure")
     yield Draft("baseline", detail=detail, calls=calls, words={"steady": measured.steady})

@@ -48,7 +48,9 @@ def effect(found: Comparison) -> str:
         f"{name} ratio {ratio(one.value, one.low, one.high)}"
         for name, one in (("SD", found.ratio("sd")), ("mean", found.ratio("mean")))
     )
-    return f"{ratios}, {p_value(found.p_value)}, {number(found.baseline_runs)} against {number(found.other_runs)} runs"
+    runs, others = number(found.baseline_runs), number(found.other_runs)
+    over = f"{runs} pairs" if found.paired else f"{runs} runs before and {others} after"
+    return f"{ratios}, {p_value(found.p_value)}, {over}"
 
 
 def trials(evidence: Evidence) -> Iterator[Draft]:
@@ -179,10 +181,9 @@ def _untried(evidence: Evidence) -> Iterator[Draft]:
 def _put_back(found: list[Trial], evidence: Evidence) -> Iterator[Draft]:
     """What was done to the machine, as the record has it."""
     known = evidence.run.knowledge.mitigations
-    for trial in found:
+    for trial in (one for one in found if one.key in known):
         name = names.of_mitigation(trial.key, evidence)
-        scope = known[trial.key].scope if trial.key in known else ""
-        words = {"scope": "by hand" if trial.outcome.startswith("by hand") else scope}
+        words = {"scope": "by hand" if trial.outcome.startswith("by hand") else known[trial.key].scope}
         yield Draft("put_back", name, calls=trial.calls, words=words)
     for batch in evidence.batches:
         for told in batch.applied.told:

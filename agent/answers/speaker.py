@@ -19,6 +19,10 @@ MOST_WORDS = 220
 MOST_QUESTION = 300
 
 
+PATIENCE = 5.0
+"""Times the seconds that a decision may take: an answer has a longer prompt and more words."""
+
+
 class NotSpoken(Exception):
     """The model gave no answer; the words say why."""
 
@@ -29,7 +33,7 @@ class Speaker:
 
     model: Asked
     name: str
-    seconds: float = 60.0
+    seconds: float = 300.0
     seed: int = 1
 
     def choose(

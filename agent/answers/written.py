@@ -15,18 +15,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...knowledge.loader import Knowledge
 from ..planners.state import quoted
-from .checker import objections, sentences
+from .checker import CONNECTIVES, objections, sentences
 from .fact import Fact, Wording, sentence
 
-CONNECTIVES = ("Also, ", "Besides, ")
 MOST_SENTENCES = 6
 MOST_TOKENS = 512
 """Of an answer: a sentence that is cut off by it is dropped."""
 MOST_DROPPED = 8
+LISTED = "sentences"
+"""Key of the list in an answer in JSON."""
 PROSE = re.compile(r"[A-Za-z ,'/+-]+")
 
 
@@ -66,10 +67,11 @@ def grammar(direct: Sequence[Fact], more: Sequence[Fact]) -> str:
     )
 
 
-def schema(direct: Sequence[Fact], more: Sequence[Fact]) -> dict[str, object]:
+def schema(direct: Sequence[Fact], more: Sequence[Fact]) -> dict[str, Any]:
     """The same as a JSON schema, a list of sentences, for a server that takes no grammar."""
     listed = [text for text, _ in _listed((*direct, *more))]
-    return {"type": "array", "minItems": 1, "maxItems": MOST_SENTENCES, "items": {"enum": listed}}
+    array = {"type": "array", "minItems": 1, "maxItems": MOST_SENTENCES, "items": {"enum": listed}}
+    return {"type": "object", "properties": {LISTED: array}, "required": [LISTED], "additionalProperties": False}
 
 
 def read(text: str, facts: Sequence[Fact], known: Knowledge) -> tuple[list[Chosen], list[Dropped]]:
@@ -98,11 +100,12 @@ def _listed(facts: Sequence[Fact]) -> Iterator[tuple[str, Chosen]]:
 
 
 def _flat(text: str) -> str:
-    """Take the list of a JSON answer apart; anything else is prose."""
+    """Take the list of an answer in JSON apart; anything else is prose."""
     try:
-        listed = json.loads(text)
-    except ValueError:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
         return text
+    listed = value.get(LISTED) if isinstance(value, dict) else None
     return " ".join(map(str, listed)) if isinstance(listed, list) else text
 
 

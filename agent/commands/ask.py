@@ -1,4 +1,4 @@
-"""ask: questions about a finished run in plain words; answered from its record and from what is known, with references."""
+"""ask: questions about a finished run in plain words; answered from its record and from what is known."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ one line. Every sentence names what it rests on: a call of the run with its even
 number is anybody's but the record's. With --model (or where a model is configured) a language model chooses what is
 said and how, among sentences that are true; without one, templates answer. The exit code is 1 where nothing is known.
 """
+MIXED = True
+"""Options may stand between RUN and QUESTION."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from ..settings import Settings
 
 NO_TEMPLATE = "none: it is asked in plain text, which models for chats answer worse"
+BYTES = "_bytes"
+"""Ending of names that are told as JSON only; in words the same stands before."""
 HEADER = ("RECORDED CASE", "CHOSEN", "THE RULE POLICY'S", "SECONDS")
 LONGEST_WHY = 60
 DECISION_TOKENS = 2000
@@ -29,7 +31,8 @@ def info(arguments: argparse.Namespace, settings: Settings) -> int:
 
     spec = arguments.spec or settings.model or SHIPPED
     told = _server(spec, settings) if is_server(spec) else _file(spec, settings)
-    lines = [f"{name.replace('_', ' ') + ':':<18}{_words(value)}" for name, value in told.items() if value != ""]
+    shown = {name: value for name, value in told.items() if value != "" and not name.endswith(BYTES)}
+    lines = [f"{name.replace('_', ' ') + ':':<18}{_words(value)}" for name, value in shown.items()]
     answer(told, "\n".join(lines), arguments.json)
     return 0
 
@@ -48,6 +51,7 @@ def _file(spec: str, settings: Settings) -> dict[str, Any]:
     return {
         "file": str(model.path),
         "size": size(model.bytes),
+        "size_bytes": model.bytes,
         "sha256": sha256_of(model.path),
         "name": printable(model.name),
         "architecture": printable(model.architecture),
@@ -62,6 +66,8 @@ def _file(spec: str, settings: Settings) -> dict[str, Any]:
         "memory_needed": f"{size(needed.total)} (weights {size(needed.weights)}, context {size(needed.cache)}, "
         f"computing {size(needed.compute)}, library and Python the rest)",
         "memory_free": size(free),
+        "memory_needed_bytes": needed.total,
+        "memory_free_bytes": free,
         "fits": needed.total <= free,
         "threads": threads_for(settings.model_threads),
         "note": _note(model, context),

@@ -42,7 +42,7 @@ def wish_of(spec: str, settings: Settings) -> ModelWish:
     """Resolve a spec; raises VgoError for a model that cannot be used here."""
     manner: dict[str, Any] = {"decision_timeout_s": settings.decision_timeout_s, "think": settings.think}
     if is_server(spec):
-        from .server import checked_address
+        from .exchange import checked_address
 
         return ModelWish(spec=checked_address(spec), **manner)
     path = path_of(spec)
@@ -110,11 +110,11 @@ def path_of(spec: str) -> Path:
     if spec == SHIPPED:
         return SHIPPED_FILE
     path = Path(spec).expanduser()
+    named = models_folder() / (spec if spec.endswith(ENDING) else spec + ENDING)
+    if not path.is_file() and "/" not in spec and named.is_file():
+        return named
     if path.exists():
         return path.absolute()
-    named = models_folder() / (spec if spec.endswith(ENDING) else spec + ENDING)
-    if "/" not in spec and named.exists():
-        return named
     raise VgoError(f"There is no model {spec}; {_meant(spec)}")
 
 

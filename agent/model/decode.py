@@ -46,7 +46,8 @@ class Grammar:
         data = entries.ctypes.data_as(llama_cpp.llama_token_data_p)
         array = llama_cpp.llama_token_data_array(data=data, size=len(ids), selected=-1, sorted=False)
         llama_cpp.llama_sampler_apply(self._sampler, ctypes.byref(array))
-        return np.isfinite(entries["logit"])
+        passed: NDArray[np.bool_] = np.isfinite(entries["logit"])
+        return passed
 
     def accept(self, token: int) -> None:
         """Go on by one token."""

@@ -48,7 +48,9 @@ class ModelFacts(BaseModel):
 
 def facts_of(described: Mapping[str, Any], wish: ModelWish, prompts: Mapping[str, str]) -> ModelFacts:
     """Put together what a model says of itself and how it is to be asked."""
-    kept = {name: described[name] for name in ("name", "kind", "sha256", "library", "cpu", "context") if name in described}
+    kept = {
+        name: described[name] for name in ("name", "kind", "sha256", "library", "cpu", "context") if name in described
+    }
     kept |= {name: described[name] for name in ("batch", "threads") if name in described}
     return ModelFacts(
         **kept,

@@ -14,6 +14,9 @@ BATCH = 512
 """Tokens evaluated at once, as the process that holds the model has it."""
 USUAL_CONTEXT = 4096
 """A decision is told in 2,000 tokens at most; an answer with passages to cite needs more."""
+CHARACTERS_CONTEXT = 8192
+"""The same for a vocabulary so small that a token is little more than a character."""
+FEW_TOKENS = 4096
 LEAST_CONTEXT = 2048
 """Where memory is short; with less, many decisions would be the rule policy's."""
 NUMBER = 4
@@ -43,7 +46,7 @@ class Need(NamedTuple):
 
 def need(model: GgufFile, context: int) -> Need:
     """Estimate what a model takes: without flash attention, as it is loaded here."""
-    width, heads = model.whole("embedding_length"), max(1, *model.each_layer("attention.head_count"), 1)
+    width, heads = model.whole("embedding_length"), max([1, *model.each_layer("attention.head_count")])
     size = width // heads
     key, value = model.whole("attention.key_length", size), model.whole("attention.value_length", size)
     shared = sum(model.each_layer("attention.head_count_kv", heads))
@@ -54,10 +57,11 @@ def need(model: GgufFile, context: int) -> Need:
 
 def context_for(model: GgufFile, asked: int, free: int) -> int:
     """Choose how many tokens fit: what was asked for, else the usual, less where memory is short."""
-    trained = model.context or asked or USUAL_CONTEXT
+    usual = CHARACTERS_CONTEXT if model.vocabulary < FEW_TOKENS else USUAL_CONTEXT
+    trained = model.context or asked or usual
     if asked:
         return min(asked, trained)
-    context = min(USUAL_CONTEXT, trained)
+    context = min(usual, trained)
     while context > LEAST_CONTEXT and need(model, context).total > free:
         context = max(LEAST_CONTEXT, context // 2)
     return context

@@ -112,7 +112,7 @@ def _refuse_full_disk(size: int, part: Path) -> None:
 def _fetch(url: str, part: Path, size: int | None, what: Wanted, quiet: bool) -> None:
     """Go on where the last attempt stopped: http_get asks again when a connection is cut, and only for the rest."""
     from huggingface_hub.file_download import http_get
-    from huggingface_hub.utils import build_hf_headers, disable_progress_bars
+    from huggingface_hub.utils import build_hf_headers, disable_progress_bars  # type: ignore[attr-defined]
 
     if quiet:
         disable_progress_bars()
@@ -132,7 +132,7 @@ def _fetch(url: str, part: Path, size: int | None, what: Wanted, quiet: bool) ->
 @contextmanager
 def _told(what: Wanted, url: str) -> Iterator[None]:
     """Say in one sentence what the Hub, the network or the disk refuses."""
-    from huggingface_hub.errors import (  # HTTPError: of the HTTP library that it uses
+    from huggingface_hub.errors import (  # type: ignore[attr-defined]  # HTTPError: of the library that it uses
         EntryNotFoundError,
         GatedRepoError,
         HfHubHTTPError,

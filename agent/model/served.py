@@ -2,7 +2,7 @@
 
 It is one process for one model because llama.cpp ends the process that holds it when something is wrong (a bad grammar,
 two calls at once), and because a call is cancelled by killing it. Nothing here decides; the parent checks every answer.
-Lines of JSON both ways. `python -m vgo_agent.agent.model.served` is run by `Model` only.
+Lines of JSON both ways. `python -m vgo_agent.agent.model.served` is run by `ModelProcess` only.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import llama_cpp
+from jinja2 import TemplateError
+from llama_cpp import llama_chat_format
 
 from .decode import Decoder, Stuck
 
@@ -41,16 +44,27 @@ def main() -> int:
 
 def load(path: Path, context: int, threads: int) -> Any:
     """Load a GGUF so that the same build on the same CPU writes the same tokens again."""
-    return llama_cpp.Llama(
-        str(path),
-        n_ctx=context,
-        n_batch=BATCH,
-        n_ubatch=BATCH,
-        n_threads=threads,
-        n_threads_batch=threads,
-        flash_attn=False,
-        verbose=False,
-    )
+    with patch.object(llama_chat_format, "Jinja2ChatFormatter", _Unparsed):
+        return llama_cpp.Llama(
+            str(path),
+            n_ctx=context,
+            n_batch=BATCH,
+            n_ubatch=BATCH,
+            n_threads=threads,
+            n_threads_batch=threads,
+            flash_attn=False,
+            verbose=False,
+        )
+
+
+class _Unparsed:
+    """Stands for a chat template while the library loads: it parses all of them, and would end with a broken one."""
+
+    def __init__(self, **_: Any) -> None:
+        """Parse nothing; a template is filled when a prompt is framed."""
+
+    def to_chat_handler(self) -> None:
+        """Give nothing: messages are framed here."""
 
 
 def described(model: Any) -> dict[str, Any]:
@@ -103,11 +117,8 @@ def prompt_of(model: Any, messages: list[dict[str, str]]) -> tuple[list[int], st
     return model.tokenize(plain.encode(), add_bos=True, special=False), framed
 
 
-def framed_by_template(model: Any, messages: list[dict[str, str]]) -> tuple[str, str]:
+def framed_by_template(model: Any, messages: list[Any]) -> tuple[str, str]:
     """Fill the chat template with a fixed date, so that a prompt is the same on every day; or say why it cannot be."""
-    from jinja2 import TemplateError
-    from llama_cpp.llama_chat_format import Jinja2ChatFormatter
-
     template = model.metadata.get("tokenizer.chat_template")
     if not template:
         return "", "no chat template"
@@ -116,7 +127,7 @@ def framed_by_template(model: Any, messages: list[dict[str, str]]) -> tuple[str,
         for token in (model.token_bos(), model.token_eos())
     )
     try:
-        formatter = Jinja2ChatFormatter(template, bos_token=bos, eos_token=eos)
+        formatter = llama_chat_format.Jinja2ChatFormatter(template, bos_token=bos, eos_token=eos)
         vars(formatter)["strftime_now"] = lambda _: DATE  # which it hands to the template
         return formatter(messages=messages).prompt, TEMPLATE
     except (TemplateError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:

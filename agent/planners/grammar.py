@@ -93,9 +93,7 @@ def longest(listed: Menu, notation: Notation = JSON) -> int:
 
 def write(tool: str, slots: Sequence[Slot], places: Sequence[int], notation: Notation = JSON) -> str:
     """Write one call as the grammar has it, from the places of its choices."""
-    filled = (
-        notation.filled(nth, slot, place) for nth, (slot, place) in enumerate(zip(slots, places, strict=True))
-    )
+    filled = (notation.filled(nth, slot, place) for nth, (slot, place) in enumerate(zip(slots, places, strict=True)))
     return "".join((notation.head(tool), *filled, notation.tail()))
 
 

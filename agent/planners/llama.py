@@ -13,7 +13,7 @@ from ..model.asked import Asked, ModelFailed
 from ..model.wish import ModelWish
 from .base import Choice, Said, View
 from .compact import line
-from .grammar import JSON, PLACES, NotOnMenu, Notation, grammar, longest, read, schema, write
+from .grammar import JSON, PLACES, Notation, NotOnMenu, grammar, longest, read, schema, write
 from .menu import Menu, calls, menu
 from .rules import Rules
 from .state import plain, told

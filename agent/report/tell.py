@@ -10,8 +10,8 @@ from ...knowledge.schema import Factor
 from ...prompts.render import render
 from ...tools.statistics.comparison.bootstrap import Ratio
 from ...tools.subject import LOCAL, Subject
-from ..record import bodies
 from ..planners.state import plain
+from ..record import bodies
 from ..transcript import Decision, RunStart
 from . import layers
 from .evidence import Batch, Evidence
@@ -230,9 +230,8 @@ def _how(evidence: Evidence) -> Iterator[Fact]:
         yield Fact(
             "Profile", f"{number(profile.runs)} {run.subject.counted} with {number(profile.columns)} columns ({names})"
         )
-    yield Fact(
-        "Target", f"upper bound of the SD ratio below {number(limits.target_ratio)}, alpha {number(limits.alpha)}"
-    )
+    target = f"SD ratio below {number(limits.target_ratio)}, with the interval of it or of the ratio of p5 to p95"
+    yield Fact("Target", f"{target}; alpha {number(limits.alpha)}")
     spent = f"{number(run.record.spent_s, 3)} s of at most {number(limits.budget_s)} s"
     yield Fact("Time of the program", f"{spent}; at most {number(limits.max_runs)} runs a condition")
     share = percent(run.agent_seconds / run.seconds, 2) if run.seconds > 0 else "0 %"

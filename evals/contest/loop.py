@@ -9,7 +9,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ...agent.conduct import schemas_digest
 from ...agent.finished import FinishedRun
 from ...agent.graph import FALLBACK, Loop
 from ...agent.legal import legal
@@ -19,6 +18,7 @@ from ...agent.record import bodies, record_of
 from ...agent.report.evidence import gather
 from ...agent.report.remarks import warnings
 from ...agent.run_folder import RunFolder
+from ...agent.schemas import schemas_digest
 from ...agent.transcript import Approval, Decision, RunStart, ToolEnd, Transcript, canonical
 from ...knowledge.errors import VgoError
 from ...knowledge.loader import Knowledge, load

@@ -93,14 +93,12 @@ def summarise(scores: Sequence[RowScore]) -> Summary:
     )
 
 
-def markdown(scores: Sequence[RowScore]) -> str:
-    """Show every row with its score, the place in the list and the reason, as a table for documentation."""
-    head = ["| row | factor | first three offered | place listed | reason |", "|---|---|---|---|---|"]
-    rows = [
-        f"| {s.row} | `{s.factor}` | {'yes' if s.value_here else 'no'} | {s.place or 'none'} | {s.reason} |"
-        for s in scores
-    ]
-    return "\n".join([*head, *rows, "", summarise(scores).sentence, ""])
+def cells(one: RowScore) -> tuple[str, ...]:
+    """Show a row with its score, the place in the list and the reason, as HEADER names them."""
+    return one.row, one.factor, "yes" if one.value_here else "no", str(one.place or "none"), one.reason
+
+
+HEADER = ("row", "factor", "first three offered", "place listed", "reason")
 
 
 def _missed(rows: Iterable[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from ...prompts.render import render
+from ..papers.knowledge_cases import HEADER, cells, score_rows, summarise
 from .difference import Difference
 from .kinds import KINDS
 from .pictures import pictures
@@ -12,6 +13,7 @@ from .required import missed
 from .results import Results
 from .tables import (
     COLUMNS,
+    Table,
     by_difficulty,
     by_split,
     by_tag,
@@ -44,6 +46,7 @@ def markdown(results: Results, found: Difference | None = None) -> str:
 
 
 def _values(results: Results, found: Difference | None) -> dict[str, object]:
+    asked = score_rows()
     return {
         "results": results,
         "overview": turned(overview(results)),
@@ -59,5 +62,6 @@ def _values(results: Results, found: Difference | None) -> dict[str, object]:
         ],
         "grid": grid(results),
         "failures": [one._asdict() | {"score": COLUMNS[one.score]} for one in failures(results, results.contestants)],
+        "papers": (summarise(asked).sentence, Table(HEADER, tuple(map(cells, asked)))),
         "difference": None if found is None else difference_lines(found),
     }

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from vgo_agent.agent.child import ChildFile
-from vgo_agent.agent.conduct import schemas_digest
 from vgo_agent.agent.graph import Loop
 from vgo_agent.agent.live import Live
 from vgo_agent.agent.planners.base import Choice
 from vgo_agent.agent.planners.scripted import Scripted
 from vgo_agent.agent.record import bodies
 from vgo_agent.agent.run_folder import RunFolder
+from vgo_agent.agent.schemas import schemas_digest
 from vgo_agent.agent.transcript import Approval, Decision, RunStart, ToolEnd, Transcript, VerdictGiven, canonical
 from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.execution.bench import Bench, Progress

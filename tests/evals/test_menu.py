@@ -15,8 +15,8 @@ from vgo_agent.agent.planners.base import Choice, View
 from vgo_agent.agent.planners.grammar import (
     JSON,
     PLACES,
-    NotOnMenu,
     Notation,
+    NotOnMenu,
     grammar,
     longest,
     read,

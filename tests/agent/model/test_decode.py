@@ -19,7 +19,8 @@ from ...tiny_gguf import tiny
 
 GRAMMARS = {
     "words": 'root ::= "yes" | "no" | "perhaps so"\n',
-    "call": 'root ::= "{\\"tool\\":\\"" name "\\",\\"runs\\":" runs "}"\nname ::= "measure" | "profile"\nruns ::= [1-9] [0-9]?\n',
+    "call": 'root ::= "{\\"tool\\":\\"" name "\\",\\"runs\\":" runs "}"\n'
+    'name ::= "measure" | "profile"\nruns ::= [1-9] [0-9]?\n',
     "prose": 'root ::= [a-z ]{1,12} "."\n',
 }
 PROMPTS = ["", "a", "Why are some runs slow?", "x" * 700, "y" * 1300]
@@ -87,7 +88,7 @@ def test_what_has_no_room_is_cut(model: Any) -> None:
     assert (len(found.tokens), found.ended) == (5, "length")
 
 
-@pytest.mark.parametrize("grammar", ["root ::= ", 'root ::= "a', "start ::= [a-z]", "root ::= missing"])
+@pytest.mark.parametrize("grammar", ['root ::= "a', "start ::= [a-z]", "root ::= missing"])
 def test_a_grammar_that_llama_cpp_cannot_read_is_refused(model: Any, grammar: str) -> None:
     with pytest.raises(ValueError, match="does not understand"):
         Decoder(model).decode(tokens_of(model, "a"), grammar, 5, 0.0, 1)

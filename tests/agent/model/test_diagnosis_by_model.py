@@ -1,4 +1,4 @@
-"""A diagnosis that a model plans, through the front door: recorded, replayed token for token, and never in need of it."""
+"""A diagnosis that a model plans, through the front door: recorded, replayed token for token, never in need of it."""
 
 from __future__ import annotations
 
@@ -130,7 +130,9 @@ def model_of(parent: int) -> int | None:
 
 def test_a_model_that_dies_costs_its_decision_and_nothing_else(place: Path, tmp_path: Path) -> None:
     going = subprocess.Popen(words(place), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    while going.poll() is None and not any(path.stat().st_size for path in tmp_path.glob("vgo-runs/*/transcript.jsonl")):
+    while going.poll() is None and not any(
+        path.stat().st_size for path in tmp_path.glob("vgo-runs/*/transcript.jsonl")
+    ):
         time.sleep(0.01)  # until the model is loaded: before, its death ends everything
     process = model_of(going.pid)
     assert process is not None

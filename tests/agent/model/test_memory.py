@@ -54,7 +54,10 @@ def test_the_first_version_of_groups_is_read_too(tmp_path: Path) -> None:
 
 
 def test_a_full_group_leaves_nothing(tmp_path: Path) -> None:
-    group = {"sys/fs/cgroup/a/memory.max": str(GB), "sys/fs/cgroup/a/memory.current": str(2 * GB)}
+    group = {
+        f"sys/fs/cgroup/a/{name}": text for name, text in (("memory.max", str(GB)), ("memory.current", str(2 * GB)))
+    }
+    group |= {"sys/fs/cgroup/a/b/memory.max": "max"}
     assert free_memory(written(tmp_path, SECOND | group)) == 0
 
 
@@ -82,7 +85,7 @@ def test_the_need_grows_with_the_context(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("trained", "asked", "free", "chosen"),
     [
-        (32768, 0, 64 * GB, 4096),
+        (32768, 0, 64 * GB, 8192),
         (512, 0, 64 * GB, 512),
         (32768, 0, 1, 2048),
         (32768, 9000, 1, 9000),
@@ -93,3 +96,8 @@ def test_the_context_is_the_usual_one_or_what_fits(
     tmp_path: Path, trained: int, asked: int, free: int, chosen: int
 ) -> None:
     assert context_for(read_gguf(tiny(tmp_path / "x.gguf", context=trained)), asked, free) == chosen
+
+
+def test_words_need_less_context_than_characters(tmp_path: Path) -> None:
+    words = tuple(f"word{number}" for number in range(4000))
+    assert context_for(read_gguf(tiny(tmp_path / "x.gguf", context=32768, words=words)), 0, 64 * GB) == 4096

@@ -99,7 +99,9 @@ def test_a_template_that_prints_the_date_is_the_same_on_every_day(tmp_path: Path
     with ModelProcess(tiny(tmp_path / "tiny.gguf", template=DATED), 1024, 1) as process:
         dated = process.ask(asked("why"), 60)["prompt_tokens"]
         plain = process.ask(asked("why", messages=[{"role": "user", "content": ""}]), 60)["prompt_tokens"]
-    assert dated - plain == len("why") and plain == len("01 Jan 2026 ") + 1  # a token for each byte, and the blank before
+    assert (
+        dated - plain == len("why") and plain == len("01 Jan 2026 ") + 1
+    )  # a token for each byte, and the blank before
 
 
 def test_what_a_model_is_can_be_asked(process: ModelProcess) -> None:

@@ -145,4 +145,3 @@ def decided(run: RunFolder) -> Iterator[tuple[Decision, Record, Any]]:
     for place, event in enumerate(events):
         if isinstance(event.body, Decision):
             yield event.body, record_of(events[:place], run), limits
-
