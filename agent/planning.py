@@ -14,8 +14,12 @@ from .model.facts import ModelFacts, facts_of
 from .model.wish import ModelWish
 from .planners import PLANNERS
 from .planners.base import Planner
+from .planners.compact import digest
+from .planners.grammar import PLACES
 from .planners.llama import NOTATIONS, Llama
 
+VOCABULARY = "vgo.vocabulary"
+"""Key in the metadata of a GGUF: digest of the words that it was trained on."""
 LLAMA = "llama"
 """Name of the planner that asks a model."""
 
@@ -42,15 +46,21 @@ def planning(name: str, wish: ModelWish | None) -> Iterator[Planning]:
 def told_by(model: Asked, wish: ModelWish) -> ModelFacts:
     """Load the model, and ask what it is."""
     try:
-        facts = facts_of(model.describe(), wish, versions("model"))
+        described = model.describe()
     except ModelFailed as error:
         raise VgoError(
             f"The model {wish.spec} cannot be used: {error}; choose another with --model, or --planner rules."
         ) from error
+    facts = facts_of(described, wish, versions("model"))
     if facts.notation not in NOTATIONS:
         raise VgoError(
             f"The model {wish.spec} writes the notation {facts.notation!r}, which this version does not know; "
             f"known are {', '.join(NOTATIONS)}."
+        )
+    if NOTATIONS[facts.notation] is PLACES and described["metadata"].get(VOCABULARY) != digest():
+        raise VgoError(
+            f"The model {wish.spec} was trained on other words than this version writes; take the one that comes along "
+            "(--model shipped), or train it again."
         )
     return facts
 

@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 
 from ...agent.model.facts import NOTATION
 from ...agent.planners.compact import digest
+from ...agent.planning import VOCABULARY
 from .network import NORM_EPSILON, ROPE_BASE, Size
 from .vocabulary import BEGIN, END, TEMPLATE, TOKENS, UNKNOWN
 
 Kind = Literal["F32", "F16", "Q8_0"]
 FILE_TYPES: Mapping[Kind, int] = {"F32": 0, "F16": 1, "Q8_0": 7}
-VOCABULARY = "vgo.vocabulary"
-"""Key of the digest of the words that it was trained on."""
 TRAINED = "vgo.trained"
 NAME = "vgo-agent planner"
 DESCRIPTION = "Chooses the next step of a diagnosis of vgo-agent; it can do nothing else."

@@ -76,9 +76,9 @@ def freely(model: Llama, pairs: Sequence[Pair]) -> float:
     """Share of states in which the file itself, held by no grammar, writes what the rule policy does."""
     free = {"grammar": "", "schema": None, "most": MOST_TOKENS, "temperature": 0.0, "seed": 1}
     asked = ({"messages": [{"role": "user", "content": pair.line}]} | free for pair in pairs)
-    answers = [model.model.ask(request, model.wish.decision_timeout_s)["text"] for request in asked]
-    right = sum(bool(answer == pair.answer) for answer, pair in zip(answers, pairs, strict=True))
-    return right / len(pairs)
+    answers = [str(model.model.ask(request, model.wish.decision_timeout_s)["text"]) for request in asked]
+    agreed = [answer == pair.answer for answer, pair in zip(answers, pairs, strict=True)]
+    return sum(agreed) / len(pairs)
 
 
 def worlds(count: int, seed: int) -> Iterator[World]:
