@@ -100,9 +100,16 @@ def _tokens(writer: GGUFWriter, vocabulary: Sequence[tuple[str, float, TokenType
 
 
 def _weights(vocabulary: int, width: int, layers: int, feed: int) -> list[tuple[str, tuple[int, ...]]]:
-    square = [("attn_q", (width, width)), ("attn_k", (width, width)), ("attn_v", (width, width))]
+    square: list[tuple[str, tuple[int, ...]]] = [
+        ("attn_q", (width, width)),
+        ("attn_k", (width, width)),
+        ("attn_v", (width, width)),
+    ]
     square += [("attn_output", (width, width)), ("attn_norm", (width,)), ("ffn_norm", (width,))]
     block = [*square, ("ffn_gate", (feed, width)), ("ffn_up", (feed, width)), ("ffn_down", (width, feed))]
     inner = [(f"blk.{layer}.{name}.weight", shape) for layer in range(layers) for name, shape in block]
-    outer = [("token_embd.weight", (vocabulary, width)), ("output_norm.weight", (width,))]
+    outer: list[tuple[str, tuple[int, ...]]] = [
+        ("token_embd.weight", (vocabulary, width)),
+        ("output_norm.weight", (width,)),
+    ]
     return [*outer, *inner, ("output.weight", (vocabulary, width))]

@@ -64,10 +64,10 @@ def standing_in(answer: Answer) -> Iterator[StandIn]:
             self.send_response(said.status)
             for name, value in said.headers.items():
                 self.send_header(name, value)
-            whole = isinstance(said.body, bytes)
-            if whole and "content-length" not in map(str.lower, said.headers):
+            named = "content-length" in map(str.lower, said.headers)
+            if isinstance(said.body, bytes) and not named:
                 self.send_header("Content-Length", str(len(said.body)))
-            self.close_connection = not whole or said.cut_after is not None
+            self.close_connection = not isinstance(said.body, bytes) or said.cut_after is not None
             self.end_headers()
             if self.command == "HEAD":
                 return
