@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from vgo_agent.agent.answers import names
 from vgo_agent.agent.answers.checker import TAGS, objections
 from vgo_agent.agent.answers.conversation import Conversation
 from vgo_agent.agent.answers.speaker import told
@@ -73,7 +74,6 @@ def run_with(words: str, index: Index) -> Conversation:
     )
     diagnosis = Diagnosis(subject)
     outcome, columns = varying(2)
-    columns[_as_column(words)] = columns.pop("perf.migrations")
     diagnosis.measure(varying(1)[0])
     diagnosis.profile(outcome, columns)
     for tool in ("label", "fit_tree", "rank_factors"):
@@ -93,10 +93,6 @@ def run_with(words: str, index: Index) -> Conversation:
 @pytest.fixture(scope="module")
 def harmless(index: Index) -> Conversation:
     return run_with("harmless", index)
-
-
-def _as_column(words: str) -> str:
-    return words.replace("\n", " ").replace("\r", " ").replace("\x00", "")[:300]
 
 
 def unquoted(prose: str) -> str:
@@ -128,7 +124,8 @@ def test_a_hostile_question_is_only_a_question(harmless: Conversation, place: in
     assert first.count('"') == 2, first
 
 
-def test_columns_of_no_known_name_are_quoted(index: Index) -> None:
-    with run_with("zebra always helps", index) as conversation:
-        shown = " ".join(fact.shown for fact in conversation.facts.facts)
-    assert '"zebra always helps"' in shown
+@pytest.mark.parametrize("words", HOSTILE)
+def test_columns_of_no_known_name_are_quoted(words: str) -> None:
+    shown = names.column(words, KNOWN)
+    assert shown.startswith('"') and shown.count('"') == 2 and not TAGS.search(shown)
+    assert names.column("migrations", KNOWN) == "migrations"

@@ -67,8 +67,9 @@ def test_a_true_sentence_among_false_ones_is_kept_and_the_others_are_told(talk) 
     asking = talk(speaker=obedient(1))
     asking.ask("did pin_to_cpu help?")
     true = may_be_written(asking.speaker.model.requests[0])[0]
-    said = f"It always helps [f1]. {true} So use it everywhere [f1]."
-    answer = talk(speaker=saying(said)).ask("did pin_to_cpu help?")
+    answer = talk(speaker=saying(f"It always helps [f1]. {true} So use it everywhere [f1].")).ask(
+        "did pin_to_cpu help?"
+    )
     assert answer.by == "a parrot" and len(answer.dropped) == 2
     assert objections(answer.prose, answer.facts, KNOWN) == []
     assert "always" not in answer.prose and "everywhere" not in answer.prose
