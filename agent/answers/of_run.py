@@ -130,7 +130,7 @@ def _factors(evidence: Evidence) -> Iterator[Draft]:
         return
     calls = last_call(evidence, "rank_factors")
     for factor in ranking.factors[:MOST_FACTORS]:
-        kind = "suspect" if factor.suspect else "contrary" if factor.contrary else "not_visible"
+        kind = "suspect" if factor.suspect else "contrary" if factor.visible else "not_visible"
         name = names.of_factor(factor.factor, evidence.run.knowledge)
         yield Draft(kind, name, _numbers(factor, evidence), calls, affirmed=factor.suspect)
     yield Draft("set_aside", detail=f"{number(len(ranking.set_aside))} columns", calls=calls)
