@@ -66,7 +66,8 @@ def ask(run: Path, options: Sequence[str], question: str | None, *more: str) -> 
     words: tuple[str, ...] = (question,) if question else ()
     lines = "" if question else "\n".join(QUESTIONS)
     asked: dict[str, Any] = {"input": lines, "capture_output": True, "text": True, "check": True}
-    return subprocess.run([str(COMMAND), "ask", *options, *more, str(run), *words], **asked).stdout
+    said: str = subprocess.run([str(COMMAND), "ask", *options, *more, str(run), *words], **asked).stdout
+    return said
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, pairs: list[Pair]) -> Iterato
     assert losses and losses[-1] < np.log(len(TOKENS)) / 2
     folder = tmp_path_factory.mktemp("made")
     for kind in ("F32", "F16", "Q8_0"):
-        export(weights, size, folder / f"{kind}.gguf", kind)  # type: ignore[arg-type]
+        export(weights, size, folder / f"{kind}.gguf", kind)
     yield weights, size, folder
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -127,6 +128,6 @@ def test_the_prompt_belongs_to_the_question(talk) -> None:
     for question, words in (("why is this slow?", "Explain why"), ("summarise the run", "Sum up")):
         speaker = obedient(1)
         talk(speaker=speaker).ask(question)
-        request = speaker.model.requests[0]
+        request: dict[str, Any] = vars(speaker.model)["requests"][0]
         assert words in request["messages"][0]["content"]
         assert request["temperature"] == 0.0 and request["seed"] >= 1 and request["most"] <= 512

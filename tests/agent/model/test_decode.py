@@ -10,6 +10,7 @@ from typing import Any
 
 import llama_cpp
 import pytest
+from llama_cpp.llama_grammar import LlamaGrammar
 
 from vgo_agent.agent.model.decode import Decoder, Stuck
 from vgo_agent.agent.model.process import ModelProcess
@@ -35,7 +36,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def chain(model: Any, prompt: list[int], grammar: str, most: int) -> str:
     model.reset()
     found = model.create_completion(
-        prompt, max_tokens=most, temperature=0.0, grammar=llama_cpp.LlamaGrammar.from_string(grammar, verbose=False)
+        prompt, max_tokens=most, temperature=0.0, grammar=LlamaGrammar.from_string(grammar, verbose=False)
     )
     return str(found["choices"][0]["text"])
 
@@ -99,7 +100,7 @@ def test_letters_that_no_token_has_are_told(tmp_path: Path, model: Any) -> None:
         """Knows no token that is a byte by itself or begins with one that is asked for."""
 
         @property
-        def _pieces(self) -> list[bytes]:  # type: ignore[override]
+        def _pieces(self) -> list[bytes]:
             return [b"" for _ in range(self.model.n_vocab())]
 
     with pytest.raises(Stuck):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -59,7 +58,7 @@ def test_no_answer_in_time_ends_the_call(process: ModelProcess) -> None:
 def test_another_thread_cancels_by_ending_the_process(process: ModelProcess) -> None:
     stopped = pid(process)
     os.kill(stopped, signal.SIGSTOP)
-    threading.Thread(target=lambda: (time.sleep(0.2), os.kill(stopped, signal.SIGKILL))).start()
+    threading.Timer(0.2, os.kill, (stopped, signal.SIGKILL)).start()
     with pytest.raises(ModelFailed, match="SIGKILL"):
         process.ask(asked(), 60)
 
