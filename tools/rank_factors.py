@@ -2,8 +2,9 @@
 
 Alpha is spent three ways. Over looks: where heavy layers wait for a second look, the first has 0.8 of alpha and the
 second 0.2, so that looking again because nothing was found costs no false cause. Within a look a tenth goes to the
-order of the runs, and the rest is split over the blocks of rows that columns were read in (Bonferroni): half for what
-every run has, half for all that only some runs have. Within a block `associate` pays for every column and pair.
+order of the runs, which the baseline has to confirm, and the rest is split over the blocks of rows that columns were
+read in (Bonferroni): half for what every run has, half for all that only some runs have. Within a block `associate`
+pays for every column and pair.
 
 Simulated where nothing is linked (40 light columns, three heavy layers of 12, half of all columns growing with the run,
 two heavy layers adding 0.01 and 0.03 s to runs of 0.2 s; 150 diagnoses each): a false cause in .013 and .053 of those
@@ -27,6 +28,7 @@ from .statistics.association.factors import Association, Interaction, associate
 from .statistics.association.order import drift_of
 from .statistics.ranks import r_squared
 from .subject import Frozen
+from .trend import baseline_p
 
 ORDER_SHARE = 0.1
 """Of alpha that the order of the runs may spend: a drift that matters is plain."""
@@ -34,6 +36,7 @@ FIRST_LOOK, SECOND_LOOK = 0.8, 0.2
 """Of alpha, where heavy layers wait for a second look; all of it goes to a look that is the only one."""
 LEAST_EFFECT = 0.05
 """How far from 0.5 the AUC of a column that works alone must be; thousands of runs show less, which tells nothing."""
+SPELL = "In the profiled runs slowness goes with their order, in the baseline it does not: a spell, not a drift."
 COMMON_SHARE = 0.5
 """Of what is left, for the columns that every run has, where other columns were read in some runs only."""
 
@@ -132,7 +135,8 @@ def run(arguments: RankArguments, case: Case) -> Outcome:
         found = _associated(block, share, case)
         searched.append((_looked(block, found, share), found))
         ranked += _ranked(found, block, share, case)
-    factors = tuple(sorted([*ranked, _order(chosen, look_share, case)], key=_importance))
+    order, spell = _order(chosen, look_share, case)
+    factors = tuple(sorted([*ranked, order], key=_importance))
     visible = any(factor.suspect for factor in factors)
     p_value = min(factor.p_value for factor in factors)
     result = RankResult(
@@ -147,7 +151,9 @@ def run(arguments: RankArguments, case: Case) -> Outcome:
         filled=chosen.filled,
         interactions=tuple(pair for _, found in searched for pair in found.interactions),
         uncounted=() if visible else uncounted(case),
-        warnings=tuple(dict.fromkeys([*_sampled(chosen), *(one for _, found in searched for one in found.warnings)])),
+        warnings=tuple(
+            dict.fromkeys([*_sampled(chosen), *spell, *(one for _, found in searched for one in found.warnings)])
+        ),
         summary=_summary(factors, visible, p_value),
     )
     return Outcome(result)
@@ -190,13 +196,8 @@ def _associated(block: Block, share: float, case: Case) -> Association:
 
 
 def _looked(block: Block, found: Association, share: float) -> BlockLooked:
-    return BlockLooked(
-        layers=block.layers,
-        runs=block.slow.size,
-        columns=len(block.columns.names),
-        clusters=found.clusters,
-        share=share,
-    )
+    columns, clusters = len(block.columns.names), found.clusters
+    return BlockLooked(layers=block.layers, runs=block.slow.size, columns=columns, clusters=clusters, share=share)
 
 
 def _importance(factor: RankedFactor) -> tuple[bool, bool, float]:
@@ -253,13 +254,17 @@ def _ranked(found: Association, block: Block, share: float, case: Case) -> list[
     return ranked
 
 
-def _order(chosen: Candidates, look_share: float, case: Case) -> RankedFactor:
-    """The order of the runs: `associate` takes it out of every column, so drift is tested here by itself."""
+def _order(chosen: Candidates, look_share: float, case: Case) -> tuple[RankedFactor, list[str]]:
+    """The order of the runs: `associate` takes it out of every column, so drift is tested here by itself.
+
+    Profile and baseline have to show it, so the greater p-value counts (intersection-union); a spell of one is told.
+    """
     drift = drift_of(chosen.common.columns, chosen.slow, chosen.wall_s, seed=case.limits.seed)
     factor = case.knowledge.factor_of(ORDER)
     order = np.arange(chosen.slow.size, dtype=np.float64)
-    p_value = min(1.0, drift.p_value / (ORDER_SHARE * look_share))
-    return RankedFactor(
+    profiled = min(1.0, drift.p_value / (ORDER_SHARE * look_share))
+    p_value = max(profiled, baseline_p(case, later_is_slower=drift.auc > 0.5))
+    found = RankedFactor(
         factor=factor.key if factor else ORDER,
         column=ORDER,
         members=(ORDER,),
@@ -274,6 +279,7 @@ def _order(chosen: Candidates, look_share: float, case: Case) -> RankedFactor:
         visible=p_value <= case.limits.alpha,
         runs=chosen.slow.size,
     )
+    return found, [SPELL] * (profiled <= case.limits.alpha < p_value)
 
 
 def _weak(factor: RankedFactor) -> str:

@@ -230,7 +230,7 @@ def _how(evidence: Evidence) -> Iterator[Fact]:
         yield Fact(
             "Profile", f"{number(profile.runs)} {run.subject.counted} with {number(profile.columns)} columns ({names})"
         )
-    target = f"SD ratio below {number(limits.target_ratio)}, with the interval of it or of the ratio of p5 to p95"
+    target = f"SD ratio below {number(limits.target_ratio)}, and all of its interval, or of that for p5 to p95"
     yield Fact("Target", f"{target}; alpha {number(limits.alpha)}")
     spent = f"{number(run.record.spent_s, 3)} s of at most {number(limits.budget_s)} s"
     yield Fact("Time of the program", f"{spent}; at most {number(limits.max_runs)} runs a condition")

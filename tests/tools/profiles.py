@@ -15,10 +15,12 @@ from vgo_agent.tools.base import Result
 from vgo_agent.tools.case import Case, Finished, Record
 from vgo_agent.tools.distortion import Distortion
 from vgo_agent.tools.machine import Machine
+from vgo_agent.tools.measure import MeasureResult
 from vgo_agent.tools.profile import ProfileResult
 from vgo_agent.tools.rank_factors import RankResult
 from vgo_agent.tools.registry import TOOLS
 from vgo_agent.tools.run_table import artefacts
+from vgo_agent.tools.statistics.shape.describe import describe
 from vgo_agent.tools.statistics.spread import summarise
 from vgo_agent.tools.subject import Limits, Subject
 
@@ -63,6 +65,32 @@ class Profiled:
     @property
     def record(self) -> Record:
         return Record(tuple(self.calls), self)
+
+    def measure(self, values: Sequence[float]) -> None:
+        """A baseline of runs that took so long."""
+        rows: list[dict[str, Any]] = [
+            {"order": order, "condition": "baseline", "pair": -1, "ok": 1, "exit_code": 0, "survivors": 0}
+            | {"outcome": float(value), "wall_s": float(value), "layers": ""}
+            for order, value in enumerate(values)
+        ]
+        result = MeasureResult(
+            runs=len(rows),
+            failed=0,
+            survivors=0,
+            warm_up=0,
+            stopped_by="run cap",
+            stop_rule="count",
+            spent_s=float(sum(values)),
+            processes=len(rows),
+            outcome=summarise(values),
+            sd_interval=None,
+            shape=describe(values),
+            unusable="",
+            steady=False,
+            pairs_needed=100,
+            summary="measured",
+        )
+        self._add("measure", {}, result, artefacts(rows, {}))
 
     def profile(
         self,
