@@ -17,7 +17,7 @@ from ..report.numbers import number, p_value, percent, quantity
 from ..report.remarks import findings, warnings
 from ..report.tables import absent
 from ..report.tell import tell, verdict_words
-from ..transcript import Decision, ToolEnd
+from ..transcript import Approval, Decision, ToolEnd
 from . import names
 from .fact import START, Draft, Fact, numbered
 from .of_trials import effect, trials
@@ -64,7 +64,12 @@ def run_facts(evidence: Evidence) -> RunFacts:
 
 
 def _events(evidence: Evidence) -> dict[str, int]:
-    ends = {event.body.call_id: event.seq for event in evidence.run.events if isinstance(event.body, ToolEnd)}
+    """A call ends with its result, or with the approval that it was refused: what is not approved is not begun."""
+    ends = {
+        body.call_id: event.seq
+        for event in evidence.run.events
+        if isinstance(body := event.body, ToolEnd) or (isinstance(body, Approval) and not body.granted)
+    }
     return {START: 0, **ends} if evidence.run.events else {}
 
 

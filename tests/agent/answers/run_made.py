@@ -7,6 +7,7 @@ from pathlib import Path
 from vgo_agent.agent.finished import FinishedRun
 from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.transcript import (
+    Approval,
     Decision,
     RunEnd,
     RunStart,
@@ -17,6 +18,8 @@ from vgo_agent.agent.transcript import (
     canonical,
 )
 from vgo_agent.tools.conclude import ConcludeResult
+
+DENIED = "not approved: "
 
 
 def written(run: FinishedRun, path: Path) -> Path:
@@ -46,6 +49,10 @@ def written(run: FinishedRun, path: Path) -> Path:
                 call_id=call.call_id, tool=call.tool, arguments=arguments, why="", origin="rules", legal=(call.tool,)
             )
         )
+        if call.error.startswith(DENIED):
+            reason = call.error.removeprefix(DENIED)
+            transcript.append(Approval(call_id=call.call_id, granted=False, by="policy", scope="system", reason=reason))
+            continue
         transcript.append(ToolStart(call_id=call.call_id))
         result = dict(call.result) if call.result is not None else None
         end = ToolEnd(call_id=call.call_id, result=result, error=call.error, artefacts=dict(call.artefacts))
