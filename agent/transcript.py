@@ -27,6 +27,11 @@ GENESIS = "0" * 64
 FORMAT = 1
 
 
+def _is_none(value: object) -> bool:
+    """A field that came later is not written where it is None, so that an older transcript keeps its bytes."""
+    return value is None
+
+
 class Body(BaseModel):
     """What happened; frozen."""
 
@@ -48,7 +53,7 @@ class RunStart(Body):
     schemas: str
     """Digest of the tools' argument schemas."""
     plan: Plan = NO_PLAN
-    model: ModelFacts | None = None
+    model: ModelFacts | None = Field(default=None, exclude_if=_is_none)
     """The language model that is asked, where one is."""
 
 
@@ -64,7 +69,7 @@ class Decision(Body):
     """The planner that chose."""
     legal: tuple[str, ...]
     """Tools that were legal at that moment."""
-    said: Said | None = None
+    said: Said | None = Field(default=None, exclude_if=_is_none)
     """What a language model wrote for it, where one was asked."""
 
 
