@@ -97,10 +97,10 @@ def fits(passage: Passage, question: str, known: Knowledge) -> bool:
     """
     if passage.score >= 1:
         return True
-    asked = _roots(" ".join(matter(question)))
+    asked = set(telling(" ".join(matter(question))))
     own = f"{passage.title} {passage.text} {passage.key.replace('_', ' ')}"
     thoughts = _said(tuple(known.factors), tuple(known.mitigations)).get(f"{passage.kind}:{passage.key}", ())
-    shared = max(len(asked & _roots(text)) for text in (own, *thoughts))
+    shared = max(len(asked & set(telling(text))) for text in (own, *thoughts))
     return bool(asked) and (shared == len(asked) or (shared >= 2 and 2 * shared >= len(asked)))
 
 
@@ -109,11 +109,6 @@ def _said(factors: tuple[str, ...], mitigations: tuple[str, ...]) -> Mapping[str
     """Read what people say of each entry."""
     identities = [*(f"factor:{key}" for key in factors), *(f"mitigation:{key}" for key in mitigations)]
     return read_wording(HERE, identities)
-
-
-def _roots(text: str) -> set[str]:
-    """Give the stems of its words; `pinning` and `pin` have one."""
-    return {word[:-1] if len(word) > 3 and word[-1] == word[-2] else word for word in telling(text)}
 
 
 def _plain(question: str) -> str:
@@ -175,9 +170,11 @@ def _searched(taken: Understood, sources: Sources) -> Understood:
 
 def _near(asked: str, sources: Sources) -> tuple[str, ...]:
     """Give the mitigations of the run whose names share most words with the question."""
-    words, known = _roots(asked), sources.known.mitigations
+    words, known = set(telling(asked)), sources.known.mitigations
     shared = {
-        key: len(words & _roots(f"{key.replace('_', ' ')} {known[key].name}")) for key in sources.of_run if key in known
+        key: len(words & set(telling(f"{key.replace('_', ' ')} {known[key].name}")))
+        for key in sources.of_run
+        if key in known
     }
     most = max(shared.values(), default=0)
     return tuple(f"mitigation:{key}" for key, count in shared.items() if most and count == most)[:MOST_NAMES]
