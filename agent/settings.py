@@ -41,7 +41,7 @@ class Settings(Limits):
     model_context: Annotated[int, Field(ge=0, le=1 << 20)] = 0
     """Tokens; 0: as many as a decision needs, and memory allows."""
     model_threads: Annotated[int, Field(ge=0, le=1024)] = 0
-    """0: as many as there are physical cores."""
+    """0: one for a small file, else as many as there are physical cores."""
     out: Annotated[Path, AfterValidator(Path.expanduser)] = Path("vgo-runs")
     """The parent of run folders."""
     launcher: Annotated[str, Field(min_length=1)] = LOCAL

@@ -69,7 +69,7 @@ def _file(spec: str, settings: Settings) -> dict[str, Any]:
         "memory_needed_bytes": needed.total,
         "memory_free_bytes": free,
         "fits": needed.total <= free,
-        "threads": threads_for(settings.model_threads),
+        "threads": threads_for(settings.model_threads, model.bytes),
         "note": _note(model, context),
     }
 

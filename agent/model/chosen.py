@@ -52,7 +52,8 @@ def wish_of(spec: str, settings: Settings) -> ModelWish:
     context = context_for(model, settings.model_context, free)
     refuse_too_large(model, context, free)
     kept = SHIPPED if spec == SHIPPED else str(path)
-    return ModelWish(spec=kept, context=context, threads=threads_for(settings.model_threads), **manner)
+    threads = threads_for(settings.model_threads, model.bytes)
+    return ModelWish(spec=kept, context=context, threads=threads, **manner)
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,8 @@ from jinja2 import TemplateError
 from llama_cpp import llama_chat_format
 
 from .decode import Decoder, Stuck
+from .memory import BATCH
 
-BATCH = 512
-"""Tokens evaluated at once; fixed, since another number changes sums."""
 DATE = "01 Jan 2026"
 """For chat templates that print today's date."""
 TEMPLATE = "chat template"

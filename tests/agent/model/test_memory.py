@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from vgo_agent.agent.model.gguf_file import read_gguf
-from vgo_agent.agent.model.memory import context_for, free_memory, need, threads_for
+from vgo_agent.agent.model.memory import SMALL, context_for, free_memory, need, threads_for
 
 from ...tiny_gguf import tiny
 
 GB = 1 << 30
+LARGE = SMALL + 1
 
 
 def written(root: Path, files: dict[str, str]) -> Path:
@@ -64,13 +65,13 @@ def test_a_full_group_leaves_nothing(tmp_path: Path) -> None:
 def test_threads_are_physical_cores_within_the_quota(tmp_path: Path) -> None:
     cpus = sorted(os.sched_getaffinity(0))
     siblings = {f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list": "0-1" for cpu in cpus}
-    assert threads_for(0, written(tmp_path / "one", SECOND | siblings)) == 1
-    assert threads_for(0, written(tmp_path / "each", SECOND)) == len(cpus)
+    assert threads_for(0, LARGE, written(tmp_path / "one", SECOND | siblings)) == 1
+    assert threads_for(0, LARGE, written(tmp_path / "each", SECOND)) == len(cpus)
     quota = {"sys/fs/cgroup/a/b/cpu.max": "150000 100000", "sys/fs/cgroup/a/cpu.max": "max 100000"}
-    assert threads_for(0, written(tmp_path / "quota", SECOND | quota)) == 1
+    assert threads_for(0, LARGE, written(tmp_path / "quota", SECOND | quota)) == 1
     legacy = {"sys/fs/cgroup/cpu/a/cpu.cfs_quota_us": "50000", "sys/fs/cgroup/cpu/a/cpu.cfs_period_us": "100000"}
-    assert threads_for(0, written(tmp_path / "legacy", FIRST | legacy)) == 1
-    assert threads_for(7, tmp_path / "one") == 7
+    assert threads_for(0, LARGE, written(tmp_path / "legacy", FIRST | legacy)) == 1
+    assert threads_for(7, LARGE, tmp_path / "one") == 7
 
 
 def test_the_need_grows_with_the_context(tmp_path: Path) -> None:

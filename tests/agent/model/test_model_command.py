@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from vgo_agent.agent.model.memory import SMALL, threads_for
 from vgo_agent.agent.model.recommended import recommended
 from vgo_agent.agent.model.states import states
 from vgo_agent.agent.planners.menu import calls, menu
@@ -29,7 +31,6 @@ def home(vgo: Vgo, tmp_path: Path) -> AtHome:
 
     def run(*words: str, env: dict[str, str] | None = None) -> CompletedProcess[str]:
         own = {"XDG_DATA_HOME": str(tmp_path / "data"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
-        own |= {"VGO_AGENT_MODEL_THREADS": "1"}  # several wait for each other where tests run beside these
         return vgo(*words, env=own | (env or {}))
 
     return run
@@ -97,12 +98,20 @@ def test_a_file_anywhere_is_written_with_its_whole_path(home: AtHome, tmp_path: 
     assert config(tmp_path).read_text() == f'model = "{tmp_path}/here.gguf"\n'
 
 
+def test_a_small_model_gets_one_thread_unless_more_are_asked_for(home: AtHome, tmp_path: Path) -> None:
+    path = tiny(tmp_path / "x.gguf")
+    assert told(home("model", "info", str(path), "--json"))["threads"] == 1
+    more = home("model", "info", str(path), "--json", env={"VGO_AGENT_MODEL_THREADS": "3"})
+    assert told(more)["threads"] == 3
+    os.truncate(path, SMALL + 1)
+    assert told(home("model", "info", str(path), "--json"))["threads"] == threads_for(0, SMALL + 1)
+
+
 def test_a_model_is_described_with_what_it_needs(home: AtHome, tmp_path: Path) -> None:
     path = tiny(tmp_path / "x.gguf", context=1024, template=None)
     shown = told(home("model", "info", str(path), "--json"))
     assert (shown["architecture"], shown["weights"], shown["context"]) == ("llama", "F32", 1024)
     assert shown["fits"] is True
-    assert shown["threads"] >= 1
     assert shown["chat_template"].startswith("none:")
     assert "a decision may take 2000 tokens" in shown["note"]
     words = home("model", "info", str(path)).stdout
