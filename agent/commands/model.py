@@ -12,6 +12,7 @@ from ..terminal import answer, table
 from .options import add_manners, add_settings
 
 if TYPE_CHECKING:
+    from ..model.facts import ModelFacts
     from ..model.gguf_file import GgufFile
     from ..settings import Settings
 
@@ -141,29 +142,31 @@ def _row(name: str, model: GgufFile) -> dict[str, Any]:
 
 def _use(arguments: argparse.Namespace, settings: Settings) -> int:
     """Write the choice; a model is opened first, so that one that cannot be used is refused here."""
-    from ..model.chosen import is_server, models_folder, open_source, wish_of
-    from ..planning import told_by
     from ..settings import NO_MODEL
     from ..settings_file import set_in_file
 
-    spec = arguments.spec
-    if spec == NO_MODEL:
+    if arguments.spec == NO_MODEL:
         place = set_in_file("model", "")
-        answer(
-            {"model": "", "file": str(place)},
-            f"No model: the rule policy decides (written to {place}).",
-            arguments.json,
-        )
+        words = f"No model: the rule policy decides (written to {place})."
+        answer({"model": "", "file": str(place)}, words, arguments.json)
         return 0
-    wish = wish_of(spec, settings)
-    with open_source(wish) as model:
-        facts = told_by(model, wish)
-    path = Path(wish.spec)
-    kept = path.stem if not is_server(wish.spec) and path.parent == models_folder() else wish.spec
+    kept, facts = _opened(arguments.spec, settings)
     place = set_in_file("model", kept)
     words = f"{facts.name} decides from now on (model = {kept} in {place}); `vgo-agent model check` tries it."
     answer({"model": kept, "file": str(place), "name": facts.name, "library": facts.library}, words, arguments.json)
     return 0
+
+
+def _opened(spec: str, settings: Settings) -> tuple[str, ModelFacts]:
+    """Open a model, and say how the settings name it: by its name alone where it lies in the folder of models."""
+    from ..model.chosen import is_server, models_folder, open_source, wish_of
+    from ..planning import told_by
+
+    wish = wish_of(spec, settings)
+    with open_source(wish) as model:
+        facts = told_by(model, wish)
+    path = Path(wish.spec)
+    return path.stem if not is_server(wish.spec) and path.parent == models_folder() else wish.spec, facts
 
 
 def _pull(arguments: argparse.Namespace, settings: Settings) -> int:
