@@ -103,7 +103,7 @@ class Answer:
         if self.passed_over:
             yield f"The model was passed over: {self.passed_over}."
         if added := sum(one.added for one in self.spoken):
-            yield f"The last {added} were added, since they answer directly and the model had left them out."
+            yield f"{added} were added, since they answer directly and the model had left them out."
         yield f"Formulated by {self.by}."
 
 

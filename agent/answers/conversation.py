@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from ...knowledge.index import Index
 
 MOST_DIRECT = 8
-MOST_MORE = 4
-"""Facts beside those that answer directly, where no model chooses."""
 MOST_PASSAGES = 8
 
 
@@ -70,7 +68,7 @@ class Conversation:
         if not direct:
             return Answer(asked, TEMPLATES)
         self._before = asked
-        answer = self._checked(self._formulated(asked, direct, more, gathered.prompt))
+        answer = self._checked(self._formulated(asked, direct, more, gathered))
         return replace(answer, steps=gathered.steps, left_out=max(0, len(gathered.direct) - MOST_DIRECT))
 
     def _search(self, question: str) -> Sequence[Passage]:
@@ -93,20 +91,23 @@ class Conversation:
         more = {fact.wordings: fact for fact in reversed(placed[len(first) :]) if fact.wordings not in direct}
         return tuple(direct.values())[::-1], tuple(more.values())[::-1]
 
-    def _formulated(self, asked: Understood, direct: tuple[Fact, ...], more: tuple[Fact, ...], prompt: str) -> Answer:
+    def _formulated(
+        self, asked: Understood, direct: tuple[Fact, ...], more: tuple[Fact, ...], gathered: Material
+    ) -> Answer:
         """Let the model choose where there is one and what it wrote stands; else take the templates."""
-        plain = Answer(asked, TEMPLATES, tuple(map(_plain, (*direct, *more[:MOST_MORE]))))
+        plain = Answer(asked, TEMPLATES, tuple(map(_plain, (*direct, *more[: gathered.most_more]))))
         if self.speaker is None:
             return plain
         try:
-            chosen, dropped = self.speaker.choose(asked.question, direct, more, self.run.knowledge, prompt)
+            chosen, dropped = self.speaker.choose(asked.question, direct, more, self.run.knowledge, gathered.prompt)
         except NotSpoken as silent:
             return replace(plain, passed_over=str(silent))
         if not chosen:
             return replace(plain, passed_over="nothing that it wrote could stand", dropped=tuple(dropped))
         said = {one.fact.tag for one in chosen}
         added = (replace(_plain(fact), added=True) for fact in direct if fact.tag not in said)
-        return Answer(asked, self.speaker.name, (*map(_put, chosen), *added), dropped=tuple(dropped))
+        spoken = sorted((*map(_put, chosen), *added), key=lambda one: one.fact.kind != "verdict")
+        return Answer(asked, self.speaker.name, tuple(spoken), dropped=tuple(dropped))
 
     def _checked(self, answer: Answer) -> Answer:
         """Let the checker go over the text, whoever has written it; what it objects to is not said."""
@@ -122,5 +123,6 @@ def _plain(fact: Fact) -> Spoken:
 
 
 def _put(one: Chosen) -> Spoken:
-    """Make the sentence anew from the fact: nothing is copied from what the model wrote."""
-    return Spoken(sentence(one.wording.shown, (one.fact.tag,), one.fact.name.shown, one.connective), one.fact)
+    """Make the sentence anew from the fact: nothing is copied from what the model wrote. A verdict comes first."""
+    connective = "" if one.fact.kind == "verdict" else one.connective
+    return Spoken(sentence(one.wording.shown, (one.fact.tag,), one.fact.name.shown, connective), one.fact)

@@ -15,6 +15,7 @@ from .steps import Step
 
 MOST_OTHERS = 3
 MOST_FOUND = 3
+FEW = 2
 FORMATS = {"cluster": "slurm", "container": "docker"}
 
 Said = Fact | Draft
@@ -32,6 +33,8 @@ class Material:
     steps: tuple[Step, ...] = ()
     prompt: str = "answer"
     """Of a model: a template of that name."""
+    most_more: int = 4
+    """Facts beside the direct ones, where no model chooses."""
 
 
 def material(asked: Understood, run: RunFacts, search: Search) -> Material:
@@ -50,18 +53,19 @@ def material(asked: Understood, run: RunFacts, search: Search) -> Material:
 
 
 def _why(run: RunFacts) -> Material:
+    """The verdict first, for many read no further; then what it rests on, and how the factor makes runs slow."""
     suspects = run.of("suspect", "contrary")
-    known = [d for fact in suspects[:1] if fact.key for d in of_known.what(f"factor:{fact.key}", run.evidence)]
-    direct = (*suspects[:MOST_OTHERS], *run.of("moved")[:1], *run.of("verdict"))
+    keys = [fact.key for fact in suspects[:1] if fact.key]
+    direct = (*run.of("verdict"), *suspects[:1], *run.of("moved")[:1])
     others: tuple[Said, ...] = (
-        *known,
+        *(draft for key in keys for draft in of_known.in_short(key, run.evidence)),
         *run.of("baseline", "cut"),
+        *suspects[1:MOST_OTHERS],
         *run.of("not_visible")[:MOST_OTHERS],
         *run.of("hidden", "warning"),
     )
-    keys = [fact.key for fact in suspects[:1] if fact.key]
     proposed = [*map(steps.explain, keys), *_ready(run)[:1], steps.report(run.evidence)]
-    return Material(direct, others, tuple(proposed), "explain")
+    return Material(direct, others, tuple(proposed), "explain", FEW)
 
 
 def _tried(run: RunFacts) -> Material:
@@ -110,8 +114,9 @@ def _spread(run: RunFacts) -> Material:
 
 def _summary(run: RunFacts) -> Material:
     direct = (*run.of("verdict"), *run.of("suspect")[:1])
-    more = (*run.of("baseline", "tried", "price", "nothing_tried", "warning"),)
-    return Material(direct, more, (steps.report(run.evidence),), "summarise")
+    came_of_it = run.of("price", key=run.winner) if run.winner else run.of("tried")[-1:]
+    more = (*run.of("baseline"), *came_of_it, *run.of("nothing_tried", "warning", "tried", "price"))
+    return Material(direct, more, (steps.report(run.evidence),), "summarise", FEW)
 
 
 _OF_RUN: Mapping[Intent, Callable[[RunFacts], Material]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ...knowledge.passages import Passage, cited
 from ...knowledge.schema import Factor, Mitigation, Reference
@@ -27,6 +28,12 @@ def what(identity: str, evidence: Evidence) -> Iterator[Draft]:
     entry = known.factors[key] if kind == "factor" else known.mitigations[key]
     name = names.of_factor(key, known) if kind == "factor" else names.of_mitigation(key, evidence)
     yield Draft("what", name, _own_words(entry.description, key, evidence), sources=_sources(entry.references, key))
+
+
+def in_short(key: str, evidence: Evidence) -> Iterator[Draft]:
+    """Say in one sentence what a factor is."""
+    for draft in what(f"factor:{key}", evidence):
+        yield replace(draft, detail=draft.detail.partition(". ")[0])
 
 
 def shows(factor: Factor, evidence: Evidence) -> Iterator[Draft]:

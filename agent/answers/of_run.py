@@ -20,7 +20,7 @@ from ..report.tell import tell, verdict_words
 from ..transcript import Approval, Decision, ToolEnd
 from . import names
 from .fact import START, Draft, Fact, numbered
-from .of_trials import effect, trials
+from .of_trials import ratios, size, trials
 
 MOST_FACTORS = 8
 MOST_WORDS = 300
@@ -91,18 +91,26 @@ def _drafts(evidence: Evidence) -> Iterator[Draft]:
 
 
 def _verdict(evidence: Evidence) -> Draft:
-    conclusion = evidence.conclusion
-    key = conclusion.mitigation or ""
-    good = conclusion.verdict in GOOD
-    confirming = evidence.confirming
-    comparison = confirming.compared.comparison if confirming and confirming.compared else None
+    """Name the mitigation, or else the factor; with the numbers of the claim, or else the reason."""
+    conclusion, known = evidence.conclusion, evidence.run.knowledge
+    key, factor = conclusion.mitigation, conclusion.factor or conclusion.column
+    found = names.of_factor(factor, known) if factor else names.NOBODY
     return Draft(
         "verdict",
-        names.of_mitigation(key, evidence) if key else names.NOBODY,
-        effect(comparison) if good and comparison else "" if good else quoted(conclusion.reason, MOST_WORDS),
+        names.of_mitigation(key, evidence) if key else found,
+        _claim(evidence, found.shown) if conclusion.verdict in GOOD else quoted(conclusion.reason, MOST_WORDS),
         calls=(*last_call(evidence, "conclude"), *conclusion.evidence),
         words={"verdict": conclusion.verdict},
     )
+
+
+def _claim(evidence: Evidence, factor: str) -> str:
+    """What is claimed, as the report has it: the p-value is adjusted for all that was confirmed."""
+    against, batch = [f"against {factor}"] if factor else [], evidence.confirming
+    if batch is None or batch.compared is None:
+        return ", ".join(against)
+    found, p = batch.compared.comparison, p_value(evidence.conclusion.p_value)
+    return ", ".join((*against, ratios(found, "sd", "mean", "cv"), f"adjusted {p}", size(found)))
 
 
 def _baseline(evidence: Evidence) -> Iterator[Draft]:
@@ -116,7 +124,8 @@ def _baseline(evidence: Evidence) -> Iterator[Draft]:
         f"CV {percent(found.cv)}, p95 {quantity(found.p95, unit)}, {number(found.n)} {evidence.run.subject.counted}"
     )
     calls = last_call(evidence, "measure")
-    yield Draft("baseline", detail=detail, calls=calls, words={"steady": measured.steady})
+    words = {"steady": measured.steady, "scatter": not measured.unusable}
+    yield Draft("baseline", detail=detail, calls=calls, words=words)
     for finding in findings(measured, unit):
         yield Draft("shape", detail=quoted(finding, MOST_WORDS), calls=calls)
 

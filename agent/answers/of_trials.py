@@ -8,10 +8,12 @@ from typing import NamedTuple
 from ...tools.case import Finished
 from ...tools.compare import CompareResult
 from ...tools.statistics.comparison.compare import Comparison, holm
+from ...tools.statistics.comparison.weighted import Statistic
 from ..planners.state import quoted
 from ..report.evidence import Batch, Evidence
 from ..report.mitigations import untried
 from ..report.numbers import number, p_value, quantity, ratio
+from ..report.tell import NAMES
 from . import names
 from .fact import Draft
 
@@ -44,13 +46,19 @@ class Trial(NamedTuple):
 
 def effect(found: Comparison) -> str:
     """Give the ratios of a comparison with their intervals, and how many pairs they are of."""
-    ratios = ", ".join(
-        f"{name} ratio {ratio(one.value, one.low, one.high)}"
-        for name, one in (("SD", found.ratio("sd")), ("mean", found.ratio("mean")))
-    )
+    return f"{ratios(found, 'sd', 'mean')}, {p_value(found.p_value)}, {size(found)}"
+
+
+def ratios(found: Comparison, *statistics: Statistic) -> str:
+    """Give some ratios of a comparison with their intervals."""
+    named = ((NAMES[name], found.ratio(name)) for name in statistics)
+    return ", ".join(f"{name} ratio {ratio(one.value, one.low, one.high)}" for name, one in named)
+
+
+def size(found: Comparison) -> str:
+    """Say how many runs a comparison is of."""
     runs, others = number(found.baseline_runs), number(found.other_runs)
-    over = f"{runs} pairs" if found.paired else f"{runs} runs before and {others} after"
-    return f"{ratios}, {p_value(found.p_value)}, {over}"
+    return f"{runs} pairs" if found.paired else f"{runs} runs before and {others} after"
 
 
 def trials(evidence: Evidence) -> Iterator[Draft]:

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from vgo_agent.agent.answers.checker import objections
+from vgo_agent.agent.report.numbers import p_value, ratio
 from vgo_agent.knowledge.loader import load
 
 from ..report.conftest import MAKERS
@@ -46,6 +47,27 @@ def test_every_sentence_is_borne_out_and_every_reference_resolves(talk, verdict:
     ends = {event.seq: event for event in conversation.run.events}
     assert all(seq in ends for fact in answer.facts for seq in fact.events)
     assert "Formulated by templates." in answer.text()
+
+
+@pytest.mark.parametrize("question", ["why is this slow?", "what happened?"])
+@pytest.mark.parametrize("verdict", MAKERS)
+def test_the_verdict_is_the_first_sentence_of_a_short_answer(talk, verdict: str, question: str) -> None:
+    answer = talk(verdict).ask(question)
+    assert answer.facts[0].kind == "verdict"
+    assert len(answer.spoken) <= 5 and len(answer.prose) <= 1000
+
+
+def test_the_first_sentence_has_the_mitigation_the_factor_and_the_numbers_of_the_verdict(talk) -> None:
+    conversation = talk()
+    said, concluded = conversation.ask("why is this slow?").spoken[0].text, conversation.facts.evidence.conclusion
+    assert said.startswith("pin_to_cpu (Pin to one CPU) makes the runs steadier") and "CPU migrations" in said
+    for found in (concluded.sd_ratio, concluded.mean_ratio, concluded.cv_ratio):
+        assert ratio(found.value, found.low, found.high) in said
+    assert f"adjusted {p_value(concluded.p_value)}" in said
+
+
+def test_runs_that_are_all_equal_are_not_said_to_scatter(talk) -> None:
+    assert "scatter" not in talk("insufficient data").ask("how large is the spread?").prose
 
 
 def test_why_names_the_factor_as_an_association_with_its_numbers(talk) -> None:

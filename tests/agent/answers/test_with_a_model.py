@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vgo_agent.agent.answers.checker import objections
+from vgo_agent.agent.answers.checker import CONNECTIVES, objections
 from vgo_agent.agent.answers.speaker import Speaker, told
 from vgo_agent.agent.answers.written import LISTED, MOST_SENTENCES, PROSE, grammar, read, schema
 from vgo_agent.knowledge.loader import load
@@ -53,6 +53,12 @@ def test_what_answers_directly_is_said_even_where_the_model_leaves_it_out(talk) 
     direct = {fact.tag for fact in silent.facts if fact.kind == "tried"}
     assert direct <= {fact.tag for fact in spoken.facts}
     assert any(one.added for one in spoken.spoken) and "were added" in spoken.text()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_model_does_not_put_anything_before_the_verdict(talk, seed: int) -> None:
+    first = talk(speaker=obedient(seed, 3)).ask("why is this slow?").spoken[0]
+    assert first.fact.kind == "verdict" and not first.text.startswith(CONNECTIVES)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
