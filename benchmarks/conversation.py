@@ -9,6 +9,7 @@ import argparse
 import json
 import subprocess
 import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -27,11 +28,11 @@ QUESTIONS = (
 )
 PAGE = Path(__file__).parents[1] / "docs" / "conversation.md"
 COMMAND = Path(sys.executable).with_name("vgo-agent")
+WIDTH = 120
 HEAD = """\
-# A conversation over a finished run
-
 Written by `python benchmarks/conversation.py RUN --save`: `vgo-agent ask RUN` with ten questions of a sceptical user,
-one after the other, {who}. The program is `{command}`. {verdict}.
+one after the other, {who}. The program is `{command}`, and the run was made with
+`--planner {planner}`. RUN stands for its folder.
 """
 
 
@@ -51,23 +52,22 @@ def main() -> int:
 
 def written(run: Path, models: Sequence[str]) -> str:
     """Write the page: each question with what templates answer, then what each model does."""
-    first = json.loads((run / "request.json").read_text())["subject"]["command"]
-    said = ask(run, (), "summarise the run", "--json")
-    verdict = json.loads(said)["sentences"][0]["text"].rpartition(" [")[0]
+    request = json.loads((run / "request.json").read_text())
+    command = " ".join(request["subject"]["command"])
     who = "without a model" + (f", and with {', '.join(Path(one).name for one in models)}" if models else "")
-    parts = [HEAD.format(who=who, verdict=verdict, command=" ".join(first))]
+    head = " ".join(HEAD.format(who=who, command=command, planner=request["planner"]).split())
+    wrapped = textwrap.fill(head, WIDTH, break_long_words=False, break_on_hyphens=False)
+    parts = [f"# A conversation over a finished run\n\n{wrapped}\n"]
     for title, options in (("Without a model", ()), *((f"With {Path(one).name}", ("--model", one)) for one in models)):
-        parts.append(f"## {title}\n\n```text\n{ask(run, options, None).rstrip()}\n```\n")
+        parts.append(f"## {title}\n\n```text\n{ask(run, options).rstrip()}\n```\n")
     return "\n".join(parts)
 
 
-def ask(run: Path, options: Sequence[str], question: str | None, *more: str) -> str:
-    """Ask one question, or all of them in one conversation."""
-    words: tuple[str, ...] = (question,) if question else ()
-    lines = "" if question else "\n".join(QUESTIONS)
-    asked: dict[str, Any] = {"input": lines, "capture_output": True, "text": True, "check": True}
-    said: str = subprocess.run([str(COMMAND), "ask", *options, *more, str(run), *words], **asked).stdout
-    return said
+def ask(run: Path, options: Sequence[str]) -> str:
+    """Ask all of them in one conversation."""
+    asked: dict[str, Any] = {"input": "\n".join(QUESTIONS), "capture_output": True, "text": True, "check": True}
+    said: str = subprocess.run([str(COMMAND), "ask", *options, str(run)], **asked).stdout
+    return said.replace(str(run.resolve()), "RUN")
 
 
 if __name__ == "__main__":

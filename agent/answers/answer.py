@@ -97,7 +97,7 @@ class Answer:
         if self.asked.cut:
             yield f"Only the first {len(self.asked.question)} characters of the question were read."
         if self.left_out:
-            yield f"{self.left_out} more are in the report."
+            yield f"{self.left_out} more {'is' if self.left_out == 1 else 'are'} in the report."
         if self.dropped:
             yield f"{len(self.dropped)} sentences of the model were dropped, since {self.dropped[0].why}."
         if self.passed_over:

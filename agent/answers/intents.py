@@ -162,8 +162,7 @@ def _searched(taken: Understood, sources: Sources) -> Understood:
     names = _near(asked, sources) if "mitigation" in wanted else ()
     if not names:
         found = [one for one in sources.search(asked) if one.kind in wanted and fits(one, asked, sources.known)]
-        # Who asks whether something would help means having it, not being rid of it.
-        found.sort(key=lambda one: bool(_DENIED & set(one.title.lower().split()) - set(asked.split())))
+        found.sort(key=lambda one: _denied(one.title, asked))
         names = tuple(f"{one.kind}:{one.key}" for one in found[:MOST_NAMES])
     return replace(taken, names=names, guessed=True) if names else taken
 
@@ -177,7 +176,14 @@ def _near(asked: str, sources: Sources) -> tuple[str, ...]:
         if key in known
     }
     most = max(shared.values(), default=0)
-    return tuple(f"mitigation:{key}" for key, count in shared.items() if most and count == most)[:MOST_NAMES]
+    best = [key for key, count in shared.items() if most and count == most]
+    wanted = [key for key in best if not _denied(known[key].name, asked)] or best
+    return tuple(f"mitigation:{key}" for key in wanted)[:MOST_NAMES]
+
+
+def _denied(name: str, asked: str) -> bool:
+    """Tell what takes something away: who asks whether it would help means having it, not being rid of it."""
+    return bool(_DENIED & set(name.lower().split()) - set(asked.split()))
 
 
 def _settled(taken: Understood, plain: str) -> Understood:

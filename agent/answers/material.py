@@ -94,7 +94,7 @@ def _put_back(run: RunFacts) -> Material:
 
 def _not_measured(run: RunFacts) -> Material:
     direct = (*run.of("absent"), *run.of("hidden")) or run.of("set_aside")
-    return Material(direct, (*run.of("set_aside"), *run.of("not_visible")[:MOST_OTHERS]), (steps.layers(),))
+    return Material(direct, run.of("set_aside"), (steps.layers(),))
 
 
 def _next(run: RunFacts) -> Material:
@@ -143,18 +143,17 @@ def _effect(asked: Understood, run: RunFacts) -> Material:
     keys = keys or list(run.tried)
     direct, more, proposed = list[Said](), list[Said](), list[Step]()
     for key in dict.fromkeys(keys):
-        of_run, rest = run.of("tried", key=key), of_known.when(known.mitigations[key], run.evidence)
-        direct += of_run or (*run.of("untried", key=key), *_standing(key, run))
+        tried, left = run.of("tried", key=key), run.of("untried", key=key)
+        if not tried:  # why it was left untried says already whether it can be tried here
+            here = () if left else of_known.here(known.mitigations[key], run.evidence)
+            direct += (*of_known.sign(known.mitigations[key], run), *left, *here)
+        direct += tried
         unseen = (fact for fact in run.of("hidden") if key in known.factors[fact.key].mitigations)
-        more += (*run.of("price", "put_back", key=key), *unseen, *rest)
+        rest = of_known.when(known.mitigations[key], run.evidence)
+        more += (*run.of("price", key=key), *unseen, *rest, *run.of("put_back", key=key))
         proposed += _proposals(key, run)
-    return Material(tuple(direct) or run.of("nothing_tried"), tuple(more), tuple(proposed))
-
-
-def _standing(key: str, run: RunFacts) -> Iterator[Draft]:
-    mitigation = run.evidence.run.knowledge.mitigations[key]
-    yield from of_known.sign(mitigation, run)
-    yield from of_known.here(mitigation, run.evidence)
+    most = Material.most_more if len(direct) < MOST_FOUND else FEW
+    return Material(tuple(direct) or run.of("nothing_tried"), tuple(more), tuple(proposed), most_more=most)
 
 
 def _proposals(key: str, run: RunFacts) -> Iterator[Step]:
@@ -162,7 +161,8 @@ def _proposals(key: str, run: RunFacts) -> Iterator[Step]:
     if key == run.winner:
         yield steps.export(key)
     elif not run.of("tried", key=key):
-        can = any(draft.kind == "here" for draft in _standing(key, run))
+        here = of_known.here(run.evidence.run.knowledge.mitigations[key], run.evidence)
+        can = any(draft.kind == "here" for draft in here)
         yield steps.attempt(key, run.evidence) if can else steps.explain(key)
 
 

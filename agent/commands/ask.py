@@ -100,7 +100,8 @@ def _talk(conversation: Conversation, settings: Settings, as_json: bool) -> int:
             raw(json.dumps(found.values()))
         else:
             said = "" if sys.stdin.isatty() else f"> {printable(found.asked.question)}\n"
-            answer({}, f"{said}{found.text()}\n ", False)
+            answer({}, f"{said}{found.text()}", False)
+            raw("")
     if not asked:
         raise _nothing_asked()
     return 0 if answered else 1
