@@ -21,7 +21,7 @@ from ..knowledge.errors import VgoError
 from ..tools.plan import NO_PLAN, Plan
 from ..tools.subject import Limits, Subject
 from .model.facts import ModelFacts
-from .planners.base import Said
+from .model.said import Said
 
 GENESIS = "0" * 64
 FORMAT = 1

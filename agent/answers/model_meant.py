@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ...knowledge.errors import VgoError
-from ..model.chosen import open_source, wish_of
+from ..model.chosen import open_source
+from ..model.wish import ModelWish
 from ..planners.state import quoted
 from ..planning import told_by
-from ..settings import Settings
 from .speaker import PATIENCE, Speaker
 
 SPEAKS = "json"
@@ -17,19 +17,18 @@ SPEAKS = "json"
 
 
 @contextmanager
-def speaking(settings: Settings, demanded: bool) -> Iterator[Speaker | None]:
-    """Open the model that the settings name, for as long as it is needed; None where they name none that can speak.
+def speaking(wish: ModelWish | None, decision_s: float, demanded: bool) -> Iterator[Speaker | None]:
+    """Open the model that is wished for, for as long as it is needed; None where that is none that can speak.
 
     Raises VgoError for one that cannot be used, and where the user demanded one that can only plan.
     """
-    if not settings.model:
+    if wish is None:
         yield None
         return
-    wish = wish_of(settings.model, settings)
     with open_source(wish) as model:
         facts = told_by(model, wish)
         if facts.notation == SPEAKS:
-            yield Speaker(model, quoted(facts.name, 80), PATIENCE * settings.decision_timeout_s)
+            yield Speaker(model, quoted(facts.name, 80), PATIENCE * decision_s)
         elif demanded:
             raise VgoError(f"The model {facts.name} plans and cannot speak; name another, or leave --model out.")
         else:

@@ -51,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Answer one question, or one after the other."""
-    from ..answers.model_meant import speaking
+    from ..model.chosen import wish_of
     from ..settings import effective
     from .meant import run_meant
 
@@ -60,8 +60,12 @@ def run(arguments: argparse.Namespace) -> int:
     question = " ".join(" ".join(arguments.words).split())
     if arguments.words and not question:
         raise _nothing_asked()
+    wish = wish_of(settings.model, settings) if settings.model else None  # refused before anything is read
     conversation = _conversation(folder)
-    with conversation, speaking(settings, origins["model"] == "flag") as conversation.speaker:
+    from ..answers.model_meant import speaking
+
+    demanded = origins["model"] == "flag"
+    with conversation, speaking(wish, settings.decision_timeout_s, demanded) as conversation.speaker:
         if question:
             return _told(conversation.ask(question), arguments.json)
         return _talk(conversation, settings, arguments.json)
@@ -69,9 +73,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _conversation(folder: RunFolder) -> Conversation:
     """Read a run that has ended; nothing in its folder is changed."""
-    from ...knowledge.loader import load
-    from ..answers.conversation import Conversation
-    from ..conduct import finished_run
     from ..record import bodies
     from ..transcript import RunStart, Transcript, read
 
@@ -79,6 +80,10 @@ def _conversation(folder: RunFolder) -> Conversation:
     started = bodies(events, RunStart)
     if not started:
         raise VgoError(f"{folder.path} has not begun; go on with `vgo-agent resume {folder.path}`.")
+    from ...knowledge.loader import load
+    from ..answers.conversation import Conversation
+    from ..conduct import finished_run
+
     known = started[0].plan.known(load())
     return Conversation(finished_run(folder, Transcript(None, events), known), started[0].knowledge)
 

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from pydantic import BaseModel, ConfigDict
-
 from ...tools.case import Record
 from ...tools.plan import NO_PLAN, Plan
 from ...tools.subject import Limits
 from ..legal import Legal
+from ..model.said import Said
 
 
 @dataclass(frozen=True)
@@ -24,25 +23,6 @@ class View:
     decisions: int
     """Decisions taken before this one."""
     plan: Plan = NO_PLAN
-
-
-class Said(BaseModel):
-    """What a language model was asked and wrote for one decision; without times, so that a replay gives it again."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    prompt: str
-    """SHA-256 of the text before the answer."""
-    text: str = ""
-    """What it wrote; empty where it did not come to that."""
-    ended: str = ""
-    """`stop`, or `length` where it was cut off; empty where it wrote nothing."""
-    thought: str = ""
-    """What it wrote before, freely, where it was let."""
-    prompt_tokens: int = 0
-    tokens: int = 0
-    passed_over: str = ""
-    """Why its answer was not taken, and the rule policy decided; empty: it was."""
 
 
 @dataclass(frozen=True)

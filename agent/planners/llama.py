@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 from ...prompts.render import render
 from ..model.asked import Asked, ModelFailed
+from ..model.said import Said
 from ..model.wish import ModelWish
-from .base import Choice, Said, View
+from .base import Choice, View
 from .compact import line
 from .grammar import JSON, PLACES, Notation, NotOnMenu, grammar, longest, read, schema, write
 from .menu import Menu, calls, menu

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from functools import cache
 
 import pytest
 
@@ -58,6 +59,21 @@ HOSTILE = (
 )
 
 
+@cache
+def compared() -> Diagnosis:
+    """Diagnose up to the refusals, which nothing of the words gets into; it takes a second."""
+    diagnosis = Diagnosis()
+    outcome, columns = varying(2)
+    diagnosis.measure(varying(1)[0])
+    diagnosis.profile(outcome, columns)
+    for tool in ("label", "fit_tree", "rank_factors"):
+        diagnosis.call(tool)
+    diagnosis.call("look_up", factor="cpu_migrations")
+    arms = (varying(5, 60)[0], varying(55, 60)[0])
+    diagnosis.call("compare", call=diagnosis.apply("pin_to_cpu", 1, arms, {"migrations": (12.0, 12.5)}))
+    return diagnosis
+
+
 def run_with(words: str, index: Index) -> Conversation:
     """Diagnose a program that has put the words wherever it can."""
     subject = Subject(command=("./bench.sh", words), argv=("/w/bench.sh", words), directory="/w", unit=words)
@@ -72,15 +88,8 @@ def run_with(words: str, index: Index) -> Conversation:
         verify=Verify.model_validate({"environment": ["MY"]}),
         steps=(words,),
     )
-    diagnosis = Diagnosis(subject)
-    outcome, columns = varying(2)
-    diagnosis.measure(varying(1)[0])
-    diagnosis.profile(outcome, columns)
-    for tool in ("label", "fit_tree", "rank_factors"):
-        diagnosis.call(tool)
-    diagnosis.call("look_up", factor="cpu_migrations")
-    arms = (varying(5, 60)[0], varying(55, 60)[0])
-    diagnosis.call("compare", call=diagnosis.apply("pin_to_cpu", 1, arms, {"migrations": (12.0, 12.5)}))
+    before = compared()
+    diagnosis = Diagnosis(subject, calls=list(before.calls), files=dict(before.files))
     diagnosis.refused("apply_mitigation", f"refused: {words}", mitigation="mine", batch=1)
     diagnosis.refused("apply_mitigation", f"refused: {words}", mitigation="jemalloc", batch=1)
     run = diagnosis.finish()

@@ -129,17 +129,11 @@ def test_a_random_model_decides_legally(home: AtHome, tmp_path: Path) -> None:
     assert [one["chosen"] for one in again["tried"]] == [one["chosen"] for one in shown["tried"]]
 
 
-@pytest.mark.parametrize(
-    ("template", "framed"),
-    [(None, "no chat template"), ("{{ raise_exception('not so') }}", "its chat template fails"), ("{% if", "its chat")],
-)
-def test_without_a_template_that_works_the_prompt_is_plain(
-    home: AtHome, tmp_path: Path, template: str | None, framed: str
-) -> None:
-    path = tiny(tmp_path / "x.gguf", context=16384, template=template)
+def test_without_a_template_that_works_the_prompt_is_plain(home: AtHome, tmp_path: Path) -> None:
+    path = tiny(tmp_path / "x.gguf", context=16384, template="{{ raise_exception('not so') }}")
     shown = told(home("model", "check", str(path), "--json"))
     assert shown["taken"] == 20
-    assert [one.startswith(framed) for one in shown["framed"]] == [True]
+    assert [one.partition(":")[0] for one in shown["framed"]] == ["its chat template fails"]
 
 
 def test_a_tiny_context_costs_steps_and_says_so(home: AtHome, tmp_path: Path) -> None:
