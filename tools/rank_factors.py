@@ -78,7 +78,7 @@ class RankedFactor(Frozen):
     """95 % interval of `importance`; None where no tree asked for it."""
     importance_high: float | None = None
     independent: bool | None = None
-    """Still linked, given the visible factors before it in its block; None where that was not asked."""
+    """Still linked, given the visible factors of its block that tell more; None where that was not asked."""
     runs: int
     """Runs that it was looked at in: those with its layer on."""
 
@@ -200,9 +200,9 @@ def _looked(block: Block, found: Association, share: float) -> BlockLooked:
     return BlockLooked(layers=block.layers, runs=block.slow.size, columns=columns, clusters=clusters, share=share)
 
 
-def _importance(factor: RankedFactor) -> tuple[bool, bool, float]:
-    """What is visible first; of that, what mitigations could lower."""
-    return not factor.visible, factor.visible and factor.contrary, factor.p_value
+def _importance(factor: RankedFactor) -> tuple[bool, bool, bool, float]:
+    """What is visible first; of that, what mitigations could lower, and what tells something beside the others."""
+    return not factor.visible, factor.visible and factor.contrary, factor.independent is False, factor.p_value
 
 
 def _contrary(column: str, auc: float, case: Case) -> bool:

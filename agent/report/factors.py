@@ -60,6 +60,7 @@ def ranking(evidence: Evidence) -> tuple[RankedRow, ...]:
             p=p_value(factor.p_value),
             visible=factor.visible,
             contrary=factor.contrary,
+            shadow=factor.independent is False,
         )
         for factor in ranked[:MOST_RANKED]
     )

@@ -105,6 +105,8 @@ class RankedRow:
     visible: bool
     contrary: bool
     """Slow runs show less of what should be low."""
+    shadow: bool
+    """It tells nothing beside the visible ones above it."""
 
 
 @dataclass(frozen=True)

@@ -133,8 +133,11 @@ def _told(transcript: Transcript, folder: RunFolder, start: RunStart, case: Show
 
 
 def _claimed(conclusion: ConcludeResult, factors: Sequence[RankedFactor]) -> tuple[str, ...]:
-    """Factors as the user is told them: the one that the verdict names, then the other suspects as ranked."""
-    suspects = (factor.factor for factor in factors if factor.suspect)
+    """Factors as the user is told them: the one that the verdict names, then the other suspects as ranked.
+
+    A factor of which the report says that it is gone beside those above it is not claimed.
+    """
+    suspects = (factor.factor for factor in factors if factor.suspect and factor.independent is not False)
     return tuple(dict.fromkeys((*filter(None, (conclusion.factor,)), *suspects)))
 
 

@@ -1,8 +1,8 @@
-"""Clusters that go with slow runs only because both move with the run order."""
+"""Clusters that go with slow runs only because both move with the run order, or come in spells."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from scipy.special import betainc, ndtri
@@ -13,9 +13,12 @@ from .chance import GATE
 from .clusters import Collinear
 from .look import Looked
 from .ranked import lesser
+from .several import independent
 
 KEPT = 0.8
 """Share of a link that stays without the trend, from which it was not the trend that made it."""
+LEVEL = 0.05
+"""At which a column must still go with slow runs beside one that tells more of the same spell."""
 MOVES = 0.01
 """Level at which a column counts as moving with the run order."""
 
@@ -26,7 +29,7 @@ def drifting(
     """Name of a cluster to the reasons of its members: linked as it stands, not once the order is accounted for."""
     if looked.labels.basis.shape[1] == 1 and not looked.labels.dependent:
         return {}
-    linked, moves = _linked(looked, alpha), _moves(looked)
+    linked, moves = linked_as_it_stands(looked, alpha), _moves(looked)
     place_of = {name: place for place, name in enumerate(looked.names)}
     found: dict[str, dict[str, str]] = {}
     for cluster, p_value in zip(clusters, p_values, strict=True):
@@ -36,7 +39,43 @@ def drifting(
     return found
 
 
-def _linked(looked: Looked, alpha: float) -> BoolArray:
+def shadows(
+    looked: Looked,
+    clusters: Sequence[Collinear],
+    aside: Mapping[str, Mapping[str, str]],
+    visible: Sequence[str],
+    seed: int,
+) -> dict[str, dict[str, str]]:
+    """Name of a visible cluster to the reasons of its members: it tells nothing beside a stronger one set aside.
+
+    A spell is one event, however many runs it holds. Where the column that tells most of it is no more alike than
+    spells are by luck, one that tells less of the same spell is no evidence either; only its own noise, which makes
+    it look less like a spell, let it pass.
+    """
+    place_of = {name: place for place, name in enumerate(looked.names)}
+    strength = np.abs(looked.ranked.auc - 0.5)
+    named = {cluster.name: cluster for cluster in clusters}
+    spells = sorted((place_of[named[name].speaker] for name in aside), key=lambda place: -strength[place])
+    found: dict[str, dict[str, str]] = {}
+    for name in visible:
+        place = place_of[named[name].speaker]
+        stronger = [spell for spell in spells if strength[spell] > strength[place]][:1]
+        if stronger and not _beside(looked, stronger[0], place, seed):
+            reason = f"tells nothing beside {looked.names[stronger[0]]}, which comes in spells, as the outcome does"
+            found[name] = dict.fromkeys(named[name].members, reason)
+    return found
+
+
+def _beside(looked: Looked, stronger: int, place: int, seed: int) -> bool:
+    """Whether a column still goes with slow runs beside a stronger one."""
+    asked = [[stronger], [place]]
+    found = independent(
+        looked.ranked, looked.labels, asked, lambda one: looked.columns.values[:, looked.kept[one]], LEVEL, seed
+    )
+    return found[1] is not False
+
+
+def linked_as_it_stands(looked: Looked, alpha: float) -> BoolArray:
     """Beyond what the best of all columns reaches by luck when the order means nothing (Bonferroni)."""
     ranked = looked.ranked
     z = (ranked.auc - 0.5) / auc_error(looked.classes)

@@ -25,19 +25,22 @@ def explained(looked: Looked, factors: Sequence[Factor], rows: IntArray, alpha: 
     classes, block = looked.classes[rows], looked.labels.block
     shown = [place for place, factor in enumerate(factors) if factor.visible]
     groups = [place for place, factor in enumerate(factors) if factor.name in looked.columns.groups]
-    asked = [clusters[place] if place in groups else [place_of[factors[place].column]] for place in shown]
-    own = independent(ranked, labels, asked, alpha, seed)
-    alone = dict(zip(shown, own, strict=True))
+    # What tells most goes first, else it would be judged beside what only tells part of it.
+    strongest = sorted(shown, key=lambda place: (factors[place].role != "setting", -abs(factors[place].auc - 0.5)))
+    asked = [clusters[place] if place in groups else [place_of[factors[place].column]] for place in strongest]
+    own = independent(ranked, labels, asked, lambda place: looked.columns.values[rows, looked.kept[place]], alpha, seed)
+    alone = dict(zip(strongest, own, strict=True))
     # A consequence that passed the sift by luck parts the classes as well as its cause: trees do not see shadows.
     seen = [place for place in shown if alone[place] is not False] or list(range(len(factors)))
     weighed = _importance(looked, [clusters[place] for place in seen], rows, seed)
     weights = {**dict.fromkeys(range(len(factors)), UNSEEN), **dict(zip(seen, weighed, strict=True))}
     steady = stability(ranked, labels, classes, clusters, seed, groups)
 
-    def convincing(place: int) -> tuple[bool, bool, float, float]:
-        # What was set comes before what it moves.
+    def convincing(place: int) -> tuple[bool, bool, bool, float, float]:
+        # What was set comes before what it moves, and what tells nothing beside another comes last.
         one = factors[place]
-        return not one.visible, one.role != "setting", one.p_value, -(weights[place].mean or 0.0)
+        shadow = alone.get(place) is False
+        return not one.visible, one.role != "setting", shadow, one.p_value, -(weights[place].mean or 0.0)
 
     order = sorted(range(len(factors)), key=convincing)
     return [

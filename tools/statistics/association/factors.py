@@ -11,7 +11,7 @@ from ..values import IntArray
 from .clusters import Collinear, collinear
 from .columns import Columns as Columns
 from .describing import effect, is_setting
-from .drift import drifting
+from .drift import drifting, shadows
 from .explaining import explained
 from .interactions import Interaction as Interaction
 from .look import Looked, look
@@ -70,6 +70,7 @@ def associate(
     share = SHARE if len(clusters) > 1 else 1.0
     p_values = [min(p / share, 1.0) for p in found.p_values]
     aside = drifting(looked, clusters, p_values, alpha)
+    aside |= shadows(looked, clusters, aside, _visible(clusters, p_values, alpha), seed)
     standing = [place for place, cluster in enumerate(clusters) if cluster.name not in aside]
     factors = _factors(looked, clusters, found, p_values, standing, alpha)
     rows = sample(looked.classes, max(LEAST_SAMPLE, ENTRIES // max(looked.ranked.auc.size, 1)), seed)
@@ -78,7 +79,13 @@ def associate(
     visible = [factor.name for factor in factors if factor.visible]
     pairs = visible_pairs(pairing, looked, clusters, visible, 1 - SHARE, alpha) if pairing else ()
     return Association(
-        p_value=min([1.0, *p_values, *([pairing.searched.p_value / (1 - SHARE)] if pairing else [])]),
+        p_value=min(
+            [
+                1.0,
+                *(p_values[place] for place in standing),
+                *([pairing.searched.p_value / (1 - SHARE)] if pairing else []),
+            ]
+        ),
         factors=factors,
         set_aside=looked.set_aside | {name: why for reasons in aside.values() for name, why in reasons.items()},
         interactions=pairs,
@@ -95,6 +102,10 @@ def _clusters(looked: Looked) -> tuple[Collinear, ...]:
     columns, ranked = looked.columns, looked.ranked
     strength = np.abs(ranked.auc[: ranked.columns] - 0.5)
     return collinear(ranked.raw, looked.names, strength, columns.priority, columns.groups, columns.makers)
+
+
+def _visible(clusters: Sequence[Collinear], p_values: Sequence[float], alpha: float) -> list[str]:
+    return [cluster.name for cluster, p_value in zip(clusters, p_values, strict=True) if p_value <= alpha]
 
 
 def _places(looked: Looked, clusters: Sequence[Collinear]) -> list[list[int]]:

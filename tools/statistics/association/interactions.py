@@ -7,16 +7,19 @@ from typing import Literal
 
 import numpy as np
 
+from ..ranks import ranks_of
 from ..values import BoolArray, FloatArray, IntArray, Result
 from .chance import Floats, Labels
 from .parallel import each
-from .ranked import HEAVY, unit
+from .ranked import HEAVY, NOTHING_LEFT, unit
 from .search import Search, family_wise
 
 MOST = 64
 """Columns that are paired, each with each: 2,016 pairs."""
 KNOWN, RUNS_A_FACTOR = 8, 30
 """Strongest factors of which the labels are cleared first: at most eight, and one for so many runs."""
+LEAST_CORNER = 5
+"""Runs that each of the four corners of a pair must have, the usual bound of a table of counts (Cochran 1954)."""
 ALONE = 0.35
 """Share of what both do together that one may do alone, where both go with slow runs by themselves as well."""
 BUDGET = 10_000_000
@@ -47,6 +50,10 @@ class Pairs:
     second: IntArray
     products: Floats
     """Shape (runs, pairs): cleared of trend, both columns and their squares; of length one."""
+
+    def only(self, which: BoolArray) -> Pairs:
+        """Give some of them, by a mask of shape (pairs,)."""
+        return Pairs(self.first[which], self.second[which], self.products[:, which])
 
 
 def pairs_of(vectors: FloatArray, basis: FloatArray) -> Pairs:
@@ -103,18 +110,23 @@ def search_pairs(pairs: Pairs, labels: Labels, known: FloatArray, permutations: 
     return family_wise(observed, (drawn / spread).max(axis=1), exact=precision == np.float64)
 
 
-def alone(vector: FloatArray, residual: FloatArray) -> FloatArray:
+def alone(column: FloatArray, residual: FloatArray, basis: FloatArray) -> FloatArray:
     """Give what one column may do by itself: its ranks, their square, and the step that parts the labels best.
 
     Shape (runs, 3). Without the step, a column that parts the classes cleanly would leave its own bend unexplained.
+    `residual` is what `basis`, orthonormal (runs, terms), leaves of the labels; the column still has its trend, which
+    would bend the step.
     """
-    order = np.argsort(vector)
-    # The step with the greatest sum of squares between its two sides, as a tree's first question.
+    order = np.argsort(column)
+    # The step that explains most beside the basis.
     below = np.cumsum(residual[order])[:-1]
-    n, size = vector.size, np.arange(1, vector.size)
-    apart = np.where(np.diff(vector[order]) > 0, below**2 / (size * (n - size)), -1.0)
-    step = (vector > vector[order][int(apart.argmax())]).astype(np.float64)
-    return np.stack((vector, vector**2 * np.sqrt(n), (step - step.mean()) / np.sqrt(n)), axis=1)
+    n, size = column.size, np.arange(1, column.size)
+    left = size - (np.cumsum(basis[order], axis=0)[:-1] ** 2).sum(axis=1)
+    parts = (np.diff(column[order]) > 0) & (left > NOTHING_LEFT * n)
+    apart = np.where(parts, below**2 / np.where(parts, left, 1.0), -1.0)
+    step = (column > column[order][int(apart.argmax())]).astype(np.float64)
+    ranks = unit(ranks_of(column)[:, None])[:, 0]
+    return np.stack((ranks, ranks**2 * np.sqrt(n), (step - step.mean()) / np.sqrt(n)), axis=1)
 
 
 def only_together(shares: tuple[float, ...]) -> bool:
@@ -129,6 +141,20 @@ def signs(pairs: Pairs, labels: Labels) -> FloatArray:
     """Positive where slow runs have both high or both low."""
     sign: FloatArray = np.sign(labels.residual.astype(pairs.products.dtype) @ pairs.products)
     return sign
+
+
+def seen_apart(columns: FloatArray) -> BoolArray:
+    """Which pairs of columns (runs, c) have runs enough in each of the four corners, in the order of `pairs_of`.
+
+    Without, one or two runs that are far out in both tell what the two do together.
+    """
+    high = np.stack([_high(column) for column in columns.T], axis=1).astype(np.int64)
+    both, each_high = high.T @ high, high.sum(axis=0)
+    only_first, only_second = each_high[:, None] - both, each_high[None, :] - both
+    neither = columns.shape[0] - both - only_first - only_second
+    least = np.minimum(np.minimum(both, neither), np.minimum(only_first, only_second))
+    enough: BoolArray = least[np.triu_indices(columns.shape[1], 1)] >= LEAST_CORNER
+    return enough
 
 
 def quadrants(first: FloatArray, second: FloatArray, slow: BoolArray) -> tuple[tuple[float, ...], tuple[int, ...]]:

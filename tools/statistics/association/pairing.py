@@ -13,6 +13,7 @@ from ..values import BoolArray, FloatArray, IntArray
 from .chance import Labels
 from .clusters import Collinear
 from .describing import is_setting
+from .drift import linked_as_it_stands
 from .interactions import (
     BUDGET,
     KNOWN,
@@ -25,10 +26,11 @@ from .interactions import (
     pairs_of,
     quadrants,
     search_pairs,
+    seen_apart,
     signs,
 )
 from .look import Looked
-from .ranked import Ranked, restrict
+from .ranked import restrict
 from .sample import sample
 from .search import Search
 
@@ -68,7 +70,10 @@ def pair(
     ranked, labels = restrict(looked.ranked, looked.labels, rows)
     amounts = np.where(_rates(looked), ranked.places[-1], ranked.places[0])
     pairs = pairs_of(np.asarray(ranked.vectors[:, amounts[speakers[chosen]]], dtype=np.float64), labels.basis)
-    searched = search_pairs(pairs, labels, _known(ranked, labels, found, speakers, alpha), permutations, seed + 1)
+    pairs = pairs.only(seen_apart(looked.columns.values[np.ix_(rows, looked.kept[speakers[chosen]])]))
+    standing = speakers[_standing(looked, found, speakers, alpha)[: min(KNOWN, rows.size // RUNS_A_FACTOR)]]
+    known = _known(looked.columns.values[np.ix_(rows, looked.kept[standing])], labels)
+    searched = search_pairs(pairs, labels, known, permutations, seed + 1)
     return Pairing(chosen, rows, pairs, searched, signs(pairs, labels))
 
 
@@ -116,14 +121,21 @@ def _unrelated(looked: Looked, first: str, second: str) -> bool:
     return abs(float(one @ other)) <= max(RELATED_Z / math.sqrt(looked.classes.size), RELATED)
 
 
-def _known(ranked: Ranked, labels: Labels, found: Search, speakers: IntArray, alpha: float) -> FloatArray:
-    """What the factors that stand already do alone, shape (runs, terms)."""
-    order = np.argsort(found.p_values, kind="stable")
-    most = min(KNOWN, labels.residual.size // RUNS_A_FACTOR)
-    standing = [int(place) for place in order if found.p_values[place] <= alpha][:most]
-    vectors = np.asarray(ranked.raw[:, speakers[standing]], dtype=np.float64)
-    terms = [alone(vector, labels.residual) for vector in vectors.T]
-    return np.concatenate([np.empty((vectors.shape[0], 0)), *terms], axis=1)
+def _standing(looked: Looked, found: Search, speakers: IntArray, alpha: float) -> list[int]:
+    """Clusters that go with slow runs alone, also those that do so in spells, where luck is not ruled out.
+
+    What one column tells must not pass for what two do: it is known either way.
+    """
+    linked = np.array(found.p_values) <= alpha
+    if looked.labels.dependent:
+        linked |= linked_as_it_stands(looked, alpha)[speakers]
+    return [int(place) for place in np.argsort(found.p_values, kind="stable") if linked[place]]
+
+
+def _known(columns: FloatArray, labels: Labels) -> FloatArray:
+    """What the columns (runs, c) that stand already do alone, shape (runs, terms)."""
+    terms = [alone(column, labels.residual, labels.basis) for column in columns.T]
+    return np.concatenate([np.empty((columns.shape[0], 0)), *terms], axis=1)
 
 
 def _rates(looked: Looked) -> BoolArray:

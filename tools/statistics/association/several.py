@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from ..values import FloatArray
 from .chance import Labels
 from .interactions import alone
-from .ranked import LEAST_LENGTH, Ranked, unit
+from .ranked import LEAST_LENGTH, NOTHING_LEFT, Ranked, unit
 from .search import search
 
 MOST = 12
@@ -22,11 +22,17 @@ NEW = 0.02
 
 
 def independent(
-    ranked: Ranked, labels: Labels, factors: Sequence[Sequence[int]], alpha: float = 0.05, seed: int = 0
+    ranked: Ranked,
+    labels: Labels,
+    factors: Sequence[Sequence[int]],
+    values: Callable[[int], FloatArray],
+    alpha: float = 0.05,
+    seed: int = 0,
 ) -> list[bool | None]:
-    """Test each of the `factors` (best first) on what the stronger independent ones leave of ranks and labels.
+    """Test each of the `factors` (strongest first) on what the stronger independent ones leave of ranks and labels.
 
-    A factor is the column that speaks for it, or all indicators of a setting, which are tested as one.
+    A factor is the column that speaks for it, or all indicators of a setting, which are tested as one. `values` gives
+    a column as it was measured, shape (runs,).
     """
     decided: list[bool | None] = []
     basis = labels.basis
@@ -39,7 +45,7 @@ def independent(
         linked = not decided or (fresh and _linked(ranked, columns, left, labels, basis, seed) <= alpha)
         decided.append(linked)
         if linked:
-            basis = _widened(basis, _terms(vectors, labels) if len(columns) == 1 else vectors)
+            basis = _widened(basis, _terms(vectors, values(columns[0]), labels) if len(columns) == 1 else vectors)
     return decided + [None] * (len(factors) - len(decided))
 
 
@@ -48,6 +54,8 @@ def _linked(
 ) -> float:
     """p-value of one factor, all its versions together."""
     residual = labels.residual - basis @ (basis.T @ labels.residual)
+    if float(residual @ residual) <= NOTHING_LEFT * float(labels.residual @ labels.residual):
+        return 1.0
     versions = np.unique(ranked.places[:, list(columns)])
     places = np.searchsorted(versions, ranked.places[:, list(columns)])
     only = replace(ranked, vectors=unit(left), places=places)
@@ -55,11 +63,11 @@ def _linked(
     return search(only, rest, [range(len(columns))], DRAWS, seed, groups=[0] if len(columns) > 1 else ()).p_value
 
 
-def _terms(vectors: FloatArray, labels: Labels) -> FloatArray:
+def _terms(vectors: FloatArray, column: FloatArray, labels: Labels) -> FloatArray:
     """What a factor explains: its versions, and with enough runs a bend and the step that parts the labels best."""
     if vectors.shape[0] < LEAST_RUNS:
         return vectors
-    return np.concatenate((vectors, alone(vectors[:, 0], labels.residual)), axis=1)
+    return np.concatenate((vectors, alone(column, labels.residual, labels.basis)), axis=1)
 
 
 def _widened(basis: FloatArray, vectors: FloatArray) -> FloatArray:
