@@ -38,16 +38,20 @@ def ask(folder: Path, cache: str, tmp_path: Path):
     return run
 
 
-def test_a_question_is_answered_with_what_it_rests_on(ask) -> None:
+def test_a_question_is_answered_with_what_it_rests_on_and_nothing_in_the_folder_changes(ask, folder: Path) -> None:
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     text = ask("did", "pin_to_cpu", "help?")
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
     assert text.startswith("- pin_to_cpu (Pin to one CPU) made the runs steadier")
     assert "Rests on:\n  f" in text and "(events " in text
     assert "  vgo-agent export pin_to_cpu  # " in text
     assert text.rstrip().endswith("Formulated by templates.")
 
 
-def test_programs_get_one_object(ask) -> None:
-    said = json.loads(ask("what did you try?", "--json"))
+def test_programs_get_one_object_a_line_of_a_conversation_that_remembers(ask) -> None:
+    lines = b"what did you try?\ndid pin_to_cpu help?\nand own_autogroup?\n"
+    said, _, leaning = map(json.loads, ask("--json", lines=lines).splitlines())
+    assert leaning["names"] == ["mitigation:own_autogroup"]
     assert (said["known"], said["by"], said["intent"]) == (True, "templates", "tried")
     tags = {one["tag"] for one in said["references"]}
     assert {tag for one in said["sentences"] for tag in one["references"]} == tags
@@ -56,27 +60,17 @@ def test_programs_get_one_object(ask) -> None:
 
 def test_ten_questions_in_a_pipe_get_ten_answers(ask) -> None:
     lines = "\n".join(SCEPTICAL).encode() + b"\n\nthis is not read\n"
-    answers = [json.loads(line) for line in ask("--json", lines=lines).splitlines()]
-    assert [one["question"] for one in answers] == list(SCEPTICAL)
-    assert all(one["known"] for one in answers)
     text = ask(lines=lines)
-    assert text.count("Formulated by templates.") == len(SCEPTICAL) and "> why is this slow?" in text
-
-
-def test_a_conversation_in_a_pipe_remembers(ask) -> None:
-    answers = [
-        json.loads(line) for line in ask("--json", lines=b"did pin_to_cpu help?\nand own_autogroup?\n").splitlines()
-    ]
-    assert answers[1]["names"] == ["mitigation:own_autogroup"]
+    assert [line[2:] for line in text.splitlines() if line.startswith("> ")] == list(SCEPTICAL)
+    assert text.count("Formulated by templates.") == len(SCEPTICAL) and "I do not know" not in text
 
 
 def test_what_is_not_known_ends_with_1_and_says_what_can_be_asked(ask) -> None:
     assert ask("who won the world cup", status=1).startswith("I do not know")
 
 
-@pytest.mark.parametrize("lines", [b"", b"   \nwhy is this slow?\n"])
-def test_no_question_is_refused_with_an_example(ask, lines: bytes) -> None:
-    assert "There is no question" in ask(lines=lines, status=1)
+def test_no_question_is_refused_with_an_example(ask) -> None:
+    assert "There is no question" in ask(lines=b"   \nwhy is this slow?\n", status=1)
 
 
 def test_an_empty_question_is_refused(ask) -> None:
@@ -99,12 +93,6 @@ def test_a_run_without_a_verdict_is_refused_with_the_cure(ask, folder: Path, tmp
         for artefact in (folder / "artefacts").iterdir():
             (other / "artefacts" / artefact.name).write_bytes(artefact.read_bytes())
         assert told in ask("why?", status=1, of=other)
-
-
-def test_asking_changes_nothing_in_the_folder(ask, folder: Path) -> None:
-    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    ask("what did you try?")
-    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
 def test_a_folder_that_is_no_run_is_refused(ask, tmp_path: Path) -> None:

@@ -15,7 +15,9 @@ import pytest
 
 from vgo_agent.agent.graph import FALLBACK
 from vgo_agent.agent.record import bodies
-from vgo_agent.agent.transcript import Decision, RunStart, read
+from vgo_agent.agent.replay import replay
+from vgo_agent.agent.run_folder import RunFolder
+from vgo_agent.agent.transcript import Decision, RunStart, chained, line, read
 
 from ...conftest import COMMAND, Vgo
 from ...tiny_gguf import tiny
@@ -26,7 +28,7 @@ begun = time.process_time_ns()
 block = b"x" * ((24 << 20) if os.urandom(1)[0] < 90 else (1 << 20))
 print("time_ms", (time.process_time_ns() - begun) / 1e6)
 """
-OPTIONS = ("--max-runs", "40", "--budget", "15", "--json", "--metric", "time_ms ([0-9.]+)")
+OPTIONS = ("--max-runs", "40", "--budget", "8", "--json", "--metric", "time_ms ([0-9.]+)")
 
 
 @pytest.fixture(scope="module")
@@ -69,34 +71,27 @@ def test_the_report_says_who_chose_each_step_and_the_time_of_day_is_nowhere(run:
     assert "tiny.gguf" in report and str(run.parent) not in (run / "transcript.jsonl").read_text().split('"model":')[1]
 
 
-def replayed(vgo: Vgo, run: Path, *options: str) -> dict[str, object]:
-    done = vgo("replay", "--json", *options, str(run))
-    answer: dict[str, object] = json.loads(done.stdout)
-    assert (done.returncode == 0) == answer["ok"], done.stderr
-    return answer
-
-
 def test_the_model_writes_the_same_again(vgo: Vgo, run: Path) -> None:
-    assert replayed(vgo, run) | {"ok": True, "note": "the model was asked again"} == replayed(vgo, run)
+    done = vgo("replay", "--json", str(run))
+    answer = json.loads(done.stdout)
+    assert done.returncode == 0 and answer["ok"] and answer["note"] == "the model was asked again", done.stderr
 
 
-def test_without_the_model_the_record_is_read(vgo: Vgo, run: Path, place: Path) -> None:
-    answer = replayed(vgo, run, "--without-model")
-    assert answer["ok"] and answer["note"] == "what the model wrote was read from the record"
+def test_without_the_model_the_record_is_read(run: Path, place: Path) -> None:
+    report = replay(RunFolder(run), without_model=True)
+    assert report.ok and report.note == "what the model wrote was read from the record"
     kept = (place / "tiny.gguf").rename(place / "away.gguf")
     try:
-        answer = replayed(vgo, run)
-        assert answer["ok"] and "read from the record: There is no model" in str(answer["note"])
+        report = replay(RunFolder(run))
+        assert report.ok and "read from the record: There is no model" in report.note
         tiny(place / "tiny.gguf", seed=2, context=16384)
-        answer = replayed(vgo, run)
-        assert answer["ok"] and "tiny.gguf is another file now" in str(answer["note"])
+        report = replay(RunFolder(run))
+        assert report.ok and "tiny.gguf is another file now" in report.note
     finally:
         kept.rename(place / "tiny.gguf")
 
 
-def test_other_words_of_the_model_are_found_out(vgo: Vgo, run: Path, tmp_path: Path) -> None:
-    from vgo_agent.agent.transcript import chained, line
-
+def test_other_words_of_the_model_are_found_out(run: Path, tmp_path: Path) -> None:
     forged = tmp_path / "forged"
     shutil.copytree(run, forged)
     events = read(forged / "transcript.jsonl")
@@ -112,8 +107,8 @@ def test_other_words_of_the_model_are_found_out(vgo: Vgo, run: Path, tmp_path: P
         again.append(chained(body, event.seq, previous))
         previous = again[-1].hash
     (forged / "transcript.jsonl").write_bytes(b"".join(map(line, again)))
-    answer = replayed(vgo, forged)
-    assert not answer["ok"] and f"event {place}: decision.said.tokens was" in str(answer["difference"])
+    report = replay(RunFolder(forged))
+    assert not report.ok and f"event {place}: decision.said.tokens was" in report.difference
 
 
 def model_of(parent: int) -> int | None:
