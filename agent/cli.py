@@ -53,7 +53,8 @@ def _run(words: list[str]) -> int:
     parser = Parser(prog=f"vgo-agent {command.name}", description=sentence(command))
     module = import_module(command.module)
     module.configure(parser)
-    arguments = parser.parse_args(words[1:])
+    parse = parser.parse_intermixed_args if getattr(module, "MIXED", False) else parser.parse_args
+    arguments = parse(words[1:])
     try:
         status: int = module.run(arguments)
         return status

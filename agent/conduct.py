@@ -21,7 +21,7 @@ from .finished import FinishedRun
 from .graph import Loop
 from .interface import Interface
 from .live import Live, clear_partial
-from .planners import PLANNERS
+from .planning import Planning, planning
 from .record import bodies, record_of
 from .report.render import outputs
 from .report.summary import summary, text
@@ -52,7 +52,8 @@ def conduct(folder: RunFolder, asked: Asked, spawner: Spawner, interface: Interf
         return _ending(part)  # nothing is written into a folder that is closed
     folder.note_time("conducting", age_s=process_age_s())
     try:
-        _loop(part, interface)
+        with planning(asked.planner, asked.model) as chosen:
+            _loop(part, chosen, interface)
         return _finish(part)
     except (KeyboardInterrupt, SystemExit) as stop:  # SystemExit: the spawner makes it of SIGTERM and SIGHUP
         _close(part, "interrupted", "Ctrl-C" if isinstance(stop, KeyboardInterrupt) else f"exit {stop.code}")
@@ -62,9 +63,9 @@ def conduct(folder: RunFolder, asked: Asked, spawner: Spawner, interface: Interf
         raise
 
 
-def _loop(part: Conducted, interface: Interface) -> None:
+def _loop(part: Conducted, chosen: Planning, interface: Interface) -> None:
     """Drive the graph until the verdict."""
-    start = _start(part)
+    start = _start(part, chosen)
     machine = machine_of(start, part.folder)
     child = ChildFile(part.folder.child)
     bench = Bench(
@@ -80,8 +81,7 @@ def _loop(part: Conducted, interface: Interface) -> None:
     live = Live(part.folder, start.subject, start.limits, machine, part.knowledge, bench, interface, start.plan)
     try:
         choose(start.limits.layers, bench)  # a layer that can show nothing here is refused before the first run
-        planner = PLANNERS[start.planner]()
-        loop = Loop(start, planner, part.transcript, live, part.folder)
+        loop = Loop(start, chosen.planner, part.transcript, live, part.folder)
         if part.asked.after:
             loop.begin_with(measured_in(RunFolder(Path(part.asked.after)), part.folder))
         loop.run(part.folder.checkpoint, interface.approve)
@@ -90,11 +90,11 @@ def _loop(part: Conducted, interface: Interface) -> None:
         child.close()
 
 
-def _start(part: Conducted) -> RunStart:
+def _start(part: Conducted, chosen: Planning) -> RunStart:
     """The start event on disk, or a new one from a survey of this machine."""
     begun = bodies(part.transcript.events, RunStart)
     if begun:
-        return begun[0]
+        return _same_model(begun[0], chosen)
     conditions = [mitigation.applies for mitigation in part.knowledge.mitigations.values()]
     subject = part.asked.subject
     machine = survey(subject, conditions, root=Path(subject.root), launcher=launcher_of(subject))
@@ -106,7 +106,22 @@ def _start(part: Conducted) -> RunStart:
         machine=part.folder.put(canonical(machine.model_dump(mode="json"))),
         knowledge=part.knowledge.digest,
         schemas=schemas_digest(),
+        model=chosen.model,
     )
+
+
+def _same_model(start: RunStart, chosen: Planning) -> RunStart:
+    """A run goes on with the model that it was begun with, or not at all."""
+    if (
+        start.model
+        and chosen.model
+        and (start.model.name, start.model.sha256) != (chosen.model.name, chosen.model.sha256)
+    ):
+        raise VgoError(
+            f"The run was begun with the model {start.model.name}, and {chosen.model.name} there now is another file; "
+            "put the first one back, or begin again."
+        )
+    return start
 
 
 def machine_of(start: RunStart, folder: RunFolder) -> Machine:

@@ -179,8 +179,9 @@ class Loop:
             tool=choice.tool,
             arguments=dict(choice.arguments),
             why=choice.why,
-            origin=planner.name,
+            origin=FALLBACK.name if choice.said and choice.said.passed_over else planner.name,
             legal=tuple(allowed.tools),
+            said=choice.said,
         )
 
     def _failing(self, record: Record) -> bool:

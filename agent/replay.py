@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..knowledge.errors import VgoError
@@ -15,13 +16,22 @@ from ..tools.registry import TOOLS
 from .conduct import machine_of
 from .graph import Loop
 from .live import call_tool, ended, mitigation_scope
+from .model.asked import Asked
+from .model.facts import ModelFacts
+from .model.retold import Retold
+from .model.wish import ModelWish
 from .planners import PLANNERS
 from .planners.base import Choice, Planner, View
+from .planners.llama import Llama
+from .planning import Planning, planning
 from .record import bodies
 from .run_folder import RunFolder
 from .schemas import schemas_digest
+from .session import read_request
 from .transcript import Approval, Decision, Event, RunEnd, RunStart, ToolEnd, Transcript, canonical, read
 from .verify import Report, verify
+
+RETOLD = "what the model wrote was read from the record"
 
 
 class Diverged(Exception):
@@ -90,8 +100,12 @@ class Served:
         return answer.model_dump(mode="json", include={"granted", "by", "reason"})
 
 
-def replay(folder: RunFolder) -> Report:
-    """Verify, then drive the graph again and compare event by event."""
+def replay(folder: RunFolder, without_model: bool = False) -> Report:
+    """Verify, then drive the graph again and compare event by event.
+
+    A language model is asked again where the same file is at hand; else, or without it, what it wrote is read from the
+    record, and every decision is made of that again.
+    """
     report = verify(folder)
     if not report.ok:
         return report
@@ -103,18 +117,64 @@ def replay(folder: RunFolder) -> Report:
     again = start[0].model_copy(update={"knowledge": knowledge.digest, "schemas": schemas_digest()})
     served = Served(events, again, folder, again.plan.known(knowledge))
     fresh = Transcript.in_memory()
-    try:
-        Loop(again, _planner(start[0], events), fresh, served, folder).run(None, served.approve)
-    except (Diverged, VgoError) as error:
-        return _differs(report, _first_difference(events, fresh.events) or str(error))
-    return _differs(report, _first_difference(events[:-1], fresh.events))
+    with _planning(start[0], events, folder, without_model) as (planner, note):
+        try:
+            Loop(again, planner, fresh, served, folder).run(None, served.approve)
+        except (Diverged, VgoError) as error:
+            difference = _first_difference(events, fresh.events) or str(error)
+        else:
+            difference = _first_difference(events[:-1], fresh.events)
+    return replace(_differs(report, difference), note=note)
 
 
-def _planner(start: RunStart, events: Sequence[Event]) -> Planner:
-    """Run the planner again if it is deterministic here, else read its decisions."""
+@contextmanager
+def _planning(
+    start: RunStart, events: Sequence[Event], folder: RunFolder, without_model: bool
+) -> Iterator[tuple[Planner, str]]:
+    """Run the planner again if it is deterministic here, else read its decisions; and say so of a model."""
     if start.planner in PLANNERS:
-        return PLANNERS[start.planner]()
-    return Recorded(bodies(events, Decision), start.planner)
+        yield PLANNERS[start.planner](), ""
+        return
+    if start.model is None:
+        yield Recorded(bodies(events, Decision), start.planner), ""
+        return
+    said = [decision.said for decision in bodies(events, Decision) if decision.said]
+    wish = _wish(start.model, folder)
+    with ExitStack() as stack:
+        live, note = None, RETOLD
+        if not without_model and start.model.kind == "file":
+            try:
+                now = stack.enter_context(planning(start.planner, wish))
+            except VgoError as error:
+                note = f"{RETOLD}: {error}"
+            else:
+                live, note = _same_file(start.model, now)
+        yield Llama(Retold(said, live), wish, start.model.notation, start.model.context), note
+
+
+def _wish(model: ModelFacts, folder: RunFolder) -> ModelWish:
+    """Ask as was asked: where the model was is in the request, how it was asked is in the transcript."""
+    wish = read_request(folder).model or ModelWish(spec=model.name)
+    return wish.model_copy(
+        update={
+            "context": model.context,
+            "threads": model.threads,
+            "temperature": model.temperature,
+            "seed": model.seed,
+            "decision_timeout_s": model.decision_timeout_s,
+            "think": model.think,
+        }
+    )
+
+
+def _same_file(then: ModelFacts, now: Planning) -> tuple[Asked | None, str]:
+    """Take the model if it is the same file, and say where it may write otherwise nevertheless."""
+    assert isinstance(now.planner, Llama) and now.model is not None
+    if then.sha256 != now.model.sha256:
+        return None, f"{RETOLD}: {now.model.name} is another file now"
+    other = then.other_build(now.model)
+    but = f", but not with the same {other}, so that it may write something else" if other else ""
+    return now.planner.model, f"the model was asked again{but}"
 
 
 def _first_difference(recorded: Sequence[Event], fresh: Sequence[Event]) -> str:

@@ -22,6 +22,7 @@ from ..tools.mitigation.restore import restore
 from ..tools.plan import NO_PLAN, Plan
 from ..tools.subject import LOCAL, Frozen, Limits, Subject
 from .child import ChildFile, end_orphan, process_age_s
+from .model.wish import ModelWish
 from .run_folder import RunFolder, write
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ class Asked(Frozen):
     subject: Subject
     limits: Limits
     planner: str = "rules"
+    model: ModelWish | None = None
+    """What the planner asks, where it asks a language model."""
     plan: Plan = NO_PLAN
     after: str = ""
     """Folder of the recorded run whose baseline is taken; empty: it is measured now."""
@@ -54,6 +57,7 @@ class Request:
     planner: str = "rules"
     plan: Plan = NO_PLAN
     after: str = ""
+    model: ModelWish | None = None
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,7 @@ def diagnose(request: Request, interface: Interface) -> Ending:
         subject=request.subject,
         limits=request.limits,
         planner=request.planner,
+        model=request.model,
         plan=request.plan,
         after=request.after,
     )

@@ -17,6 +17,12 @@ from ..tools.subject import LOCAL, Limits
 
 Origin = Literal["default", "file", "environment", "flag"]
 PREFIX = "VGO_AGENT_"
+NO_MODEL = "none"
+
+
+def _named_model(spec: str) -> str:
+    """Let a flag or a variable take back what the settings file says."""
+    return "" if spec == NO_MODEL else spec
 
 
 class Settings(Limits):
@@ -26,7 +32,16 @@ class Settings(Limits):
 
     timeout_s: Annotated[float, Field(gt=0)] | None = None
     on_failure: Literal["stop", "drop"] = "stop"
-    planner: Literal["rules"] = "rules"
+    planner: Literal["", "rules", "llama"] = ""
+    """Empty: a language model where one is named, else the rules."""
+    model: Annotated[str, AfterValidator(_named_model)] = ""
+    """A GGUF file, a name in the folder of models, the address of a server, or `shipped`; empty: none."""
+    decision_timeout_s: Annotated[float, Field(gt=0, le=3600)] = 60.0
+    think: bool = False
+    model_context: Annotated[int, Field(ge=0, le=1 << 20)] = 0
+    """Tokens; 0: as many as a decision needs, and memory allows."""
+    model_threads: Annotated[int, Field(ge=0, le=1024)] = 0
+    """0: one for a small file, else as many as there are physical cores."""
     out: Annotated[Path, AfterValidator(Path.expanduser)] = Path("vgo-runs")
     """The parent of run folders."""
     launcher: Annotated[str, Field(min_length=1)] = LOCAL

@@ -20,9 +20,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ..knowledge.errors import VgoError
 from ..tools.plan import NO_PLAN, Plan
 from ..tools.subject import Limits, Subject
+from .model.facts import ModelFacts
+from .model.said import Said
 
 GENESIS = "0" * 64
 FORMAT = 1
+
+
+def _is_none(value: object) -> bool:
+    """A field that came later is not written where it is None, so that an older transcript keeps its bytes."""
+    return value is None
 
 
 class Body(BaseModel):
@@ -46,6 +53,8 @@ class RunStart(Body):
     schemas: str
     """Digest of the tools' argument schemas."""
     plan: Plan = NO_PLAN
+    model: ModelFacts | None = Field(default=None, exclude_if=_is_none)
+    """The language model that is asked, where one is."""
 
 
 class Decision(Body):
@@ -60,6 +69,8 @@ class Decision(Body):
     """The planner that chose."""
     legal: tuple[str, ...]
     """Tools that were legal at that moment."""
+    said: Said | None = Field(default=None, exclude_if=_is_none)
+    """What a language model wrote for it, where one was asked."""
 
 
 class Approval(Body):

@@ -21,6 +21,8 @@ class Report:
     outputs: int
     tip: str
     difference: str = ""
+    note: str = ""
+    """How it was checked, where there is more than one way."""
 
 
 def verify(folder: RunFolder) -> Report:

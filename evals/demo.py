@@ -42,6 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     """List, or diagnose."""
     if arguments.list:
         return _list(arguments.json)
+    from ..agent.model.chosen import who_decides
     from ..agent.session import Request
     from ..agent.settings import effective
     from .workloads.registry import surrounded
@@ -55,7 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
     subject = _subject(workload, settings, steady)
     if not settings.quiet:
         print(f"{workload.name}: {_what(workload, steady)}", file=sys.stderr)
-    request = Request(subject, limits, settings.out, workload.name, settings.planner)
+    planner, model = who_decides(settings)
+    request = Request(subject, limits, settings.out, workload.name, planner, model=model)
     with surrounded(workload, steady):
         return carry_out(request, settings, arguments)
 

@@ -13,6 +13,9 @@ STOP = frozenset(
     + ["is", "it", "my", "not", "of", "on", "or", "that", "the", "to", "what", "when", "why", "with"]
 )
 
+KEPT = "aeiou" + "lsz"
+"""Letters that are double without an ending too: `see`, `fall`, `miss`, `buzz`."""
+
 
 class Lexicon:
     """Texts by key, counted once, so that a question looks only at the texts that share a word with it."""
@@ -55,5 +58,12 @@ def _rarity(holders: int, size: int) -> float:
 def _stem(word: str) -> str:
     for ending in ("ings", "ing", "ies", "ed", "es", "s"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word[: -len(ending)]
+            root = word[: -len(ending)]
+            return _undoubled(root) if ending in ("ings", "ing", "ed") else root
     return word
+
+
+def _undoubled(root: str) -> str:
+    """Undo the consonant that the ending doubled, `pinn` to `pin` (Porter, step 1b); `add` had it before."""
+    doubled = len(root) > 3 and root[-1] == root[-2] and root[-1] not in KEPT
+    return root[:-1] if doubled else root

@@ -6,6 +6,7 @@ plain.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable
 from functools import cache
@@ -16,6 +17,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateSynta
 from markupsafe import Markup, escape
 
 FOLDER = Path(__file__).parent
+_VERSION = re.compile(r"\{# version ([0-9]+) #\}\n")
+VERSIONED = "model"
+"""Folder whose templates say their version in their first line: what a model is told is part of the record."""
 _SPAN = re.compile(r"`([^`\n]+)`")
 _MARKDOWN = re.compile(r"([\\*_\[\]|<>])")
 
@@ -23,6 +27,15 @@ _MARKDOWN = re.compile(r"([\\*_\[\]|<>])")
 def render(name: str, **values: Any) -> str:
     """Fill a template, such as `report.html.j2`."""
     return _environment(_kind(name)).get_template(name).render(**values)
+
+
+def versions(folder: str = VERSIONED) -> dict[str, str]:
+    """Give version and SHA-256 of each template of a folder, by name."""
+    found = {}
+    for path in sorted((FOLDER / folder).glob("*.j2")):
+        said = _VERSION.match(path.read_text(encoding="utf-8"))
+        found[path.name] = f"{said[1] if said else 0} {hashlib.sha256(path.read_bytes()).hexdigest()}"
+    return found
 
 
 def check() -> list[str]:
@@ -36,6 +49,8 @@ def check() -> list[str]:
             problems.append(f"prompts/{name}, line {error.lineno}: {error.message}; mend it.")
         except ValueError as error:
             problems.append(str(error))
+    unversioned = [name for name, said in versions().items() if said.startswith("0 ")]
+    problems += [f"prompts/{VERSIONED}/{name}: begin it with {{# version 1 #}}." for name in unversioned]
     return problems
 
 

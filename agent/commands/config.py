@@ -52,6 +52,8 @@ def _words(value: object) -> str:
     match value:
         case None:
             return "none"
+        case "":
+            return "not set"
         case bool():
             return str(value).lower()
         case list():

@@ -37,6 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Diagnose."""
     from ...tools.layer_choice import named
+    from ..model.chosen import who_decides
     from ..session import Request
     from ..settings import effective
     from .subject import short_name, subject_of
@@ -45,7 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
     named(settings.layers)  # a layer that does not exist is told before the first run
     subject = subject_of(arguments, settings)
     name = short_name(subject.command, subject.shell)
-    request = Request(subject, settings.limits(), settings.out, name, settings.planner)
+    planner, model = who_decides(settings)
+    request = Request(subject, settings.limits(), settings.out, name, planner, model=model)
     return carry_out(request, settings, arguments)
 
 

@@ -142,6 +142,17 @@ def add_settings(parser: argparse.ArgumentParser, only: Collection[str] = ()) ->
         metavar="DIR",
     )
     add("--seed", "seed of all that is drawn at random (default 1)", type=int, metavar="N")
-    add("--planner", "who chooses the next step (default rules)", choices=("rules",))
+    add(
+        "--planner",
+        "who chooses the next step: the rule policy, or a language model; without it, a model where one is named",
+        choices=("rules", "llama"),
+    )
+    add(
+        "--model",
+        "the language model: a GGUF file, a name in the folder of models, the address of a server, shipped, or none",
+        metavar="SPEC",
+    )
+    add("--decision-timeout", "seconds for a model to decide; then the rules do (default 60)", type=float, metavar="S")
+    add("--think", "let the model write freely before it chooses", action="store_true")
     if not only:
         add_out(parser)

@@ -11,7 +11,8 @@ example:
   vgo-agent replay vgo-runs/20250314-092653-bench.sh
 
 Drives the loop again with the recorded measurements: every other step is computed anew and must give the same event.
-Nothing is run or changed; the first difference is named.
+Nothing is run or changed; the first difference is named. A language model that planned the run is asked again where
+the same file is at hand, and has to write the same on the same build and kind of CPU.
 """
 
 
@@ -19,6 +20,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.epilog = EPILOG
     add_run(parser)
+    parser.add_argument(
+        "--without-model", action="store_true", help="read what a language model wrote from the record, ask none"
+    )
     add_manners(parser)
 
 
@@ -29,4 +33,4 @@ def run(arguments: argparse.Namespace) -> int:
     folder = folder_of(arguments)
     from ..replay import replay
 
-    return tell(replay(folder), "The same events again", arguments)
+    return tell(replay(folder, arguments.without_model), "The same events again", arguments)

@@ -10,6 +10,7 @@ from ...tools.case import Record
 from ...tools.plan import NO_PLAN, Plan
 from ...tools.subject import Limits
 from ..legal import Legal
+from ..model.said import Said
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Choice:
     tool: str
     arguments: Mapping[str, Any]
     why: str
+    said: Said | None = None
+    """What a language model wrote, where one was asked."""
 
 
 class Planner(Protocol):

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from ...tools.case import Record
 from ...tools.compare import CompareResult
 from ...tools.look_up import Candidate, LookUpResult
-from ...tools.measure import MeasureResult
 from ...tools.rank_factors import RankResult
-from ..legal import affordable_pairs, open_candidates
+from ..legal import open_candidates
+from .amounts import to_apply, to_measure, to_profile
 from .base import Choice, View
 
-PROFILE_RUNS = 100
-"""Runs with each set of layers at least: weak causes need them."""
-MEASURE_SHARE = 0.2
-PROFILE_SHARE = 0.25
-"""Shares of the budget; the rest re-measures mitigations, which is where proof comes from."""
 PROFILE_WHY = "the baseline varies: look at what the system did in each run"
-LEAST_PAIRS = 40
-"""Fewer give no interval for p95."""
-MOST_PAIRS = 200
 PER_FACTOR = 4
 """Mitigations of one factor before the next factor has its turn."""
+
+
+class Turn(NamedTuple):
+    """When a mitigation is tried: by round, then by factor, then by its place."""
+
+    round: int
+    look_up: int
+    """The number of the look-up that offered it first."""
+    place: int
 
 
 @dataclass(frozen=True)
@@ -40,26 +43,15 @@ class Rules:
 
 
 def _measure(view: View) -> Choice | None:
-    if "measure" not in view.legal.tools:
-        return None
-    limits = view.limits
-    arguments = {"max_runs": limits.max_runs, "max_seconds": limits.budget_s * MEASURE_SHARE}
-    return Choice("measure", arguments, "the baseline comes first")
+    return Choice("measure", to_measure(view), "the baseline comes first") if "measure" in view.legal.tools else None
 
 
 def _profile(view: View) -> Choice | None:
     if "profile" not in view.legal.tools:
         return None
-    limits = view.limits
-    baseline = view.record.latest("measure").read(MeasureResult)
-    waiting = view.legal.tools["profile"].get("layers", ())
-    arguments = {
-        "layers": waiting[0] if waiting else list(limits.layers),
-        "runs": min(limits.max_runs, max(PROFILE_RUNS, baseline.runs)),
-        "max_seconds": limits.budget_s * PROFILE_SHARE,
-    }
+    waiting = "layers" in view.legal.tools["profile"]
     why = "the light layers show no factor: look with the heavy ones" if waiting else PROFILE_WHY
-    return Choice("profile", arguments, why)
+    return Choice("profile", to_profile(view), why)
 
 
 def _label(view: View) -> Choice | None:
@@ -98,11 +90,17 @@ def _try_next(view: View) -> Choice | None:
 
 def _in_turn(view: View) -> list[Candidate]:
     """Open candidates: the first few of each factor in the order of the look-ups, then the rest."""
-    places: dict[str, tuple[int, int, int]] = {}
-    for factor, call in enumerate(view.record.succeeded("look_up")):
+    turn = turns(view.record)
+    return sorted(open_candidates(view.record, view.limits), key=lambda c: turn[c.mitigation])
+
+
+def turns(record: Record) -> dict[str, Turn]:
+    """Say of each mitigation that was offered when it has its turn."""
+    found: dict[str, Turn] = {}
+    for factor, call in enumerate(record.succeeded("look_up")):
         for place, candidate in enumerate(call.read(LookUpResult).offered):
-            places.setdefault(candidate.mitigation, (place // PER_FACTOR, factor, place))
-    return sorted(open_candidates(view.record, view.limits), key=lambda c: places[c.mitigation])
+            found.setdefault(candidate.mitigation, Turn(place // PER_FACTOR, factor, place))
+    return found
 
 
 def _next_factor(view: View) -> Choice | None:
@@ -143,9 +141,7 @@ def _plain(view: View, tool: str, why: str) -> Choice | None:
 
 
 def _apply(view: View, mitigation: str, batch: int, why: str) -> Choice:
-    needed = view.record.latest("measure").read(MeasureResult).pairs_needed
-    pairs = min(max(needed, LEAST_PAIRS), MOST_PAIRS, view.limits.max_runs, affordable_pairs(view.record, view.limits))
-    return Choice("apply_mitigation", {"mitigation": mitigation, "batch": batch, "pairs": pairs}, why)
+    return Choice("apply_mitigation", {"mitigation": mitigation, "batch": batch, "pairs": to_apply(view)}, why)
 
 
 def _comparisons(view: View) -> list[CompareResult]:

@@ -223,6 +223,8 @@ class CallRow:
 
     call: str
     tool: str
+    by: str
+    """The planner that chose, and why it was the rule policy where that took a model's place."""
     why: str
     result: str
 

@@ -10,8 +10,9 @@ from ...knowledge.schema import Factor
 from ...prompts.render import render
 from ...tools.statistics.comparison.bootstrap import Ratio
 from ...tools.subject import LOCAL, Subject
+from ..planners.state import plain
 from ..record import bodies
-from ..transcript import Decision
+from ..transcript import Decision, RunStart
 from . import layers
 from .evidence import Batch, Evidence
 from .factors import classes, factor_name, factor_story, ranking, set_aside, tree_story
@@ -32,6 +33,8 @@ NAMES = {
     "iqr": "IQR",
 }
 """Statistics whose name for people is not their own."""
+MOST_REASON = 120
+"""Characters of why a model was passed over."""
 
 
 def typed(subject: Subject) -> str:
@@ -234,7 +237,7 @@ def _how(evidence: Evidence) -> Iterator[Fact]:
     share = percent(run.agent_seconds / run.seconds, 2) if run.seconds > 0 else "0 %"
     agent = f"{number(run.agent_seconds, 3)} s ({share}) were not the program"
     yield Fact("Time in all", f"{number(run.seconds, 3)} s, of which {agent}")
-    yield Fact("Planner", f"{run.planner}, seed {limits.seed}, --allow {limits.allow}")
+    yield Fact("Planner", f"{_planner(evidence)}, seed {limits.seed}, --allow {limits.allow}")
 
 
 def _machine(evidence: Evidence) -> Iterator[Fact]:
@@ -258,13 +261,30 @@ def _machine(evidence: Evidence) -> Iterator[Fact]:
 
 
 def _calls(evidence: Evidence) -> tuple[CallRow, ...]:
-    why = {decision.call_id: decision.why for decision in bodies(evidence.run.events, Decision)}
+    decisions = bodies(evidence.run.events, Decision)
+    by = {decision.call_id: _by(decision) for decision in decisions}
+    why = {decision.call_id: decision.why for decision in decisions}
     return tuple(
         CallRow(
             call=call.call_id,
             tool=call.tool,
+            by=by.get(call.call_id, ""),
             why=why.get(call.call_id, ""),
             result=str(call.result["summary"]) if call.result is not None else call.error,
         )
         for call in evidence.run.record.calls
     )
+
+
+def _by(decision: Decision) -> str:
+    """Name the planner of one step; of a fallback, what was wrong with the model's answer."""
+    passed_over = decision.said.passed_over if decision.said else ""
+    return f"{decision.origin}, since {plain(passed_over, MOST_REASON)}" if passed_over else decision.origin
+
+
+def _planner(evidence: Evidence) -> str:
+    """Name the planner, and the model that it asked."""
+    models = [start.model for start in bodies(evidence.run.events, RunStart) if start.model]
+    if not models:
+        return evidence.run.planner
+    return f"{evidence.run.planner} ({models[0].name}, {models[0].library}; SHA-256 {models[0].sha256 or 'unknown'})"

@@ -14,6 +14,7 @@ from .loop import PlannerContestant
 from .oracle import Oracle
 from .paper import Paper
 from .random_legal import RandomLegal
+from .shipped import Shipped
 
 Factory = Callable[[Sequence[RecordedCase]], Contestant]
 """Takes all cases that there are, not only those to be answered: `constant` learns from the train split."""
@@ -25,6 +26,7 @@ def _constant(cases: Sequence[RecordedCase]) -> Contestant:
 
 CONTESTANTS: Mapping[str, Factory] = {
     "rules": lambda _: PlannerContestant("rules", lambda _: Rules()),
+    "llama": lambda _: Shipped(),
     "greedy": lambda _: PlannerContestant("greedy", lambda _: Greedy()),
     "random-legal": lambda _: PlannerContestant("random-legal", RandomLegal),
     "constant": _constant,

@@ -156,6 +156,7 @@ def _spent(transcript: Transcript, folder: RunFolder, start: RunStart) -> Answer
         calls=len(decisions),
         illegal=sum(not was_legal(record, number, start.limits, start.plan) for number in range(len(record.calls))),
         repeated=len(calls) - len(set(calls)),
+        tokens=sum(d.said.prompt_tokens + d.said.tokens for d in decisions if d.said),
         fallbacks=sum(decision.origin == FALLBACK.name for decision in decisions),
         not_recorded=tuple(error for error in errors if error.startswith("not recorded: ")),
     )

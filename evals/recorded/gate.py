@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ...agent.planners.rules import MOST_PAIRS
+from ...agent.planners.amounts import MOST_PAIRS
 from ...knowledge.errors import VgoError
 from ...knowledge.files import duplicate_keys
 from ...tools.execution.samples import ITERATION

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from ...agent.planners.rules import LEAST_PAIRS
+from ...agent.planners.amounts import LEAST_PAIRS
 from ...knowledge.errors import VgoError
 from ...tools.rotation import bare_runs
 from .bench import BATCHES, SHARE

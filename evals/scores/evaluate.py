@@ -18,8 +18,6 @@ from ..run import CONTESTANTS, Contest, Pace, Task, registry, rows
 from .results import Broken, Results, Row, origin, told
 from .score import Score
 
-SHIPPED = "llama"
-"""The model that ships; until it does, the table says so."""
 Asked = tuple[str, str, int]
 """Contestant, case and seed."""
 Tell = Callable[[int, int, Row], None]
@@ -53,12 +51,12 @@ def choose(folder: Path, pattern: str, split: str | None) -> Chosen:
 
 
 def named(planners: Sequence[str], where: str = CONTESTANTS) -> tuple[str, ...]:
-    """Check the names of contestants; none means all that there are, and the model that ships."""
+    """Check the names of contestants; none means all that there are."""
     there = registry(where)
     for name in planners:
-        if name not in there and name != SHIPPED:
+        if name not in there:
             raise VgoError(f"There is no planner {name!r}; choose among {', '.join(there)}.")
-    return tuple(dict.fromkeys(planners or (*there, SHIPPED)))
+    return tuple(dict.fromkeys(planners or there))
 
 
 def evaluate(
@@ -116,9 +114,6 @@ def _missing(names: Sequence[str], cases: Sequence[RecordedCase], where: str) ->
     """Say who cannot take part, and why."""
     there, missing = registry(where), {}
     for name in names:
-        if name not in there:
-            missing[name] = "no model"
-            continue
         try:
             there[name](cases)
         except VgoError as error:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vgo_agent.agent.model.said import Said
 from vgo_agent.agent.transcript import Decision, EventBody, RunEnd, ToolEnd, ToolStart, Transcript, parse, read
 from vgo_agent.knowledge.errors import VgoError
 
@@ -29,6 +30,7 @@ BODIES = st.one_of(
         why=st.text(max_size=20),
         origin=st.just("rules"),
         legal=st.just(("conclude",)),
+        said=st.none() | st.builds(Said, prompt=st.text(max_size=5), text=st.text(max_size=20)),
     ),
 )
 
@@ -88,3 +90,10 @@ def test_another_kind_of_line_end_is_a_change(tmp_path):
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r", 1))
     with pytest.raises(VgoError):
         read(path)
+
+
+def test_a_transcript_from_before_models_were_asked_keeps_its_bytes(tmp_path):
+    before = Path(__file__).with_name("format_1.jsonl")
+    events = read(before)
+    path, _ = transcript_of(tmp_path, [event.body for event in events])
+    assert path.read_bytes() == before.read_bytes()

@@ -76,6 +76,12 @@ def test_a_symptom_finds_its_entry_among_the_first_five(index: Index, question: 
     assert key in keys(index, question)
 
 
+def test_an_ending_takes_the_consonant_along_that_it_doubled(index: Index) -> None:
+    assert words("pinning pinned setting swapped") == ["pin", "pin", "set", "swap"]
+    assert words("polling missed buzzing adding seeing") == ["poll", "miss", "buzz", "add", "see"]
+    assert "pin_to_cpu" in keys(index, "pinning")
+
+
 def test_four_of_five_questions_in_other_words_find_their_factor(index: Index) -> None:
     found = [key in keys(index, question) for question, key in UNSEEN.items()]
     assert sum(found) >= 0.8 * len(UNSEEN)

@@ -1,0 +1,1 @@
+"""Questions about a finished run, answered from its record and from what is known: nothing else can be said."""

@@ -1,0 +1,145 @@
+"""An answer: its sentences with what they rest on, the commands that may come next, and who has formulated it."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ...prompts.render import render
+from ..terminal import WIDTH
+from .fact import START, Fact
+from .intents import Understood
+from .steps import Step
+from .written import Dropped
+
+TEMPLATES = "templates"
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """One sentence."""
+
+    text: str
+    """With its reference."""
+    fact: Fact
+    added: bool = False
+    """It answers directly and the model had passed it over."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is said to one question; no sentences: it is not known."""
+
+    asked: Understood
+    by: str
+    """`templates`, or the name of the model that chose."""
+    spoken: tuple[Spoken, ...] = ()
+    steps: tuple[Step, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
+    """What a model wrote that could not stand."""
+    passed_over: str = ""
+    """Why a model that was to speak does not; empty: it does, or there is none."""
+    left_out: int = 0
+    """Facts that answer directly, beyond those that fit."""
+
+    @property
+    def known(self) -> bool:
+        """Whether there is an answer."""
+        return bool(self.spoken)
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """What its sentences refer to."""
+        return tuple(one.fact for one in self.spoken)
+
+    @property
+    def prose(self) -> str:
+        """All its sentences, and nothing else."""
+        return " ".join(one.text for one in self.spoken)
+
+    def values(self) -> dict[str, Any]:
+        """Give it as one object for programs."""
+        return {
+            "question": self.asked.question,
+            "intent": self.asked.intent,
+            "names": list(self.asked.names),
+            "guessed": self.asked.guessed,
+            "known": self.known,
+            "answer": self.prose,
+            "sentences": [{"text": one.text, "references": [one.fact.tag], "added": one.added} for one in self.spoken],
+            "references": [_reference(fact) for fact in self.facts],
+            "next": [step._asdict() for step in self.steps],
+            "by": self.by,
+            "passed_over": self.passed_over,
+            "dropped": [one._asdict() for one in self.dropped],
+            "left_out": self.left_out,
+        }
+
+    def text(self) -> str:
+        """Give the words for a terminal."""
+        if not self.known:
+            return render("answer/unknown.txt.j2").rstrip("\n")
+        return render(
+            "answer/answer.txt.j2",
+            sentences=["\n".join(textwrap.wrap(one.text, WIDTH, **_POINT)) for one in self.spoken],
+            steps=self.steps,
+            references=list(_footnotes(self.facts)),
+            notes=list(self._notes()),
+        ).rstrip("\n")
+
+    def _notes(self) -> Iterator[str]:
+        """Say how the question was taken, what was left out, and who speaks."""
+        if self.asked.guessed:
+            meant = ", ".join(name.partition(":")[2] for name in self.asked.names)
+            yield f"Taken to be about {meant}, which a search found for these words."
+        if self.asked.cut:
+            yield f"Only the first {len(self.asked.question)} characters of the question were read."
+        if self.left_out:
+            yield f"{self.left_out} more {'is' if self.left_out == 1 else 'are'} in the report."
+        if self.dropped:
+            yield f"{len(self.dropped)} sentences of the model were dropped, since {self.dropped[0].why}."
+        if self.passed_over:
+            yield f"The model was passed over: {self.passed_over}."
+        if added := sum(one.added for one in self.spoken):
+            yield f"{added} were added, since they answer directly and the model had left them out."
+        yield f"Formulated by {self.by}."
+
+
+_POINT: dict[str, Any] = {
+    "initial_indent": "- ",
+    "subsequent_indent": "  ",
+    "break_long_words": False,
+    "break_on_hyphens": False,
+}
+
+
+def _reference(fact: Fact) -> dict[str, Any]:
+    return {
+        "tag": fact.tag,
+        "kind": fact.kind,
+        "about": fact.key,
+        "calls": [call for call in fact.calls if call != START],
+        "events": list(fact.events),
+        "sources": list(fact.sources),
+    }
+
+
+def _footnotes(facts: tuple[Fact, ...]) -> Iterator[str]:
+    """Say what references stand for: calls of the run with the numbers of their events, or works; each text once."""
+    resting: dict[str, list[str]] = {}
+    for fact in facts:
+        resting.setdefault(_rests_on(fact), []).append(fact.tag)
+    for text, tags in resting.items():
+        line = f"{', '.join(tags):<4}{text}" if len(tags) == 1 else f"{', '.join(tags)}  {text}"
+        yield "\n".join(textwrap.wrap(line, WIDTH, subsequent_indent=" " * 6, **_WHOLE))
+
+
+def _rests_on(fact: Fact) -> str:
+    calls = ", ".join("the start of the run" if call == START else call for call in fact.calls)
+    events = f" (event{'s' * (len(fact.events) > 1)} {', '.join(map(str, fact.events))})" if fact.events else ""
+    return "; ".join((*([f"{calls}{events}"] if calls else []), *fact.sources))
+
+
+_WHOLE: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False, "initial_indent": "  "}

@@ -1,0 +1,128 @@
+"""A conversation over one finished run: each question is answered from the record and from what is known.
+
+Without a model the first wording of each fact is taken, in the order of the material. With one, the model chooses (see
+`written.py`). Either way the sentences are made here, and an answer says who has formulated it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from ...knowledge.passages import Passage
+from ..finished import FinishedRun
+from ..planners.state import quoted
+from ..report.evidence import gather
+from .answer import TEMPLATES, Answer, Spoken
+from .checker import objections
+from .fact import Fact, numbered, sentence
+from .intents import Sources, Understood, understood
+from .material import Material, Said, material
+from .of_known import other_knowledge
+from .of_run import RunFacts, run_facts
+from .speaker import NotSpoken, Speaker
+from .written import Chosen, Dropped
+
+if TYPE_CHECKING:
+    from ...knowledge.index import Index
+
+MOST_DIRECT = 8
+MOST_PASSAGES = 8
+
+
+@dataclass
+class Conversation:
+    """Holds the run, the index while it is open, and the question before; use it in `with`."""
+
+    run: FinishedRun
+    recorded_knowledge: str = ""
+    """Digest of what was known when the run was made."""
+    speaker: Speaker | None = None
+    index: Index | None = None
+    """One that is open already; None: its own, opened when first needed, for that costs a second."""
+    facts: RunFacts = field(init=False)
+    _before: Understood | None = field(default=None, init=False)
+    _open: ExitStack = field(default_factory=ExitStack, init=False)
+
+    def __post_init__(self) -> None:
+        """Read the record once; VgoError where it has no verdict."""
+        self.facts = run_facts(gather(self.run))
+
+    def __enter__(self) -> Self:
+        """Give itself."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Close the index."""
+        self._open.close()
+
+    def ask(self, question: str) -> Answer:
+        """Answer one question."""
+        sources = Sources(self.run.knowledge, self.facts.mitigations, self._search)
+        asked = understood(question, sources, self._before)
+        gathered = material(asked, self.facts, self._search)
+        direct, more = self._tagged(gathered)
+        if not direct:
+            return Answer(asked, TEMPLATES)
+        self._before = asked
+        answer = self._checked(self._formulated(asked, direct, more, gathered))
+        return replace(answer, steps=gathered.steps, left_out=max(0, len(gathered.direct) - MOST_DIRECT))
+
+    def _search(self, question: str) -> Sequence[Passage]:
+        if self.index is None:
+            from ...knowledge.index import open_index
+
+            self.index = self._open.enter_context(open_index())
+        return self.index.search(question, MOST_PASSAGES)
+
+    def _tagged(self, gathered: Material) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
+        """Give what is known its references, in the order in which it comes; nothing is said twice."""
+        first = gathered.direct[:MOST_DIRECT]
+        rest: tuple[Said, ...] = gathered.more
+        if any(not isinstance(one, Fact) for one in (*first, *rest)):
+            rest = (*rest, *other_knowledge(self.recorded_knowledge, self.facts.evidence))
+        drafts = [one for one in (*first, *rest) if not isinstance(one, Fact)]
+        named = numbered(drafts, "k", self.facts.events)
+        placed = [one if isinstance(one, Fact) else next(named) for one in (*first, *rest)]
+        direct = {fact.wordings: fact for fact in reversed(placed[: len(first)])}
+        more = {fact.wordings: fact for fact in reversed(placed[len(first) :]) if fact.wordings not in direct}
+        return tuple(direct.values())[::-1], tuple(more.values())[::-1]
+
+    def _formulated(
+        self, asked: Understood, direct: tuple[Fact, ...], more: tuple[Fact, ...], gathered: Material
+    ) -> Answer:
+        """Let the model choose where there is one and what it wrote stands; else take the templates."""
+        plain = Answer(asked, TEMPLATES, tuple(map(_plain, (*direct, *more[: gathered.most_more]))))
+        if self.speaker is None:
+            return plain
+        try:
+            chosen, dropped = self.speaker.choose(asked.question, direct, more, self.run.knowledge, gathered.prompt)
+        except NotSpoken as silent:
+            return replace(plain, passed_over=str(silent))
+        if not chosen:
+            return replace(plain, passed_over="nothing that it wrote could stand", dropped=tuple(dropped))
+        said = {one.fact.tag for one in chosen}
+        added = (replace(_plain(fact), added=True) for fact in direct if fact.tag not in said)
+        spoken = sorted((*map(_put, chosen), *added), key=lambda one: one.fact.kind != "verdict")
+        return Answer(asked, self.speaker.name, tuple(spoken), dropped=tuple(dropped))
+
+    def _checked(self, answer: Answer) -> Answer:
+        """Let the checker go over the text, whoever has written it; what it objects to is not said."""
+        found = objections(answer.prose, answer.facts, self.run.knowledge)
+        wrong = {one.sentence for one in found}
+        kept = tuple(one for one in answer.spoken if " ".join(one.text.split()) not in wrong)
+        told = (Dropped(quoted(one.sentence), one.why) for one in found)
+        return replace(answer, spoken=kept, dropped=(*answer.dropped, *told))
+
+
+def _plain(fact: Fact) -> Spoken:
+    return Spoken(sentence(fact.shown, (fact.tag,), fact.name.shown), fact)
+
+
+def _put(one: Chosen) -> Spoken:
+    """Make the sentence anew from the fact: nothing is copied from what the model wrote. A verdict comes first."""
+    connective = "" if one.fact.kind == "verdict" else one.connective
+    return Spoken(sentence(one.wording.shown, (one.fact.tag,), one.fact.name.shown, connective), one.fact)

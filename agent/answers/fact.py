@@ -1,0 +1,108 @@
+"""What may be said, one thing at a time: its words, its numbers, and what it rests on.
+
+The words of a kind of fact stand in `prompts/statement/KIND.txt.j2`, one true wording a line. Numbers, reasons and
+other details are put behind them here; nobody else writes any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ...prompts.render import render
+from .names import NOBODY, Name
+
+START = "start"
+"""In the place of a call: the event that a run begins with, which holds the limits and the survey."""
+
+
+class Wording(NamedTuple):
+    """One way to say it, without the reference and without the last stop."""
+
+    written: str
+    """As a model may write it: without digits, quotation marks and brackets, and without any name from outside."""
+    clause: str
+    """The same with the name in full."""
+    shown: str
+    """The clause and its details."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A fact before it has its place in a list."""
+
+    kind: str
+    """Of the statement: a template of that name."""
+    name: Name = NOBODY
+    detail: str = ""
+    """Numbers, or the words of an entry, of the record or of the program; the latter quoted."""
+    calls: tuple[str, ...] = ()
+    """Of the run, that it rests on."""
+    sources: tuple[str, ...] = ()
+    """Of what is known, that it rests on."""
+    affirmed: bool | None = None
+    """Whether its words begin with something that is so, or with something that is not; None: neither can be asked."""
+    words: Mapping[str, Any] = field(default_factory=dict)
+    """What else the template asks for."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One thing that may be said, under the reference that everybody cites it by."""
+
+    tag: str
+    """`f1`, `f2`, ... of the run; `k1`, ... of what is known, as far as a question asks for it."""
+    kind: str
+    name: Name
+    """Of what it is about; empty where it is about nothing with a name."""
+    wordings: tuple[Wording, ...]
+    affirmed: bool | None
+    calls: tuple[str, ...]
+    events: tuple[int, ...]
+    """Where those calls ended, by number of the event in the transcript."""
+    sources: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """Of the factor or mitigation that it is about; empty where it is about none."""
+        return self.name.key
+
+    @property
+    def shown(self) -> str:
+        """The first wording, with its details."""
+        return self.wordings[0].shown
+
+
+def numbered(drafts: Iterable[Draft], letter: str, events: Mapping[str, int]) -> Iterator[Fact]:
+    """Give each its reference, in their order."""
+    for place, draft in enumerate(drafts, start=1):
+        calls = tuple(dict.fromkeys(draft.calls))
+        yield Fact(
+            tag=f"{letter}{place}",
+            kind=draft.kind,
+            name=draft.name,
+            wordings=tuple(_wordings(draft)),
+            affirmed=draft.affirmed,
+            calls=calls,
+            events=tuple(events[call] for call in calls if call in events),
+            sources=draft.sources,
+        )
+
+
+def sentence(clause: str, tags: Sequence[str], name: str = "", connective: str = "") -> str:
+    """Make one sentence of a clause; a name keeps the letters that it has."""
+    if not connective and not (name and clause.startswith(name)):
+        clause = clause[:1].upper() + clause[1:]
+    return f"{connective}{clause} [{', '.join(tags)}]."
+
+
+def _wordings(draft: Draft) -> Iterator[Wording]:
+    shown, written = (_lines(draft, name) for name in (draft.name.shown, draft.name.written))
+    for clause, plain in zip(shown, written, strict=True):
+        yield Wording(plain, clause, f"{clause}: {draft.detail}" if draft.detail else clause)
+
+
+def _lines(draft: Draft, it: str) -> list[str]:
+    text = render(f"statement/{draft.kind}.txt.j2", it=it, **draft.words)
+    return [line.strip() for line in text.splitlines() if line.strip()]

@@ -1,0 +1,198 @@
+"""What a question asks for, without a model: the kind of question by its words, and the entries that it names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from ...knowledge.bm25 import words as telling
+from ...knowledge.loader import HERE, Knowledge
+from ...knowledge.named import called, meant, mentioned
+from ...knowledge.passages import Passage
+from ...knowledge.wording import read_wording
+from .cues import BACK, CONTEXTS, CUES, FOR_HELP, LEAST, SUSPECTING, Context, Intent
+
+MOST = 2000
+"""Characters of a question that are read."""
+MOST_NAMES = 3
+LONG = 200
+"""Characters beyond which words that stand far apart are no name."""
+SHORT = 3
+"""Words beside a name in a question that leans on the one before."""
+ABOUT_ENTRIES: frozenset[Intent] = frozenset({"effect", "what is", "suspect", "cost"})
+"""Kinds in which `it` may be what the question before was about."""
+WANTED: Mapping[Intent, tuple[str, ...]] = {
+    "effect": ("mitigation",),
+    "cost": ("mitigation",),
+    "what is": ("factor", "mitigation"),
+}
+"""Kinds of entries that a question of a kind is about."""
+OF_CUES = frozenset(telling(" ".join(cue for cues in CUES.values() for cue in cues)))
+"""Words that say what kind of question it is, and nothing of its matter."""
+_DENIED = frozenset({"no", "never", "off", "without"})
+
+Search = Callable[[str], Sequence[Passage]]
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where the names in a question may come from."""
+
+    known: Knowledge
+    of_run: Sequence[str]
+    """Keys of the mitigations that the run has tried or come upon, in that order."""
+    search: Search
+
+
+@dataclass(frozen=True)
+class Understood:
+    """A question as it was taken."""
+
+    question: str
+    intent: Intent
+    names: tuple[str, ...] = ()
+    """Identities of factors and mitigations, as `factor:page_faults`."""
+    guessed: bool = False
+    """A search gave the names; the question has none outright."""
+    contexts: tuple[Context, ...] = ()
+    cut: bool = False
+    """It was longer than what is read."""
+
+    def keys(self, kind: str) -> tuple[str, ...]:
+        """Give the keys of the names of a kind."""
+        return tuple(name.partition(":")[2] for name in self.names if name.startswith(f"{kind}:"))
+
+
+def understood(question: str, sources: Sources, before: Understood | None = None) -> Understood:
+    """Take a question; what came before it says what `it` is, and what a bare name is asked for."""
+    asked = " ".join(question[:MOST].split())
+    plain = _plain(asked)
+    contexts = tuple(context for context, cues in CONTEXTS.items() if any(_has(plain, cue) for cue in cues))
+    names = _named(asked, sources.known)
+    taken = Understood(asked, _intent(plain, names, contexts), names, contexts=contexts, cut=len(question) > MOST)
+    if before is not None:
+        taken = _leaning(taken, plain, before)
+    return _settled(_searched(taken, sources), plain)
+
+
+def scores(question: str) -> dict[Intent, int]:
+    """Sum the cues of each kind of question."""
+    plain = _plain(question)
+    found = {intent: sum(worth for cue, worth in cues.items() if _has(plain, cue)) for intent, cues in CUES.items()}
+    return {intent: total for intent, total in found.items() if total}
+
+
+def matter(question: str) -> list[str]:
+    """Give the words of a question that say what it is about, without those that only ask."""
+    words = re.findall(r"[a-z0-9-]+", question.lower())
+    return [word for word in words if telling(word) and not OF_CUES & set(telling(word))]
+
+
+def fits(passage: Passage, question: str, known: Knowledge) -> bool:
+    """Tell whether a passage that was found shares enough with the matter of the question to be of any use.
+
+    Most of its words must stand in the passage, or in one thought of users about it: a search always finds something.
+    """
+    if passage.score >= 1:
+        return True
+    asked = set(telling(" ".join(matter(question))))
+    own = f"{passage.title} {passage.text} {passage.key.replace('_', ' ')}"
+    thoughts = _said(tuple(known.factors), tuple(known.mitigations)).get(f"{passage.kind}:{passage.key}", ())
+    shared = max(len(asked & set(telling(text))) for text in (own, *thoughts))
+    return bool(asked) and (shared == len(asked) or (shared >= 2 and 2 * shared >= len(asked)))
+
+
+@lru_cache(maxsize=2)
+def _said(factors: tuple[str, ...], mitigations: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:
+    """Read what people say of each entry."""
+    identities = [*(f"factor:{key}" for key in factors), *(f"mitigation:{key}" for key in mitigations)]
+    return read_wording(HERE, identities)
+
+
+def _plain(question: str) -> str:
+    """Give its words in lower case, a blank around each; an apostrophe is left out."""
+    words = re.findall(r"[a-z0-9_]+(?:\.[a-z0-9_]+)*", re.sub("['’]", "", question.lower()))
+    return f" {' '.join(words)} "
+
+
+def _has(plain: str, cue: str) -> bool:
+    return f" {cue} " in plain
+
+
+def _intent(plain: str, names: Sequence[str], contexts: Sequence[Context]) -> Intent:
+    said = plain.split()
+    if set(said) <= FOR_HELP:
+        return "nothing"
+    if said == ["why"]:
+        return "why"
+    found = scores(plain)
+    best = max(found, key=lambda intent: found[intent], default=None)
+    if best is not None and found[best] >= LEAST:
+        return best
+    return "do" if contexts else "what is" if names else "search"
+
+
+def _named(asked: str, known: Knowledge) -> tuple[str, ...]:
+    """Give what is named outright: keys, columns, names in full, a single word that is a key."""
+    single = [word for word in re.findall(r"[a-z0-9]+", asked.lower()) if word in {*known.mitigations, *known.factors}]
+    found = [*mentioned(asked, known), *(one for key in single for one in meant(key, known)), *called(asked, known)]
+    found += meant(asked, known) if len(asked) <= LONG else []
+    return tuple(dict.fromkeys(found))[:MOST_NAMES]
+
+
+def _leaning(taken: Understood, plain: str, before: Understood) -> Understood:
+    """Complete a question by the one before it."""
+    said = plain.split()
+    of_names = {word for name in taken.names for word in name.partition(":")[2].split("_")}
+    if taken.names and len(set(said) - of_names) <= SHORT and not scores(plain):
+        return replace(taken, intent=before.intent)
+    if not taken.names and BACK & set(said) and taken.intent in ABOUT_ENTRIES:
+        return replace(taken, names=before.names, guessed=before.guessed)
+    return taken
+
+
+def _searched(taken: Understood, sources: Sources) -> Understood:
+    """Say which entries are meant, where the kind of question needs some and none is named: of the run, else of all."""
+    wanted = WANTED.get(taken.intent, ())
+    asked = " ".join(matter(taken.question))
+    if not asked or not wanted or any(taken.keys(kind) for kind in wanted):
+        return taken
+    names = _near(asked, sources) if "mitigation" in wanted else ()
+    if not names:
+        found = [one for one in sources.search(asked) if one.kind in wanted and fits(one, asked, sources.known)]
+        found.sort(key=lambda one: _denied(one.title, asked))
+        names = tuple(f"{one.kind}:{one.key}" for one in found[:MOST_NAMES])
+    return replace(taken, names=names, guessed=True) if names else taken
+
+
+def _near(asked: str, sources: Sources) -> tuple[str, ...]:
+    """Give the mitigations of the run whose names share most words with the question."""
+    words, known = set(telling(asked)), sources.known.mitigations
+    shared = {
+        key: len(words & set(telling(f"{key.replace('_', ' ')} {known[key].name}")))
+        for key in sources.of_run
+        if key in known
+    }
+    most = max(shared.values(), default=0)
+    best = [key for key, count in shared.items() if most and count == most]
+    wanted = [key for key in best if not _denied(known[key].name, asked)] or best
+    return tuple(f"mitigation:{key}" for key in wanted)[:MOST_NAMES]
+
+
+def _denied(name: str, asked: str) -> bool:
+    """Tell what takes something away: who asks whether it would help means having it, not being rid of it."""
+    return bool(_DENIED & set(name.lower().split()) - set(asked.split()))
+
+
+def _settled(taken: Understood, plain: str) -> Understood:
+    """Tell apart what the names decide: a cause that is named, and a kind that needs a name and has none."""
+    if taken.intent == "why" and taken.keys("factor") and any(_has(plain, cue) for cue in SUSPECTING):
+        return replace(taken, intent="suspect")
+    lacking = taken.intent in ("effect", "what is") and not taken.names
+    if lacking and matter(taken.question):
+        return replace(taken, intent="search")
+    if lacking and taken.intent == "what is":
+        return replace(taken, intent="summary")
+    return taken

@@ -1,0 +1,234 @@
+"""What belongs to a question: the facts that answer it, those that go with it, and the commands that may come next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ...knowledge.passages import Passage
+from . import of_known, steps
+from .cues import Intent
+from .fact import Draft, Fact
+from .intents import Understood, fits, matter
+from .of_run import RunFacts
+from .steps import Step
+
+MOST_OTHERS = 3
+MOST_FOUND = 3
+FEW = 2
+FORMATS = {"cluster": "slurm", "container": "docker"}
+
+Said = Fact | Draft
+Search = Callable[[str], Sequence[Passage]]
+
+
+@dataclass(frozen=True)
+class Material:
+    """Facts and commands, before those of what is known have their references."""
+
+    direct: tuple[Said, ...] = ()
+    """All of them are said, whoever writes."""
+    more: tuple[Said, ...] = ()
+    """May be said."""
+    steps: tuple[Step, ...] = ()
+    prompt: str = "answer"
+    """Of a model: a template of that name."""
+    most_more: int = 4
+    """Facts beside the direct ones, where no model chooses."""
+
+
+def material(asked: Understood, run: RunFacts, search: Search) -> Material:
+    """Gather what belongs to a question; nothing direct means that the answer is not known."""
+    if asked.intent in _OF_RUN:
+        return _OF_RUN[asked.intent](run)
+    if asked.intent == "effect":
+        return _effect(asked, run)
+    if asked.intent == "do":
+        return _do(asked, run)
+    if asked.intent == "cost":
+        return _cost(asked, run)
+    if asked.intent in ("suspect", "what is"):
+        return _entries(asked, run)
+    return _found(asked, run, search) if asked.intent == "search" else Material()
+
+
+def _why(run: RunFacts) -> Material:
+    """The verdict first, for many read no further; then what it rests on, and how the factor makes runs slow."""
+    suspects = run.of("suspect", "contrary")
+    keys = [fact.key for fact in suspects[:1] if fact.key]
+    direct = (*run.of("verdict"), *suspects[:1], *run.of("moved")[:1])
+    others: tuple[Said, ...] = (
+        *(draft for key in keys for draft in of_known.in_short(key, run.evidence)),
+        *run.of("baseline", "cut"),
+        *suspects[1:MOST_OTHERS],
+        *run.of("not_visible")[:MOST_OTHERS],
+        *run.of("hidden", "warning"),
+    )
+    proposed = [*map(steps.explain, keys), *_ready(run)[:1], steps.report(run.evidence)]
+    return Material(direct, others, tuple(proposed), "explain", FEW)
+
+
+def _tried(run: RunFacts) -> Material:
+    direct = run.of("tried") or run.of("nothing_tried")
+    return Material(direct, (*run.of("price", "levels", "untried"),), (steps.report(run.evidence),))
+
+
+def _sure(run: RunFacts) -> Material:
+    won = run.of("tried", key=run.winner) if run.winner else ()
+    direct = (*(won or run.of("verdict")), *run.of("method"), *run.of("warning"))
+    seen = (*run.of("suspect"), *run.of("not_visible")[:1], *run.of("baseline", "recorded"))
+    more: tuple[Said, ...] = (*seen, of_known.elsewhere())
+    return Material(direct, more, tuple(steps.check(run.evidence)))
+
+
+def _reproduce(run: RunFacts) -> Material:
+    direct = (*run.of("reproduce"), *run.of("recorded"))
+    proposed = (*steps.recorded(run.evidence), *steps.check(run.evidence), steps.diagnose(run.evidence))
+    return Material(direct, (*run.of("method", "machine", "planner"), of_known.elsewhere()), proposed)
+
+
+def _put_back(run: RunFacts) -> Material:
+    direct = (*run.of("put_back"), *run.of("told")) or run.of("nothing_tried")
+    return Material(direct, run.of("recorded"), (steps.restore(),))
+
+
+def _not_measured(run: RunFacts) -> Material:
+    direct = (*run.of("absent"), *run.of("hidden")) or run.of("set_aside")
+    return Material(direct, run.of("set_aside"), (steps.layers(),))
+
+
+def _next(run: RunFacts) -> Material:
+    direct = run.of("advice") or run.of("verdict")
+    proposed = [*([steps.export(run.winner)] if run.winner else ()), *_ready(run), steps.diagnose(run.evidence)]
+    return Material(direct, (*run.of("untried")[:MOST_OTHERS], *run.of("warning")), tuple(proposed[:MOST_FOUND]))
+
+
+def _who(run: RunFacts) -> Material:
+    return Material(run.of("planner"), run.of("method", "recorded"), tuple(steps.check(run.evidence)))
+
+
+def _spread(run: RunFacts) -> Material:
+    won = run.of("tried", key=run.winner) if run.winner else ()
+    return Material((*run.of("baseline"), *run.of("shape")), (*won, *run.of("cut")), (steps.report(run.evidence),))
+
+
+def _summary(run: RunFacts) -> Material:
+    direct = (*run.of("verdict"), *run.of("suspect")[:1])
+    came_of_it = run.of("price", key=run.winner) if run.winner else run.of("tried")[-1:]
+    more = (*run.of("baseline"), *came_of_it, *run.of("nothing_tried", "warning", "tried", "price"))
+    return Material(direct, more, (steps.report(run.evidence),), "summarise", FEW)
+
+
+_OF_RUN: Mapping[Intent, Callable[[RunFacts], Material]] = {
+    "why": _why,
+    "tried": _tried,
+    "sure": _sure,
+    "reproduce": _reproduce,
+    "put back": _put_back,
+    "not measured": _not_measured,
+    "next": _next,
+    "who": _who,
+    "spread": _spread,
+    "summary": _summary,
+}
+"""Kinds of questions that are about the run alone."""
+
+
+def _effect(asked: Understood, run: RunFacts) -> Material:
+    """Did it help, would it help: the run where it was tried, else how it stands to what was found."""
+    known = run.evidence.run.knowledge
+    keys = list(asked.keys("mitigation"))
+    for factor in asked.keys("factor") if not keys else ():
+        keys += known.factors[factor].mitigations[:MOST_FOUND]
+    keys = keys or list(run.tried)
+    direct, more, proposed = list[Said](), list[Said](), list[Step]()
+    for key in dict.fromkeys(keys):
+        tried, left = run.of("tried", key=key), run.of("untried", key=key)
+        if not tried:  # why it was left untried says already whether it can be tried here
+            here = () if left else of_known.here(known.mitigations[key], run.evidence)
+            direct += (*of_known.sign(known.mitigations[key], run), *left, *here)
+        direct += tried
+        unseen = (fact for fact in run.of("hidden") if key in known.factors[fact.key].mitigations)
+        rest = of_known.when(known.mitigations[key], run.evidence)
+        more += (*run.of("price", key=key), *unseen, *rest, *run.of("put_back", key=key))
+        proposed += _proposals(key, run)
+    most = Material.most_more if len(direct) < MOST_FOUND else FEW
+    return Material(tuple(direct) or run.of("nothing_tried"), tuple(more), tuple(proposed), most_more=most)
+
+
+def _proposals(key: str, run: RunFacts) -> Iterator[Step]:
+    """What to do about one mitigation: keep it where it is the answer, try it where that can be done."""
+    if key == run.winner:
+        yield steps.export(key)
+    elif not run.of("tried", key=key):
+        here = of_known.here(run.evidence.run.knowledge.mitigations[key], run.evidence)
+        can = any(draft.kind == "here" for draft in here)
+        yield steps.attempt(key, run.evidence) if can else steps.explain(key)
+
+
+def _cost(asked: Understood, run: RunFacts) -> Material:
+    """What it does to the mean, and when it hurts."""
+    keys = asked.keys("mitigation") or ((run.winner,) if run.winner else run.tried)
+    known = run.evidence.run.knowledge.mitigations
+    direct = [fact for key in keys for fact in run.of("price", key=key)]
+    entries = [draft for key in keys if key in known for draft in of_known.when(known[key], run.evidence)]
+    hurts = [draft for draft in entries if draft.kind == "hurts"]
+    back = [fact for key in keys for fact in run.of("put_back", key=key)]
+    direct_all: tuple[Said, ...] = (*direct, *hurts) or run.of("nothing_tried")
+    return Material(direct_all, (*back, *run.of("warning")), tuple(map(steps.explain, keys[:1])))
+
+
+def _do(asked: Understood, run: RunFacts) -> Material:
+    """What to do, here or where the user says."""
+    evidence, known = run.evidence, run.evidence.run.knowledge.mitigations
+    kept = list(of_known.keep(known[run.winner], evidence)) if run.winner in known else []
+    won = run.of("tried", key=run.winner) if run.winner else ()
+    direct: list[Said] = [
+        *(won or run.of("verdict")),
+        *(kept if "keep" in asked.contexts or not asked.contexts else ()),
+    ]
+    if "without root" in asked.contexts:
+        direct += of_known.without_root(evidence)
+    if {"cluster", "container"} & set(asked.contexts):
+        direct.append(of_known.elsewhere())
+    formats = [FORMATS[context] for context in asked.contexts if context in FORMATS] or [""]
+    proposed = [steps.export(run.winner, one) for one in formats] if run.winner else _ready(run)
+    more: tuple[Said, ...] = (*kept, *run.of("advice"), *run.of("price", key=run.winner or None), *run.of("warning"))
+    rest = tuple(one for one in more if one not in direct)
+    return Material(tuple(direct), rest, (*proposed, steps.diagnose(evidence)))
+
+
+def _ready(run: RunFacts) -> list[Step]:
+    """Propose what was found, could be tried and was not; the first only, since each takes as long as the run."""
+    left = {fact.key for fact in run.of("untried")}
+    ready = (key for key, one in run.evidence.candidates.items() if key in left and one.automatic and not one.unmet)
+    return [steps.attempt(key, run.evidence) for key in list(ready)[:1]]
+
+
+def _entries(asked: Understood, run: RunFacts) -> Material:
+    """What something is, and what this run says of it."""
+    evidence, known = run.evidence, run.evidence.run.knowledge
+    direct, more = list[Said](), list[Said]()
+    for key in asked.keys("factor"):
+        factor = known.factors[key]
+        ranked = run.of("suspect", "contrary", "not_visible", key=key)
+        stands: tuple[Said, ...] = ranked or (of_known.not_ranked(factor, run),)
+        told = tuple(of_known.what(f"factor:{key}", evidence))
+        direct += (*stands, *told) if asked.intent == "suspect" else (*told, *stands)
+        more += (*of_known.shows(factor, evidence), *of_known.cures(factor, evidence))
+    for key in asked.keys("mitigation"):
+        direct += of_known.what(f"mitigation:{key}", evidence)
+        direct += run.of("tried", "untried", key=key)
+        more += of_known.when(known.mitigations[key], evidence)
+    keys = [name.partition(":")[2] for name in asked.names]
+    return Material(tuple(direct), tuple(more), tuple(map(steps.explain, keys[:1])))
+
+
+def _found(asked: Understood, run: RunFacts, search: Search) -> Material:
+    """Anything else: what a search finds, and what this run says of it."""
+    known, words = run.evidence.run.knowledge, " ".join(matter(asked.question))
+    found = [one for one in search(words) if fits(one, words, known)][:MOST_FOUND] if words else []
+    direct = [of_known.note(one, asked.question, run.evidence) for one in found]
+    keys = [one.key for one in found if one.kind != "note"]
+    more = [fact for key in keys for fact in run.of("suspect", "not_visible", "tried", "untried", key=key)]
+    return Material(tuple(direct), tuple(more), tuple(map(steps.explain, keys[:1])))

@@ -1,0 +1,170 @@
+"""What is known lets one say: entries in their own words with their sources, and how they stand to this run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from ...knowledge.passages import Passage, cited
+from ...knowledge.schema import Factor, Mitigation, Reference
+from ...tools.mitigation.preconditions import unmet
+from ..commands.alone import tried_here
+from ..commands.snippet import snippet
+from ..planners.state import quoted
+from ..report.evidence import Evidence
+from . import names
+from .fact import START, Draft
+from .of_run import RunFacts, last_call
+
+MOST_SOURCES = 2
+MOST_NAMED = 8
+MOST_WORDS = 300
+
+
+def what(identity: str, evidence: Evidence) -> Iterator[Draft]:
+    """Say what a factor or mitigation is."""
+    kind, _, key = identity.partition(":")
+    known = evidence.run.knowledge
+    entry = known.factors[key] if kind == "factor" else known.mitigations[key]
+    name = names.of_factor(key, known) if kind == "factor" else names.of_mitigation(key, evidence)
+    yield Draft("what", name, _own_words(entry.description, key, evidence), sources=_sources(entry.references, key))
+
+
+def in_short(key: str, evidence: Evidence) -> Iterator[Draft]:
+    """Say in one sentence what a factor is."""
+    for draft in what(f"factor:{key}", evidence):
+        yield replace(draft, detail=draft.detail.partition(". ")[0])
+
+
+def shows(factor: Factor, evidence: Evidence) -> Iterator[Draft]:
+    """Name the columns that show a factor."""
+    if factor.signals:
+        listed = ", ".join(factor.signals[:MOST_NAMED])
+        yield Draft(
+            "shows", names.of_factor(factor.key, evidence.run.knowledge), listed, sources=_sources((), factor.key)
+        )
+
+
+def cures(factor: Factor, evidence: Evidence) -> Iterator[Draft]:
+    """Name what is known against a factor, in the order to try it."""
+    if factor.mitigations:
+        detail = ", ".join(factor.mitigations[:MOST_NAMED])
+        name = names.of_factor(factor.key, evidence.run.knowledge)
+        yield Draft("cures", name, detail, sources=_sources(factor.references, factor.key))
+
+
+def when(mitigation: Mitigation, evidence: Evidence) -> Iterator[Draft]:
+    """Say when a mitigation helps, and when it hurts."""
+    name = names.of_mitigation(mitigation.key, evidence)
+    sources = _sources(mitigation.references, mitigation.key)
+    for kind, text in (("when", mitigation.when), ("hurts", mitigation.hurts)):
+        yield Draft(kind, name, _own_words(text, mitigation.key, evidence), sources=sources)
+
+
+def keep(mitigation: Mitigation, evidence: Evidence) -> Iterator[Draft]:
+    """Say what makes it permanent, in the words of its entry."""
+    name = names.of_mitigation(mitigation.key, evidence)
+    for step in mitigation.steps:
+        words = step.removeprefix("To keep it:").strip()
+        detail = _own_words(words, mitigation.key, evidence)
+        yield Draft("keep", name, detail, sources=_sources((), mitigation.key))
+
+
+def here(mitigation: Mitigation, evidence: Evidence) -> Iterator[Draft]:
+    """Say whether it could have been tried, by the machine and the program of this run."""
+    name, key = names.of_mitigation(mitigation.key, evidence), mitigation.key
+    candidate = evidence.candidates.get(key)
+    machine, subject = evidence.run.machine, evidence.run.subject
+    by_tool, found, _ = tried_here(mitigation, machine, subject)
+    busy = evidence.profiled.busy_cpus if evidence.profiled else None
+    reasons = candidate.unmet if candidate else (*found, *unmet(mitigation.applies, machine, subject, busy))
+    sources = _sources((), key)
+    if reasons:
+        words = quoted("; ".join(dict.fromkeys(reasons)), MOST_WORDS)
+        yield Draft("not_here", name, words, (START,), sources, affirmed=False)
+    elif not by_tool:
+        yield Draft("by_person", name, calls=(START,), sources=sources, affirmed=False)
+    else:
+        yield Draft("here", name, f"scope {mitigation.scope}", (START,), sources)
+
+
+def sign(mitigation: Mitigation, run: RunFacts) -> Iterator[Draft]:
+    """Hold what a mitigation is for against what goes with the slow runs."""
+    known = run.evidence.run.knowledge
+    factors = [factor for factor in known.factors.values() if mitigation.key in factor.mitigations]
+    seen = [factor for factor in factors if run.of("suspect", key=factor.key)]
+    name = names.of_mitigation(mitigation.key, run.evidence)
+    sources = _sources((), mitigation.key)
+    calls = last_call(run.evidence, "rank_factors") or last_call(run.evidence, "conclude")
+    if seen:
+        detail = _named(seen)
+        yield Draft("may_help", name, detail, calls, sources, affirmed=True)
+    else:
+        detail = f"it is for {_named(factors)}" if factors else ""
+        yield Draft("no_sign", name, detail, calls, sources, affirmed=False)
+
+
+def not_ranked(factor: Factor, run: RunFacts) -> Draft:
+    """Say that a factor was not looked at, or not among the first, or set aside before."""
+    known, ranking = run.evidence.run.knowledge, run.evidence.ranking
+    calls = last_call(run.evidence, "rank_factors") or last_call(run.evidence, "conclude")
+    aside = [(name, why) for name, why in ranking.set_aside.items() if factor.place(name)] if ranking else []
+    if aside:
+        detail = f"{names.column(aside[0][0], known)}, {quoted(aside[0][1], MOST_WORDS)}"
+        return Draft("aside", names.of_factor(factor.key, known), detail, calls, affirmed=False)
+    return Draft("not_ranked", names.of_factor(factor.key, known), calls=calls, affirmed=False)
+
+
+def note(passage: Passage, question: str, evidence: Evidence) -> Draft:
+    """Cite what a search found: the part of it that answers best."""
+    if passage.kind == "factor":
+        name = names.of_factor(passage.key, evidence.run.knowledge)
+    elif passage.kind == "mitigation":
+        name = names.of_mitigation(passage.key, evidence)
+    else:
+        name = names.Name("", f"the note {quoted(passage.title, 120)}", "a note on a paper")
+    kind = "note" if passage.kind == "note" else "entry"
+    sources = (passage.source,) if passage.source else _sources((), passage.key)
+    return Draft(kind, name, snippet(passage.text, question).rstrip("."), sources=sources)
+
+
+def without_root(evidence: Evidence) -> Iterator[Draft]:
+    """Name what was found that touches the program only."""
+    calls = tuple(call.call_id for call in evidence.run.record.succeeded("look_up")) or last_call(evidence, "conclude")
+    fitting = [
+        key
+        for key, one in evidence.candidates.items()
+        if one.scope == "process" and one.automatic and not one.unmet and key in evidence.run.knowledge.mitigations
+    ]
+    if fitting:
+        yield Draft("without_root", detail=", ".join(fitting[:MOST_NAMED]), calls=calls)
+    else:
+        yield Draft("none_without_root", calls=calls, affirmed=False)
+
+
+def elsewhere() -> Draft:
+    """Say how far what was proved reaches."""
+    return Draft("elsewhere", calls=(START,))
+
+
+def other_knowledge(recorded: str, evidence: Evidence) -> Iterator[Draft]:
+    """Say when the entries of today are not those that the run was made with."""
+    if recorded and recorded != evidence.run.knowledge.digest:
+        yield Draft("other_knowledge", calls=(START,))
+
+
+def _own_words(text: str, key: str, evidence: Evidence) -> str:
+    """Give the words of an entry; those of the user's own file are quoted."""
+    own = evidence.run.plan.own
+    plain = " ".join(text.split()).rstrip(".")
+    return quoted(plain, MOST_WORDS) if own is not None and own.key == key else plain
+
+
+def _named(factors: Sequence[Factor]) -> str:
+    more = f" and {len(factors) - MOST_NAMED} more" if len(factors) > MOST_NAMED else ""
+    return ", ".join(factor.name for factor in factors[:MOST_NAMED]) + more
+
+
+def _sources(references: Sequence[Reference], key: str) -> tuple[str, ...]:
+    found = tuple(cited(reference) for reference in references[:MOST_SOURCES])
+    return found or (f"what vgo-agent knows of {key}",)

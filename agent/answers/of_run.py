@@ -1,0 +1,201 @@
+"""What a finished run lets one say: verdict, spread, factors, what was hidden, how it was done."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from ...tools.rank_factors import RankedFactor
+from ..planners.state import quoted
+from ..record import bodies
+from ..report.evidence import Evidence
+from ..report.evidence import unit as column_unit
+from ..report.mitigations import suspects, untried
+from ..report.numbers import number, p_value, percent, quantity
+from ..report.remarks import findings, warnings
+from ..report.tables import absent
+from ..report.tell import tell, verdict_words
+from ..transcript import Approval, Decision, ToolEnd
+from . import names
+from .fact import START, Draft, Fact, numbered
+from .of_trials import ratios, size, trials
+
+MOST_FACTORS = 8
+MOST_WORDS = 300
+"""Characters of one text that is quoted."""
+GOOD = ("mitigated", "steadier afterwards")
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """The closed list of what may be said of one run; references are the same for every question."""
+
+    evidence: Evidence
+    facts: tuple[Fact, ...]
+    events: Mapping[str, int]
+    """Where each call ended, by number of the event."""
+
+    def of(self, *kinds: str, key: str | None = None) -> tuple[Fact, ...]:
+        """Pick by kind, and by what they are about."""
+        return tuple(fact for fact in self.facts if fact.kind in kinds and key in (None, fact.key))
+
+    @cached_property
+    def winner(self) -> str:
+        """Key of the mitigation that the verdict names; empty without one."""
+        return self.evidence.conclusion.mitigation or ""
+
+    @cached_property
+    def tried(self) -> tuple[str, ...]:
+        """Keys of the mitigations of which something was tried, in that order."""
+        return tuple(dict.fromkeys(fact.key for fact in self.of("tried") if fact.key))
+
+    @property
+    def mitigations(self) -> tuple[str, ...]:
+        """Keys of those that were tried or come upon, the tried ones first."""
+        return tuple(dict.fromkeys((*self.tried, *self.evidence.candidates)))
+
+
+def run_facts(evidence: Evidence) -> RunFacts:
+    """List everything, numbered."""
+    events = _events(evidence)
+    return RunFacts(evidence, tuple(numbered(_drafts(evidence), "f", events)), events)
+
+
+def _events(evidence: Evidence) -> dict[str, int]:
+    """A call ends with its result, or with the approval that it was refused: what is not approved is not begun."""
+    ends = {
+        body.call_id: event.seq
+        for event in evidence.run.events
+        if isinstance(body := event.body, ToolEnd) or (isinstance(body, Approval) and not body.granted)
+    }
+    return {START: 0, **ends} if evidence.run.events else {}
+
+
+def last_call(evidence: Evidence, tool: str) -> tuple[str, ...]:
+    """Name the last call of a tool that gave a result."""
+    return tuple(call.call_id for call in evidence.run.record.succeeded(tool)[-1:])
+
+
+def _drafts(evidence: Evidence) -> Iterator[Draft]:
+    yield _verdict(evidence)
+    yield from _baseline(evidence)
+    yield from _cut(evidence)
+    yield from _factors(evidence)
+    yield from _looked_up(evidence)
+    yield from trials(evidence)
+    yield from _hidden(evidence)
+    yield from _remarks(evidence)
+    yield from _manner(evidence)
+
+
+def _verdict(evidence: Evidence) -> Draft:
+    """Name the mitigation, or else the factor; with the numbers of the claim, or else the reason."""
+    conclusion, known = evidence.conclusion, evidence.run.knowledge
+    key, factor = conclusion.mitigation, conclusion.factor or conclusion.column
+    found = names.of_factor(factor, known) if factor else names.NOBODY
+    return Draft(
+        "verdict",
+        names.of_mitigation(key, evidence) if key else found,
+        _claim(evidence, found.shown) if conclusion.verdict in GOOD else quoted(conclusion.reason, MOST_WORDS),
+        calls=(*last_call(evidence, "conclude"), *conclusion.evidence),
+        words={"verdict": conclusion.verdict},
+    )
+
+
+def _claim(evidence: Evidence, factor: str) -> str:
+    """What is claimed, as the report has it: the p-value is adjusted for all that was confirmed."""
+    against, batch = [f"against {factor}"] if factor else [], evidence.confirming
+    if batch is None or batch.compared is None:
+        return ", ".join(against)
+    found, p = batch.compared.comparison, p_value(evidence.conclusion.p_value)
+    return ", ".join((*against, ratios(found, "sd", "mean", "cv"), f"adjusted {p}", size(found)))
+
+
+def _baseline(evidence: Evidence) -> Iterator[Draft]:
+    measured = evidence.measured
+    if measured is None:
+        return
+    unit, found, known = names.unit(evidence.run.subject.unit), measured.outcome, measured.sd_interval
+    between = f" [{quantity(known.low, unit)}, {quantity(known.high, unit)}]" if known else ""
+    detail = (
+        f"SD {quantity(found.sd, unit)}{between} beside a mean of {quantity(found.mean, unit)}, "
+        f"CV {percent(found.cv)}, p95 {quantity(found.p95, unit)}, {number(found.n)} {evidence.run.subject.counted}"
+    )
+    calls = last_call(evidence, "measure")
+    words = {"steady": measured.steady, "scatter": not measured.unusable}
+    yield Draft("baseline", detail=detail, calls=calls, words=words)
+    for finding in findings(measured, unit):
+        yield Draft("shape", detail=quoted(finding, MOST_WORDS), calls=calls)
+
+
+def _cut(evidence: Evidence) -> Iterator[Draft]:
+    if evidence.labelled is None:
+        return
+    found, unit = evidence.labelled.classes, names.unit(evidence.run.subject.unit)
+    detail = f"{number(found.n_slow)} of {number(found.n_slow + found.n_fast)}, cut at {quantity(found.cut, unit)}"
+    yield Draft("cut", detail=f"{detail}, {quoted(found.how, MOST_WORDS)}", calls=last_call(evidence, "label"))
+
+
+def _factors(evidence: Evidence) -> Iterator[Draft]:
+    ranking = evidence.ranking
+    if ranking is None:
+        return
+    calls = last_call(evidence, "rank_factors")
+    for factor in ranking.factors[:MOST_FACTORS]:
+        kind = "suspect" if factor.suspect else "contrary" if factor.visible else "not_visible"
+        name = names.of_factor(factor.factor, evidence.run.knowledge)
+        yield Draft(kind, name, _numbers(factor, evidence), calls, affirmed=factor.suspect)
+    yield Draft("set_aside", detail=f"{number(len(ranking.set_aside))} columns", calls=calls)
+
+
+def _numbers(factor: RankedFactor, evidence: Evidence) -> str:
+    unit = names.unit(column_unit(factor.column, evidence.columns))
+    medians = f"{quantity(factor.slow_median, unit)} in slow runs and {quantity(factor.fast_median, unit)} in fast ones"
+    shown = names.column(factor.column, evidence.run.knowledge)
+    return f"{shown}, AUC {number(factor.auc, 3)}, family-wise {p_value(factor.p_value)}, median {medians}"
+
+
+def _looked_up(evidence: Evidence) -> Iterator[Draft]:
+    for call, found in zip(evidence.run.record.succeeded("look_up"), evidence.looked_up, strict=True):
+        detail = f"{number(len(found.candidates))} known, {number(len(found.offered))} can be tried here"
+        name = names.of_factor(found.factor, evidence.run.knowledge)
+        yield Draft("looked_up", name, detail, (call.call_id,))
+
+
+def _hidden(evidence: Evidence) -> Iterator[Draft]:
+    """What could not be seen: sources that this machine lacks, factors that leave no counter."""
+    calls = (START, *last_call(evidence, "profile"))
+    for fact in absent(evidence.run):
+        yield Draft("absent", detail=f"{quoted(fact.name, 160)}, since {quoted(fact.text, MOST_WORDS)}", calls=calls)
+    keys = {factor.name: key for key, factor in evidence.run.knowledge.factors.items()}
+    for suspect in suspects(evidence):
+        name = names.of_factor(keys.get(suspect.name, suspect.name), evidence.run.knowledge)
+        yield Draft("hidden", name, calls=calls, affirmed=False)
+
+
+def _remarks(evidence: Evidence) -> Iterator[Draft]:
+    """Warnings and next steps of the report, in its words."""
+    calls = last_call(evidence, "conclude")
+    for text in warnings(evidence):
+        yield Draft("warning", detail=quoted(text, MOST_WORDS), calls=calls)
+    _, steps = verdict_words(evidence, untried(evidence), suspects(evidence))
+    for text in steps:
+        yield Draft("advice", detail=quoted(text, MOST_WORDS), calls=calls)
+
+
+def _manner(evidence: Evidence) -> Iterator[Draft]:
+    """How it was done, and how it can be checked."""
+    run, concluded = evidence.run, last_call(evidence, "conclude")
+    limits = run.limits
+    detail = f"alpha {number(limits.alpha)}, target SD ratio below {number(limits.target_ratio)}, seed {limits.seed}"
+    yield Draft("method", detail=detail, calls=(START,))
+    origins = Counter(decision.origin for decision in bodies(run.events, Decision)) or {run.planner: 0}
+    steps = ", ".join(f"{quoted(origin)} {number(count)}" for origin, count in sorted(origins.items()))
+    yield Draft("planner", detail=f"steps by planner: {steps}", calls=(START,))
+    surveyed = "; ".join(f"{fact.name} {fact.text}" for fact in tell(evidence).machine)
+    yield Draft("machine", detail=quoted(surveyed, MOST_WORDS), calls=(START,))
+    if evidence.conclusion.command:
+        yield Draft("reproduce", names.of_mitigation(evidence.conclusion.mitigation or "", evidence), calls=concluded)
+    yield Draft("recorded", detail=f"its tip is {run.tip[:16]}", calls=concluded)

@@ -1,0 +1,86 @@
+"""Command lines that an answer proposes; a person runs them, the program never does by itself."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ...tools.subject import LOCAL, Subject
+from ..report.evidence import Evidence
+
+
+class Step(NamedTuple):
+    """A command and what it is for."""
+
+    command: str
+    why: str
+
+
+def attempt(key: str, evidence: Evidence) -> Step:
+    """Try one mitigation on the same program."""
+    return Step(_again("try", (key,), evidence.run.subject), "applies it, proves it, compares in pairs, puts it back")
+
+
+def diagnose(evidence: Evidence, *options: str) -> Step:
+    """Diagnose the same program once more."""
+    return Step(_again("diagnose", options, evidence.run.subject), "measures anew and searches from the start")
+
+
+def export(key: str, format: str = "") -> Step:
+    """Print how to keep a mitigation."""
+    words = ("vgo-agent", "export", key, *(("--format", format) if format else ()))
+    return Step(shlex.join(words), "prints how to keep it, and changes nothing")
+
+
+def explain(key: str) -> Step:
+    """Print all that is known of an entry."""
+    return Step(shlex.join(("vgo-agent", "explain", key)), "tells all that is known of it, with sources")
+
+
+def layers() -> Step:
+    """List what could be measured."""
+    return Step("vgo-agent layers", "says what this machine can show, what not, and what would make it so")
+
+
+def restore() -> Step:
+    """Put back what a killed run may have left."""
+    return Step("vgo-agent restore", "says whether anything was left changed, and puts it back")
+
+
+def check(evidence: Evidence) -> Iterator[Step]:
+    """Check a run, in two ways."""
+    folder = shlex.quote(evidence.run.run_dir)
+    yield Step(f"vgo-agent replay {folder}", "computes all that was not measured again, and compares")
+    yield Step(f"vgo-agent verify {folder}", "checks that the record is as it was written")
+
+
+def recorded(evidence: Evidence) -> Iterator[Step]:
+    """Give the command line that the verdict recorded."""
+    if evidence.conclusion.command:
+        yield Step(evidence.conclusion.command, "the program with the mitigation, started by hand")
+
+
+def report(evidence: Evidence) -> Step:
+    """Point at the whole report."""
+    return Step(f"less {shlex.quote(evidence.run.run_dir + '/report.md')}", "the whole report")
+
+
+def _again(command: str, words: tuple[str, ...], subject: Subject) -> str:
+    """Write a command of ours for the program of a run."""
+    program = (" ".join(subject.command),) if subject.shell else subject.command
+    return shlex.join(("vgo-agent", command, *words, *_options(subject), "--", *program))
+
+
+def _options(subject: Subject) -> Iterator[str]:
+    """Say again how the program is started and judged."""
+    if subject.shell:
+        yield "--shell"
+    for flag, value in (("--metric", subject.metric), ("--per-iteration", subject.per_iteration)):
+        yield from (flag, value) if value is not None else ()
+    if subject.metric is not None and subject.unit:
+        yield from ("--unit", subject.unit)
+    if not subject.lower_is_better:
+        yield "--higher-is-better"
+    if subject.launcher != LOCAL:
+        yield from ("--launcher", subject.launcher)

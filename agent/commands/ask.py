@@ -1,0 +1,127 @@
+"""ask: questions about a finished run in plain words; answered from its record and from what is known."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...knowledge.errors import VgoError
+from ..terminal import answer, printable, raw
+from .options import add_manners, add_run
+
+if TYPE_CHECKING:
+    from ..answers.answer import Answer
+    from ..answers.conversation import Conversation
+    from ..run_folder import RunFolder
+    from ..settings import Settings
+
+EPILOG = """\
+examples:
+  vgo-agent ask vgo-runs/20250314-092653-bench.sh why is this slow
+  vgo-agent ask vgo-runs/20250314-092653-bench.sh "would huge pages help?" --json
+  vgo-agent ask vgo-runs/20250314-092653-bench.sh < questions.txt
+
+Without a QUESTION each line of standard input is one, up to an empty line or the end; with --json each answer is then
+one line. Every sentence names what it rests on: a call of the run with its event, or a source. Nothing is run, and no
+number is anybody's but the record's. With --model (or where a model is configured) a language model chooses what is
+said and how, among sentences that are true; without one, templates answer. The exit code is 1 where nothing is known.
+"""
+MIXED = True
+"""Options may stand between RUN and QUESTION."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.usage = f"{parser.prog} [OPTIONS] RUN [QUESTION]"
+    parser.epilog = EPILOG
+    add_run(parser)
+    parser.add_argument(
+        "words", metavar="QUESTION", nargs="*", help="in words of your own; none: read them, line by line"
+    )
+    parser.add_argument(
+        "--model",
+        metavar="SPEC",
+        default=argparse.SUPPRESS,
+        help="let this language model formulate: a GGUF file, a name of `vgo-agent model list`, a URL; none: templates",
+    )
+    add_manners(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Answer one question, or one after the other."""
+    from ..model.chosen import wish_of
+    from ..settings import effective
+    from .meant import run_meant
+
+    settings, origins = effective(vars(arguments))
+    folder = run_meant(arguments.run, settings.out)
+    question = " ".join(" ".join(arguments.words).split())
+    if arguments.words and not question:
+        raise _nothing_asked()
+    wish = wish_of(settings.model, settings) if settings.model else None  # refused before anything is read
+    conversation = _conversation(folder)
+    from ..answers.model_meant import speaking
+
+    demanded = origins["model"] == "flag"
+    with conversation, speaking(wish, settings.decision_timeout_s, demanded) as conversation.speaker:
+        if question:
+            return _told(conversation.ask(question), arguments.json)
+        return _talk(conversation, settings, arguments.json)
+
+
+def _conversation(folder: RunFolder) -> Conversation:
+    """Read a run that has ended; nothing in its folder is changed."""
+    from ..record import bodies
+    from ..transcript import RunStart, Transcript, read
+
+    events = read(folder.transcript)
+    started = bodies(events, RunStart)
+    if not started:
+        raise VgoError(f"{folder.path} has not begun; go on with `vgo-agent resume {folder.path}`.")
+    from ...knowledge.loader import load
+    from ..answers.conversation import Conversation
+    from ..conduct import finished_run
+
+    known = started[0].plan.known(load())
+    return Conversation(finished_run(folder, Transcript(None, events), known), started[0].knowledge)
+
+
+def _told(found: Answer, as_json: bool) -> int:
+    answer(found.values(), found.text(), as_json)
+    return 0 if found.known else 1
+
+
+def _talk(conversation: Conversation, settings: Settings, as_json: bool) -> int:
+    """Answer each line; 1 where no question was answered."""
+    import json
+
+    asked = answered = 0
+    for question in _lines(prompting=not settings.quiet and sys.stdin.isatty()):
+        found = conversation.ask(question)
+        asked, answered = asked + 1, answered + found.known
+        if as_json:
+            raw(json.dumps(found.values()))
+        else:
+            said = "" if sys.stdin.isatty() else f"> {printable(found.asked.question)}\n"
+            answer({}, f"{said}{found.text()}", False)
+            raw("")
+    if not asked:
+        raise _nothing_asked()
+    return 0 if answered else 1
+
+
+def _lines(prompting: bool) -> Iterator[str]:
+    """Read questions up to an empty line; what is no text is read as far as it goes."""
+    while True:
+        if prompting:
+            print("? ", end="", file=sys.stderr, flush=True)
+        line = sys.stdin.buffer.readline().decode(errors="replace")
+        if not line.strip():
+            return
+        yield line
+
+
+def _nothing_asked() -> VgoError:
+    return VgoError('There is no question: ask, for example, vgo-agent ask RUN "why is this slow?".')

@@ -1,0 +1,183 @@
+"""model: which language models there are, which one decides, what it needs, and whether it is any good."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...knowledge.errors import VgoError
+from ..terminal import answer, table
+from .options import add_manners, add_settings
+
+if TYPE_CHECKING:
+    from ..model.facts import ModelFacts
+    from ..model.gguf_file import GgufFile
+    from ..settings import Settings
+
+ACTIONS = ("list", "use", "pull", "info", "check")
+EPILOG = """\
+examples:
+  vgo-agent model list
+  vgo-agent model pull bartowski/Qwen2.5-1.5B-Instruct-GGUF:Qwen2.5-1.5B-Instruct-Q4_K_M.gguf
+  vgo-agent model use Qwen2.5-1.5B-Instruct-Q4_K_M
+  vgo-agent model use http://127.0.0.1:8080
+  vgo-agent model check shipped
+
+list     the shipped model, those in the folder of models, and public ones that are worth trying
+use      write into the settings file which model decides from now on: a file, a name in the folder of models, the
+         address of a server that speaks as OpenAI's, shipped, or none (the rule policy decides)
+pull     fetch OWNER/REPO:FILE.gguf from the Hugging Face Hub (or HF_ENDPOINT) into the folder of models: it goes on
+         where it stopped, and the hash is checked
+info     what a model is, and what it needs of memory and CPUs against what is free
+check    twenty decisions on recorded diagnoses: legal, as the rule policy's, and how long; 1 where one was not usable
+
+Whatever a model writes, only a call that is legal at that moment is carried out; else the rule policy decides the step.
+A server's key is read from VGO_AGENT_API_KEY.
+"""
+HEADER = ("MODEL", "SIZE", "PARAMETERS", "WEIGHTS", "CONTEXT", "NEEDS", "")
+TO_PULL = ("PUBLIC MODEL", "SIZE", "NEEDS ABOUT", "LICENCE", "vgo-agent model pull ...")
+UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"))
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.epilog = EPILOG
+    parser.add_argument("action", choices=ACTIONS, nargs="?", default="list", help="see below (default list)")
+    parser.add_argument("spec", metavar="SPEC", nargs="?", help="the model; for info and check that of the settings")
+    add_settings(parser, ("decision-timeout", "think"))
+    add_manners(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do one of the actions."""
+    from ..settings import effective
+    from .model_shown import check, info
+
+    if arguments.action == "list" and arguments.spec:
+        raise VgoError(f"`vgo-agent model list` takes no {arguments.spec}; `vgo-agent model info` shows one model.")
+    if arguments.action in ("use", "pull") and not arguments.spec:
+        raise VgoError(f"`vgo-agent model {arguments.action}` needs to know which one; see its --help.")
+    settings, _ = effective(vars(arguments))
+    actions: dict[str, Callable[[argparse.Namespace, Settings], int]] = {
+        "list": _list,
+        "use": _use,
+        "pull": _pull,
+        "info": info,
+        "check": check,
+    }
+    return actions[arguments.action](arguments, settings)
+
+
+def size(count: float) -> str:
+    """Write bytes as a person does."""
+    unit, name = next((one for one in UNITS if count >= one[0]), (1.0, "bytes"))
+    return f"{count / unit:.3g} {name}"
+
+
+def _list(arguments: argparse.Namespace, settings: Settings) -> int:
+    from ..model.chosen import SHIPPED, in_folder, models_folder, path_of
+    from ..model.memory import free_memory
+    from ..model.recommended import recommended
+
+    free, public = free_memory(), recommended()
+    local = {path.stem: path for path in in_folder()}
+    listed = [_listed(name, path) for name, path in {SHIPPED: path_of(SHIPPED), **local}.items() if path.exists()]
+    rows = [(one.name, size(one.gigabytes * 1e9), f"{one.memory_gb:.1f} GB", one.licence, one.pull) for one in public]
+    words = [
+        table(HEADER, [tuple(one["row"]) for one in listed]),
+        f"In use: {settings.model or 'none, the rule policy decides'}. Folder: {models_folder()}. "
+        f"Free memory: {size(free)}.",
+        table(TO_PULL, rows),
+        "None of the public models was run by the authors of vgo-agent; read the licence on the page of each.",
+    ]
+    told = {
+        "used": settings.model,
+        "folder": str(models_folder()),
+        "free_bytes": free,
+        "models": [{name: value for name, value in one.items() if name != "row"} for one in listed],
+        "recommended": [one.model_dump() | {"memory_gb": one.memory_gb} for one in public],
+    }
+    answer(told, "\n\n".join(words), arguments.json)
+    return 0
+
+
+def _listed(name: str, path: Path) -> dict[str, Any]:
+    """Tell of one file; a broken one is shown with the reason."""
+    from ..model.gguf_file import read_gguf
+
+    try:
+        return _row(name, read_gguf(path))
+    except VgoError as error:
+        why = str(error)
+        return {"name": name, "path": str(path), "error": why, "row": (name, "", "", "", "", "", why)}
+
+
+def _row(name: str, model: GgufFile) -> dict[str, Any]:
+    from ..model.memory import context_for, free_memory, need
+
+    free = free_memory()
+    needed = need(model, context_for(model, 0, free)).total
+    fits = "" if needed <= free else "more than is free"
+    return {
+        "name": name,
+        "path": str(model.path),
+        "bytes": model.bytes,
+        "parameters": model.parameters,
+        "stored_as": model.stored_as,
+        "context": model.context,
+        "needs_bytes": needed,
+        "row": (
+            name,
+            size(model.bytes),
+            f"{model.parameters / 1e6:.3g} M",
+            model.stored_as[0],
+            str(model.context or "?"),
+            size(needed),
+            fits,
+        ),
+    }
+
+
+def _use(arguments: argparse.Namespace, settings: Settings) -> int:
+    """Write the choice; a model is opened first, so that one that cannot be used is refused here."""
+    from ..settings import NO_MODEL
+    from ..settings_file import set_in_file
+
+    if arguments.spec == NO_MODEL:
+        place = set_in_file("model", "")
+        words = f"No model: the rule policy decides (written to {place})."
+        answer({"model": "", "file": str(place)}, words, arguments.json)
+        return 0
+    kept, facts = _opened(arguments.spec, settings)
+    place = set_in_file("model", kept)
+    words = f"{facts.name} decides from now on (model = {kept} in {place}); `vgo-agent model check` tries it."
+    answer({"model": kept, "file": str(place), "name": facts.name, "library": facts.library}, words, arguments.json)
+    return 0
+
+
+def _opened(spec: str, settings: Settings) -> tuple[str, ModelFacts]:
+    """Open a model, and say how the settings name it: by its name alone where it lies in the folder of models."""
+    from ..model.chosen import is_server, models_folder, open_source, wish_of
+    from ..planning import told_by
+
+    wish = wish_of(spec, settings)
+    with open_source(wish) as model:
+        facts = told_by(model, wish)
+    path = Path(wish.spec)
+    return path.stem if not is_server(wish.spec) and path.parent == models_folder() else wish.spec, facts
+
+
+def _pull(arguments: argparse.Namespace, settings: Settings) -> int:
+    from ..model.gguf_file import read_gguf
+    from ..model.pull import pull, wanted
+
+    pulled = pull(wanted(arguments.spec), settings.quiet)
+    model = read_gguf(pulled.path)
+    how = "is here now" if pulled.new else "was here already"
+    words = f"{model.path} {how} ({size(model.bytes)}, SHA-256 {pulled.sha256[:16]}...).\n"
+    words += f"`vgo-agent model use {model.path.stem}` lets it decide."
+    told = {"path": str(pulled.path), "sha256": pulled.sha256, "new": pulled.new, "bytes": model.bytes}
+    answer(told, words, arguments.json)
+    return 0

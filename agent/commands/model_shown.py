@@ -1,0 +1,169 @@
+"""`model info` and `model check`: what one model is, and what it does."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ..terminal import answer, printable, table
+
+if TYPE_CHECKING:
+    from ..model.asked import Asked
+    from ..model.gguf_file import GgufFile
+    from ..model.trial import Tried
+    from ..settings import Settings
+
+NO_TEMPLATE = "none: it is asked in plain text, which models for chats answer worse"
+BYTES = "_bytes"
+"""Ending of names that are told as JSON only; in words the same stands before."""
+HEADER = ("RECORDED CASE", "CHOSEN", "THE RULE POLICY'S", "SECONDS")
+LONGEST_WHY = 60
+DECISION_TOKENS = 2000
+"""At most; see planners/llama.py."""
+
+
+def info(arguments: argparse.Namespace, settings: Settings) -> int:
+    """Tell what a model is and needs."""
+    from ..model.chosen import SHIPPED, is_server
+
+    spec = arguments.spec or settings.model or SHIPPED
+    told = _server(spec, settings) if is_server(spec) else _file(spec, settings)
+    shown = {name: value for name, value in told.items() if value != "" and not name.endswith(BYTES)}
+    lines = [f"{name.replace('_', ' ') + ':':<18}{_words(value)}" for name, value in shown.items()]
+    answer(told, "\n".join(lines), arguments.json)
+    return 0
+
+
+def _file(spec: str, settings: Settings) -> dict[str, Any]:
+    from ..model.chosen import path_of
+    from ..model.digest import sha256_of
+    from ..model.gguf_file import read_gguf
+    from ..model.memory import context_for, free_memory, need, threads_for
+    from .model import size
+
+    model = read_gguf(path_of(spec))
+    free = free_memory()
+    context = context_for(model, settings.model_context, free)
+    needed = need(model, context)
+    return {
+        "file": str(model.path),
+        "size": size(model.bytes),
+        "size_bytes": model.bytes,
+        "sha256": sha256_of(model.path),
+        "name": printable(model.name),
+        "architecture": printable(model.architecture),
+        "parameters": model.parameters,
+        "weights": ", ".join(model.stored_as),
+        "licence": printable(model.licence) or "not said in the file",
+        "vocabulary": model.vocabulary,
+        "trained_context": model.context or "not said in the file",
+        "chat_template": f"{len(model.template):,} characters" if model.template else NO_TEMPLATE,
+        "notation": printable(str(model.metadata.get("vgo.notation", "json"))),
+        "context": context,
+        "memory_needed": f"{size(needed.total)} (weights {size(needed.weights)}, context {size(needed.cache)}, "
+        f"computing {size(needed.compute)}, library and Python the rest)",
+        "memory_free": size(free),
+        "memory_needed_bytes": needed.total,
+        "memory_free_bytes": free,
+        "fits": needed.total <= free,
+        "threads": threads_for(settings.model_threads, model.bytes),
+        "note": _note(model, context),
+    }
+
+
+def _note(model: GgufFile, context: int) -> str:
+    """Say where the context is too small for what a decision may take."""
+    if context >= DECISION_TOKENS or "vgo.notation" in model.metadata:
+        return ""
+    return f"a decision may take {DECISION_TOKENS} tokens: with {context}, less is told, or the rule policy decides"
+
+
+def _server(spec: str, settings: Settings) -> dict[str, Any]:
+    from ..model.chosen import open_source, wish_of
+    from ..planning import told_by
+
+    wish = wish_of(spec, settings)
+    with open_source(wish) as model:
+        facts = told_by(model, wish)
+    return {"server": wish.spec, "name": printable(facts.name), "kind": facts.library, "context": facts.context}
+
+
+def check(arguments: argparse.Namespace, settings: Settings) -> int:
+    """Let a model take recorded decisions."""
+    from ..model.chosen import SHIPPED, open_source, wish_of
+    from ..model.states import states
+    from ..model.trial import summary, trial
+    from ..planning import asking, told_by
+
+    wish = wish_of(arguments.spec or settings.model or SHIPPED, settings)
+    with open_source(wish) as model:
+        noted = Noted(model)
+        facts = told_by(noted, wish)
+        tried = trial(asking(noted, wish, facts), states(), _progress(settings.quiet or arguments.json))
+    whole = summary(tried)
+    framed = ", ".join(sorted(noted.framed)) or "nothing"
+    words = [
+        table(HEADER, [_row(one) for one in tried]),
+        f"{facts.name}: {whole.taken} of {whole.decisions} answers were legal calls, {whole.agreeing} as the rule "
+        f"policy's; {whole.median_s:.2g} s each (median), {whole.longest_s:.2g} s at most. Framed by: {framed}.",
+    ]
+    told = {
+        "model": facts.model_dump(mode="json"),
+        "framed": sorted(noted.framed),
+        **whole._asdict(),
+        "tried": [_told(one) for one in tried],
+    }
+    answer(told, "\n\n".join(words), arguments.json)
+    return 0 if whole.taken == whole.decisions else 1
+
+
+@dataclass(frozen=True)
+class Noted:
+    """A model, and how its prompts were framed."""
+
+    model: Asked
+    framed: set[str] = field(default_factory=set)
+
+    def describe(self) -> dict[str, Any]:
+        """Say what it is."""
+        return self.model.describe()
+
+    def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+        """Ask one thing."""
+        answered = self.model.ask(request, seconds)
+        self.framed.add(str(answered["framed"]))
+        return answered
+
+
+def _progress(quiet: bool) -> Callable[[Tried], None]:
+    def tell(one: Tried) -> None:
+        if not quiet:
+            print(f"  {one.state.case}: {one.chosen} ({one.seconds:.1f} s)", file=sys.stderr)
+
+    return tell
+
+
+def _row(one: Tried) -> tuple[str, ...]:
+    chosen = f"not usable: {one.passed_over}" if one.passed_over else one.chosen
+    shown = chosen if len(chosen) <= LONGEST_WHY else f"{chosen[: LONGEST_WHY - 3]}..."
+    return one.state.case, shown, "the same" if one.agrees else one.usual, f"{one.seconds:.2f}"
+
+
+def _told(one: Tried) -> Mapping[str, Any]:
+    return {
+        "case": one.state.case,
+        "chosen": one.chosen,
+        "usual": one.usual,
+        "agrees": one.agrees,
+        "passed_over": one.passed_over,
+        "seconds": round(one.seconds, 4),
+    }
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no: take a smaller model, or a smaller model_context"
+    return f"{value:,}" if isinstance(value, int) else str(value)

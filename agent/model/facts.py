@@ -1,0 +1,63 @@
+"""What a transcript says of the model: enough to know whether another machine could write the same tokens again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from .wish import ModelWish
+
+NOTATION = "vgo.notation"
+"""Key in the metadata of a GGUF that was trained for another notation than JSON."""
+
+
+class ModelFacts(BaseModel):
+    """One model as it was asked; no path, since that is nobody's business."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    """Of the file, or of the model on a server."""
+    kind: str
+    """`file` or `server`."""
+    sha256: str = ""
+    """Of the file; empty: it is on a server, which may change it."""
+    library: str = ""
+    """What decodes, and its version."""
+    cpu: str = ""
+    """Features of the CPU that were used: other ones round otherwise."""
+    context: int
+    batch: int = 0
+    threads: int = 0
+    notation: str = "json"
+    temperature: float
+    seed: int
+    decision_timeout_s: float
+    think: bool
+    prompts: dict[str, str]
+    """Version and SHA-256 of each template, by name."""
+
+    def other_build(self, now: ModelFacts) -> str:
+        """Say in what another build or machine differs where sums may; empty: in nothing."""
+        names = ("sha256", "library", "cpu", "context", "batch")
+        differing = [name for name in names if getattr(self, name) != getattr(now, name)]
+        return ", ".join(differing)
+
+
+def facts_of(described: Mapping[str, Any], wish: ModelWish, prompts: Mapping[str, str]) -> ModelFacts:
+    """Put together what a model says of itself and how it is to be asked."""
+    kept = {
+        name: described[name] for name in ("name", "kind", "sha256", "library", "cpu", "context") if name in described
+    }
+    kept |= {name: described[name] for name in ("batch", "threads") if name in described}
+    return ModelFacts(
+        **kept,
+        notation=str(described.get("metadata", {}).get(NOTATION, "json")),
+        temperature=wish.temperature,
+        seed=wish.seed,
+        decision_timeout_s=wish.decision_timeout_s,
+        think=wish.think,
+        prompts=dict(prompts),
+    )

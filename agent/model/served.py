@@ -1,0 +1,142 @@
+"""The process that holds the model: reads requests from standard input, writes answers to standard output.
+
+It is one process for one model because llama.cpp ends the process that holds it when something is wrong (a bad grammar,
+two calls at once), and because a call is cancelled by killing it. Nothing here decides; the parent checks every answer.
+Lines of JSON both ways. `python -m vgo_agent.agent.model.served` is run by `ModelProcess` only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import llama_cpp
+from jinja2 import TemplateError
+from llama_cpp import llama_chat_format
+
+from .decode import Decoder, Stuck
+from .memory import BATCH
+
+DATE = "01 Jan 2026"
+"""For chat templates that print today's date."""
+TEMPLATE = "chat template"
+"""How messages were framed, where the template of the model did it."""
+
+
+def main() -> int:
+    """Serve until standard input ends."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # llama.cpp and its libraries may print; only answers may go where answers are read
+    asked = json.loads(sys.stdin.readline())
+    model = load(Path(asked["path"]), asked["context"], asked["threads"])
+    say(answers, described(model))
+    decoder = Decoder(model)
+    for line in sys.stdin:
+        say(answers, complete(decoder, json.loads(line)))
+    return 0
+
+
+def load(path: Path, context: int, threads: int) -> Any:
+    """Load a GGUF so that the same build on the same CPU writes the same tokens again."""
+    with patch.object(llama_chat_format, "Jinja2ChatFormatter", _Unparsed):
+        return llama_cpp.Llama(
+            str(path),
+            n_ctx=context,
+            n_batch=BATCH,
+            n_ubatch=BATCH,
+            n_threads=threads,
+            n_threads_batch=threads,
+            flash_attn=False,
+            verbose=False,
+        )
+
+
+class _Unparsed:
+    """Stands for a chat template while the library loads: it parses all of them, and would end with a broken one."""
+
+    def __init__(self, **_: Any) -> None:
+        """Parse nothing; a template is filled when a prompt is framed."""
+
+    def to_chat_handler(self) -> None:
+        """Give nothing: messages are framed here."""
+
+
+def described(model: Any) -> dict[str, Any]:
+    """Say what was loaded, and by what."""
+    return {
+        "library": f"llama-cpp-python {llama_cpp.__version__}",
+        "cpu": llama_cpp.llama_print_system_info().decode(),
+        "context": model.n_ctx(),
+        "batch": model.n_batch,
+        "threads": model.n_threads,
+        "trained_context": llama_cpp.llama_model_n_ctx_train(model.model),
+        "parameters": llama_cpp.llama_model_n_params(model.model),
+        "bytes": llama_cpp.llama_model_size(model.model),
+        "metadata": {key: value for key, value in model.metadata.items() if not key.startswith("tokenizer.ggml.")},
+    }
+
+
+def complete(decoder: Decoder, request: dict[str, Any]) -> dict[str, Any]:
+    """Answer messages, under a grammar or freely; what cannot be done is told, not raised."""
+    prompt, framed = prompt_of(decoder.model, request["messages"])
+    room = decoder.model.n_ctx() - len(prompt)
+    if room < request["most"]:
+        return {
+            "refused": f"the prompt has {len(prompt)} tokens and the answer up to {request['most']}, which is more "
+            f"than the context of {decoder.model.n_ctx()}"
+        }
+    began = time.perf_counter()
+    try:
+        found = decoder.decode(prompt, request["grammar"], request["most"], request["temperature"], request["seed"])
+    except ValueError as error:
+        return {"refused": str(error)}
+    except Stuck:
+        return {"refused": "no token of its vocabulary goes on with the grammar"}
+    return {
+        "text": decoder.text(found.tokens),
+        "ended": found.ended,
+        "prompt_tokens": len(prompt),
+        "tokens": len(found.tokens),
+        "framed": framed,
+        "seconds": {"all": time.perf_counter() - began, "model": decoder.model_s, "prompt": decoder.prompt_s},
+    }
+
+
+def prompt_of(model: Any, messages: list[dict[str, str]]) -> tuple[list[int], str]:
+    """Put messages into the model's own chat template, or, where it has none that works, one after the other."""
+    text, framed = framed_by_template(model, messages)
+    if framed == TEMPLATE:
+        return model.tokenize(text.encode(), add_bos=False, special=True), framed
+    plain = "\n".join(message["content"] for message in messages) + "\n"
+    return model.tokenize(plain.encode(), add_bos=True, special=False), framed
+
+
+def framed_by_template(model: Any, messages: list[Any]) -> tuple[str, str]:
+    """Fill the chat template with a fixed date, so that a prompt is the same on every day; or say why it cannot be."""
+    template = model.metadata.get("tokenizer.chat_template")
+    if not template:
+        return "", "no chat template"
+    bos, eos = (
+        model.detokenize([token], special=True).decode(errors="replace") if token >= 0 else ""
+        for token in (model.token_bos(), model.token_eos())
+    )
+    try:
+        formatter = llama_chat_format.Jinja2ChatFormatter(template, bos_token=bos, eos_token=eos)
+        vars(formatter)["strftime_now"] = lambda _: DATE  # which it hands to the template
+        return formatter(messages=messages).prompt, TEMPLATE
+    except (TemplateError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        return "", f"its chat template fails: {error}"
+
+
+def say(answers: Any, answer: dict[str, Any]) -> None:
+    """Write one line."""
+    print(json.dumps(answer), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

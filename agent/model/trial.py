@@ -1,0 +1,76 @@
+"""Try a model on recorded moments: whether its calls are legal, agree with the rule policy, and how long they take."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from statistics import median
+from typing import NamedTuple
+
+from ..planners.base import Choice, Planner, View
+from ..planners.rules import Rules
+from .states import State
+
+CHOSEN = ("mitigation", "batch", "factor", "call")
+"""Arguments that say what is done, not how much of it."""
+
+
+class Tried(NamedTuple):
+    """One decision."""
+
+    state: State
+    chosen: str
+    """The call, in words; that of the rule policy where the answer was not taken."""
+    usual: str
+    """The call of the rule policy, in words."""
+    passed_over: str
+    """Why the answer was not taken; empty: it was, so it is legal."""
+    seconds: float
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the model chose what the rule policy would."""
+        return not self.passed_over and self.chosen == self.usual
+
+
+class Summary(NamedTuple):
+    """All decisions together."""
+
+    decisions: int
+    taken: int
+    """Legal calls that were read strictly."""
+    agreeing: int
+    median_s: float
+    longest_s: float
+
+
+def trial(planner: Planner, moments: Sequence[State], tell: Callable[[Tried], None]) -> list[Tried]:
+    """Let it decide at each moment."""
+    found = []
+    for state in moments:
+        begun = time.perf_counter()
+        choice = planner.choose(state.view)
+        seconds = time.perf_counter() - begun
+        passed_over = choice.said.passed_over if choice.said else ""
+        state.view.legal.check(choice.tool, choice.arguments)  # whoever chose: it would be a bug of ours
+        tried = Tried(state, _words(choice), _words(_usual(state.view)), passed_over, seconds)
+        tell(tried)
+        found.append(tried)
+    return found
+
+
+def summary(tried: Sequence[Tried]) -> Summary:
+    """Count."""
+    seconds = [one.seconds for one in tried]
+    taken = sum(not one.passed_over for one in tried)
+    return Summary(len(tried), taken, sum(one.agrees for one in tried), median(seconds), max(seconds))
+
+
+def _usual(view: View) -> Choice:
+    return Rules().choose(view)
+
+
+def _words(choice: Choice) -> str:
+    """Write a call; amounts are left out, since half or twice the usual ones are as good a decision."""
+    named = [str(value) for name, value in choice.arguments.items() if name in CHOSEN]
+    return " ".join([choice.tool, *named])

@@ -1,0 +1,141 @@
+"""A language model chooses from the menu; what it does wrong, the rule policy does instead, and it is recorded."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from ...prompts.render import render
+from ..model.asked import Asked, ModelFailed
+from ..model.said import Said
+from ..model.wish import ModelWish
+from .base import Choice, View
+from .compact import line
+from .grammar import JSON, PLACES, Notation, NotOnMenu, grammar, longest, read, schema, write
+from .menu import Menu, calls, menu
+from .rules import Rules
+from .state import plain, told
+
+ONLY = "nothing else is legal now"
+THOUGHT_TOKENS = 160
+THOUGHT_CHARACTERS = 600
+PROMPT_TOKENS = 2000
+"""Of a decision at most, whatever the context is: small models lose the thread of longer ones."""
+CHARACTERS_A_TOKEN = 3.0
+"""Fewer than English has in most vocabularies: numbers and names take more tokens."""
+LEAST_CHARACTERS = 600
+NOTATIONS: Mapping[str, Notation] = {"json": JSON, "places": PLACES}
+"""By what the metadata of a GGUF says of the model (`vgo.notation`); without a word, JSON."""
+
+
+class Question(NamedTuple):
+    """One decision as a model is asked for it."""
+
+    listed: Menu
+    notation: Notation
+    prompt: str
+
+
+@dataclass(frozen=True)
+class Llama:
+    """Keeps no state between decisions: the same record gives the same prompt."""
+
+    model: Asked
+    wish: ModelWish
+    notation: str = "json"
+    context: int = PROMPT_TOKENS
+    """Tokens that prompt and answer may have together."""
+    name: str = "llama"
+    _rules: Rules = field(default_factory=Rules)
+
+    def choose(self, view: View) -> Choice:
+        """Ask the model, unless there is nothing to choose; fall back to the rule policy for this step."""
+        listed = menu(view)
+        usual = self._rules.choose(view)
+        if calls(listed) == 1:
+            return replace(usual, why=ONLY)
+        question = self._question(view, listed)
+        said = Said(prompt=hashlib.sha256(question.prompt.encode()).hexdigest())
+        try:
+            said, choice = self._asked(view, question, said)
+            return replace(choice, said=said)
+        except PassedOver as error:
+            return replace(usual, said=error.said)
+
+    def _question(self, view: View, listed: Menu) -> Question:
+        notation = NOTATIONS[self.notation]
+        if notation is PLACES:
+            return Question(listed, notation, line(view, listed))
+        room = min(PROMPT_TOKENS, self.context - longest(listed, notation)) * CHARACTERS_A_TOKEN
+        system = render("model/system.txt.j2")
+        tool = next(iter(listed))
+        example = write(tool, listed[tool], [0] * len(listed[tool]), notation)
+        state = told(view, listed, example, max(LEAST_CHARACTERS, int(room) - len(system)))
+        return Question(listed, notation, f"{system}{state}")  # one message: some templates know no system role
+
+    def _asked(self, view: View, question: Question, said: Said) -> tuple[Said, Choice]:
+        until = time.monotonic() + self.wish.decision_timeout_s
+        try:
+            prompt = question.prompt
+            if self.wish.think and question.notation is JSON:
+                said = said.model_copy(update={"thought": self._thought(prompt, until)})
+                prompt = render("model/thought.txt.j2", prompt=prompt, thought=said.thought)
+            said = self._answered(question, prompt, said, until)
+            if said.ended != "stop":
+                raise NotOnMenu("it was cut off")
+            why = f"chosen by the model, of {calls(question.listed)} legal calls"
+            choice = read(said.text, question.listed, why, question.notation)
+            if _made_before(view, choice):
+                raise NotOnMenu("this call was made before")
+        except (ModelFailed, NotOnMenu) as error:
+            raise PassedOver(said.model_copy(update={"passed_over": str(error)})) from error
+        return said, choice
+
+    def _thought(self, prompt: str, until: float) -> str:
+        """Let it write freely first: what it writes is kept apart, and never told as a finding."""
+        asked = render("model/think.txt.j2", prompt=prompt)
+        free = {"grammar": "", "schema": None, "most": THOUGHT_TOKENS}
+        answer = self._ask({"messages": _messages(asked)} | free, until)
+        return plain(str(answer["text"]), THOUGHT_CHARACTERS)
+
+    def _answered(self, question: Question, prompt: str, said: Said, until: float) -> Said:
+        request = {
+            "messages": _messages(prompt),
+            "grammar": grammar(question.listed, question.notation),
+            "schema": schema(question.listed) if question.notation is JSON else None,
+            "most": longest(question.listed, question.notation),
+        }
+        answer = self._ask(request, until)
+        kept = {name: answer[name] for name in ("text", "ended", "prompt_tokens", "tokens")}
+        return said.model_copy(update=kept)
+
+    def _ask(self, request: dict[str, Any], until: float) -> dict[str, Any]:
+        drawn = {"temperature": self.wish.temperature, "seed": self.wish.seed}
+        return self.model.ask(request | drawn, max(0.0, until - time.monotonic()))
+
+
+class PassedOver(Exception):
+    """The model's answer is not taken; what it said is kept with the reason."""
+
+    def __init__(self, said: Said) -> None:
+        """Keep what it said."""
+        super().__init__(said.passed_over)
+        self.said = said
+
+
+def _messages(prompt: str) -> list[dict[str, str]]:
+    return [{"role": "user", "content": prompt}]
+
+
+def _made_before(view: View, choice: Choice) -> bool:
+    """Tell whether a call with these arguments has been made since the last profile: asked twice, a tool says the same.
+
+    After a profile it says something else: its runs are labelled, explained and ranked anew.
+    """
+    calls_made = view.record.calls
+    profiles = [nth for nth, call in enumerate(calls_made) if call.tool == "profile" and call.result is not None]
+    since = calls_made[profiles[-1] + 1 :] if profiles else calls_made
+    return any((call.tool, dict(call.arguments)) == (choice.tool, dict(choice.arguments)) for call in since)

@@ -1,0 +1,73 @@
+"""Write agent/model/states.json: `python benchmarks/model_states.py`; moments of diagnoses by the rule policy.
+
+The recorded cases are those of the training half, so that nothing of what is scored is in the package. At each moment
+there was more than one call to choose from. The same cases give the same file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from vgo_agent.agent.model.states import FILE
+from vgo_agent.agent.planners.base import Choice, View
+from vgo_agent.agent.planners.menu import calls, menu
+from vgo_agent.agent.planners.rules import Rules
+from vgo_agent.evals.contest.loop import PlannerContestant
+from vgo_agent.evals.recorded.recorded_case import read_case
+
+CASES = Path(__file__).parents[1] / "evals" / "cases"
+CHOSEN = ("contention", "malloc-churn", "gc-pauses", "io-limit", "placebo")
+"""A cause that a mitigation cures, causes that need several, one that none cures, and none."""
+WANTED = 20
+SEED = 1
+
+
+@dataclass
+class Watched:
+    """The rule policy, and all that it decided on."""
+
+    views: list[View] = field(default_factory=list)
+    name: str = "rules"
+
+    def choose(self, view: View) -> Choice:
+        """Decide as it would, and keep what it saw."""
+        self.views.append(view)
+        return Rules().choose(view)
+
+
+def main() -> None:
+    """Diagnose each case, and write the moments."""
+    told = [_told(name) for name in CHOSEN]
+    each = -(-WANTED // len(told))
+    for one in told:  # spread over each diagnosis, its end included
+        places = one["asked"]
+        one["asked"] = sorted({places[round(n * (len(places) - 1) / max(1, each - 1))] for n in range(each)})
+        one["calls"] = one["calls"][: one["asked"][-1]]
+    FILE.write_text(json.dumps(told, indent=None, separators=(",", ":"), sort_keys=True) + "\n")
+    print(f"{FILE}: {sum(len(one['asked']) for one in told)} moments, {FILE.stat().st_size:,} bytes")
+
+
+def _told(name: str) -> dict[str, Any]:
+    case, watched = read_case(CASES / name), Watched()
+    assert case.file.split == "train", name
+    PlannerContestant("rules", lambda _: watched).answer(case.shown, SEED)
+    last = watched.views[-1]
+    return {
+        "case": name,
+        "limits": last.limits.model_dump(mode="json"),
+        "asked": [view.decisions for view in watched.views if calls(menu(view)) > 1],
+        "calls": [_call(vars(call)) for call in last.record.calls],
+    }
+
+
+def _call(call: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep what a planner reads: not the tables."""
+    return {name: call[name] for name in ("call_id", "tool", "arguments", "result", "error")}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""What is true in one simulated diagnosis: causes, what only seems to be one, cures, costs, and what goes wrong."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from ...tools.subject import Allow, Limits
+from .place import KINDS, known
+
+Kind = Literal["cause", "hidden", "nothing", "steady", "unusable", "distorted"]
+SHARES: dict[Kind, int] = {"cause": 62, "hidden": 14, "nothing": 12, "steady": 4, "unusable": 4, "distorted": 4}
+"""cause: counters show what makes runs slow; hidden: none does, and trying can tell; nothing: there is no cause."""
+ALLOWED: dict[Allow, int] = {"process": 60, "system": 30, "none": 10}
+HEAVY = ("perf", "strace", "osnoise")
+"""Layers that wait for a second look, where the user has chosen them."""
+MEANT = {(0.15, 0.65): 45, (0.82, 0.96): 25, (1.0, 1.0): 25, (1.1, 1.8): 5}
+"""Bounds of the true SD ratio of a mitigation of a cause to the share of those that have it."""
+OTHERS = {(0.82, 0.96): 6, (1.0, 1.0): 84, (1.1, 1.8): 10}
+HELPS = 0.8
+"""A true SD ratio at or below it is a cure."""
+
+
+@dataclass(frozen=True)
+class Lead:
+    """A factor that goes with slow runs by more than luck."""
+
+    factor: str
+    """Key of the knowledge base, or a column that it does not have."""
+    contrary: bool
+    heavy: bool
+    """Only heavy layers show it."""
+    auc: float
+    p_value: float
+
+
+@dataclass(frozen=True)
+class World:
+    """One program on one machine."""
+
+    seed: int
+    kind: Kind
+    place: int
+    """Among the machines."""
+    limits: Limits
+    run_s: float
+    """Mean seconds of a run."""
+    cv: float
+    enough: int
+    """Runs at which the stopping rule is content."""
+    noise: float
+    """Error of the log of an SD ratio from a single pair; it falls with the root of the pairs."""
+    needed: int
+    """Pairs that show the target."""
+    busy_cpus: float
+    clumsy: float
+    """Share of calls that end in an error."""
+    approves: bool
+    """The user lets settings of the system be changed when asked."""
+    causes: tuple[str, ...]
+    """Factors that make runs slow."""
+    leads: tuple[Lead, ...]
+    unseen: int
+    """Factors that do not go with slow runs, and are ranked all the same."""
+
+    def effect(self, mitigation: str) -> float:
+        """Give the true ratio of SDs with a mitigation over without."""
+        chance = random.Random(f"{self.seed}:effect:{mitigation}")
+        meant = any(mitigation in known().factors[cause].mitigations for cause in self.causes)
+        effects = MEANT if meant else OTHERS
+        least, most = chance.choices(list(effects), list(effects.values()))[0]
+        return chance.uniform(least, most)
+
+    def chance(self, what: str) -> random.Random:
+        """Draw for one purpose, the same whenever it comes."""
+        return random.Random(f"{self.seed}:{what}")
+
+
+def drawn(seed: int) -> World:
+    """Draw a world."""
+    chance = random.Random(f"world:{seed}")
+    kind: Kind = chance.choices(list(SHARES), list(SHARES.values()))[0]
+    limits = _limits(chance)
+    causes = _causes(kind, chance)
+    runs_paid = math.exp(chance.uniform(math.log(60 if kind == "unusable" else 300), math.log(20_000)))
+    return World(
+        seed=seed,
+        kind=kind,
+        place=chance.randrange(len(KINDS)),
+        limits=limits,
+        run_s=limits.budget_s / runs_paid,
+        cv=chance.uniform(0.001, 0.009) if kind == "steady" else math.exp(chance.uniform(math.log(0.02), 0.3)),
+        enough=chance.randint(5, 25) if kind == "unusable" else chance.randint(30, 400),
+        noise=chance.uniform(1.0, 2.6),
+        needed=chance.randint(15, 400),
+        busy_cpus=chance.choice((1.0, 1.0, 1.0, 3.7)),
+        clumsy=chance.choice((0.0, 0.0, 0.02, 0.15)),
+        approves=chance.random() < 0.5,
+        causes=causes,
+        leads=tuple(_leads(kind, causes, limits, chance)),
+        unseen=chance.choice((2, 5, 10, 20, 36)),
+    )
+
+
+@cache
+def _counted() -> tuple[str, ...]:
+    """Factors that some counter shows."""
+    return tuple(key for key, factor in known().factors.items() if factor.signals)
+
+
+@cache
+def _uncounted() -> tuple[str, ...]:
+    return tuple(key for key, factor in known().factors.items() if not factor.signals)
+
+
+def _limits(chance: random.Random) -> Limits:
+    return Limits(
+        min_runs=chance.choice((30, 30, 30, 15)),
+        max_runs=chance.choice((60, 120, 500, 500)),
+        budget_s=chance.choice((30.0, 120.0, 600.0, 1800.0)),
+        target_ratio=chance.choice((0.5, 0.66, 0.66, 0.66, 0.8)),
+        max_mitigations=chance.choice((2, 4, 8, 8, 8, 12)),
+        allow=chance.choices(list(ALLOWED), list(ALLOWED.values()))[0],
+        seed=1,
+        layers=chance.choice((("process",), ("process",), ("process", "memory", "interference", *HEAVY))),
+    )
+
+
+def _causes(kind: Kind, chance: random.Random) -> tuple[str, ...]:
+    if kind == "hidden":
+        return (chance.choice(_uncounted()),)
+    # The more can be done about a factor, the more often it is met in practice.
+    weights = [1 + 3 * len(known().factors[key].mitigations) for key in _counted()]
+    many = chance.choice((1, 1, 1, 2)) if kind == "cause" else 0
+    return tuple(dict.fromkeys(chance.choices(_counted(), weights, k=many)))
+
+
+def _leads(kind: Kind, causes: Sequence[str], limits: Limits, chance: random.Random) -> Iterator[Lead]:
+    """The causes themselves, what is taken for one of them, and what slow runs show less of."""
+    heavy = HEAVY[0] in limits.layers and chance.random() < 0.5
+    if kind == "cause":
+        confused = [key for cause in causes for key in known().factors[cause].confused_with if key in _counted()]
+        wrong = [chance.choice(confused or _counted()) for _ in range(chance.choice((0, 0, 1, 1, 2, 4)))]
+        for factor in dict.fromkeys([*causes, *wrong]):
+            yield _lead(factor, heavy, chance)
+        if chance.random() < 0.08:
+            yield _lead("app.queue_depth", heavy, chance)
+    if chance.random() < 0.2:
+        yield _lead(chance.choice(_counted()), heavy, chance, contrary=True)
+
+
+def _lead(factor: str, heavy: bool, chance: random.Random, contrary: bool = False) -> Lead:
+    away = chance.uniform(0.06, 0.49)
+    p_value = 0.05 * 10 ** -chance.uniform(0, 4)
+    return Lead(factor, contrary, heavy, 0.5 - away if contrary else 0.5 + away, p_value)

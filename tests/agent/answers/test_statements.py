@@ -1,0 +1,31 @@
+"""The statements as files: each line may be written by a model, and none says more than one thing in two ways."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import vgo_agent.prompts.render as prompts
+from vgo_agent.agent.answers.written import PROSE
+
+FILES = sorted((Path(prompts.__file__).parent / "statement").glob("*.txt.j2"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.partition(".")[0])
+def test_a_statement_has_no_digit_no_bracket_and_no_quotation_mark(path: Path) -> None:
+    lines = [line for line in path.read_text().splitlines() if not line.startswith("{%")]
+    assert lines
+    for line in lines:
+        plain = line.replace("{{ it }}", "the name")
+        assert PROSE.fullmatch(plain), line
+        assert not re.search(r"\b(always|never|all|certainly|guarantee[ds]?|percent)\b", plain), line
+        assert line[0] == "{" or line[0].islower(), line
+
+
+def test_every_statement_is_used() -> None:
+    room = Path(prompts.__file__).parent.parent / "agent" / "answers"
+    source = "\n".join(path.read_text() for path in room.glob("*.py"))
+    for path in FILES:
+        assert f'"{path.name.partition(".")[0]}"' in source, path.name

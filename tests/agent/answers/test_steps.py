@@ -1,0 +1,75 @@
+"""A proposed command is one that this program understands, for the same program with the same meaning."""
+
+from __future__ import annotations
+
+import shlex
+from argparse import Namespace
+from importlib import import_module
+
+import pytest
+
+from vgo_agent.agent.answers import steps
+from vgo_agent.agent.cli import Parser
+from vgo_agent.agent.commands import COMMANDS
+from vgo_agent.agent.commands.try_ import options_after
+from vgo_agent.agent.report.evidence import gather
+from vgo_agent.knowledge.loader import load
+from vgo_agent.tools.subject import Subject
+
+from ..report.conftest import MAKERS, mitigated
+from .test_answers import MORE, SCEPTICAL
+
+KNOWN = load()
+SUBJECTS = (
+    Subject(command=("./bench.sh", "--size", "a b"), argv=("/w/bench.sh", "--size", "a b"), directory="/w"),
+    Subject(command=("echo 'a  b' | ./x",), argv=("/bin/sh", "-c", "echo 'a  b' | ./x"), directory="/w", shell=True),
+    Subject(
+        command=("./x", "-1"),
+        argv=("/w/x", "-1"),
+        directory="/w",
+        metric="ops: ([0-9]+)",
+        unit="ops",
+        lower_is_better=False,
+        launcher="taskset:cpus=0",
+    ),
+)
+
+
+def parsed(command: str) -> Namespace:
+    words = shlex.split(command)
+    assert words[0] == "vgo-agent"
+    module = import_module(COMMANDS[words[1]].module)
+    parser = Parser(prog=f"vgo-agent {words[1]}")
+    module.configure(parser)
+    arguments = parser.parse_args(words[2:])
+    if words[1] == "try":
+        options_after(arguments)
+    return arguments
+
+
+@pytest.mark.parametrize("subject", SUBJECTS, ids=("words", "shell", "metric"))
+def test_a_try_is_of_the_same_program_judged_in_the_same_way(subject: Subject) -> None:
+    arguments = parsed(steps.attempt("pin_to_cpu", gather(mitigated(subject))).command)
+    program = [word for word in arguments.command if word != "--"]
+    assert (arguments.mitigation, program) == ("pin_to_cpu", list(subject.command))
+    assert (arguments.shell, arguments.metric) == (subject.shell, subject.metric)
+    assert arguments.higher_is_better is not subject.lower_is_better
+    assert getattr(arguments, "launcher", "local") == subject.launcher
+
+
+@pytest.mark.parametrize("verdict", MAKERS)
+def test_every_proposal_of_every_answer_is_understood(talk, verdict: str) -> None:
+    conversation = talk(verdict)
+    for question in (*SCEPTICAL, *MORE):
+        for step in conversation.ask(question).steps:
+            if step.command.startswith("vgo-agent "):
+                parsed(step.command)
+            assert step.why and "\n" not in step.command
+
+
+def test_no_mitigation_is_proposed_that_is_not_known(talk) -> None:
+    for question in SCEPTICAL:
+        for step in talk().ask(question).steps:
+            words = shlex.split(step.command)
+            if words[:2] == ["vgo-agent", "try"]:
+                assert words[2] in KNOWN.mitigations

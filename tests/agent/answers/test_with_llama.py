@@ -1,0 +1,81 @@
+"""A real llama.cpp with random weights formulates: it keeps to the grammar, and nothing false is said."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from vgo_agent.agent.answers.checker import objections
+from vgo_agent.agent.answers.speaker import Speaker
+from vgo_agent.agent.model.process import ModelProcess
+from vgo_agent.knowledge.loader import load
+
+from ...conftest import COMMAND
+from ...tiny_gguf import tiny
+from .test_answers import SCEPTICAL
+
+pytest.importorskip("llama_cpp")
+KNOWN = load()
+CONTEXT = 12_000
+"""Every byte of a prompt is a token for so small a model."""
+FOLDER = Callable[[str], Path]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny(tmp_path_factory.mktemp("model") / "tiny.gguf", context=CONTEXT)
+
+
+@pytest.fixture(scope="module")
+def speaker(model: Path) -> Iterator[Speaker]:
+    with ModelProcess(model, CONTEXT, 1) as process:
+        yield Speaker(process, "tiny", 120.0)
+
+
+@pytest.mark.parametrize("question", SCEPTICAL)
+def test_random_weights_say_nothing_that_is_not_borne_out(talk, speaker: Speaker, question: str) -> None:
+    answer = talk(speaker=speaker).ask(question)
+    assert answer.by == "tiny" and not answer.passed_over
+    assert objections(answer.prose, answer.facts, KNOWN) == []
+    # What the limit of tokens cut off is the last, and has no reference.
+    assert all(one.why == "it has no reference" for one in answer.dropped) and len(answer.dropped) <= 1
+
+
+def test_the_same_question_gets_the_same_words(talk, speaker: Speaker) -> None:
+    first, again = (talk(speaker=speaker).ask("why is this slow?") for _ in range(2))
+    assert first.prose == again.prose
+
+
+def test_a_context_that_is_too_small_is_told_and_the_templates_answer(talk, model: Path) -> None:
+    with ModelProcess(model, 512, 1) as process:
+        answer = talk(speaker=Speaker(process, "tiny")).ask("why is this slow?")
+    assert answer.by == "templates" and "more than the context" in answer.passed_over
+
+
+def asked(folder: Path, cache: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    env = os.environ | {"XDG_CACHE_HOME": str(cache), "XDG_CONFIG_HOME": str(folder.parent / "config")}
+    command = [str(COMMAND), "ask", str(folder), *words]
+    return subprocess.run(command, capture_output=True, text=True, env=env, stdin=subprocess.DEVNULL, timeout=240)
+
+
+def test_the_command_lets_the_model_that_is_named_speak(folders: FOLDER, cache: Path, model: Path) -> None:
+    done = asked(folders("mitigated"), cache, "--model", str(model), "--json", "did pin_to_cpu help?")
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["by"] == '"tiny.gguf"' or "context" in said["passed_over"]
+
+
+@pytest.mark.parametrize("content", [b"", b"GGUF", b"not a model", b"GGUF" + bytes(200)])
+def test_what_is_no_model_is_refused_in_one_sentence(
+    folders: FOLDER, cache: Path, tmp_path: Path, content: bytes
+) -> None:
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(content)
+    done = asked(folders("mitigated"), cache, "--model", str(broken), "why?")
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
