@@ -154,7 +154,8 @@ def _numbers(factor: RankedFactor, evidence: Evidence) -> str:
     unit = names.unit(column_unit(factor.column, evidence.columns))
     medians = f"{quantity(factor.slow_median, unit)} in slow runs and {quantity(factor.fast_median, unit)} in fast ones"
     shown = names.column(factor.column, evidence.run.knowledge)
-    return f"{shown}, AUC {number(factor.auc, 3)}, family-wise {p_value(factor.p_value)}, median {medians}"
+    beside = ", nothing of it left beside stronger ones" if factor.independent is False else ""
+    return f"{shown}, AUC {number(factor.auc, 3)}, family-wise {p_value(factor.p_value)}, median {medians}{beside}"
 
 
 def _looked_up(evidence: Evidence) -> Iterator[Draft]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -33,6 +34,36 @@ from .evidence import problems
 
 
 @dataclass(frozen=True)
+class Diagnosed:
+    """A diagnosis that has ended."""
+
+    transcript: Transcript
+    folder: RunFolder
+    start: RunStart
+    case: ShownCase
+    knowledge: Knowledge
+    ended: str
+    """Why it has no verdict; empty where it has one."""
+
+    @property
+    def finished(self) -> FinishedRun:
+        """What a report is written from."""
+        return FinishedRun(
+            events=self.transcript.events,
+            record=record_of(self.transcript.events, self.folder),
+            subject=self.start.subject,
+            limits=self.start.limits,
+            machine=self.case.recording.machine,
+            knowledge=self.knowledge,
+            planner=self.start.planner,
+            tip=self.transcript.tip,
+            seconds=0.0,
+            agent_seconds=0.0,
+            run_dir="",
+        )
+
+
+@dataclass(frozen=True)
 class PlannerContestant:
     """Answers by a diagnosis whose runs come from the tables; everything else really happens."""
 
@@ -42,18 +73,24 @@ class PlannerContestant:
 
     def answer(self, case: ShownCase, seed: int) -> Answer:
         """Diagnose one case."""
+        with self.diagnosed(case, seed) as one:
+            return _told(one) if not one.ended else _spent(one).model_copy(update={"ended": one.ended})
+
+    @contextmanager
+    def diagnosed(self, case: ShownCase, seed: int) -> Iterator[Diagnosed]:
+        """Diagnose one case, and keep its folder meanwhile."""
         knowledge = load()
         with TemporaryDirectory(prefix="vgo-eval-") as place:
             folder = RunFolder.create(Path(place), "case")
             start = self._start(case, seed, folder, knowledge)
             bench = RecordedBench(case, knowledge, seed, folder.partial)
             live = _Served(folder, start.subject, start.limits, case.recording.machine, knowledge, bench, Silent())
-            transcript = Transcript.in_memory()
+            transcript, ended = Transcript.in_memory(), ""
             try:
                 Loop(start, self.planner(seed), transcript, live, folder).run(None, Silent().approve)
             except VgoError as error:
-                return _spent(transcript, folder, start).model_copy(update={"ended": str(error)})
-            return _told(transcript, folder, start, case, knowledge)
+                ended = str(error)
+            yield Diagnosed(transcript, folder, start, case, knowledge, ended)
 
     def _start(self, case: ShownCase, seed: int, folder: RunFolder, knowledge: Knowledge) -> RunStart:
         return RunStart(
@@ -99,26 +136,14 @@ class Silent:
         return {"granted": False, "by": "policy", "reason": "it changes the system, and the case does not allow that"}
 
 
-def _told(transcript: Transcript, folder: RunFolder, start: RunStart, case: ShownCase, knowledge: Knowledge) -> Answer:
+def _told(one: Diagnosed) -> Answer:
     """Read the answer from the record."""
-    record = record_of(transcript.events, folder)
+    finished = one.finished
+    record = finished.record
     conclusion = record.latest("conclude").read(ConcludeResult)
     ranked = record.succeeded("rank_factors")
     factors = ranked[-1].read(RankResult).factors if ranked else ()
-    finished = FinishedRun(
-        events=transcript.events,
-        record=record,
-        subject=start.subject,
-        limits=start.limits,
-        machine=case.recording.machine,
-        knowledge=knowledge,
-        planner=start.planner,
-        tip=transcript.tip,
-        seconds=0.0,
-        agent_seconds=0.0,
-        run_dir="",
-    )
-    return _spent(transcript, folder, start).model_copy(
+    return _spent(one).model_copy(
         update={
             "verdict": conclusion.verdict,
             "causes": _claimed(conclusion, factors),
@@ -126,7 +151,7 @@ def _told(transcript: Transcript, folder: RunFolder, start: RunStart, case: Show
             "mitigation": (conclusion.mitigation or "") if conclusion.verdict == "mitigated" else "",
             "price_told": any(PRICE in warning for warning in warnings(gather(finished))),
             "evidence": tuple(problems(finished)),
-            "transcript": transcript.tip,
+            "transcript": finished.tip,
         }
     )
 
@@ -140,8 +165,9 @@ def _claimed(conclusion: ConcludeResult, factors: Sequence[RankedFactor]) -> tup
     return tuple(dict.fromkeys((*filter(None, (conclusion.factor,)), *suspects)))
 
 
-def _spent(transcript: Transcript, folder: RunFolder, start: RunStart) -> Answer:
+def _spent(one: Diagnosed) -> Answer:
     """Count what was spent, whether or not there is a verdict."""
+    transcript, folder, start = one.transcript, one.folder, one.start
     record = record_of(transcript.events, folder)
     decisions = bodies(transcript.events, Decision)
     measured = [call for call in record.calls if call.result is not None and "spent_s" in call.result]
