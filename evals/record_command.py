@@ -85,7 +85,7 @@ def add_record(parser: argparse.ArgumentParser) -> None:
 def run_record(arguments: argparse.Namespace) -> int:
     """Record, or seal, and say whether the case can be scored."""
     _options_after(arguments)
-    from .recorded.schema import CASES
+    from .recorded.folders import CASES
 
     arguments.parent = CASES if arguments.parent is None else arguments.parent
     key = _key(arguments)

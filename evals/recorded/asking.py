@@ -65,7 +65,7 @@ def asked_for(arguments: argparse.Namespace, key: str) -> Asked:
         )
     except ValidationError as error:
         first = error.errors()[0]
-        raise VgoError(f"--{first['loc'][0]} {first['input']}: {first['msg']}; correct it there.") from error
+        raise VgoError(f"--{first['loc'][0]} {first['input']}: {first['msg']}; choose another value.") from error
 
 
 def truth_so_far(folder: Path, asked: Asked, lines: Lines) -> Truth | None:
