@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from shlex import quote
 
 from ...knowledge.errors import VgoError
 
@@ -30,10 +32,8 @@ def refuse_no_cases(parent: Path) -> None:
 
 def out(case: Path) -> str:
     """Say where a case lies, as an option of `eval record`; nothing for those that come along."""
-    from shlex import quote
-
-    return "" if case.absolute().parent == CASES.absolute() else f" --out {quote(str(case.parent))}"
+    return "" if case.resolve().parent == CASES.resolve() else f" --out {quote(str(case.parent))}"
 
 
 def _is_case(folder: Path) -> bool:
-    return any((folder / name).exists() for name in (CASE, TRUTH, RECORDING, TABLE, MANIFEST))
+    return any(os.path.exists(folder / name) for name in (CASE, TRUTH, RECORDING, TABLE, MANIFEST))

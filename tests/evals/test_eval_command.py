@@ -306,7 +306,7 @@ def test_what_makes_no_sense_is_refused_in_one_sentence(
     assert told.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("words", [("--planner", "rulse"), ("--cases", "nothing-*"), ("--folder", "/")])
+@pytest.mark.parametrize("words", [("--planner", "rulse"), ("--cases", "nothing-*"), ("--folder", "no-such-folder")])
 def test_a_wrong_name_is_refused_before_anything_heavy_is_imported(words: tuple[str, ...]) -> None:
     script = (
         "import sys; from vgo_agent.agent.cli import main; "
