@@ -36,8 +36,8 @@ def reseal(folder: Path) -> None:
 
 
 def sealing(folder: Path) -> str:
-    """Say how a case is sealed."""
-    return f"`vgo-agent eval record --seal {folder.name}{out(folder)}`"
+    """Say by which command a case is sealed."""
+    return f"vgo-agent eval record --seal {folder.name}{out(folder)}"
 
 
 def refuse_unsealed(folder: Path) -> None:
@@ -75,7 +75,7 @@ def _refuse_missing(folder: Path) -> None:
 def _cure(path: Path, before: str = "") -> str:
     if path.name not in BY_HAND:
         return "restore it, or record the case again"
-    return f"{before}seal it with {sealing(path.parent)}"
+    return f"{before}seal it with `{sealing(path.parent)}`"
 
 
 def _refuse_changed(path: Path, expected: str | None) -> None:

@@ -43,7 +43,7 @@ def read_truth(folder: Path) -> Truth:
     """Read `truth.yaml`; raise VgoError where it is missing or broken, names what is not known, or denies itself."""
     path = folder / TRUTH
     if not path.exists():
-        raise VgoError(f"{path} is missing: write what is right there, then {sealing(folder)}.")
+        raise VgoError(f"{path} is missing: write what is right there, then `{sealing(folder)}`.")
     try:
         truth = read_model(path, Truth)
     except VgoError as error:
