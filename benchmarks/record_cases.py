@@ -56,6 +56,15 @@ def options(name: str, values: Iterable[str]) -> tuple[str, ...]:
 CONTROL = ("control",)
 TRIED = ("fixed_layout", "python_hash_seed", "ld_bind_now", "pin_to_cpu", "sched_fifo")
 """What is tried where no counter tells what to try, and the most common ones: of a control they must be there too."""
+PINNING = (
+    "pin_to_cpu",
+    "private_cpuset",
+    "steer_interrupts_away",
+    "steer_packets_away",
+    "steer_workers_away",
+    "watchdog_elsewhere",
+)
+"""Each keeps the program on one CPU, which cures cpu-hops."""
 TOGETHER = "the same job takes twice as long now and then, and I have tried this and that"
 PLANS: dict[str, Plan] = {
     "cpu-hops": Plan("some runs take twice as long although nothing else runs", TRAIN, 1, ("scheduling", "migrations")),
@@ -146,8 +155,8 @@ PLANS: dict[str, Plan] = {
         Truth(
             verdicts=("insufficient data", "inconclusive"),
             also_true=("cpu_migrations", "context_switches"),
-            must_not_help=("pin_to_cpu", "sched_fifo", "own_autogroup"),
-            unproved={"pin_to_cpu": "It helps, as all recorded pairs show; the eight runs of the case cannot."},
+            must_not_help=(*PINNING, "sched_fifo", "own_autogroup"),
+            unproved=dict.fromkeys(PINNING, "It helps, as all recorded pairs show; the eight runs of the case cannot."),
             control=True,
             why="The program of cpu-hops in eight runs: so few can show neither its cause nor that its cure helps.",
         ),
@@ -193,7 +202,7 @@ def refresh_truth(folder: Path, plan: Plan) -> None:
     named = {key: why for key, why in unproved.items() if key in (*new.accepted, *new.must_not_help)}
     history = (*old.history, f"{date.today()}: taken anew from the entry of the workload, before it was recorded anew.")
     new = new.model_copy(update={"unproved": named, "history": history})
-    (folder / TRUTH).write_text(truth_yaml(new, folder.name))
+    (folder / TRUTH).write_text(truth_yaml(new))
     reseal(folder)
 
 
@@ -205,7 +214,7 @@ def say(folder: Path, plan: Plan) -> None:
     said["limits"] |= plan.limits
     path.write_text(case_yaml(CaseFile.model_validate(said)))
     if plan.truth:
-        (folder / TRUTH).write_text(truth_yaml(filled(plan.truth, read_case(folder)), folder.name))
+        (folder / TRUTH).write_text(truth_yaml(filled(plan.truth, read_case(folder))))
     reseal(folder)
 
 

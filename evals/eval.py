@@ -35,6 +35,10 @@ Ctrl-C keeps what was answered before it: tables and files are written, and the 
 SEEDS = 3
 LIMIT_S = 600.0
 GATED = "rules"
+PLANNERS = (GATED, "greedy", "random-legal", "constant", "paper", "paper-raw", "oracle")
+"""The names in `contest`, said here so that a wrong one is refused without an import of them."""
+SHIPPED = "llama"
+"""The model that ships may be named too: until it does, the table says so."""
 OF_RECORDED = {
     "planner": "leave it out, the built-in policy answers",
     "cases": "leave it out, and name workloads after --live",
@@ -56,7 +60,8 @@ INTERRUPTED = 130
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.epilog = EPILOG
-    modes = parser.add_subparsers(dest="mode", metavar="", title="modes")
+    parser.usage = f"{parser.prog} [OPTIONS]\n       {parser.prog} record NAME [OPTIONS] [-- COMMAND [ARGS...]]"
+    modes = parser.add_subparsers(dest="mode", metavar="MODE", title="modes", prog=parser.prog)
     add_record(modes.add_parser("record", help="record a case on this machine", description="Record a case."))
     parser.add_argument(
         "--planner", action="append", default=[], metavar="P", help="who answers (default all); repeatable"
@@ -140,6 +145,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _evaluate(arguments: argparse.Namespace) -> int:
     _refuse(arguments)
+    _refuse_unknown(arguments)
     from .recorded.given import given
     from .scores.difference import difference
     from .scores.evaluate import choose, evaluate, named
@@ -160,11 +166,18 @@ def _evaluate(arguments: argparse.Namespace) -> int:
     _answer(arguments, results, found, misses)
     if results.stopped:
         return INTERRUPTED
-    if not arguments.gate:
-        return 0
-    for miss in misses:
+    for miss in (failures := [*_nobody(results), *(misses if arguments.gate else ())]):
         print(f"vgo-agent: {miss}", file=sys.stderr)
-    return 1 if misses else 0
+    return 1 if failures else 0
+
+
+def _nobody(results: Results) -> list[str]:
+    """Say that nothing was asked, and whose fault it is."""
+    if results.rows:
+        return []
+    if not results.cases:
+        return ["no case could be asked: mend what is said of each above."]
+    return ["nobody could answer: the table says why."]
 
 
 def _refuse_strangers(arguments: argparse.Namespace) -> None:
@@ -189,16 +202,54 @@ def _refuse(arguments: argparse.Namespace) -> None:
         raise VgoError(f"--jobs {arguments.jobs} lets nobody answer; choose 1 or more.")
     if arguments.limit is not None and not arguments.limit > 0:
         raise VgoError(f"--limit {arguments.limit:g} leaves no time to answer; choose more than 0.")
+    if arguments.budget is not None and not arguments.budget > 0:
+        raise VgoError(f"--budget {arguments.budget:g} leaves no time for the program; choose more than 0.")
     if arguments.gate and arguments.planner and GATED not in arguments.planner:
         raise VgoError(f"--gate judges {GATED}; name it with --planner, or leave --planner out.")
     for option in ("html", "markdown", "save"):
-        path = getattr(arguments, option)
-        if path is not None and not path.absolute().parent.is_dir():
-            raise VgoError(f"--{option} {path}: there is no folder {path.absolute().parent}; make it first.")
+        if (path := getattr(arguments, option)) is not None:
+            _refuse_unwritable(option, path)
+
+
+def _refuse_unwritable(option: str, path: Path) -> None:
+    from ..knowledge.errors import VgoError
+
+    if not path.absolute().parent.is_dir():
+        raise VgoError(f"--{option} {path}: there is no folder {path.absolute().parent}; make it first.")
+    if path.is_dir():
+        raise VgoError(f"--{option} {path}: that is a folder; name a file in it.")
+    if path.exists() and not path.is_file():
+        return  # a pipe or a terminal, whose reader would take the trial for the end
+    there = path.exists()
+    try:
+        path.open("ab").close()
+    except OSError as error:
+        raise VgoError(f"--{option} {path} cannot be written ({error.strerror}); choose another file.") from error
+    if not there:
+        path.unlink()
+
+
+def _refuse_unknown(arguments: argparse.Namespace) -> None:
+    """Refuse a planner or a case that is not there, before the tables are read and all that judges is imported."""
+    from fnmatch import fnmatchcase
+
+    from ..knowledge.errors import VgoError
+    from .recorded.folders import case_folders, refuse_no_cases
+
+    for name in arguments.planner:
+        if name not in (*PLANNERS, SHIPPED):
+            raise VgoError(f"There is no planner {name!r}; choose among {', '.join(PLANNERS)}.")
+    if arguments.cases == "":
+        raise VgoError("--cases '' names no case; leave it out for all.")
+    folder = _folder(arguments)
+    refuse_no_cases(folder)
+    names = [path.name for path in case_folders(folder)]
+    if arguments.cases and not any(fnmatchcase(name, arguments.cases) for name in names):
+        raise VgoError(f"No case in {folder} is called {arguments.cases}; there are: {', '.join(names)}.")
 
 
 def _folder(arguments: argparse.Namespace) -> Path:
-    from .recorded.schema import CASES
+    from .recorded.folders import CASES
 
     folder: Path = arguments.folder or CASES
     return folder

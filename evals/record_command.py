@@ -37,10 +37,8 @@ def add_record(parser: argparse.ArgumentParser) -> None:
     add_program(parser)
     what = parser.add_argument_group("what is recorded")
     what.add_argument("--steady", action="store_true", help="the workload's steady twin, without its cause")
-    what.add_argument(
-        "--runs", type=int, default=400, metavar="N", help="of the baseline, and profiled ones (default 400)"
-    )
-    what.add_argument("--pairs", type=int, default=400, metavar="N", help="with each mitigation (default 400)")
+    what.add_argument("--runs", type=int, metavar="N", help="of the baseline, and profiled ones (default 400)")
+    what.add_argument("--pairs", type=int, metavar="N", help="with each mitigation (default 400)")
     what.add_argument(
         "--minutes", type=float, metavar="M", help="scale runs and pairs down until it takes about M minutes"
     )
@@ -85,7 +83,7 @@ def add_record(parser: argparse.ArgumentParser) -> None:
 def run_record(arguments: argparse.Namespace) -> int:
     """Record, or seal, and say whether the case can be scored."""
     _options_after(arguments)
-    from .recorded.schema import CASES
+    from .recorded.folders import CASES
 
     arguments.parent = CASES if arguments.parent is None else arguments.parent
     key = _key(arguments)
@@ -149,32 +147,34 @@ def _workshop(arguments: argparse.Namespace, key: str) -> Workshop:
 
 def _seal(folder: Path, as_json: bool) -> int:
     """Hash the files again; raise VgoError where the case still cannot be scored."""
+    from .recorded.doubts import doubts
     from .recorded.gate import admitted
     from .recorded.manifest import reseal
     from .recorded.truth import read_truth
-    from .scores.agreement import disagreements
 
     reseal(folder)
-    doubts = disagreements(admitted(folder), read_truth(folder))
-    text = "\n".join([f"{folder} is sealed and can be scored.", *_advice(doubts)])
-    answer({"case": str(folder), "ready": True, "reason": "", "doubts": doubts}, text, as_json)
+    found = doubts(admitted(folder), read_truth(folder))
+    text = "\n".join([f"{folder} is sealed and can be scored.", *_advice(found)])
+    answer({"case": str(folder), "ready": True, "reason": "", "doubts": found}, text, as_json)
     return 0
 
 
 def _told(folder: Path, as_json: bool) -> int:
     """Say where the case stands, and what is left to do."""
+    from .recorded.doubts import doubts
     from .recorded.gate import admitted
+    from .recorded.manifest import sealing
     from .recorded.truth import read_truth
-    from .scores.agreement import disagreements
 
-    doubts: tuple[str, ...] = ()
+    found: tuple[str, ...] = ()
+    text, reason = f"{folder} can be scored.", ""
     try:
-        doubts, reason = disagreements(admitted(folder), read_truth(folder)), ""
+        found = doubts(admitted(folder), read_truth(folder))
     except VgoError as error:
         reason = str(error)
-    text = f"{folder} can be scored." if not reason else f"{folder} is recorded. Before it can be scored:\n  {reason}"
-    values = {"case": str(folder), "ready": not reason, "reason": reason, "doubts": doubts}
-    answer(values, "\n".join([text, *_advice(doubts)]), as_json)
+        text = f"{folder} is recorded. Before it can be scored:\n  {reason}\n  Then `{sealing(folder)}`."
+    values = {"case": str(folder), "ready": not reason, "reason": reason, "doubts": found}
+    answer(values, "\n".join([text, *_advice(found)]), as_json)
     return 0
 
 

@@ -13,7 +13,7 @@ from ...tools.case import Case
 from ...tools.look_up import first_ready
 from ...tools.machine import Machine
 from ...tools.mitigation.preconditions import beyond_reach, unmet
-from ...tools.rank_factors import RankedFactor
+from ...tools.rank_factors import RankedFactor, RankResult
 from ...tools.subject import Allow, Frozen, Subject
 from .schema import Key, Truth
 
@@ -61,6 +61,12 @@ def wanted(
     rest = known.mitigations if asked.every else ()
     by_tool = [key for key in (*of_factors, *rest) if known.mitigations[key].apply is not None]
     return [known.mitigations[key] for key in dict.fromkeys((*named, *by_tool))]
+
+
+def visible(ranking: RankResult | None, known: Knowledge) -> dict[str, float]:
+    """Name the factors that may make runs slow, by what was profiled: most important first, with their AUC."""
+    found = [factor for factor in ranking.factors if factor.suspect] if ranking else []
+    return {one.factor: one.auc for one in found if one.factor in known.factors}
 
 
 def obstacles(

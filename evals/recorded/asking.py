@@ -52,8 +52,7 @@ def asked_for(arguments: argparse.Namespace, key: str) -> Asked:
             subject=_as_set(subject, settings),
             workload=workload,
             steady=steady,
-            runs=arguments.runs,
-            pairs=arguments.pairs,
+            **_counts(arguments),
             layers=("auto",) if origins["layers"] == "default" else settings.layers,
             allow=allow,
             mitigations=_meant(arguments.mitigation),
@@ -65,7 +64,7 @@ def asked_for(arguments: argparse.Namespace, key: str) -> Asked:
         )
     except ValidationError as error:
         first = error.errors()[0]
-        raise VgoError(f"--{first['loc'][0]} {first['input']}: {first['msg']}; correct it there.") from error
+        raise VgoError(f"--{first['loc'][0]} {first['input']}: {first['msg']}; choose another value.") from error
 
 
 def truth_so_far(folder: Path, asked: Asked, lines: Lines) -> Truth | None:
@@ -77,6 +76,11 @@ def truth_so_far(folder: Path, asked: Asked, lines: Lines) -> Truth | None:
             lines.say(f"It is recorded as if nothing were known. {error}")
             return None
     return truth_of_workload(asked.workload, asked.steady) if asked.workload else None
+
+
+def _counts(arguments: argparse.Namespace) -> dict[str, int]:
+    """The numbers that were typed; the others are as `Asked` has them, or as many as fit."""
+    return {name: count for name in ("runs", "pairs") if (count := getattr(arguments, name)) is not None}
 
 
 def _as_set(subject: Subject, settings: Settings) -> Subject:
@@ -106,7 +110,7 @@ def _causes(keys: Sequence[str]) -> tuple[str, ...]:
 def _made_by(arguments: argparse.Namespace, key: str, workload: str, steady: bool) -> str:
     """The command line that records it again."""
     words = ["vgo-agent", "eval", "record", workload or key, *(["--steady"] if steady else [])]
-    words += ["--runs", str(arguments.runs), "--pairs", str(arguments.pairs)]
+    words += [word for name, count in _counts(arguments).items() for word in (f"--{name}", str(count))]
     words += ["--minutes", f"{arguments.minutes:g}"] if arguments.minutes is not None else []
     for option in ("metric", "per_iteration", "unit"):
         if value := getattr(arguments, option):

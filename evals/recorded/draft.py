@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -15,7 +15,7 @@ from .asked import Asked
 from .bench import BATCHES, SHARE
 from .schema import CaseFile, Truth
 
-SEAL = "then: vgo-agent eval record --seal"
+TRUTH_TITLE = "What is right; no contestant sees it before its answer."
 QUESTION = "What my program measures varies from run to run, though it does the same each time. Why, and what cures it?"
 CASE_COMMENTS = {
     "title": "One line for tables.",
@@ -102,12 +102,32 @@ def case_yaml(file: CaseFile) -> str:
     return _commented("What may be known before the answer.", shown, CASE_COMMENTS)
 
 
-def truth_yaml(truth: Truth | None, key: str) -> str:
-    """Render it; for a program of which nothing is known yet, with gaps that the gate asks to be filled."""
+def truth_yaml(truth: Truth) -> str:
+    """Render a truth that is known."""
+    return _commented(TRUTH_TITLE, truth.model_dump(mode="json"), TRUTH_COMMENTS)
+
+
+def truth_to_fill(seal: str, causes: Sequence[str], ranked: Mapping[str, float] | None) -> str:
+    """Render one of which only a named cause is known, with gaps that the gate asks to be filled, and what was ranked.
+
+    `ranked`: the factors that a profile shows, with their AUC; None where it could not be told.
+    """
     empty: dict[str, Any] = dict.fromkeys(Truth.model_fields, [])
-    shown = truth.model_dump(mode="json") if truth else {**empty, "unproved": {}, "control": False, "why": ""}
-    words = "What is right; no contestant sees it before its answer."
-    return _commented(words if truth else f"{words} Fill it in, {SEAL} {key}", shown, TRUTH_COMMENTS)
+    shown = {**empty, "causes": list(causes), "unproved": {}, "control": False, "why": ""}
+    told = {name: f"\n# {words}" for name, words in _ranked_words(causes, ranked) if words}
+    comments = {name: f"{words}{told.get(name, '')}" for name, words in TRUTH_COMMENTS.items()}
+    return _commented(f"{TRUTH_TITLE} Fill it in, then: {seal}", shown, comments)
+
+
+def _ranked_words(causes: Sequence[str], ranked: Mapping[str, float] | None) -> Iterator[tuple[str, str]]:
+    """Say of causes, and of what goes with them, what the profile shows."""
+    if ranked is None:
+        yield "also_true", "Of this profile no factor could be ranked."
+        return
+    unseen = ", ".join(cause for cause in causes if cause not in ranked)
+    yield "causes", f"No counter of this profile ranks {unseen}: if none can, also_true is its place." if unseen else ""
+    shown = ", ".join(f"{factor} (AUC {auc:.2f})" for factor, auc in ranked.items()) or "none"
+    yield "also_true", f"This profile ranks as visible: {shown}."
 
 
 def _commented(title: str, shown: Mapping[str, Any], comments: Mapping[str, str]) -> str:

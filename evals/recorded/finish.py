@@ -19,9 +19,10 @@ from ...tools.row import FIXED, Row
 from ...tools.run_table import LAYERS, read_layers, write_layers
 from ...tools.subject import Limits
 from ..scores.agreement import filled
-from .draft import case_file, case_yaml, truth_yaml
+from .asked import visible
+from .draft import case_file, case_yaml, truth_to_fill, truth_yaml
 from .machine_words import machine_words
-from .manifest import seal
+from .manifest import seal, sealing
 from .record import Recorder, series_name
 from .recorded_case import read_case
 from .schema import CASE, RECORDING, TABLE, TRUTH, CaseFile, Profiling, Recording, Truth
@@ -85,8 +86,15 @@ def _write(recorder: Recorder, folder: Path) -> None:
     recording = _recording(recorder, kept, tried)
     (folder / RECORDING).write_text(recording.model_dump_json(indent=1) + "\n")
     (folder / CASE).write_text(case_yaml(case_file(recorder.asked)))
-    truth = filled(recorder.truth, read_case(folder)) if recorder.truth else None
-    (folder / TRUTH).write_text(truth_yaml(truth, recorder.asked.key))
+    (folder / TRUTH).write_text(_truth(recorder, folder))
+
+
+def _truth(recorder: Recorder, folder: Path) -> str:
+    if recorder.truth:
+        return truth_yaml(filled(recorder.truth, read_case(folder)))
+    ranked = visible(recorder.ranking, recorder.known) if recorder.ranking else None
+    case = recorder.workshop.path.parent / recorder.asked.key
+    return truth_to_fill(sealing(case), recorder.asked.causes, ranked)
 
 
 def _parts(recorder: Recorder, tried: Mapping[str, Tried]) -> Iterator[Part]:

@@ -17,6 +17,7 @@ from ...tools.rotation import bare_runs
 from ...tools.row import BASELINE, FIXED
 from ...tools.run_table import described
 from .bench import BATCHES, SHARE
+from .folders import case_folders
 from .manifest import refuse_unsealed
 from .recorded_case import TRIAL, RecordedCase, read_case
 from .schema import CASE, CASES, SERIES, TABLE
@@ -36,8 +37,7 @@ class Broken(NamedTuple):
 
 def load_cases(folder: Path = CASES) -> list[RecordedCase | Broken]:
     """Read the cases in the order of their keys; a broken one says why in its place."""
-    found = sorted(path for path in folder.glob("*") if path.is_dir() and not path.name.startswith((".", "_")))
-    return [_loaded(path) for path in found]
+    return [_loaded(path) for path in case_folders(folder)]
 
 
 def _loaded(folder: Path) -> RecordedCase | Broken:

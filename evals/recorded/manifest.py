@@ -8,12 +8,14 @@ from pathlib import Path
 
 from ...knowledge.errors import VgoError
 from ...tools.run_table import LAYERS
-from .schema import CASE, MANIFEST, RECORDING, TABLE, TRUTH
+from .folders import CASE, MANIFEST, RECORDING, TABLE, TRUTH, out
 
 FILES = (CASE, LAYERS, RECORDING, TABLE, TRUTH)
 """All that a case consists of, beside the manifest."""
 BY_HAND = (CASE, TRUTH)
 """Those that a person may change after the recording."""
+CHECKED = sorted(FILES, key=BY_HAND.__contains__)
+"""First those that no sealing mends."""
 _LINE = re.compile(r"([0-9a-f]{64}) [ *](\S+)")
 
 
@@ -27,15 +29,22 @@ def reseal(folder: Path) -> None:
     """Write the hashes again after `case.yaml` or `truth.yaml` was changed by hand; what was recorded may not be."""
     if not folder.is_dir():
         raise VgoError(f"{folder} is no case: name one of those in {folder.parent}.")
+    _refuse_missing(folder)
     for name in set(FILES) - set(BY_HAND):
         _refuse_changed(folder / name, hashes(folder).get(name))
     seal(folder)
 
 
+def sealing(folder: Path) -> str:
+    """Say by which command a case is sealed."""
+    return f"vgo-agent eval record --seal {folder.name}{out(folder)}"
+
+
 def refuse_unsealed(folder: Path) -> None:
     """Raise VgoError for the first file that is missing, is not among the hashes, or has another one."""
+    _refuse_missing(folder)
     listed = hashes(folder)
-    for name in FILES:
+    for name in CHECKED:
         _refuse_changed(folder / name, listed.get(name))
 
 
@@ -44,8 +53,11 @@ def hashes(folder: Path) -> dict[str, str]:
     path = folder / MANIFEST
     try:
         lines = path.read_text(encoding="ascii").splitlines()
+    except FileNotFoundError as error:
+        raise VgoError(f"{path} is missing: restore it, or record the case again.") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise VgoError(f"{path} cannot be read ({error}): restore it, or record the case again.") from error
+        said = error.strerror if isinstance(error, OSError) else error
+        raise VgoError(f"{path} cannot be read ({said}): restore it, or record the case again.") from error
     found = [_LINE.fullmatch(line) for line in lines]
     broken = next((number for number, match in enumerate(found, 1) if match is None), None)
     if broken is not None:
@@ -53,12 +65,21 @@ def hashes(folder: Path) -> dict[str, str]:
     return {match[2]: match[1] for match in found if match}
 
 
-def _refuse_changed(path: Path, expected: str | None) -> None:
-    cure = f"seal it with `vgo-agent eval record --seal {path.parent.name}`"
+def _refuse_missing(folder: Path) -> None:
+    """Name what is missing before any hash: sealing would not help as long as it is."""
+    for name in CHECKED:
+        if not (folder / name).exists():
+            raise VgoError(f"{folder / name} is missing: {_cure(folder / name, 'write it, then ')}.")
+
+
+def _cure(path: Path, before: str = "") -> str:
     if path.name not in BY_HAND:
-        cure = "restore it, or record the case again"
-    if not path.exists():
-        raise VgoError(f"{path} is missing: {cure if path.name not in BY_HAND else f'write it, then {cure}'}.")
+        return "restore it, or record the case again"
+    return f"{before}seal it with `{sealing(path.parent)}`"
+
+
+def _refuse_changed(path: Path, expected: str | None) -> None:
+    cure = _cure(path)
     if expected is None:
         raise VgoError(f"{path} does not stand in {MANIFEST}: {cure}.")
     if _digest(path) != expected:

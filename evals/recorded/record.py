@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -35,7 +35,7 @@ from ...tools.row import BASELINE
 from ...tools.run_table import LAYERS, write_layers
 from ...tools.subject import Limits, Subject
 from ...tools.turns import block_of, pairs_in, turns
-from .asked import Asked, obstacles, telling_columns, untold, wanted
+from .asked import Asked, obstacles, telling_columns, untold, visible, wanted
 from .bench import BATCHES
 from .definition import definition
 from .placebo import Untouched
@@ -47,6 +47,8 @@ from .workshop import Surveyed, Tried, Workshop
 NO_END = 1e9
 """Seconds, and runs: only the number asked for ends a series."""
 MINUTE_S = 60.0
+ONE_CPU = 1.0
+"""Busy ones, before a profile tells how many."""
 TRIALS, TRIALS_S = 3, 30.0
 """Trial runs, and the seconds after which there is no further one."""
 
@@ -71,12 +73,14 @@ class Recorder:
     """None: of a user's program nothing is known yet."""
     lines: Lines
     known: Knowledge
+    ranking: RankResult | None = None
+    """Of the recorded profile, where it could be told."""
 
     def measure(self) -> None:
         """Record the baseline and the profile, those of them that are not there yet."""
         with self._at_work() as (bench, machine):
             if self.workshop.surveyed() is None:
-                self._fit(_trial_s(bench, self.asked.subject), max(FEW, self._named()))
+                self._fit(_trial_s(bench, self.asked.subject), max(FEW, self._named(machine)))
             choice = self._chosen(bench, machine)
             case = self._case("baseline", machine, choice.layers, bench)
             if not case.record.succeeded("measure"):
@@ -86,8 +90,14 @@ class Recorder:
                 arguments = ProfileArguments(layers=choice.layers, runs=self.asked.runs, max_seconds=NO_END)
                 self._call("profile", arguments, case)
 
-    def ranked(self) -> RankResult | None:
-        """Rank the factors in the recorded profile; None where that cannot be told."""
+    def rank(self) -> None:
+        """Rank the factors in the recorded profile, and say where no counter shows a cause that was named."""
+        self.ranking = self._ranked()
+        for cause in self.asked.causes if self.ranking else ():
+            if cause not in visible(self.ranking, self.known):
+                self.lines.say(f"  no counter ranks {cause}, the --cause: its mitigations are recorded all the same")
+
+    def _ranked(self) -> RankResult | None:
         kept = self.workshop.surveyed()
         assert kept is not None
         case = self._case("rank", kept.machine, ())
@@ -104,36 +114,53 @@ class Recorder:
         assert isinstance(outcome.result, RankResult)
         return outcome.result
 
-    def try_all(self, ranking: RankResult | None) -> None:
-        """Record the pairs of every mitigation that is wanted and not there yet."""
+    def try_all(self) -> None:
+        """Record the pairs of every mitigation that is wanted, can be had and is not there yet."""
+        ranking = self.ranking
         found = tuple(factor for factor in ranking.factors if factor.suspect) if ranking else ()
         kept = self.workshop.surveyed()
         assert kept is not None
         blind = untold(self._case("rank", kept.machine, ()), ranking.uncounted if ranking else ())
         every = wanted(self.asked, self.truth, found, blind, self.known)
-        left = [one for one in every if not self.workshop.tried(one.key)]
-        if not left:
+        if all(self.workshop.tried(one.key) for one in every):
             return
-        rows = self.workshop.rows("baseline")
-        self._fit(statistics.median(row["wall_s"] for row in rows), len(every), refuse=False)
         with self._at_work() as (bench, machine):
             case = self._case("pairs", machine, ())
+            possible = self._possible(every, case)
+            rows = self.workshop.rows("baseline")
+            self._fit(statistics.median(row["wall_s"] for row in rows), len(possible), refuse=False)
+            left = [one for one in possible if not self.workshop.tried(one.key)]
             for place, mitigation in enumerate(left, 1):
-                why = next(obstacles(mitigation, machine, self.asked.subject, busy_cpus(case), self.asked.allow), "")
-                self.lines.say(f"{mitigation.key} ({place} of {len(left)}){f': left out, {why}' if why else ''}")
+                self.lines.say(f"{mitigation.key} ({place} of {len(left)})")
                 columns = telling_columns(mitigation, self.truth, found, self.known)
-                tried = Tried(refused=why) if why else self._tried(mitigation, columns, bench, case)
-                self.workshop.keep_tried(mitigation.key, tried)
+                self.workshop.keep_tried(mitigation.key, self._tried(mitigation, columns, bench, case))
 
-    def _named(self) -> int:
-        """How many mitigations are to be recorded whatever is found."""
-        return len(wanted(self.asked, self.truth, (), (), self.known))
+    def _possible(self, every: Sequence[Mitigation], case: Case) -> list[Mitigation]:
+        """Leave out what cannot be had here, before the time is divided; tell it in one line a reason."""
+        whys = {one.key: self._why_not(one, case.machine, busy_cpus(case)) for one in every}
+        for why in dict.fromkeys(filter(None, whys.values())):
+            keys = [key for key, reason in whys.items() if reason == why]
+            self.lines.say(f"left out, {why}: {', '.join(keys)}")
+            for key in keys:
+                if self.workshop.tried(key) is None:
+                    self.workshop.keep_tried(key, Tried(refused=why))
+        return [one for one in every if not whys[one.key]]
+
+    def _why_not(self, mitigation: Mitigation, machine: Machine, busy: float | None) -> str:
+        return next(obstacles(mitigation, machine, self.asked.subject, busy, self.asked.allow), "")
+
+    def _named(self, machine: Machine) -> int:
+        """How many mitigations are to be recorded whatever is found, if the program keeps one CPU busy."""
+        named = wanted(self.asked, self.truth, (), (), self.known)
+        return sum(not self._why_not(one, machine, ONE_CPU) for one in named)
 
     def _fit(self, run_s: float, mitigations: int, refuse: bool = True) -> None:
         """Scale down what would take too long, and say how long it takes."""
         sizes, minutes = Sizes(self.asked.runs, self.asked.pairs), self.asked.minutes
         if minutes is not None:
             sizes = fitted(sizes, minutes, run_s, mitigations, refuse)
+            if not refuse:  # the runs are made
+                sizes = sizes._replace(runs=self.asked.runs)
             self.asked = self.asked.model_copy(update=sizes._asdict())
             self.workshop.keep_asked(self.asked)
         self.lines.say(words(sizes, run_s, mitigations))
@@ -247,7 +274,8 @@ def record(recorder: Recorder) -> None:
         except VgoError:
             recorder.workshop.drop_if_empty()
             raise
-        recorder.try_all(recorder.ranked())
+        recorder.rank()
+        recorder.try_all()
 
 
 def recorder_of(workshop: Workshop, truth: Truth | None, lines: Lines) -> Recorder:

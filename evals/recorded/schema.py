@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import date
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -12,9 +11,13 @@ from ...tools.machine import Machine
 from ...tools.mitigation.checks import Check
 from ...tools.subject import Frozen, Limits, Subject
 from ...tools.verdicts import Verdict
+from .folders import CASE as CASE
+from .folders import CASES as CASES
+from .folders import MANIFEST as MANIFEST
+from .folders import RECORDING as RECORDING
+from .folders import TABLE as TABLE
+from .folders import TRUTH as TRUTH
 
-CASES = Path(__file__).parents[1] / "cases"
-CASE, TRUTH, RECORDING, TABLE, MANIFEST = "case.yaml", "truth.yaml", "recording.json", "runs.parquet", "MANIFEST.sha256"
 SERIES = "series"
 """Column of the table that says what a row was measured for."""
 Series = Literal["baseline", "profile", "pairs"]

@@ -8,12 +8,12 @@ from functools import cache
 import polars as pl
 import pytest
 
+from vgo_agent.evals.recorded.doubts import doubts
 from vgo_agent.evals.recorded.draft import truth_of_workload
 from vgo_agent.evals.recorded.gate import load_cases
 from vgo_agent.evals.recorded.recorded_case import RecordedCase
 from vgo_agent.evals.recorded.schema import CASES, SERIES, TABLE
 from vgo_agent.evals.recorded.truth import read_truth, why_not
-from vgo_agent.evals.scores.agreement import disagreements
 from vgo_agent.evals.workloads.registry import WORKLOADS
 
 LEAST = 200
@@ -61,7 +61,8 @@ def test_the_truth_is_that_of_the_workload(key: str) -> None:
     assert set(truth.must_not_help) >= set(said.must_not_help)
     if not said.control:  # whose recorded pairs name more
         assert truth.must_not_help == said.must_not_help
-    found = said.model_copy(update={"must_not_help": truth.must_not_help})
+    assert truth.accepted[: len(said.accepted)] == said.accepted  # and then what its pairs prove
+    found = said.model_copy(update={"must_not_help": truth.must_not_help, "accepted": truth.accepted})
     assert truth.model_copy(update={"history": (), "unproved": {}}) == found
 
 
@@ -76,7 +77,7 @@ def test_a_cure_was_recorded_where_there_is_one(key: str) -> None:
 
 @pytest.mark.parametrize("key", keys())
 def test_truth_and_pairs_agree(key: str) -> None:
-    assert disagreements(case_of(key), read_truth(case_of(key).folder)) == ()
+    assert doubts(case_of(key), read_truth(case_of(key).folder)) == ()
 
 
 @pytest.mark.parametrize("key", keys())

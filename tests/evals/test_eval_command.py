@@ -6,6 +6,8 @@ import json
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,8 @@ from typing import Any
 import pytest
 
 from vgo_agent.agent.cli import main
+from vgo_agent.evals.contest.contestants import CONTESTANTS
+from vgo_agent.evals.eval import PLANNERS
 from vgo_agent.evals.recorded.schema import TABLE, TRUTH
 from vgo_agent.evals.run import Contest, Pace, Task, rows
 from vgo_agent.evals.scores.evaluate import choose, evaluate
@@ -280,6 +284,11 @@ def test_the_gate_passes_and_fails_with_a_sentence_a_miss(vgo: Vgo, cases: Path,
         (("--against", "old.json"), "old.json is no result of this version"),
         (("--folder", "empty"), "There is no case in empty; record one with `vgo-agent eval record NAME`."),
         (("--html", "no/where.html"), "--html no/where.html: there is no folder"),
+        (("--html", "empty"), "--html empty: that is a folder; name a file in it."),
+        (("--save", "/proc/results.json"), "--save /proc/results.json cannot be written (No such file or directory)"),
+        (("--cases", ""), "--cases '' names no case; leave it out for all."),
+        (("--folder", "over"), "over holds no cases itself: give the folder in which they lie, over/cases."),
+        (("--folder", "over/cases/made-steady"), "is one case: give the folder in which it lies, and --cases made-st"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_one_sentence(
@@ -288,6 +297,8 @@ def test_what_makes_no_sense_is_refused_in_one_sentence(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "old.json").write_text('{"format": 0}')
     (tmp_path / "empty").mkdir()
+    (tmp_path / "over").mkdir()
+    (tmp_path / "over" / "cases").symlink_to(cases)
     status = main(["eval", "--folder", str(cases), *words])
     told = capsys.readouterr()
     assert (status, told.out) == (1, "")
@@ -295,6 +306,37 @@ def test_what_makes_no_sense_is_refused_in_one_sentence(
     assert told.err.count("\n") == 1
 
 
-def test_a_wrong_name_is_refused_at_the_front_door_too(vgo: Vgo) -> None:
-    shown = vgo("eval", "--planner", "rulse")
-    assert (shown.returncode, shown.stdout, shown.stderr.count("\n")) == (1, "", 1)
+@pytest.mark.parametrize("words", [("--planner", "rulse"), ("--cases", "nothing-*"), ("--folder", "no-such-folder")])
+def test_a_wrong_name_is_refused_before_anything_heavy_is_imported(words: tuple[str, ...]) -> None:
+    script = (
+        "import sys; from vgo_agent.agent.cli import main; "
+        "print(main(['eval', *sys.argv[1:]]), *{'numpy', 'pydantic'} & set(sys.modules))"
+    )
+    shown = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True)
+    assert (shown.stdout, shown.stderr.count("\n")) == ("1\n", 1)
+
+
+def test_every_planner_can_be_named() -> None:
+    assert tuple(CONTESTANTS) == PLANNERS
+
+
+def test_a_diagnosis_without_time_is_refused(capsys: Any) -> None:
+    assert main(["eval", "--live", "noise", "--budget", "0"]) == 1
+    assert "--budget 0 leaves no time for the program; choose more than 0." in capsys.readouterr().err
+
+
+def test_a_word_that_is_no_mode_is_told(capsys: Any) -> None:
+    with pytest.raises(SystemExit):
+        main(["eval", "foo", "bar"])
+    assert "argument MODE: invalid choice: 'foo'" in capsys.readouterr().err
+
+
+def test_it_fails_where_nobody_was_asked(cases: Path, tmp_path: Path, capsys: Any) -> None:
+    shutil.copytree(cases / "made-steady", tmp_path / "mine" / "made-steady")
+    (tmp_path / "mine" / "made-steady" / TRUTH).unlink()
+    assert main(["eval", "--folder", str(tmp_path / "mine"), "--planner", "oracle"]) == 1
+    told = capsys.readouterr()
+    assert "made-steady: not asked. " in told.out and "write it, then seal it with" in told.out
+    assert told.err == "vgo-agent: no case could be asked: mend what is said of each above.\n"
+    assert main(["eval", "--folder", str(cases), "--planner", "llama"]) == 1
+    assert "nobody could answer" in capsys.readouterr().err

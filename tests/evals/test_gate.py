@@ -153,6 +153,12 @@ def unfilled_truth(case: Path) -> None:
     change_text(case, "truth.yaml", "[no visible factor]", "[]")
 
 
+def truth_of(*lines: str) -> Broke:
+    """Another truth."""
+    text = "\n".join((*lines, "why: I know it.", ""))
+    return lambda case: (case / "truth.yaml").write_text(text) and None
+
+
 def no_recording(case: Path) -> None:
     (case / "recording.json").write_text("{}")
 
@@ -186,7 +192,16 @@ def no_layers(case: Path) -> None:
         (unknown_factor, "also_true: there is no factor page_fault; did you mean page_faults?"),
         (unknown_mitigation, "must_not_help: there is no mitigation pin_cpu; did you mean pin_to_cpu?"),
         (control_with_a_cause, "a control has neither causes nor accepted mitigations"),
-        (unfilled_truth, "truth.yaml, line 1: verdicts:"),
+        (unfilled_truth, "truth.yaml, line 1: verdicts: list at least one that is right, for example [mitigated]."),
+        (truth_of("verdicts: [mitigated]", "causes:"), "line 2: causes: list keys, for example [page_faults], or []"),
+        (truth_of("verdicts: [mitigated]", "accepted: jemalloc"), "line 2: accepted: list keys, for example [pin_to"),
+        (truth_of("verdicts: [inconclusive]", "control: yes, sir"), "line 2: control: write true or false."),
+        (
+            truth_of("verdicts: [no visible factor]", "accepted: [pin_to_cpu]"),
+            "pin_to_cpu is accepted, but mitigated is no right verdict. Add it, or empty accepted.",
+        ),
+        (truth_of("verdicts: [mitigated]"), "only mitigated is right, but nothing is accepted. Name what may be"),
+        (truth_of("verdicts: [mitigated]", "control: true"), "a control cannot be mitigated."),
         (no_recording, "recording.json, line 1: recorded: is missing."),
         (no_layers, "layers.json has another form"),
     ],
@@ -209,6 +224,25 @@ def test_a_file_that_was_changed_or_is_missing_is_told(case: Path, name: str) ->
     (case / name).unlink()
     with pytest.raises(VgoError, match=f"{name} is missing"):
         admitted(case)
+
+
+def test_what_no_sealing_mends_is_said_first_and_where_to_seal_after_it(case: Path) -> None:
+    (case / "truth.yaml").write_text(TRUTH + "also_true: [page_faults]\n")
+    with pytest.raises(VgoError, match=f"seal it with `vgo-agent eval record --seal draws --out {case.parent}`"):
+        admitted(case)
+    (case / "truth.yaml").unlink()
+    (case / "runs.parquet").unlink()
+    with pytest.raises(VgoError, match=r"runs\.parquet is missing: restore it"):
+        admitted(case)
+    with pytest.raises(VgoError, match=r"runs\.parquet is missing: restore it"):
+        reseal(case)
+
+
+def test_a_missing_manifest_is_told_once(case: Path) -> None:
+    (case / "MANIFEST.sha256").unlink()
+    with pytest.raises(VgoError) as refused:
+        admitted(case)
+    assert str(refused.value).count("MANIFEST") == 1
 
 
 @pytest.mark.parametrize("name", ["layers.json", "recording.json", "runs.parquet"])

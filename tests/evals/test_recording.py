@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -16,11 +18,18 @@ import polars as pl
 import pytest
 import yaml
 
+from vgo_agent.evals.record_command import add_record
+from vgo_agent.evals.recorded.asked import Asked
+from vgo_agent.evals.recorded.asking import asked_for
+from vgo_agent.evals.recorded.doubts import doubts
+from vgo_agent.evals.recorded.draft import truth_to_fill
 from vgo_agent.evals.recorded.gate import admitted
-from vgo_agent.evals.recorded.recorded_case import TRIAL, RecordedCase
-from vgo_agent.evals.recorded.schema import SERIES
+from vgo_agent.evals.recorded.recorded_case import TRIAL, RecordedCase, read_case
+from vgo_agent.evals.recorded.schema import CASES, SERIES, Truth
 from vgo_agent.evals.recorded.truth import read_truth
 from vgo_agent.evals.workloads.registry import find, missing
+
+from .cases_made import made_case
 
 COMMAND = Path(sys.executable).with_name("vgo-agent")
 SMALL = ("--runs", "12", "--pairs", "6", "--layer", "process")
@@ -78,6 +87,11 @@ def test_a_workload_is_recorded_with_its_truth_and_every_mitigation_that_applies
         orders = [row["order"] for row in case.rows("pairs", key)]
         assert orders == list(range(2 * trial.pairs))
     assert "--allow system" in case.recording.refused["thp_always"]
+    left_out = [line.rpartition(": ") for line in said.stderr.splitlines() if line.startswith("left out, ")]
+    assert len({reason for reason, _, _ in left_out}) == len(left_out)
+    assert any("thp_always" in keys.split(", ") for _, _, keys in left_out)
+    begun = re.findall(r"^\w+ \(\d+ of \d+\)$", said.stderr, re.M)
+    assert f"pairs with each of {len(begun)} mitigations" in said.stderr
 
 
 def test_pairs_keep_only_the_columns_that_tell(record: Record, cases: Path) -> None:
@@ -99,9 +113,10 @@ def test_the_steady_twin_has_nothing_to_find(record: Record, cases: Path) -> Non
 def test_a_program_of_ones_own_is_filled_in_and_sealed(record: Record, cases: Path) -> None:
     said = json.loads(record(*own("--json", "--mitigation", "pin_to_cpu")).stdout)
     case = cases / "draws"
-    assert not said["ready"] and "truth.yaml, line" in said["reason"] and "verdicts" in said["reason"]
+    assert not said["ready"] and "verdicts: list at least one that is right" in said["reason"]
     written = (case / "truth.yaml").read_text()
     assert "# Keys of the factors that must be named" in written
+    assert f"then: vgo-agent eval record --seal draws --out {cases}\n" in written
     (case / "truth.yaml").write_text(written.replace("verdicts: []", "verdicts: [no visible factor]"))
     assert "scored" in record("--seal", "draws").stdout
     assert admitted(case).recording.trials["pin_to_cpu"].pairs == 6
@@ -124,13 +139,21 @@ def test_a_placebo_is_proved_and_then_applied_in_no_run(record: Record, cases: P
     pairs = pl.read_parquet(cases / "draws" / "runs.parquet").filter(pl.col(TRIAL) == "pin_to_cpu")
     assert set(pairs["condition"]) == {"baseline", "pin_to_cpu"}
     assert set(pairs["outcome"]) == {len(os.sched_getaffinity(0))}
-    sealed = (cases / "draws" / "truth.yaml").read_text().replace("verdicts: []", "verdicts: [inconclusive]")
+    sealed = (cases / "draws" / "truth.yaml").read_text().replace("verdicts: []", "verdicts: [mitigated]")
     (cases / "draws" / "truth.yaml").write_text(sealed.replace("accepted: []", "accepted: [pin_to_cpu]"))
     assert "pin_to_cpu was recorded as a placebo" in record("--seal", "draws").stdout
 
 
 def test_mitigations_of_a_cause_that_is_named_are_recorded_found_or_not(record: Record, cases: Path) -> None:
-    record(*own("--cause", "memory_layout"))
+    said = record(*own("--cause", "memory_layout"))
+    draft = (cases / "draws" / "truth.yaml").read_text()
+    assert "causes: [memory_layout]" in draft
+    if "no factor is looked for" in said.stderr:
+        assert "# Of this profile no factor could be ranked.\nalso_true: []" in draft
+    else:
+        assert "no counter ranks memory_layout, the --cause" in said.stderr
+        assert "# No counter of this profile ranks memory_layout" in draft
+        assert "# This profile ranks as visible: " in draft
     recording = json.loads((cases / "draws" / "recording.json").read_bytes())
     assert "fixed_layout" in {**recording["trials"], **recording["refused"]}
 
@@ -145,6 +168,42 @@ def test_what_a_person_wrote_stays_when_a_case_is_recorded_anew(record: Record, 
     assert (case["split"], case["tags"], case["limits"]["max_runs"]) == ("held-out", ["mine"], 2)
     assert "--pairs 8" in case["made_by"]
     assert len(case["history"]) == 1 and case["history"][0].endswith(": recorded anew.")
+
+
+def asked(*words: str) -> Asked:
+    """What these words ask for, without a run."""
+    parser = argparse.ArgumentParser()
+    add_record(parser)
+    arguments = parser.parse_args([*words, "draws", "--", "true"])
+    arguments.parent, arguments.command = CASES, ["true"]
+    return asked_for(arguments, "draws")
+
+
+def test_only_what_was_typed_records_it_again() -> None:
+    typed = asked("--minutes", "8")
+    assert (typed.made_by, typed.runs, typed.pairs) == ("vgo-agent eval record draws --minutes 8 -- true", 400, 400)
+    assert asked("--pairs", "90").made_by == "vgo-agent eval record draws --pairs 90 -- true"
+
+
+def test_a_draft_says_what_the_profile_ranks_and_which_named_cause_it_does_not() -> None:
+    draft = truth_to_fill("seal it", ["page_faults", "hash_seed"], {"page_faults": 0.98, "io_wait": 0.7})
+    assert "# No counter of this profile ranks hash_seed: " in draft
+    assert "# This profile ranks as visible: page_faults (AUC 0.98), io_wait (AUC 0.70).\nalso_true: []" in draft
+    assert "causes: [page_faults, hash_seed]" in draft
+    assert "# This profile ranks as visible: none.\n" in truth_to_fill("seal it", [], {})
+
+
+def test_what_the_pairs_prove_and_the_truth_leaves_out_is_doubted(tmp_path: Path) -> None:
+    case = read_case(made_case(tmp_path))
+    truth = Truth(verdicts=("cause found, no mitigation helped",), causes=("page_faults",), why="It was put in.")
+    [said] = doubts(case, truth)
+    assert said.startswith("glibc_hugetlb is neither accepted nor in must_not_help, and it helps: its SD ratio is 0.")
+    assert re.search(r" 0\.\d\d \(0\.\d\d to 0\.\d\d\): accept it, or say why not", said)
+    [control] = doubts(case, Truth(verdicts=("no visible factor",), control=True, why="A guess."))
+    assert control.startswith("glibc_hugetlb is neither") and "this is no control" in control
+    assert doubts(case, truth.model_copy(update={"accepted": ("glibc_hugetlb",)})) == ()
+    reason = {"must_not_help": ("glibc_hugetlb",), "unproved": {"glibc_hugetlb": "It breaks the program."}}
+    assert doubts(case, truth.model_copy(update=reason)) == ()
 
 
 def test_options_may_stand_after_the_name(record: Record, cases: Path) -> None:
