@@ -240,10 +240,8 @@ def page(counted: list[Decisions], said: Said, large: Large | None) -> str:
     """Write the tables, and what they were measured on."""
     lines = ["# What a local model costs, and what it keeps to", ""]
     lines += [f"Written by `python benchmarks/model.py --write` on {date.today()}, on this machine's CPUs.", ""]
-    lines += [
-        "| model | asked | legal | its own | as the rules | a diagnosis asks | tokens a decision | median, s | p95, s | MB |"
-    ]
-    lines += ["| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
+    columns = ("model", "asked", "legal", "its own", "as the rules", "a diagnosis asks", "tokens a decision")
+    lines += [f"| {' | '.join((*columns, 'median, s', 'p95, s', 'MB'))} |", "| --- " * (len(columns) + 3) + "|"]
     for one in counted:
         seconds = sorted(timed.seconds for timed in one.timed)
         tokens = [timed.answer["prompt_tokens"] + timed.answer["tokens"] for timed in one.timed]
@@ -259,8 +257,9 @@ def page(counted: list[Decisions], said: Said, large: Large | None) -> str:
     ]
     lines += [
         "",
-        f"{said.answers} answers over the runs of recorded cases, {said.by_model} of them formulated by random weights: "
-        f"{said.sentences} sentences, {said.ungrounded} of them ungrounded; {statistics.median(said.seconds):.2f} s each.",
+        f"{said.answers} answers over the runs of recorded cases, {said.by_model} of them formulated by random",
+        f"weights: {said.sentences} sentences, {said.ungrounded} of them ungrounded; "
+        f"{statistics.median(said.seconds):.2f} s an answer.",
     ]
     return "\n".join([*lines, *(large_lines(large) if large else ())]) + "\n"
 

@@ -155,8 +155,11 @@ def unfilled_truth(case: Path) -> None:
 
 def truth_of(*lines: str) -> Broke:
     """Another truth."""
-    text = "\n".join((*lines, "why: I know it.", ""))
-    return lambda case: (case / "truth.yaml").write_text(text) and None
+
+    def write(case: Path) -> None:
+        (case / "truth.yaml").write_text("\n".join((*lines, "why: I know it.", "")))
+
+    return write
 
 
 def no_recording(case: Path) -> None:
