@@ -198,6 +198,9 @@ def refresh_truth(folder: Path, plan: Plan) -> None:
     """Take the truth as it is known now, so that all that it names is recorded; its history stays."""
     old, file = read_truth(folder), read_model(folder / CASE, CaseFile)
     new = plan.truth or truth_of_workload(file.workload, file.steady)
+    if not new.control:  # What earlier pairs proved besides; the new ones may doubt it.
+        proved = (key for key in old.accepted if key not in (*new.accepted, *new.must_not_help))
+        new = new.model_copy(update={"accepted": (*new.accepted, *proved)})
     unproved = {**old.unproved, **new.unproved}
     named = {key: why for key, why in unproved.items() if key in (*new.accepted, *new.must_not_help)}
     history = (*old.history, f"{date.today()}: taken anew from the entry of the workload, before it was recorded anew.")
