@@ -27,7 +27,7 @@ OF_PROGRAM = {
 }
 OTHERS = ("demo", "resume", "eval")
 MEASURE_NOTHING = {
-    *("mitigations", "analyze", "compare", "import", "power", "runs", "verify", "replay", "restore", "explain"),
+    *("ask", "model", "mitigations", "analyze", "compare", "import", "power", "runs", "verify", "replay", "restore", "explain"),
     *("search", "export", "layers", "config", "check", "completion", "tui", "report", "trust"),
 }
 
