@@ -27,8 +27,8 @@ OF_PROGRAM = {
 }
 OTHERS = ("demo", "resume", "eval")
 MEASURE_NOTHING = {
-    *("ask", "model", "mitigations", "analyze", "compare", "import", "power", "runs", "verify", "replay", "restore", "explain"),
-    *("search", "export", "layers", "config", "check", "completion", "tui", "report", "trust"),
+    *("ask", "model", "mitigations", "analyze", "compare", "import", "power", "runs", "verify", "replay", "restore"),
+    *("explain", "search", "export", "layers", "config", "check", "completion", "tui", "report", "trust"),
 }
 
 
