@@ -35,10 +35,8 @@ Ctrl-C keeps what was answered before it: tables and files are written, and the 
 SEEDS = 3
 LIMIT_S = 600.0
 GATED = "rules"
-PLANNERS = (GATED, "greedy", "random-legal", "constant", "paper", "paper-raw", "oracle")
+PLANNERS = (GATED, "llama", "greedy", "random-legal", "constant", "paper", "paper-raw", "oracle")
 """The names in `contest`, said here so that a wrong one is refused without an import of them."""
-SHIPPED = "llama"
-"""The model that ships may be named too: until it does, the table says so."""
 OF_RECORDED = {
     "planner": "leave it out, the built-in policy answers",
     "cases": "leave it out, and name workloads after --live",
@@ -237,7 +235,7 @@ def _refuse_unknown(arguments: argparse.Namespace) -> None:
     from .recorded.folders import case_folders, refuse_no_cases
 
     for name in arguments.planner:
-        if name not in (*PLANNERS, SHIPPED):
+        if name not in PLANNERS:
             raise VgoError(f"There is no planner {name!r}; choose among {', '.join(PLANNERS)}.")
     if arguments.cases == "":
         raise VgoError("--cases '' names no case; leave it out for all.")

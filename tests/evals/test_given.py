@@ -63,7 +63,7 @@ def test_the_tree_of_the_paper_sees_no_column_of_a_layer_that_was_not_given(nois
 
 def test_it_is_said_by_options_and_told_in_the_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made_case(tmp_path, "steady")
-    words = ["eval", "--folder", str(tmp_path), "--planner", "constant", "--seeds", "1", "--json"]
+    words = ["eval", "--folder", str(tmp_path), "--planner", "oracle", "--seeds", "1", "--json"]
     assert main([*words, "--layer", "auto", "--allow", "system"]) == 0
     results = json.loads(capsys.readouterr().out)["results"]
     assert (results["layers"], results["allow"]) == (["auto"], "system")

@@ -262,7 +262,7 @@ def test_an_option_of_live_is_refused_without_it(words: tuple[str, ...], capsys:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"), [(("--budget", "0"), "--budget is 0.0"), (("--layer", "nope"), "no layer nope")]
+    ("words", "said"), [(("--budget", "0"), "--budget 0 leaves no time"), (("--layer", "nope"), "no layer nope")]
 )
 def test_what_no_diagnosis_takes_is_refused_before_the_first(words: tuple[str, ...], said: str, capsys: Any) -> None:
     assert main(["eval", "--live", "steady", *words]) == 1

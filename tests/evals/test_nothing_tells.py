@@ -125,7 +125,7 @@ def test_a_process_that_answers_is_told_no_name(tmp_path: Path, monkeypatch: pyt
 
 def test_another_name_and_another_truth_leave_the_whole_diagnosis_as_it_was(tmp_path: Path) -> None:
     first = marked(tmp_path / "a")
-    other = marked(tmp_path / "b", "gnu", verdicts=["no visible factor"], causes=["io_wait"], accepted=["jemalloc"])
+    other = marked(tmp_path / "b", "gnu", verdicts=["mitigated"], causes=["io_wait"], accepted=["jemalloc"])
     assert list(texts(first.shown))[:3] == list(texts(other.shown))[:3]
     assert answered(first.shown, Nosy()) == answered(other.shown, Nosy())
     oracle = Oracle([first, other])

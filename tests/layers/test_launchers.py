@@ -162,10 +162,9 @@ def test_a_rank_that_dies_ends_all_with_its_code(mpirun: None, script: str, code
 
 
 def test_the_other_launchers_compose_what_their_manuals_say() -> None:
-    assert composed("srun:nodes=2,tasks=4,options=--exclusive", "./p", "a b") == (
-        *("srun", "--chdir=/w d", "--nodes=2", "--ntasks=4", "--exclusive"),
-        *("./p", "a b"),
-    )
+    srun, *asked = composed("srun:nodes=2,tasks=4,options=--exclusive", "./p", "a b")
+    assert Path(srun).name == "srun"
+    assert asked == ["--chdir=/w d", "--nodes=2", "--ntasks=4", "--exclusive", "./p", "a b"]
     for name in ("docker", "podman"):
         program, *words = composed(f"{name}:image=debian:12,cpus=0,1", "./p", "a b", VGO_X="y z")
         assert Path(program).name == name
