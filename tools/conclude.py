@@ -32,9 +32,9 @@ def run(arguments: ConcludeArguments, case: Case) -> Outcome:
     if case.plan.mitigation:
         return Outcome(concluded_plan(case))
     found = _early(case) or _mitigated(case) or _by_hand(case) or _unmitigated(case)
-    if found.verdict == "mitigated":
-        return Outcome(found)
-    return Outcome(found.model_copy(update={"waiting": tuple(sorted({key for key, _ in case.applicable}))}))
+    looked = found.verdict != "inconclusive" or bool(case.record.succeeded("rank_factors"))
+    early = bool(case.applicable) if looked else bool(case.left & set(LOOKING))
+    return Outcome(found.model_copy(update={"early": early and found.verdict != "mitigated"}))
 
 
 def _early(case: Case) -> ConcludeResult | None:

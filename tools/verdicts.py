@@ -32,7 +32,7 @@ def costly(mean: float, lower_is_better: bool) -> bool:
     return mean > COSTLY if lower_is_better else mean < 1 / COSTLY
 
 
-def _is_empty(value: tuple[str, ...]) -> bool:
+def _is_false(value: bool) -> bool:
     return not value
 
 
@@ -59,8 +59,8 @@ class ConcludeResult(Result):
     """Of the confirmation, adjusted for every mitigation that was confirmed or tried to be (Holm)."""
     evidence: tuple[str, ...]
     """Call ids."""
-    waiting: tuple[str, ...] = Field(default=(), exclude_if=_is_empty)
-    """Where nothing was mitigated: what could still be tried when the planner ended."""
+    early: bool = Field(default=False, exclude_if=_is_false)
+    """Nothing was mitigated, and the planner ended while there was something left to look at or to try."""
 
 
 def say(verdict: Verdict, reason: str, evidence: Sequence[Finished]) -> ConcludeResult:

@@ -9,8 +9,9 @@ import pytest
 from vgo_agent.agent.planners.base import Choice, View
 from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.agent.report.evidence import gather
-from vgo_agent.agent.report.mitigations import untried
+from vgo_agent.agent.report.mitigations import suspects, untried
 from vgo_agent.agent.report.remarks import warnings
+from vgo_agent.agent.report.tell import verdict_words
 from vgo_agent.evals.contest.loop import PlannerContestant
 from vgo_agent.evals.recorded.given import USUAL
 from vgo_agent.evals.recorded.recorded_case import RecordedCase, read_case
@@ -54,6 +55,9 @@ def test_what_ended_the_search_is_told_as_it_was(case: RecordedCase, last: str, 
         assert "--budget" not in evidence.conclusion.reason
         told = [warning for warning in warnings(evidence) if warning.startswith("Measuring stopped")]
         assert all("at 30 runs" in warning and "--max-runs" not in warning for warning in told)
+        assert evidence.conclusion.early
+        sentence, steps = verdict_words(evidence, untried(evidence), suspects(evidence))
+        assert words in sentence and "`--planner rules`" in steps[0]
         reasons = {row.reason for row in untried(evidence)}
         assert ("the planner ended before its turn" in reasons) == (last in ("look_up", "compare"))
         assert not any("budget" in reason for reason in reasons)
