@@ -102,13 +102,14 @@ class Live:
 
 def call_tool(decision: Decision, case: Case) -> Outcome:
     """Validate a decision and run its tool; raise ToolError for what the planner can mend."""
-    legal(case.record, case.limits, case.plan).check(decision.tool, decision.arguments)
+    now = legal(case.record, case.limits, case.plan)
+    now.check(decision.tool, decision.arguments)
     tool = TOOLS[decision.tool]
     try:
         arguments = tool.arguments.model_validate(decision.arguments)
     except ValueError as error:
         raise ToolError(f"{decision.tool}: {error}") from error
-    return tool.run(arguments, case)
+    return tool.run(arguments, replace(case, left=frozenset(now.tools) - {tool.name}, applicable=now.batches))
 
 
 def ended(decision: Decision, outcome: Outcome, artefacts: dict[str, str]) -> ToolEnd:

@@ -118,6 +118,10 @@ class Case:
     bench: Measuring | None = None
     """None while replaying: measuring tools are then served from the record."""
     plan: Plan = NO_PLAN
+    left: frozenset[str] = frozenset()
+    """Tools that were legal beside the one that is called."""
+    applicable: frozenset[tuple[str, int]] = frozenset()
+    """(mitigation, batch) that could be applied instead."""
 
     @property
     def measuring(self) -> Measuring:

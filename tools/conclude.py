@@ -19,6 +19,9 @@ from .verdicts import Verdict as Verdict
 from .verdicts import bulk_of, costly, spread
 from .verdicts import say as _say
 
+LOOKING = ("profile", "label", "fit_tree", "rank_factors")
+"""Steps between the baseline and a factor, in their order."""
+
 
 class ConcludeArguments(Arguments):
     """Nothing to choose."""
@@ -28,7 +31,10 @@ def run(arguments: ConcludeArguments, case: Case) -> Outcome:
     """Read the record from the strongest statement down to the weakest."""
     if case.plan.mitigation:
         return Outcome(concluded_plan(case))
-    return Outcome(_early(case) or _mitigated(case) or _by_hand(case) or _unmitigated(case))
+    found = _early(case) or _mitigated(case) or _by_hand(case) or _unmitigated(case)
+    looked = found.verdict != "inconclusive" or bool(case.record.succeeded("rank_factors"))
+    early = bool(case.applicable) if looked else bool(case.left & set(LOOKING))
+    return Outcome(found.model_copy(update={"early": early and found.verdict != "mitigated"}))
 
 
 def _early(case: Case) -> ConcludeResult | None:
@@ -48,13 +54,20 @@ def _early(case: Case) -> ConcludeResult | None:
     if not ranked and (hiding := _hiding(record)):
         return _say("inconclusive", hiding, (measured[-1], *record.succeeded("profile")))
     if not ranked:
-        return _say("inconclusive", "The budget ended before any factor was looked at; raise --budget.", measured[-1:])
+        return _say("inconclusive", _not_looked(case), measured[-1:])
     looks = [call.read(RankResult) for call in ranked]
     if not looks[-1].visible:
         reason = _nothing(looks, case.limits.alpha) + _tried_blindly(record)
         rest = (*record.succeeded("look_up"), *record.succeeded("compare"))
         return _mitigated(case) or _say("no visible factor", reason, (measured[-1], *ranked, *rest))
     return None
+
+
+def _not_looked(case: Case) -> str:
+    """Say why no factor was looked at: a planner may end while it could go on."""
+    if next_steps := [tool for tool in LOOKING if tool in case.left]:
+        return f"The planner ended before it looked at any factor ({next_steps[0]} was next); take --planner rules."
+    return "The budget ended before any factor was looked at; raise --budget."
 
 
 def _tried_blindly(record: Record) -> str:
@@ -161,11 +174,13 @@ def _unmitigated(case: Case) -> ConcludeResult:
         name = (unconfirmed or open_questions)[0].mitigation
         how = "looked steadier and was not confirmed" if unconfirmed else "cannot be told from no effect"
         reason = f"{name} {how} with the runs that the limits allow; raise --budget or --max-runs."
+        if (name, 2) in case.applicable:
+            reason = f"{name} looked steadier, and the planner ended before a second batch; take --planner rules."
         return _with_factor(_say("inconclusive", reason, rest), factor)
     tried = len({result.mitigation for result in compared})
-    reason = (
-        f"{factor.column} goes with the slow runs; {_untried(case) if not tried else f'{tried} tried, none helped'}."
-    )
+    more = len({mitigation for mitigation, _ in case.applicable})
+    helped = f"{tried} tried, none helped" + (f", and the planner ended before {more} more" if more else "")
+    reason = f"{factor.column} goes with the slow runs; {helped if tried else _untried(case)}."
     return _with_factor(_say("cause found, no mitigation helped", reason, rest), factor)
 
 
@@ -179,6 +194,8 @@ def _untried(case: Case) -> str:
     proofs = [call.read(ApplyResult) for call in case.record.succeeded("apply_mitigation")]
     if proofs:
         return proofs[0].summary.rstrip(".")
+    if more := len({mitigation for mitigation, _ in case.applicable}):
+        return f"the planner ended before it tried any of the {more} mitigations that it could"
     looked = [call.read(LookUpResult) for call in case.record.succeeded("look_up")]
     reasons = [unmet for result in looked for candidate in result.candidates for unmet in candidate.unmet]
     return f"none of its mitigations can be tried here ({reasons[0].rstrip('.')})" if reasons else "none was tried"

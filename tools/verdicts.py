@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from pydantic import Field
+
 from .base import Result
 from .case import Finished
 from .statistics.comparison.compare import Comparison, Ratio
@@ -30,6 +32,10 @@ def costly(mean: float, lower_is_better: bool) -> bool:
     return mean > COSTLY if lower_is_better else mean < 1 / COSTLY
 
 
+def _is_false(value: bool) -> bool:
+    return not value
+
+
 class ConcludeResult(Result):
     """The verdict and the calls it rests on."""
 
@@ -53,6 +59,8 @@ class ConcludeResult(Result):
     """Of the confirmation, adjusted for every mitigation that was confirmed or tried to be (Holm)."""
     evidence: tuple[str, ...]
     """Call ids."""
+    early: bool = Field(default=False, exclude_if=_is_false)
+    """Nothing was mitigated, and the planner ended while there was something left to look at or to try."""
 
 
 def say(verdict: Verdict, reason: str, evidence: Sequence[Finished]) -> ConcludeResult:

@@ -134,6 +134,8 @@ def _reason(candidate: Candidate, evidence: Evidence) -> str:
         return "--allow none forbids it"
     if evidence.confirming and evidence.confirming.compared and evidence.confirming.compared.reaches_target:
         return "another mitigation reached the target before its turn"
+    if evidence.conclusion.early:
+        return "the planner ended before its turn"
     return "the budget or --max-mitigations ended before its turn"
 
 

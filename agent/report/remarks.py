@@ -48,7 +48,9 @@ def _of_runs(evidence: Evidence) -> Iterator[str]:
             "let the program wait for its children, or their work falls into later runs."
         )
     if measured.stopped_by == "run cap" and not measured.unusable:
-        yield f"Measuring stopped at {limits.max_runs} runs before {_goal(measured)}: raise --max-runs."
+        asked = int(evidence.run.record.latest("measure").arguments.get("max_runs", limits.max_runs))
+        cure = "raise --max-runs" if asked >= limits.max_runs else "the planner asked for no more"
+        yield f"Measuring stopped at {asked} runs before {_goal(measured)}: {cure}."
     if measured.stopped_by == "time cap" and not measured.unusable:
         yield f"Measuring stopped for time before {_goal(measured)}: raise --budget."
     if measured.shape.drift:

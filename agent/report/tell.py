@@ -160,6 +160,8 @@ def _next_facts(evidence: Evidence, left: tuple[Untried, ...], hidden: tuple[Sus
         "pairs_needed": evidence.measured.pairs_needed if evidence.measured else 0,
         "best": best.applied.mitigation if best else "",
         "refused": _only_refused(evidence),
+        "early": evidence.conclusion.early,
+        "ready": [u.key for u in ready if u.scope == "process" or allow == "system"],
     }
 
 
