@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -96,6 +97,8 @@ class Answer:
             yield f"Taken to be about {meant}, which a search found for these words."
         if self.asked.cut:
             yield f"Only the first {len(self.asked.question)} characters of the question were read."
+        if _CLAIMED.search(self.asked.question):
+            yield "Numbers in the question are not confirmed by this answer; its own are those of the record."
         if self.left_out:
             yield f"{self.left_out} more {'is' if self.left_out == 1 else 'are'} in the report."
         if self.dropped:
@@ -107,6 +110,8 @@ class Answer:
         yield f"Formulated by {self.by}."
 
 
+_CLAIMED = re.compile(r"\d\s*(%|x\b|percent|per cent|times|fold)", re.IGNORECASE)
+"""An effect that a question puts into numbers."""
 _POINT: dict[str, Any] = {
     "initial_indent": "- ",
     "subsequent_indent": "  ",

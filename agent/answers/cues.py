@@ -47,8 +47,9 @@ _CUES: Mapping[Intent, Mapping[int, str]] = {
         5: "what did you do, what have you done, how much faster, how much steadier, how much better",
     },
     "effect": {
-        1: "could, did, work, use, using, instead, enable, disable, turn off, turn on, switch",
-        2: "helping, worked, effect, improve",
+        1: "could, did, work, use, using, instead, enable, disable, turn off, turn on, turning off, turning on, "
+        "turned off, turned on, switch",
+        2: "helping, worked, effect, improve, make it, makes it, made it",
         3: "would, might, should i, help, helps, helped, what about, how about, improved",
         4: "what if, should i use, should i try, worth, make a difference, makes a difference",
     },
@@ -76,6 +77,7 @@ _CUES: Mapping[Intent, Mapping[int, str]] = {
     },
     "put back": {
         1: "settings, my machine, my system",
+        2: "put, back",
         4: "did you change, have you changed, changed on, still changed, left behind, leave anything, as it was, "
         "as before, clean up, cleaned up",
         5: "put back, put it back, put it all back, undo, undone, revert, reverted, restore, restored, as you found",
@@ -158,7 +160,11 @@ BACK = frozenset({"it", "that", "this", "them", "those", "one"})
 """Words that may stand for what the question before was about."""
 SUSPECTING = (
     "is it",
+    "was it",
     "could it be",
+    "the bottleneck",
+    "the reason",
+    "the problem",
     "because of",
     "due to",
     "caused by",

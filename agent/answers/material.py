@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...knowledge.passages import Passage
-from . import of_known, steps
+from . import of_known, of_named, steps
 from .cues import Intent
 from .fact import Draft, Fact
 from .intents import Understood, fits, matter
@@ -35,10 +35,22 @@ class Material:
     """Of a model: a template of that name."""
     most_more: int = 4
     """Facts beside the direct ones, where no model chooses."""
+    leading: tuple[Said, ...] = ()
+    """The first of the direct ones: how what the question names stands in this run. Nothing is said before them."""
 
 
 def material(asked: Understood, run: RunFacts, search: Search) -> Material:
     """Gather what belongs to a question; nothing direct means that the answer is not known."""
+    found = _general(asked, run, search)
+    if not asked.names or asked.intent not in NAMES_FIRST:
+        return found
+    first = tuple(of_named.stands(asked, run))
+    rest = tuple(one for one in found.direct if one not in first)
+    return replace(found, direct=(*first, *rest), leading=first)
+
+
+def _general(asked: Understood, run: RunFacts, search: Search) -> Material:
+    """Gather what belongs to a question of its kind."""
     if asked.intent in _OF_RUN:
         return _OF_RUN[asked.intent](run)
     if asked.intent == "effect":
@@ -47,7 +59,9 @@ def material(asked: Understood, run: RunFacts, search: Search) -> Material:
         return _do(asked, run)
     if asked.intent == "cost":
         return _cost(asked, run)
-    if asked.intent in ("suspect", "what is"):
+    if asked.intent == "suspect":
+        return _suspect(asked, run)
+    if asked.intent == "what is":
         return _entries(asked, run)
     return _found(asked, run, search) if asked.intent == "search" else Material()
 
@@ -132,6 +146,8 @@ _OF_RUN: Mapping[Intent, Callable[[RunFacts], Material]] = {
     "summary": _summary,
 }
 """Kinds of questions that are about the run alone."""
+NAMES_FIRST: frozenset[Intent] = frozenset({*_OF_RUN, "do", "suspect"})
+"""Kinds in which what is named is answered about first; the others are about names anyway."""
 
 
 def _effect(asked: Understood, run: RunFacts) -> Material:
@@ -143,11 +159,12 @@ def _effect(asked: Understood, run: RunFacts) -> Material:
     keys = keys or list(run.tried)
     direct, more, proposed = list[Said](), list[Said](), list[Step]()
     for key in dict.fromkeys(keys):
-        tried, left = run.of("tried", key=key), run.of("untried", key=key)
+        tried = run.of("tried", key=key)
+        direct += tried or of_named.of_mitigation(key, run)
         if not tried:  # why it was left untried says already whether it can be tried here
+            left = run.of("untried", key=key)
             here = () if left else of_known.here(known.mitigations[key], run.evidence)
-            direct += (*of_known.sign(known.mitigations[key], run), *left, *here)
-        direct += tried
+            direct += (*of_known.sign(known.mitigations[key], run), *here)
         unseen = (fact for fact in run.of("hidden") if key in known.factors[fact.key].mitigations)
         rest = of_known.when(known.mitigations[key], run.evidence)
         more += (*run.of("price", key=key), *unseen, *rest, *run.of("put_back", key=key))
@@ -205,20 +222,24 @@ def _ready(run: RunFacts) -> list[Step]:
     return [steps.attempt(key, run.evidence) for key in list(ready)[:1]]
 
 
+def _suspect(asked: Understood, run: RunFacts) -> Material:
+    """Whether it is what the question names; what the verdict says is the other half of the answer."""
+    told = _entries(asked, run)
+    more = (*(one for one in told.direct if one.kind == "what"), *told.more)
+    return replace(told, direct=(*run.of("verdict"), *run.of("suspect")[:1]), more=more)
+
+
 def _entries(asked: Understood, run: RunFacts) -> Material:
     """What something is, and what this run says of it."""
     evidence, known = run.evidence, run.evidence.run.knowledge
     direct, more = list[Said](), list[Said]()
     for key in asked.keys("factor"):
         factor = known.factors[key]
-        ranked = run.of("suspect", "contrary", "not_visible", key=key)
-        stands: tuple[Said, ...] = ranked or (of_known.not_ranked(factor, run),)
-        told = tuple(of_known.what(f"factor:{key}", evidence))
-        direct += (*stands, *told) if asked.intent == "suspect" else (*told, *stands)
+        direct += (*of_known.what(f"factor:{key}", evidence), *of_named.of_factor(factor, run))
         more += (*of_known.shows(factor, evidence), *of_known.cures(factor, evidence))
     for key in asked.keys("mitigation"):
         direct += of_known.what(f"mitigation:{key}", evidence)
-        direct += run.of("tried", "untried", key=key)
+        direct += of_named.of_mitigation(key, run)
         more += of_known.when(known.mitigations[key], evidence)
     keys = [name.partition(":")[2] for name in asked.names]
     return Material(tuple(direct), tuple(more), tuple(map(steps.explain, keys[:1])))

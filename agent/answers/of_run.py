@@ -142,12 +142,17 @@ def _factors(evidence: Evidence) -> Iterator[Draft]:
     ranking = evidence.ranking
     if ranking is None:
         return
+    yield from (ranked(factor, evidence) for factor in ranking.factors[:MOST_FACTORS])
+    aside = f"{number(len(ranking.set_aside))} columns"
+    yield Draft("set_aside", detail=aside, calls=last_call(evidence, "rank_factors"))
+
+
+def ranked(factor: RankedFactor, evidence: Evidence) -> Draft:
+    """Say whether the slow runs go with a factor, with its numbers."""
+    kind = "suspect" if factor.suspect else "contrary" if factor.visible else "not_visible"
+    name = names.of_factor(factor.factor, evidence.run.knowledge)
     calls = last_call(evidence, "rank_factors")
-    for factor in ranking.factors[:MOST_FACTORS]:
-        kind = "suspect" if factor.suspect else "contrary" if factor.visible else "not_visible"
-        name = names.of_factor(factor.factor, evidence.run.knowledge)
-        yield Draft(kind, name, _numbers(factor, evidence), calls, affirmed=factor.suspect)
-    yield Draft("set_aside", detail=f"{number(len(ranking.set_aside))} columns", calls=calls)
+    return Draft(kind, name, _numbers(factor, evidence), calls, affirmed=factor.suspect)
 
 
 def _numbers(factor: RankedFactor, evidence: Evidence) -> str:
