@@ -29,7 +29,7 @@ def stands(asked: Understood, run: RunFacts) -> Iterator[Said]:
 
 def of_mitigation(key: str, run: RunFacts) -> tuple[Said, ...]:
     """Tried, with its numbers; or not tried, with the reason."""
-    tried = (*run.of("tried", key=key), *run.of("levels", key=key))
+    tried = (*run.of("tried", "relative", key=key), *run.of("levels", key=key))
     if tried:
         return (*tried, *run.of("price", key=key))
     words = {"met": key in run.evidence.candidates}

@@ -88,6 +88,7 @@ def _drafts(evidence: Evidence) -> Iterator[Draft]:
     yield from _hidden(evidence)
     yield from _remarks(evidence)
     yield from _manner(evidence)
+    yield from _others(evidence)
 
 
 def _verdict(evidence: Evidence) -> Draft:
@@ -155,12 +156,29 @@ def ranked(factor: RankedFactor, evidence: Evidence) -> Draft:
     return Draft(kind, name, _numbers(factor, evidence), calls, affirmed=factor.suspect)
 
 
+def _others(evidence: Evidence) -> Iterator[Draft]:
+    """Name in one sentence what else may make runs slow, beside the first of the ranking."""
+    found = [factor for factor in evidence.ranking.factors if factor.suspect][1:] if evidence.ranking else []
+    known = evidence.run.knowledge
+    named = [
+        f"{names.of_factor(one.factor, known).shown}, AUC {number(one.auc, 3)}{_beside(one)}"
+        for one in found[:MOST_FACTORS]
+    ]
+    if named:
+        more = f"; and {len(found) - MOST_FACTORS} more" if len(found) > MOST_FACTORS else ""
+        yield Draft("others", detail="; ".join(named) + more, calls=last_call(evidence, "rank_factors"), affirmed=True)
+
+
 def _numbers(factor: RankedFactor, evidence: Evidence) -> str:
     unit = names.unit(column_unit(factor.column, evidence.columns))
     medians = f"{quantity(factor.slow_median, unit)} in slow runs and {quantity(factor.fast_median, unit)} in fast ones"
     shown = names.column(factor.column, evidence.run.knowledge)
-    beside = ", nothing of it left beside stronger ones" if factor.independent is False else ""
-    return f"{shown}, AUC {number(factor.auc, 3)}, family-wise {p_value(factor.p_value)}, median {medians}{beside}"
+    numbers = f"AUC {number(factor.auc, 3)}, family-wise {p_value(factor.p_value)}"
+    return f"{shown}, {numbers}, median {medians}{_beside(factor)}"
+
+
+def _beside(factor: RankedFactor) -> str:
+    return ", nothing of it left beside stronger ones" if factor.independent is False else ""
 
 
 def _looked_up(evidence: Evidence) -> Iterator[Draft]:
