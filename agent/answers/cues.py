@@ -23,6 +23,7 @@ Intent = Literal[
     "next",
     "cost",
     "who",
+    "machine",
     "spread",
     "summary",
     "search",
@@ -108,6 +109,11 @@ _CUES: Mapping[Intent, Mapping[int, str]] = {
     "who": {
         5: "who decided, who decides, who chose, which planner, what planner, which model, what model, "
         "are you a model, are you an ai",
+    },
+    "machine": {
+        3: "with root, with sudo, using sudo",
+        4: "as root, need root, needs root, were you root, root rights, root privileges, as superuser, "
+        "which machine, what machine, which kernel, what kernel, which cpu, what cpu, how many cores, how many cpus",
     },
     "spread": {
         1: "vary, varies, variation",

@@ -122,6 +122,10 @@ def _who(run: RunFacts) -> Material:
     return Material(run.of("planner"), run.of("method", "recorded"), tuple(steps.check(run.evidence)))
 
 
+def _machine(run: RunFacts) -> Material:
+    return Material((*run.of("rights"), *run.of("machine")), run.of("absent"), (steps.layers(),))
+
+
 def _spread(run: RunFacts) -> Material:
     won = run.of("tried", key=run.winner) if run.winner else ()
     return Material((*run.of("baseline"), *run.of("shape")), (*won, *run.of("cut")), (steps.report(run.evidence),))
@@ -144,6 +148,7 @@ _OF_RUN: Mapping[Intent, Callable[[RunFacts], Material]] = {
     "not measured": _not_measured,
     "next": _next,
     "who": _who,
+    "machine": _machine,
     "spread": _spread,
     "summary": _summary,
 }

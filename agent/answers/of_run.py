@@ -89,6 +89,8 @@ def _drafts(evidence: Evidence) -> Iterator[Draft]:
     yield from _remarks(evidence)
     yield from _manner(evidence)
     yield from _others(evidence)
+    root = evidence.run.machine.root
+    yield Draft("rights", calls=(START,), affirmed=root, words={"root": root})
 
 
 def _verdict(evidence: Evidence) -> Draft:
