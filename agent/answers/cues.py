@@ -92,7 +92,8 @@ _CUES: Mapping[Intent, Mapping[int, str]] = {
     "not measured": {
         1: "counters",
         4: "could you not, missing, blind, hidden, hide, hides, limitations",
-        5: "not see, cannot see, not look, not looked, not available, unavailable, absent, did you miss, overlooked",
+        5: "did you measure, have you measured, not see, cannot see, not look, not looked, not available, "
+        "unavailable, absent, did you miss, overlooked",
         6: "not measured, not measure, unmeasured, not be measured",
     },
     "next": {
@@ -171,6 +172,8 @@ SUSPECTING = (
     "the bottleneck",
     "the reason",
     "the problem",
+    "matter",
+    "matters",
     "because of",
     "due to",
     "caused by",

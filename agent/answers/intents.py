@@ -156,11 +156,18 @@ def _named(asked: str, known: Knowledge) -> tuple[str, ...]:
 def _outright_and_others(asked: str, plain: str, known: Knowledge) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Give what is named, and what words of every day stand for; where a mitigation is meant, they name no factor."""
     names = _named(asked, known)
-    others, left = stood_for(plain)
-    if any(_kind(name) == "mitigation" for name in others) and "mitigation" not in map(_kind, names):
-        names = tuple(name for name in names if name in _named(left, known))
-    kinds = set(map(_kind, names))
-    return names, tuple(name for name in others if _kind(name) not in kinds)
+    others, left = stood_for(_without(plain, names, known))
+    if any(_kind(name) == "mitigation" for name in others):
+        names = tuple(name for name in names if _kind(name) == "mitigation" or name in _named(left, known))
+    no_factor = "factor" not in map(_kind, names)
+    return names, tuple(name for name in others if name not in names and (no_factor or _kind(name) == "mitigation"))
+
+
+def _without(plain: str, names: Sequence[str], known: Knowledge) -> str:
+    """Take the words away that name a mitigation outright."""
+    keys = (name.partition(":")[2] for name in names if _kind(name) == "mitigation")
+    own = {word for key in keys for word in _plain(f"{key} {known.mitigations[key].name}").split()}
+    return f" {' '.join(word for word in plain.split() if word not in own)} "
 
 
 def _kind(name: str) -> str:

@@ -45,7 +45,9 @@ def material(asked: Understood, run: RunFacts, search: Search) -> Material:
     if not asked.names or asked.intent not in NAMES_FIRST:
         return found
     first = tuple(of_named.stands(asked, run))
-    rest = tuple(one for one in found.direct if one not in first)
+    rest = [one for one in found.direct if one not in first]
+    keys = {name.partition(":")[2] for name in asked.names}
+    rest.sort(key=lambda one: one.name.key not in keys)
     return replace(found, direct=(*first, *rest), leading=first)
 
 

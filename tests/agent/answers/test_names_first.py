@@ -107,5 +107,21 @@ def test_numbers_of_the_question_are_not_confirmed(talk) -> None:
     assert said not in talk().ask("did pinning help?").text()
 
 
+def test_two_that_are_named_are_both_told_of(talk) -> None:
+    answer = talk().ask("did jemalloc or pinning help more?")
+    assert answer.asked.names == ("mitigation:jemalloc", "mitigation:pin_to_cpu")
+    assert {"never_tried", "tried"} <= {fact.kind for fact in answer.facts}
+
+
+def test_how_what_is_named_was_put_back_comes_before_the_others(talk) -> None:
+    kept = [fact.key for fact in talk().ask("how do I undo pinning?").facts if fact.kind == "put_back"]
+    assert kept[0] == "pin_to_cpu"
+
+
+@pytest.mark.parametrize("question", ["did you measure the GPU?", "does the GPU matter?"])
+def test_what_was_not_measured_is_said_before_what_it_is(talk, question: str) -> None:
+    assert talk().ask(question).facts[0].kind == "unmeasured"
+
+
 def test_a_general_question_is_answered_as_before(talk) -> None:
     assert talk().ask("why is this slow?").facts[0].kind == "verdict"
