@@ -146,7 +146,8 @@ def _planning(
             try:
                 now = stack.enter_context(planning(start.planner, wish))
             except VgoError as error:
-                note = f"{RETOLD}: {error}"
+                reason = str(error).rstrip(".")
+                note = f"{RETOLD}: {reason}"
             else:
                 live, note = _same_file(start.model, now)
         yield Llama(Retold(said, live), wish, start.model.notation, start.model.context), note

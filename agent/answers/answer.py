@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,23 +97,37 @@ class Answer:
             yield f"Taken to be about {meant}, which a search found for these words."
         if self.asked.cut:
             yield f"Only the first {len(self.asked.question)} characters of the question were read."
+        if _CLAIMED.search(self.asked.question):
+            yield "Numbers in the question are not confirmed by this answer; its own are those of the record."
         if self.left_out:
             yield f"{self.left_out} more {'is' if self.left_out == 1 else 'are'} in the report."
         if self.dropped:
-            yield f"{len(self.dropped)} sentences of the model were dropped, since {self.dropped[0].why}."
+            first = "the first " if len(self.dropped) > 1 else ""
+            why = f"{first}since {self.dropped[0].why}"
+            yield f"{_counted(self.dropped)} of the model {_were(self.dropped)} dropped, {why}."
         if self.passed_over:
             yield f"The model was passed over: {self.passed_over}."
-        if added := sum(one.added for one in self.spoken):
-            yield f"{added} were added, since they answer directly and the model had left them out."
+        if added := [one for one in self.spoken if one.added]:
+            yield f"{_counted(added)} {_were(added)} added: the question asks for it and the model had left it out."
         yield f"Formulated by {self.by}."
 
 
+_CLAIMED = re.compile(r"\d\s*(%|x\b|percent|per cent|times|fold)", re.IGNORECASE)
+"""An effect that a question puts into numbers."""
 _POINT: dict[str, Any] = {
     "initial_indent": "- ",
     "subsequent_indent": "  ",
     "break_long_words": False,
     "break_on_hyphens": False,
 }
+
+
+def _counted(sentences: Sequence[object]) -> str:
+    return f"{len(sentences)} sentence{'s' * (len(sentences) != 1)}"
+
+
+def _were(sentences: Sequence[object]) -> str:
+    return "was" if len(sentences) == 1 else "were"
 
 
 def _reference(fact: Fact) -> dict[str, Any]:

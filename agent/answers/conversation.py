@@ -106,7 +106,11 @@ class Conversation:
             return replace(plain, passed_over="nothing that it wrote could stand", dropped=tuple(dropped))
         said = {one.fact.tag for one in chosen}
         added = (replace(_plain(fact), added=True) for fact in direct if fact.tag not in said)
-        spoken = sorted((*map(_put, chosen), *added), key=lambda one: one.fact.kind != "verdict")
+        ahead = {_said(one) for one in gathered.leading}
+        spoken = sorted(
+            (*map(_put, chosen), *added),
+            key=lambda one: (_said(one.fact) not in ahead, one.fact.kind != "verdict"),
+        )
         return Answer(asked, self.speaker.name, tuple(spoken), dropped=tuple(dropped))
 
     def _checked(self, answer: Answer) -> Answer:
@@ -116,6 +120,11 @@ class Conversation:
         kept = tuple(one for one in answer.spoken if " ".join(one.text.split()) not in wrong)
         told = (Dropped(quoted(one.sentence), one.why) for one in found)
         return replace(answer, spoken=kept, dropped=(*answer.dropped, *told))
+
+
+def _said(one: Said) -> tuple[str, str]:
+    """Tell facts apart before and after they have their references."""
+    return one.kind, one.name.key
 
 
 def _plain(fact: Fact) -> Spoken:

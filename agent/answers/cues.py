@@ -23,6 +23,7 @@ Intent = Literal[
     "next",
     "cost",
     "who",
+    "machine",
     "spread",
     "summary",
     "search",
@@ -47,8 +48,9 @@ _CUES: Mapping[Intent, Mapping[int, str]] = {
         5: "what did you do, what have you done, how much faster, how much steadier, how much better",
     },
     "effect": {
-        1: "could, did, work, use, using, instead, enable, disable, turn off, turn on, switch",
-        2: "helping, worked, effect, improve",
+        1: "could, did, work, use, using, instead, enable, disable, turn off, turn on, turning off, turning on, "
+        "turned off, turned on, switch",
+        2: "helping, worked, effect, improve, make it, makes it, made it",
         3: "would, might, should i, help, helps, helped, what about, how about, improved",
         4: "what if, should i use, should i try, worth, make a difference, makes a difference",
     },
@@ -76,6 +78,7 @@ _CUES: Mapping[Intent, Mapping[int, str]] = {
     },
     "put back": {
         1: "settings, my machine, my system",
+        2: "put, back",
         4: "did you change, have you changed, changed on, still changed, left behind, leave anything, as it was, "
         "as before, clean up, cleaned up",
         5: "put back, put it back, put it all back, undo, undone, revert, reverted, restore, restored, as you found",
@@ -89,7 +92,8 @@ _CUES: Mapping[Intent, Mapping[int, str]] = {
     "not measured": {
         1: "counters",
         4: "could you not, missing, blind, hidden, hide, hides, limitations",
-        5: "not see, cannot see, not look, not looked, not available, unavailable, absent, did you miss, overlooked",
+        5: "did you measure, have you measured, not see, cannot see, not look, not looked, not available, "
+        "unavailable, absent, did you miss, overlooked",
         6: "not measured, not measure, unmeasured, not be measured",
     },
     "next": {
@@ -106,6 +110,11 @@ _CUES: Mapping[Intent, Mapping[int, str]] = {
     "who": {
         5: "who decided, who decides, who chose, which planner, what planner, which model, what model, "
         "are you a model, are you an ai",
+    },
+    "machine": {
+        3: "with root, with sudo, using sudo",
+        4: "as root, need root, needs root, were you root, root rights, root privileges, as superuser, "
+        "which machine, what machine, which kernel, what kernel, which cpu, what cpu, how many cores, how many cpus",
     },
     "spread": {
         1: "vary, varies, variation",
@@ -158,7 +167,13 @@ BACK = frozenset({"it", "that", "this", "them", "those", "one"})
 """Words that may stand for what the question before was about."""
 SUSPECTING = (
     "is it",
+    "was it",
     "could it be",
+    "the bottleneck",
+    "the reason",
+    "the problem",
+    "matter",
+    "matters",
     "because of",
     "due to",
     "caused by",

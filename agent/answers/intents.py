@@ -12,6 +12,7 @@ from ...knowledge.loader import HERE, Knowledge
 from ...knowledge.named import called, meant, mentioned
 from ...knowledge.passages import Passage
 from ...knowledge.wording import read_wording
+from .aliases import stood_for
 from .cues import BACK, CONTEXTS, CUES, FOR_HELP, LEAST, SUSPECTING, Context, Intent
 
 MOST = 2000
@@ -23,12 +24,18 @@ SHORT = 3
 """Words beside a name in a question that leans on the one before."""
 ABOUT_ENTRIES: frozenset[Intent] = frozenset({"effect", "what is", "suspect", "cost"})
 """Kinds in which `it` may be what the question before was about."""
+KINDS = ("factor", "mitigation")
 WANTED: Mapping[Intent, tuple[str, ...]] = {
     "effect": ("mitigation",),
     "cost": ("mitigation",),
     "what is": ("factor", "mitigation"),
 }
 """Kinds of entries that a question of a kind is about."""
+LOOKED_UP: Mapping[Intent, tuple[str, ...]] = {
+    **WANTED,
+    **dict.fromkeys(("tried", "sure", "reproduce", "put back"), ("mitigation",)),
+}
+"""Kinds of entries that are searched for where a question names none."""
 OF_CUES = frozenset(telling(" ".join(cue for cues in CUES.values() for cue in cues)))
 """Words that say what kind of question it is, and nothing of its matter."""
 _DENIED = frozenset({"no", "never", "off", "without"})
@@ -70,8 +77,10 @@ def understood(question: str, sources: Sources, before: Understood | None = None
     asked = " ".join(question[:MOST].split())
     plain = _plain(asked)
     contexts = tuple(context for context, cues in CONTEXTS.items() if any(_has(plain, cue) for cue in cues))
-    names = _named(asked, sources.known)
-    taken = Understood(asked, _intent(plain, names, contexts), names, contexts=contexts, cut=len(question) > MOST)
+    names, others = _outright_and_others(asked, plain, sources.known)
+    intent = _intent(plain, (*names, *others), contexts)
+    both = (*names, *(name for name in others if _kind(name) in WANTED.get(intent, KINDS)))[:MOST_NAMES]
+    taken = Understood(asked, intent, both, bool(both and not names), contexts, cut=len(question) > MOST)
     if before is not None:
         taken = _leaning(taken, plain, before)
     return _settled(_searched(taken, sources), plain)
@@ -131,6 +140,8 @@ def _intent(plain: str, names: Sequence[str], contexts: Sequence[Context]) -> In
     best = max(found, key=lambda intent: found[intent], default=None)
     if best is not None and found[best] >= LEAST:
         return best
+    if names and any(_has(plain, cue) for cue in SUSPECTING):
+        return "why"
     return "do" if contexts else "what is" if names else "search"
 
 
@@ -140,6 +151,27 @@ def _named(asked: str, known: Knowledge) -> tuple[str, ...]:
     found = [*mentioned(asked, known), *(one for key in single for one in meant(key, known)), *called(asked, known)]
     found += meant(asked, known) if len(asked) <= LONG else []
     return tuple(dict.fromkeys(found))[:MOST_NAMES]
+
+
+def _outright_and_others(asked: str, plain: str, known: Knowledge) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Give what is named, and what words of every day stand for; where a mitigation is meant, they name no factor."""
+    names = _named(asked, known)
+    others, left = stood_for(_without(plain, names, known))
+    if any(_kind(name) == "mitigation" for name in others):
+        names = tuple(name for name in names if _kind(name) == "mitigation" or name in _named(left, known))
+    no_factor = "factor" not in map(_kind, names)
+    return names, tuple(name for name in others if name not in names and (no_factor or _kind(name) == "mitigation"))
+
+
+def _without(plain: str, names: Sequence[str], known: Knowledge) -> str:
+    """Take the words away that name a mitigation outright."""
+    keys = (name.partition(":")[2] for name in names if _kind(name) == "mitigation")
+    own = {word for key in keys for word in _plain(f"{key} {known.mitigations[key].name}").split()}
+    return f" {' '.join(word for word in plain.split() if word not in own)} "
+
+
+def _kind(name: str) -> str:
+    return name.partition(":")[0]
 
 
 def _leaning(taken: Understood, plain: str, before: Understood) -> Understood:
@@ -155,11 +187,11 @@ def _leaning(taken: Understood, plain: str, before: Understood) -> Understood:
 
 def _searched(taken: Understood, sources: Sources) -> Understood:
     """Say which entries are meant, where the kind of question needs some and none is named: of the run, else of all."""
-    wanted = WANTED.get(taken.intent, ())
+    wanted = LOOKED_UP.get(taken.intent, ())
     asked = " ".join(matter(taken.question))
-    if not asked or not wanted or any(taken.keys(kind) for kind in wanted):
+    if not asked or not wanted or (taken.names if taken.intent not in WANTED else any(map(taken.keys, wanted))):
         return taken
-    names = _near(asked, sources) if "mitigation" in wanted else ()
+    names = _near(asked, sources) if "mitigation" in WANTED.get(taken.intent, ()) else ()
     if not names:
         found = [one for one in sources.search(asked) if one.kind in wanted and fits(one, asked, sources.known)]
         found.sort(key=lambda one: _denied(one.title, asked))

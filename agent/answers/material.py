@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...knowledge.passages import Passage
-from . import of_known, steps
+from . import of_known, of_named, steps
 from .cues import Intent
 from .fact import Draft, Fact
 from .intents import Understood, fits, matter
@@ -35,10 +35,24 @@ class Material:
     """Of a model: a template of that name."""
     most_more: int = 4
     """Facts beside the direct ones, where no model chooses."""
+    leading: tuple[Said, ...] = ()
+    """The first of the direct ones: how what the question names stands in this run. Nothing is said before them."""
 
 
 def material(asked: Understood, run: RunFacts, search: Search) -> Material:
     """Gather what belongs to a question; nothing direct means that the answer is not known."""
+    found = _general(asked, run, search)
+    if not asked.names or asked.intent not in NAMES_FIRST:
+        return found
+    first = tuple(of_named.stands(asked, run))
+    rest = [one for one in found.direct if one not in first]
+    keys = {name.partition(":")[2] for name in asked.names}
+    rest.sort(key=lambda one: one.name.key not in keys)
+    return replace(found, direct=(*first, *rest), leading=first)
+
+
+def _general(asked: Understood, run: RunFacts, search: Search) -> Material:
+    """Gather what belongs to a question of its kind."""
     if asked.intent in _OF_RUN:
         return _OF_RUN[asked.intent](run)
     if asked.intent == "effect":
@@ -47,7 +61,9 @@ def material(asked: Understood, run: RunFacts, search: Search) -> Material:
         return _do(asked, run)
     if asked.intent == "cost":
         return _cost(asked, run)
-    if asked.intent in ("suspect", "what is"):
+    if asked.intent == "suspect":
+        return _suspect(asked, run)
+    if asked.intent == "what is":
         return _entries(asked, run)
     return _found(asked, run, search) if asked.intent == "search" else Material()
 
@@ -56,7 +72,8 @@ def _why(run: RunFacts) -> Material:
     """The verdict first, for many read no further; then what it rests on, and how the factor makes runs slow."""
     suspects = run.of("suspect", "contrary")
     keys = [fact.key for fact in suspects[:1] if fact.key]
-    direct = (*run.of("verdict"), *suspects[:1], *run.of("moved")[:1])
+    reached = run.of("relative", key=run.winner) if run.winner else ()
+    direct = (*run.of("verdict"), *reached, *suspects[:1], *run.of("others"), *run.of("moved")[:1])
     others: tuple[Said, ...] = (
         *(draft for key in keys for draft in of_known.in_short(key, run.evidence)),
         *run.of("baseline", "cut"),
@@ -69,12 +86,12 @@ def _why(run: RunFacts) -> Material:
 
 
 def _tried(run: RunFacts) -> Material:
-    direct = run.of("tried") or run.of("nothing_tried")
+    direct = run.of("tried", "relative") or run.of("nothing_tried")
     return Material(direct, (*run.of("price", "levels", "untried"),), (steps.report(run.evidence),))
 
 
 def _sure(run: RunFacts) -> Material:
-    won = run.of("tried", key=run.winner) if run.winner else ()
+    won = run.of("tried", "relative", key=run.winner) if run.winner else ()
     direct = (*(won or run.of("verdict")), *run.of("method"), *run.of("warning"))
     seen = (*run.of("suspect"), *run.of("not_visible")[:1], *run.of("baseline", "recorded"))
     more: tuple[Said, ...] = (*seen, of_known.elsewhere())
@@ -107,13 +124,18 @@ def _who(run: RunFacts) -> Material:
     return Material(run.of("planner"), run.of("method", "recorded"), tuple(steps.check(run.evidence)))
 
 
+def _machine(run: RunFacts) -> Material:
+    return Material((*run.of("rights"), *run.of("machine")), run.of("absent"), (steps.layers(),))
+
+
 def _spread(run: RunFacts) -> Material:
     won = run.of("tried", key=run.winner) if run.winner else ()
     return Material((*run.of("baseline"), *run.of("shape")), (*won, *run.of("cut")), (steps.report(run.evidence),))
 
 
 def _summary(run: RunFacts) -> Material:
-    direct = (*run.of("verdict"), *run.of("suspect")[:1])
+    reached = run.of("relative", key=run.winner) if run.winner else ()
+    direct = (*run.of("verdict"), *reached, *run.of("suspect")[:1])
     came_of_it = run.of("price", key=run.winner) if run.winner else run.of("tried")[-1:]
     more = (*run.of("baseline"), *came_of_it, *run.of("nothing_tried", "warning", "tried", "price"))
     return Material(direct, more, (steps.report(run.evidence),), "summarise", FEW)
@@ -128,10 +150,13 @@ _OF_RUN: Mapping[Intent, Callable[[RunFacts], Material]] = {
     "not measured": _not_measured,
     "next": _next,
     "who": _who,
+    "machine": _machine,
     "spread": _spread,
     "summary": _summary,
 }
 """Kinds of questions that are about the run alone."""
+NAMES_FIRST: frozenset[Intent] = frozenset({*_OF_RUN, "do", "suspect"})
+"""Kinds in which what is named is answered about first; the others are about names anyway."""
 
 
 def _effect(asked: Understood, run: RunFacts) -> Material:
@@ -143,11 +168,12 @@ def _effect(asked: Understood, run: RunFacts) -> Material:
     keys = keys or list(run.tried)
     direct, more, proposed = list[Said](), list[Said](), list[Step]()
     for key in dict.fromkeys(keys):
-        tried, left = run.of("tried", key=key), run.of("untried", key=key)
+        tried = run.of("tried", key=key)
+        direct += (*tried, *run.of("relative", key=key)) or of_named.of_mitigation(key, run)
         if not tried:  # why it was left untried says already whether it can be tried here
+            left = run.of("untried", key=key)
             here = () if left else of_known.here(known.mitigations[key], run.evidence)
-            direct += (*of_known.sign(known.mitigations[key], run), *left, *here)
-        direct += tried
+            direct += (*of_known.sign(known.mitigations[key], run), *here)
         unseen = (fact for fact in run.of("hidden") if key in known.factors[fact.key].mitigations)
         rest = of_known.when(known.mitigations[key], run.evidence)
         more += (*run.of("price", key=key), *unseen, *rest, *run.of("put_back", key=key))
@@ -182,7 +208,7 @@ def _do(asked: Understood, run: RunFacts) -> Material:
     """What to do, here or where the user says."""
     evidence, known = run.evidence, run.evidence.run.knowledge.mitigations
     kept = list(of_known.keep(known[run.winner], evidence)) if run.winner in known else []
-    won = run.of("tried", key=run.winner) if run.winner else ()
+    won = run.of("tried", "relative", key=run.winner) if run.winner else ()
     direct: list[Said] = [
         *(won or run.of("verdict")),
         *(kept if "keep" in asked.contexts or not asked.contexts else ()),
@@ -205,20 +231,24 @@ def _ready(run: RunFacts) -> list[Step]:
     return [steps.attempt(key, run.evidence) for key in list(ready)[:1]]
 
 
+def _suspect(asked: Understood, run: RunFacts) -> Material:
+    """Whether it is what the question names; what the verdict says is the other half of the answer."""
+    told = _entries(asked, run)
+    more = (*(one for one in told.direct if one.kind == "what"), *told.more)
+    return replace(told, direct=(*run.of("verdict"), *run.of("suspect")[:1]), more=more)
+
+
 def _entries(asked: Understood, run: RunFacts) -> Material:
     """What something is, and what this run says of it."""
     evidence, known = run.evidence, run.evidence.run.knowledge
     direct, more = list[Said](), list[Said]()
     for key in asked.keys("factor"):
         factor = known.factors[key]
-        ranked = run.of("suspect", "contrary", "not_visible", key=key)
-        stands: tuple[Said, ...] = ranked or (of_known.not_ranked(factor, run),)
-        told = tuple(of_known.what(f"factor:{key}", evidence))
-        direct += (*stands, *told) if asked.intent == "suspect" else (*told, *stands)
+        direct += (*of_known.what(f"factor:{key}", evidence), *of_named.of_factor(factor, run))
         more += (*of_known.shows(factor, evidence), *of_known.cures(factor, evidence))
     for key in asked.keys("mitigation"):
         direct += of_known.what(f"mitigation:{key}", evidence)
-        direct += run.of("tried", "untried", key=key)
+        direct += of_named.of_mitigation(key, run)
         more += of_known.when(known.mitigations[key], evidence)
     keys = [name.partition(":")[2] for name in asked.names]
     return Material(tuple(direct), tuple(more), tuple(map(steps.explain, keys[:1])))

@@ -104,17 +104,6 @@ def sign(mitigation: Mitigation, run: RunFacts) -> Iterator[Draft]:
         yield Draft("no_sign", name, detail, calls, sources, affirmed=False)
 
 
-def not_ranked(factor: Factor, run: RunFacts) -> Draft:
-    """Say that a factor was not looked at, or not among the first, or set aside before."""
-    known, ranking = run.evidence.run.knowledge, run.evidence.ranking
-    calls = last_call(run.evidence, "rank_factors") or last_call(run.evidence, "conclude")
-    aside = [(name, why) for name, why in ranking.set_aside.items() if factor.place(name)] if ranking else []
-    if aside:
-        detail = f"{names.column(aside[0][0], known)}, {quoted(aside[0][1], MOST_WORDS)}"
-        return Draft("aside", names.of_factor(factor.key, known), detail, calls, affirmed=False)
-    return Draft("not_ranked", names.of_factor(factor.key, known), calls=calls, affirmed=False)
-
-
 def note(passage: Passage, question: str, evidence: Evidence) -> Draft:
     """Cite what a search found: the part of it that answers best."""
     if passage.kind == "factor":

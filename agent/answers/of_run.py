@@ -88,6 +88,9 @@ def _drafts(evidence: Evidence) -> Iterator[Draft]:
     yield from _hidden(evidence)
     yield from _remarks(evidence)
     yield from _manner(evidence)
+    yield from _others(evidence)
+    root = evidence.run.machine.root
+    yield Draft("rights", calls=(START,), affirmed=root, words={"root": root})
 
 
 def _verdict(evidence: Evidence) -> Draft:
@@ -142,20 +145,42 @@ def _factors(evidence: Evidence) -> Iterator[Draft]:
     ranking = evidence.ranking
     if ranking is None:
         return
+    yield from (ranked(factor, evidence) for factor in ranking.factors[:MOST_FACTORS])
+    aside = f"{number(len(ranking.set_aside))} columns"
+    yield Draft("set_aside", detail=aside, calls=last_call(evidence, "rank_factors"))
+
+
+def ranked(factor: RankedFactor, evidence: Evidence) -> Draft:
+    """Say whether the slow runs go with a factor, with its numbers."""
+    kind = "suspect" if factor.suspect else "contrary" if factor.visible else "not_visible"
+    name = names.of_factor(factor.factor, evidence.run.knowledge)
     calls = last_call(evidence, "rank_factors")
-    for factor in ranking.factors[:MOST_FACTORS]:
-        kind = "suspect" if factor.suspect else "contrary" if factor.visible else "not_visible"
-        name = names.of_factor(factor.factor, evidence.run.knowledge)
-        yield Draft(kind, name, _numbers(factor, evidence), calls, affirmed=factor.suspect)
-    yield Draft("set_aside", detail=f"{number(len(ranking.set_aside))} columns", calls=calls)
+    return Draft(kind, name, _numbers(factor, evidence), calls, affirmed=factor.suspect)
+
+
+def _others(evidence: Evidence) -> Iterator[Draft]:
+    """Name in one sentence what else may make runs slow, beside the first of the ranking."""
+    found = [factor for factor in evidence.ranking.factors if factor.suspect][1:] if evidence.ranking else []
+    known = evidence.run.knowledge
+    named = [
+        f"{names.of_factor(one.factor, known).shown}, AUC {number(one.auc, 3)}{_beside(one)}"
+        for one in found[:MOST_FACTORS]
+    ]
+    if named:
+        more = f"; and {len(found) - MOST_FACTORS} more" if len(found) > MOST_FACTORS else ""
+        yield Draft("others", detail="; ".join(named) + more, calls=last_call(evidence, "rank_factors"), affirmed=True)
 
 
 def _numbers(factor: RankedFactor, evidence: Evidence) -> str:
     unit = names.unit(column_unit(factor.column, evidence.columns))
     medians = f"{quantity(factor.slow_median, unit)} in slow runs and {quantity(factor.fast_median, unit)} in fast ones"
     shown = names.column(factor.column, evidence.run.knowledge)
-    beside = ", nothing of it left beside stronger ones" if factor.independent is False else ""
-    return f"{shown}, AUC {number(factor.auc, 3)}, family-wise {p_value(factor.p_value)}, median {medians}{beside}"
+    numbers = f"AUC {number(factor.auc, 3)}, family-wise {p_value(factor.p_value)}"
+    return f"{shown}, {numbers}, median {medians}{_beside(factor)}"
+
+
+def _beside(factor: RankedFactor) -> str:
+    return ", nothing of it left beside stronger ones" if factor.independent is False else ""
 
 
 def _looked_up(evidence: Evidence) -> Iterator[Draft]:

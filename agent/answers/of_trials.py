@@ -70,6 +70,7 @@ def trials(evidence: Evidence) -> Iterator[Draft]:
         words = {"outcome": trial.outcome}
         yield Draft("tried", name, detail, trial.calls, affirmed=AFFIRMED[trial.outcome], words=words)
         yield from _price(trial, evidence)
+        yield from _relative(trial, evidence)
     yield from _moved(evidence)
     yield from _levels(evidence)
     if not found:
@@ -136,14 +137,28 @@ def _by_hand(evidence: Evidence) -> Iterator[Trial]:
 
 def _price(trial: Trial, evidence: Evidence) -> Iterator[Draft]:
     """What it does to the mean, of which the verdict on the spread says nothing."""
+    words = {"mean": _mean(trial, evidence)}
+    if trial.comparison and words["mean"]:
+        detail = ratios(trial.comparison, "mean")
+        yield Draft("price", names.of_mitigation(trial.key, evidence), detail, trial.calls, words=words)
+
+
+def _mean(trial: Trial, evidence: Evidence) -> str:
+    """Say what became of the mean; nothing where its ratio has no interval."""
     mean = trial.comparison.ratio("mean") if trial.comparison else None
     if mean is None or mean.low is None or mean.high is None:
-        return
+        return ""
     more, less = mean.low > 1, mean.high < 1
     worse, better = (more, less) if evidence.run.subject.lower_is_better else (less, more)
-    words = {"mean": "worse" if worse else "better" if better else "no different"}
-    detail = f"mean ratio {ratio(mean.value, mean.low, mean.high)}"
-    yield Draft("price", names.of_mitigation(trial.key, evidence), detail, trial.calls, words=words)
+    return "worse" if worse else "better" if better else "no different"
+
+
+def _relative(trial: Trial, evidence: Evidence) -> Iterator[Draft]:
+    """Say where what is steadier may only be faster: the interval of the CV ratio has 1 in it."""
+    cv = trial.comparison.ratio("cv") if trial.comparison and AFFIRMED[trial.outcome] else None
+    if trial.comparison and cv and cv.high is not None and cv.high >= 1:
+        words, detail = {"mean": _mean(trial, evidence)}, ratios(trial.comparison, "cv")
+        yield Draft("relative", names.of_mitigation(trial.key, evidence), detail, trial.calls, words=words)
 
 
 def _moved(evidence: Evidence) -> Iterator[Draft]:

@@ -113,6 +113,12 @@ def test_what_touched_only_the_program_left_nothing_to_put_back(talk) -> None:
     assert answer.steps[0].command == "vgo-agent restore"
 
 
+def test_whether_it_was_run_as_root_is_known(talk) -> None:
+    answer = talk().ask("Did you run it as root?")
+    assert answer.spoken[0].text.startswith("The run was made without root [f")
+    assert "Root no" in answer.prose and answer.spoken[0].fact.calls == ("start",)
+
+
 def test_what_this_machine_hides_is_named_with_the_reason(talk) -> None:
     text = talk().ask("what was not measured?").prose
     assert "rapl" in text and "no energy counter" in text and "no hardware counters" in text

@@ -52,7 +52,7 @@ def test_what_answers_directly_is_said_even_where_the_model_leaves_it_out(talk) 
     silent, spoken = talk().ask("what did you try?"), talk(speaker=obedient(1, 1)).ask("what did you try?")
     direct = {fact.tag for fact in silent.facts if fact.kind == "tried"}
     assert direct <= {fact.tag for fact in spoken.facts}
-    assert any(one.added for one in spoken.spoken) and "were added" in spoken.text()
+    assert any(one.added for one in spoken.spoken) and "the model had left it out" in spoken.text()
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -80,7 +80,15 @@ def test_a_true_sentence_among_false_ones_is_kept_and_the_others_are_told(talk) 
     assert answer.by == "a parrot" and len(answer.dropped) == 2
     assert objections(answer.prose, answer.facts, KNOWN) == []
     assert "always" not in answer.prose and "everywhere" not in answer.prose
-    assert "sentences of the model were dropped" in answer.text()
+    assert "2 sentences of the model were dropped, the first since " in answer.text()
+
+
+def test_one_sentence_that_is_dropped_is_told_as_one(talk) -> None:
+    asking = talk(speaker=obedient(1))
+    asking.ask("did pin_to_cpu help?")
+    true = may_be_written(asking.speaker.model.requests[0])[0]
+    answer = talk(speaker=saying(f"{true} It helps everywhere")).ask("did pin_to_cpu help?")
+    assert "1 sentence of the model was dropped, since it has no reference." in answer.text()
 
 
 def test_a_model_that_does_not_answer_is_passed_over(talk) -> None:

@@ -84,6 +84,7 @@ def test_without_the_model_the_record_is_read(run: Path, place: Path) -> None:
     try:
         report = replay(RunFolder(run))
         assert report.ok and "read from the record: There is no model" in report.note
+        assert not report.note.endswith(".")
         tiny(place / "tiny.gguf", seed=2, context=16384)
         report = replay(RunFolder(run))
         assert report.ok and "tiny.gguf is another file now" in report.note
