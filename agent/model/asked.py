@@ -21,5 +21,5 @@ class Asked(Protocol):
         A request has `messages` (role and content), `grammar` (GBNF; empty: free), `schema` (the same as a JSON
         schema, or None), `most` (tokens), `temperature` and `seed`; an answer has `text`, `ended` (`stop`, or `length`
         where it was cut), `prompt_tokens`, `tokens` and `framed` (how the messages became a prompt); a process adds
-        `seconds`.
+        `seconds`, and `reused` (tokens of the prompt that were kept from the one before).
         """

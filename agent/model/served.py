@@ -103,6 +103,7 @@ def complete(decoder: Decoder, request: dict[str, Any]) -> dict[str, Any]:
         "prompt_tokens": len(prompt),
         "tokens": len(found.tokens),
         "framed": framed,
+        "reused": decoder.reused,
         "seconds": {"all": time.perf_counter() - began, "model": decoder.model_s, "prompt": decoder.prompt_s},
     }
 
