@@ -9,6 +9,10 @@ class ModelFailed(Exception):
     """There is no answer; the words say why. The next question starts anew."""
 
 
+class ModelGone(ModelFailed):
+    """Its process or its server ended, or it was late: the next question may cost as much again."""
+
+
 class Asked(Protocol):
     """A model in a process of its own, on a server, or in a record."""
 

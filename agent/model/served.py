@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -26,6 +29,23 @@ DATE = "01 Jan 2026"
 """For chat templates that print today's date."""
 TEMPLATE = "chat template"
 """How messages were framed, where the template of the model did it."""
+TEMPLATE_BYTES = 256 << 20
+"""Memory that a chat template may take."""
+MOST_CHARACTERS = 1 << 20
+"""That a chat template may write: no context is as long."""
+TOLD = 200
+"""Characters of why it fails."""
+FAILURES = (
+    TemplateError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""Of a chat template, which is a program of whoever made the file."""
 
 
 def main() -> int:
@@ -33,7 +53,11 @@ def main() -> int:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # llama.cpp and its libraries may print; only answers may go where answers are read
     asked = json.loads(sys.stdin.readline())
-    model = load(Path(asked["path"]), asked["context"], asked["threads"])
+    try:
+        model = load(Path(asked["path"]), asked["context"], asked["threads"])
+    except (AssertionError, MemoryError, OSError, RuntimeError, ValueError):  # as the library says it cannot
+        say(answers, {"refused": f"llama-cpp-python {llama_cpp.__version__} cannot load it"})
+        return 1
     say(answers, described(model))
     decoder = Decoder(model)
     for line in sys.stdin:
@@ -127,11 +151,33 @@ def framed_by_template(model: Any, messages: list[Any]) -> tuple[str, str]:
         for token in (model.token_bos(), model.token_eos())
     )
     try:
-        formatter = llama_chat_format.Jinja2ChatFormatter(template, bos_token=bos, eos_token=eos)
-        vars(formatter)["strftime_now"] = lambda _: DATE  # which it hands to the template
-        return formatter(messages=messages).prompt, TEMPLATE
-    except (TemplateError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        return "", f"its chat template fails: {error}"
+        with bounded_memory():
+            text = _filled(template, bos, eos, messages)
+    except FAILURES as error:
+        return "", f"its chat template fails: {str(error)[:TOLD] or type(error).__name__}"
+    if len(text) > MOST_CHARACTERS:
+        return "", f"its chat template fails: it writes {len(text):,} characters"
+    return text, TEMPLATE
+
+
+def _filled(template: str, bos: str, eos: str, messages: list[Any]) -> str:
+    formatter = llama_chat_format.Jinja2ChatFormatter(template, bos_token=bos, eos_token=eos)
+    vars(formatter)["strftime_now"] = lambda _: DATE  # which it hands to the template
+    return str(formatter(messages=messages).prompt)
+
+
+@contextmanager
+def bounded_memory() -> Iterator[None]:
+    """Let this process grow by so much only: a template could ask for all the memory there is."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    bound = now + TEMPLATE_BYTES
+    if (soft == resource.RLIM_INFINITY or bound < soft) and (hard == resource.RLIM_INFINITY or bound < hard):
+        resource.setrlimit(resource.RLIMIT_AS, (bound, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 def say(answers: Any, answer: dict[str, Any]) -> None:

@@ -188,7 +188,8 @@ def test_an_architecture_that_llama_cpp_does_not_know_is_named(home: AtHome, tmp
     path = tiny(tmp_path / "x.gguf", architecture="starfish")
     said = refused(home("model", "use", str(path)))
     assert "starfish" in said
-    assert "cannot be used" in said
+    assert "cannot be used: llama-cpp-python" in said
+    assert "^" not in said and "File" not in said
     assert not config(tmp_path).exists()
 
 
