@@ -36,6 +36,8 @@ check    twenty decisions on recorded diagnoses: legal, as the rule policy's, an
 Whatever a model writes, only a call that is legal at that moment is carried out; else the rule policy decides the step.
 A server's key is read from VGO_AGENT_API_KEY.
 """
+MIXED = True
+"""Options may stand between the action and SPEC."""
 HEADER = ("MODEL", "SIZE", "PARAMETERS", "WEIGHTS", "CONTEXT", "NEEDS", "")
 TO_PULL = ("PUBLIC MODEL", "SIZE", "NEEDS ABOUT", "LICENCE", "vgo-agent model pull ...")
 UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"))

@@ -184,6 +184,15 @@ def test_a_model_that_cannot_be_used_is_refused_before_the_program_runs(
     assert not (tmp_path / "vgo-runs").exists()
 
 
+def test_options_may_stand_anywhere(home: AtHome, tmp_path: Path) -> None:
+    path = tiny(tmp_path / "x.gguf")
+    for words in (("info", "--json", str(path)), ("--json", "info", str(path)), ("info", str(path), "--json")):
+        assert told(home("model", *words))["name"] == "tiny"
+    assert told(home("model", "--json"))["used"] == ""
+    waited = home("model", "check", "--decision-timeout", "9", "--json", "shipped")
+    assert told(waited)["model"]["decision_timeout_s"] == 9
+
+
 def test_an_architecture_that_llama_cpp_does_not_know_is_named(home: AtHome, tmp_path: Path) -> None:
     path = tiny(tmp_path / "x.gguf", architecture="starfish")
     said = refused(home("model", "use", str(path)))
