@@ -31,7 +31,8 @@ use      write into the settings file which model decides from now on: a file, a
 pull     fetch OWNER/REPO:FILE.gguf from the Hugging Face Hub (or HF_ENDPOINT) into the folder of models: it goes on
          where it stopped, and the hash is checked
 info     what a model is, and what it needs of memory and CPUs against what is free
-check    twenty decisions on recorded diagnoses: legal, as the rule policy's, and how long; 1 where one was not usable
+check    twenty decisions on recorded diagnoses: legal, as the rule policy's, and how long; 1 where one was not usable.
+         The shipped model was trained on these cases: for it, agreement shows that it works, and not how good it is
 
 Whatever a model writes, only a call that is legal at that moment is carried out; else the rule policy decides the step.
 A server's key is read from VGO_AGENT_API_KEY.

@@ -127,6 +127,13 @@ def test_a_random_model_decides_legally(home: AtHome, tmp_path: Path) -> None:
     assert 0 < shown["median_s"] <= shown["longest_s"]
 
 
+def test_a_check_says_where_the_model_was_trained_on_its_cases(home: AtHome, tmp_path: Path) -> None:
+    shown = home("model", "check", "shipped")
+    assert "was trained on these very cases" in shown.stdout
+    other = tiny(tmp_path / "x.gguf", context=256)
+    assert "trained on" not in home("model", "check", str(other)).stdout
+
+
 def test_without_a_template_that_works_the_prompt_is_plain(home: AtHome, tmp_path: Path) -> None:
     path = tiny(tmp_path / "x.gguf", context=16384, template="{{ raise_exception('not so') }}")
     shown = told(home("model", "check", str(path), "--json"))
