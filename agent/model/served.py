@@ -29,6 +29,12 @@ DATE = "01 Jan 2026"
 """For chat templates that print today's date."""
 TEMPLATE = "chat template"
 """How messages were framed, where the template of the model did it."""
+DENSE = "".join(
+    f'- "uncore_imc_{nth}_cas_count_write_ddrt" by "perf:r{nth}1b7:l3_miss_u0x{nth:02x}": AUC 0.{nth + 51}, '
+    f"p {nth}.3e-0{nth % 9}, not visible\\n"
+    for nth in range(40)
+)
+"""Forty factors with long names and many digits: no part of a prompt takes more tokens for its length."""
 TEMPLATE_BYTES = 256 << 20
 """Memory that a chat template may take."""
 MOST_CHARACTERS = 1 << 20
@@ -98,11 +104,18 @@ def described(model: Any) -> dict[str, Any]:
         "context": model.n_ctx(),
         "batch": model.n_batch,
         "threads": model.n_threads,
+        "characters_a_token": characters_a_token(model),
         "trained_context": llama_cpp.llama_model_n_ctx_train(model.model),
         "parameters": llama_cpp.llama_model_n_params(model.model),
         "bytes": llama_cpp.llama_model_size(model.model),
         "metadata": {key: value for key, value in model.metadata.items() if not key.startswith("tokenizer.ggml.")},
     }
+
+
+def characters_a_token(model: Any) -> float:
+    """Measure with its own tokenizer how much of a prompt fits one token, the frame of the template included."""
+    count = len(prompt_of(model, [{"role": "user", "content": DENSE}])[0])
+    return round(len(DENSE) / count, 2)
 
 
 def complete(decoder: Decoder, request: dict[str, Any]) -> dict[str, Any]:
