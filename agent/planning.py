@@ -67,4 +67,4 @@ def told_by(model: Asked, wish: ModelWish) -> ModelFacts:
 
 def asking(model: Asked, wish: ModelWish, facts: ModelFacts) -> Llama:
     """Make the planner of a model."""
-    return Llama(model, wish, facts.notation, facts.context)
+    return Llama(model, wish, facts.notation, facts.context, facts.characters_a_token)

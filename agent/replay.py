@@ -150,7 +150,8 @@ def _planning(
                 note = f"{RETOLD}: {reason}"
             else:
                 live, note = _same_file(start.model, now)
-        yield Llama(Retold(said, live), wish, start.model.notation, start.model.context), note
+        told = start.model
+        yield Llama(Retold(said, live), wish, told.notation, told.context, told.characters_a_token), note
 
 
 def _wish(model: ModelFacts, folder: RunFolder) -> ModelWish:

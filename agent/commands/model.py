@@ -31,11 +31,14 @@ use      write into the settings file which model decides from now on: a file, a
 pull     fetch OWNER/REPO:FILE.gguf from the Hugging Face Hub (or HF_ENDPOINT) into the folder of models: it goes on
          where it stopped, and the hash is checked
 info     what a model is, and what it needs of memory and CPUs against what is free
-check    twenty decisions on recorded diagnoses: legal, as the rule policy's, and how long; 1 where one was not usable
+check    twenty decisions on recorded diagnoses: legal, as the rule policy's, and how long; 1 where one was not usable.
+         The shipped model was trained on these cases: for it, agreement shows that it works, and not how good it is
 
 Whatever a model writes, only a call that is legal at that moment is carried out; else the rule policy decides the step.
 A server's key is read from VGO_AGENT_API_KEY.
 """
+MIXED = True
+"""Options may stand between the action and SPEC."""
 HEADER = ("MODEL", "SIZE", "PARAMETERS", "WEIGHTS", "CONTEXT", "NEEDS", "")
 TO_PULL = ("PUBLIC MODEL", "SIZE", "NEEDS ABOUT", "LICENCE", "vgo-agent model pull ...")
 UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"))

@@ -20,6 +20,10 @@ NO_TEMPLATE = "none: it is asked in plain text, which models for chats answer wo
 BYTES = "_bytes"
 """Ending of names that are told as JSON only; in words the same stands before."""
 HEADER = ("RECORDED CASE", "CHOSEN", "THE RULE POLICY'S", "SECONDS")
+IN_SAMPLE = (
+    "The shipped model was trained on these very cases, so this shows that it works here, not how good it is: its card "
+    "(agent/model/shipped/README.md) has what it does in cases that it never saw."
+)
 LONGEST_WHY = 60
 DECISION_TOKENS = 2000
 """At most; see planners/llama.py."""
@@ -93,7 +97,8 @@ def _server(spec: str, settings: Settings) -> dict[str, Any]:
 
 def check(arguments: argparse.Namespace, settings: Settings) -> int:
     """Let a model take recorded decisions."""
-    from ..model.chosen import SHIPPED, open_source, wish_of
+    from ..model.chosen import SHIPPED, SHIPPED_FILE, open_source, wish_of
+    from ..model.digest import sha256_of
     from ..model.states import states
     from ..model.trial import summary, trial
     from ..planning import asking, told_by
@@ -105,14 +110,17 @@ def check(arguments: argparse.Namespace, settings: Settings) -> int:
         tried = trial(asking(noted, wish, facts), states(), _progress(settings.quiet or arguments.json))
     whole = summary(tried)
     framed = ", ".join(sorted(noted.framed)) or "nothing"
+    in_sample = facts.sha256 == sha256_of(SHIPPED_FILE)
     words = [
         table(HEADER, [_row(one) for one in tried]),
         f"{facts.name}: {whole.taken} of {whole.decisions} answers were legal calls, {whole.agreeing} as the rule "
         f"policy's; {whole.median_s:.2g} s each (median), {whole.longest_s:.2g} s at most. Framed by: {framed}.",
+        *([IN_SAMPLE] if in_sample else []),
     ]
     told = {
         "model": facts.model_dump(mode="json"),
         "framed": sorted(noted.framed),
+        "in_sample": in_sample,
         **whole._asdict(),
         "tried": [_told(one) for one in tried],
     }

@@ -9,6 +9,10 @@ class ModelFailed(Exception):
     """There is no answer; the words say why. The next question starts anew."""
 
 
+class ModelGone(ModelFailed):
+    """Its process or its server ended, or it was late: the next question may cost as much again."""
+
+
 class Asked(Protocol):
     """A model in a process of its own, on a server, or in a record."""
 
@@ -21,5 +25,5 @@ class Asked(Protocol):
         A request has `messages` (role and content), `grammar` (GBNF; empty: free), `schema` (the same as a JSON
         schema, or None), `most` (tokens), `temperature` and `seed`; an answer has `text`, `ended` (`stop`, or `length`
         where it was cut), `prompt_tokens`, `tokens` and `framed` (how the messages became a prompt); a process adds
-        `seconds`.
+        `seconds`, and `reused` (tokens of the prompt that were kept from the one before).
         """

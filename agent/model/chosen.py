@@ -16,6 +16,7 @@ from ...knowledge.errors import VgoError
 from .asked import Asked, ModelFailed
 from .digest import sha256_of
 from .gguf_file import GgufFile, read_gguf
+from .given_up import Patient
 from .memory import context_for, free_memory, need, threads_for
 from .process import ModelProcess
 from .wish import ModelWish
@@ -83,12 +84,12 @@ def open_source(wish: ModelWish) -> Iterator[Asked]:
     if is_server(wish.spec):
         from .server import ModelServer
 
-        yield ModelServer(wish.spec)
+        yield Patient(ModelServer(wish.spec))
         return
     refuse_without_library()
     path = path_of(wish.spec)
     with ModelProcess(path, wish.context, wish.threads) as process:
-        yield FromFile(process, path)
+        yield Patient(FromFile(process, path))
 
 
 def is_server(spec: str) -> bool:

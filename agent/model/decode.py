@@ -74,6 +74,8 @@ class Decoder:
         """Seconds that the model itself took for the last answer, prompt included; the rest is the grammar's."""
         self.prompt_s = 0.0
         """Of those, for the prompt."""
+        self.reused = 0
+        """Tokens of the last prompt that were kept from the one before."""
         self._before: Sequence[int] = ()
         """The last prompt: its tokens were evaluated in batches, those decoded after it were not."""
 
@@ -135,7 +137,7 @@ class Decoder:
             keep = 0
         if not keep:
             llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(model.ctx), True)
-        self._before, model.n_tokens = (), keep
+        self._before, model.n_tokens, self.reused = (), keep, keep
         model.eval(prompt[keep:])
         self._before = prompt
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from ...knowledge.errors import VgoError
-from .asked import ModelFailed
+from .asked import ModelFailed, ModelGone
 
 MOST_BYTES = 1 << 20
 """Of one answer: a decision has some hundred."""
@@ -39,9 +39,9 @@ class Site:
         try:
             return asyncio.run(self._exchange(path, body, seconds))
         except TimeoutError as error:
-            raise ModelFailed(f"no answer within {seconds:g} s") from error
+            raise ModelGone(f"no answer within {seconds:g} s") from error
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-            raise ModelFailed(f"the server cannot be talked to: {self._plain(str(error)) or 'it hung up'}") from error
+            raise ModelGone(f"the server cannot be talked to: {self._plain(str(error)) or 'it hung up'}") from error
 
     async def _exchange(self, path: str, body: Mapping[str, Any] | None, seconds: float) -> bytes:
         headers = {"accept-encoding": "identity"} | ({"authorization": f"Bearer {self._key}"} if self._key else {})

@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict
 
 from .wish import ModelWish
 
+UNTOLD_CHARACTERS = 2.0
+"""Characters a token, where nobody counts them: a server. Vocabularies of today have 2.3 to 2.7."""
 NOTATION = "vgo.notation"
 """Key in the metadata of a GGUF that was trained for another notation than JSON."""
 
@@ -32,6 +34,8 @@ class ModelFacts(BaseModel):
     batch: int = 0
     threads: int = 0
     notation: str = "json"
+    characters_a_token: float = 3.0
+    """Of a dense prompt at least, by its own tokenizer: how long a prompt may be. Old records have none."""
     temperature: float
     seed: int
     decision_timeout_s: float
@@ -55,6 +59,7 @@ def facts_of(described: Mapping[str, Any], wish: ModelWish, prompts: Mapping[str
     return ModelFacts(
         **kept,
         notation=str(described.get("metadata", {}).get(NOTATION, "json")),
+        characters_a_token=float(described.get("characters_a_token", UNTOLD_CHARACTERS)),
         temperature=wish.temperature,
         seed=wish.seed,
         decision_timeout_s=wish.decision_timeout_s,

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from .asked import ModelFailed
+from .asked import ModelFailed, ModelGone
 
 LOAD_S = 300.0
 """Seconds to load a model: tens of gigabytes from a slow disk."""
@@ -79,7 +79,11 @@ class ModelProcess:
         )
         self._process = process
         self._send(process, self._wish)
-        self._described = self._receive(process, time.monotonic() + LOAD_S, f"not loaded within {LOAD_S:g} s")
+        described = self._receive(process, time.monotonic() + LOAD_S, f"not loaded within {LOAD_S:g} s")
+        if "refused" in described:
+            self.end()
+            raise ModelGone(str(described["refused"]))
+        self._described = described
         return process
 
     def _send(self, process: subprocess.Popen[bytes], said: dict[str, Any]) -> None:
@@ -95,10 +99,10 @@ class ModelProcess:
             while b"\n" not in self._rest:
                 if not ready.select(max(0.0, until - time.monotonic())):
                     self.end()
-                    raise ModelFailed(late)
+                    raise ModelGone(late)
                 piece = os.read(process.stdout.fileno(), 1 << 16)
                 if not piece:
-                    raise ModelFailed(self._ended(process))
+                    raise ModelGone(self._ended(process))
                 self._rest += piece
         line, _, self._rest = self._rest.partition(b"\n")
         found: dict[str, Any] = json.loads(line)
@@ -107,10 +111,17 @@ class ModelProcess:
     def _ended(self, process: subprocess.Popen[bytes]) -> str:
         code = process.wait()
         end = os.lseek(self._said, 0, os.SEEK_END)
-        words = " ".join(os.pread(self._said, end, 0).decode(errors="replace").split())[-TOLD:]
+        words = _last_words(os.pread(self._said, end, 0).decode(errors="replace"))
         how = f"by {signal.Signals(-code).name}" if code < 0 else f"with {code}"
         self.end()
         return f"its process ended {how}: {words}" if words else f"its process ended {how}"
+
+
+def _last_words(said: str) -> str:
+    """Make one bounded line; of a traceback, what it ends with."""
+    before, traceback, _ = said.partition("Traceback (most recent call last)")
+    kept = said.strip().splitlines()[-1] if traceback else before
+    return " ".join(kept.split())[-TOLD:]
 
 
 def _resident(pid: int) -> int:

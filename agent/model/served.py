@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -26,6 +29,31 @@ DATE = "01 Jan 2026"
 """For chat templates that print today's date."""
 TEMPLATE = "chat template"
 """How messages were framed, where the template of the model did it."""
+DENSE = "".join(
+    f'- "uncore_imc_{nth}_cas_count_write_ddrt" by "perf:r{nth}1b7:l3_miss_u0x{nth:02x}": AUC 0.{nth + 51}, '
+    f"p {nth}.3e-0{nth % 9}, not visible\\n"
+    for nth in range(40)
+)
+"""Forty factors with long names and many digits: no part of a prompt takes more tokens for its length."""
+MARGIN = 0.9
+"""Other words may take more tokens for their length than those."""
+TEMPLATE_BYTES = 256 << 20
+"""Memory that a chat template may take."""
+MOST_CHARACTERS = 1 << 20
+"""That a chat template may write: no context is as long."""
+TOLD = 200
+"""Characters of why it fails."""
+FAILURES = (
+    TemplateError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""Of a chat template, which is a program of whoever made the file."""
 
 
 def main() -> int:
@@ -33,7 +61,11 @@ def main() -> int:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # llama.cpp and its libraries may print; only answers may go where answers are read
     asked = json.loads(sys.stdin.readline())
-    model = load(Path(asked["path"]), asked["context"], asked["threads"])
+    try:
+        model = load(Path(asked["path"]), asked["context"], asked["threads"])
+    except (AssertionError, MemoryError, OSError, RuntimeError, ValueError):  # as the library says it cannot
+        say(answers, {"refused": f"llama-cpp-python {llama_cpp.__version__} cannot load it"})
+        return 1
     say(answers, described(model))
     decoder = Decoder(model)
     for line in sys.stdin:
@@ -74,11 +106,18 @@ def described(model: Any) -> dict[str, Any]:
         "context": model.n_ctx(),
         "batch": model.n_batch,
         "threads": model.n_threads,
+        "characters_a_token": characters_a_token(model),
         "trained_context": llama_cpp.llama_model_n_ctx_train(model.model),
         "parameters": llama_cpp.llama_model_n_params(model.model),
         "bytes": llama_cpp.llama_model_size(model.model),
         "metadata": {key: value for key, value in model.metadata.items() if not key.startswith("tokenizer.ggml.")},
     }
+
+
+def characters_a_token(model: Any) -> float:
+    """Measure with its own tokenizer how much of a prompt fits one token, the frame of the template included."""
+    count = len(prompt_of(model, [{"role": "user", "content": DENSE}])[0])
+    return round(MARGIN * len(DENSE) / count, 2)
 
 
 def complete(decoder: Decoder, request: dict[str, Any]) -> dict[str, Any]:
@@ -103,6 +142,7 @@ def complete(decoder: Decoder, request: dict[str, Any]) -> dict[str, Any]:
         "prompt_tokens": len(prompt),
         "tokens": len(found.tokens),
         "framed": framed,
+        "reused": decoder.reused,
         "seconds": {"all": time.perf_counter() - began, "model": decoder.model_s, "prompt": decoder.prompt_s},
     }
 
@@ -126,11 +166,33 @@ def framed_by_template(model: Any, messages: list[Any]) -> tuple[str, str]:
         for token in (model.token_bos(), model.token_eos())
     )
     try:
-        formatter = llama_chat_format.Jinja2ChatFormatter(template, bos_token=bos, eos_token=eos)
-        vars(formatter)["strftime_now"] = lambda _: DATE  # which it hands to the template
-        return formatter(messages=messages).prompt, TEMPLATE
-    except (TemplateError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        return "", f"its chat template fails: {error}"
+        with bounded_memory():
+            text = _filled(template, bos, eos, messages)
+    except FAILURES as error:
+        return "", f"its chat template fails: {str(error)[:TOLD] or type(error).__name__}"
+    if len(text) > MOST_CHARACTERS:
+        return "", f"its chat template fails: it writes {len(text):,} characters"
+    return text, TEMPLATE
+
+
+def _filled(template: str, bos: str, eos: str, messages: list[Any]) -> str:
+    formatter = llama_chat_format.Jinja2ChatFormatter(template, bos_token=bos, eos_token=eos)
+    vars(formatter)["strftime_now"] = lambda _: DATE  # which it hands to the template
+    return str(formatter(messages=messages).prompt)
+
+
+@contextmanager
+def bounded_memory() -> Iterator[None]:
+    """Let this process grow by so much only: a template could ask for all the memory there is."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    bound = now + TEMPLATE_BYTES
+    if (soft == resource.RLIM_INFINITY or bound < soft) and (hard == resource.RLIM_INFINITY or bound < hard):
+        resource.setrlimit(resource.RLIMIT_AS, (bound, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 def say(answers: Any, answer: dict[str, Any]) -> None:

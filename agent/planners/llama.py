@@ -24,8 +24,8 @@ THOUGHT_TOKENS = 160
 THOUGHT_CHARACTERS = 600
 PROMPT_TOKENS = 2000
 """Of a decision at most, whatever the context is: small models lose the thread of longer ones."""
-CHARACTERS_A_TOKEN = 3.0
-"""Fewer than English has in most vocabularies: numbers and names take more tokens."""
+THOUGHT_ROOM = 900
+"""Characters that a prompt with a thought has more."""
 LEAST_CHARACTERS = 600
 NOTATIONS: Mapping[str, Notation] = {"json": JSON, "places": PLACES}
 """By what the metadata of a GGUF says of the model (`vgo.notation`); without a word, JSON."""
@@ -48,6 +48,8 @@ class Llama:
     notation: str = "json"
     context: int = PROMPT_TOKENS
     """Tokens that prompt and answer may have together."""
+    characters_a_token: float = 3.0
+    """By the model's own tokenizer; fewer than English has, since numbers and names take more tokens."""
     name: str = "llama"
     _rules: Rules = field(default_factory=Rules)
 
@@ -69,7 +71,8 @@ class Llama:
         notation = NOTATIONS[self.notation]
         if notation is PLACES:
             return Question(listed, notation, line(view, listed))
-        room = min(PROMPT_TOKENS, self.context - longest(listed, notation)) * CHARACTERS_A_TOKEN
+        room = min(PROMPT_TOKENS, self.context - longest(listed, notation)) * self.characters_a_token
+        room -= THOUGHT_ROOM if self.wish.think else 0
         system = render("model/system.txt.j2")
         tool = next(iter(listed))
         example = write(tool, listed[tool], [0] * len(listed[tool]), notation)

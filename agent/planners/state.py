@@ -19,7 +19,7 @@ from .base import View
 from .menu import Menu
 
 MOST_STEPS, MOST_FACTORS, MOST_CANDIDATES, MOST_CHOICES = 12, 40, 16, 8
-SHARES = (1.0, 0.5, 0.25, 0.1)
+SHARES = (1.0, 0.8, 0.65, 0.5, 0.35, 0.25, 0.1)
 """Of those, where a text would be too long: the first that fits, else the last."""
 MOST_WORDS = 160
 """Characters of one summary."""

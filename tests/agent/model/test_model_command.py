@@ -127,6 +127,13 @@ def test_a_random_model_decides_legally(home: AtHome, tmp_path: Path) -> None:
     assert 0 < shown["median_s"] <= shown["longest_s"]
 
 
+def test_a_check_says_where_the_model_was_trained_on_its_cases(home: AtHome, tmp_path: Path) -> None:
+    shown = home("model", "check", "shipped")
+    assert "was trained on these very cases" in shown.stdout
+    other = tiny(tmp_path / "x.gguf", context=256)
+    assert "trained on" not in home("model", "check", str(other)).stdout
+
+
 def test_without_a_template_that_works_the_prompt_is_plain(home: AtHome, tmp_path: Path) -> None:
     path = tiny(tmp_path / "x.gguf", context=16384, template="{{ raise_exception('not so') }}")
     shown = told(home("model", "check", str(path), "--json"))
@@ -184,11 +191,21 @@ def test_a_model_that_cannot_be_used_is_refused_before_the_program_runs(
     assert not (tmp_path / "vgo-runs").exists()
 
 
+def test_options_may_stand_anywhere(home: AtHome, tmp_path: Path) -> None:
+    path = tiny(tmp_path / "x.gguf")
+    for words in (("info", "--json", str(path)), ("--json", "info", str(path)), ("info", str(path), "--json")):
+        assert told(home("model", *words))["name"] == "tiny"
+    assert told(home("model", "--json"))["used"] == ""
+    waited = home("model", "check", "--decision-timeout", "9", "--json", "shipped")
+    assert told(waited)["model"]["decision_timeout_s"] == 9
+
+
 def test_an_architecture_that_llama_cpp_does_not_know_is_named(home: AtHome, tmp_path: Path) -> None:
     path = tiny(tmp_path / "x.gguf", architecture="starfish")
     said = refused(home("model", "use", str(path)))
     assert "starfish" in said
-    assert "cannot be used" in said
+    assert "cannot be used: llama-cpp-python" in said
+    assert "^" not in said and "File" not in said
     assert not config(tmp_path).exists()
 
 

@@ -83,9 +83,13 @@ def test_a_bad_grammar_is_refused_and_the_process_lives(process: ModelProcess) -
         (None, "no chat template"),
         (RAISES, "its chat template fails: roles must alternate"),
         ("{% for %}", "its chat template fails"),
+        ("{% macro a() %}{{ a() }}{% endmacro %}{{ a() }}", "its chat template fails: maximum recursion depth"),
+        ("{{ 'x' * 10000000000000 }}", "its chat template fails: MemoryError"),
+        ("{{ 'x' * 1000000000 }}", "its chat template fails: MemoryError"),
+        ("{{ 'x' * 2000000 }}", "its chat template fails: it writes 2,000,000 characters"),
         ("{{ messages[7].content.upper() }}", "its chat template fails"),
     ],
-    ids=["good", "none", "raises", "broken", "expects more"],
+    ids=["good", "none", "raises", "broken", "recursion", "all memory", "much memory", "long", "expects more"],
 )
 def test_a_template_is_respected_or_its_absence_said(tmp_path: Path, template: str | None, framed: str) -> None:
     with ModelProcess(tiny(tmp_path / "tiny.gguf", template=template), 1024, 1) as process:
@@ -112,5 +116,8 @@ def test_what_a_model_is_can_be_asked(process: ModelProcess) -> None:
 def test_what_is_no_model_is_told(tmp_path: Path) -> None:
     path = tmp_path / "no.gguf"
     path.write_bytes(b"not a model")
-    with ModelProcess(path, 1024, 1) as process, pytest.raises(ModelFailed, match="ended with"):
+    with (
+        ModelProcess(path, 1024, 1) as process,
+        pytest.raises(ModelFailed, match=r"^llama-cpp-python [\d.]+ cannot load it$"),
+    ):
         process.describe()

@@ -13,7 +13,7 @@ import pytest
 from vgo_agent.agent.model.asked import ModelFailed
 from vgo_agent.agent.model.process import ModelProcess
 from vgo_agent.agent.model.wish import ModelWish
-from vgo_agent.agent.planners.base import Choice
+from vgo_agent.agent.planners.base import Choice, View
 from vgo_agent.agent.planners.llama import ONLY, PROMPT_TOKENS, Llama
 from vgo_agent.agent.planners.menu import calls, menu
 from vgo_agent.agent.planners.rules import Rules
@@ -163,6 +163,43 @@ def test_random_weights_choose_legal_calls_only(random_weights: ModelProcess) ->
         Llama(random_weights, WISH, context=16384).choose(view) == old
         for view, old in zip(CHOOSING, chosen, strict=False)
     )
+
+
+def crowded() -> View:
+    """Forty factors of long names on the table, and as many to look up."""
+    view = max((view for view in CHOOSING if "look_up" in view.legal.tools), key=lambda view: len(view.record.calls))
+    place = max(nth for nth, call in enumerate(view.record.calls) if call.tool == "rank_factors" and call.result)
+    call = view.record.calls[place]
+    names = [f"uncore_imc_{nth:02}_cas_count_write_of_all_ranks_0x{nth:04x}" for nth in range(40)]
+    assert call.result is not None
+    first = call.result["factors"][0]
+    many = [first | {"factor": name, "column": f"perf:{name}", "members": [f"perf:{name}"]} for name in names]
+    ranked = replace(call, result=dict(call.result) | {"factors": many})
+    calls_made = (*view.record.calls[:place], ranked, *view.record.calls[place + 1 :])
+    return replace(view, record=replace(view.record, calls=calls_made))
+
+
+@pytest.mark.parametrize("words", [(), ("AUC", "▁not▁visible", "cas_count_write", "uncore_imc", "_of_all_ranks")])
+def test_with_forty_factors_of_long_names_a_prompt_fits_by_the_models_own_tokenizer(
+    tmp_path: Path, words: Sequence[str]
+) -> None:
+    path = tiny(tmp_path / "tiny.gguf", context=16384, words=words)
+    with ModelProcess(path, 16384, 1) as process:
+        characters = process.describe()["characters_a_token"]
+        choice = Llama(process, WISH, context=16384, characters_a_token=characters).choose(crowded())
+    assert characters <= 1.0 or words
+    assert choice.said is not None and not choice.said.passed_over.startswith("the prompt")
+    assert 0 < choice.said.prompt_tokens <= PROMPT_TOKENS
+
+
+def test_what_is_cut_of_forty_factors_is_said() -> None:
+    view = crowded()
+    for characters, cut in ((6.0, ""), (2.3, "weaker ones left out"), (1.0, "weaker ones left out")):
+        fake = Fake(last_of)
+        Llama(fake, WISH, context=16384, characters_a_token=characters).choose(view)
+        prompt = fake.requests[0]["messages"][0]["content"]
+        assert len(prompt) <= PROMPT_TOKENS * characters
+        assert cut in prompt and bool(cut) == ("weaker ones" in prompt)
 
 
 def test_a_tiny_context_falls_back_in_words(tmp_path: Path) -> None:
