@@ -167,11 +167,19 @@ def jemalloc_or_skip() -> None:
         pytest.skip("libjemalloc.so.2 is not installed")
 
 
-def refuted(answer: Answer) -> None:
-    """Assert that it was in force and measured, and is not claimed."""
-    assert answer["verdict"] in {"did not help", "inconclusive"}, answer["reason"]
-    assert answer["in_force"] is True
-    assert answer["comparison"]["baseline_runs"] == 30
+def refuted(tried: Tried, mitigation: str, command: str) -> None:
+    """Assert that it was in force and measured, and is not claimed.
+
+    A claim is made by chance in up to 5 % of such comparisons, so one that is made has to be made again to count.
+    """
+    for _ in range(2):
+        answer = tried(mitigation, command)
+        assert answer["verdict"] in {"mitigated", "did not help", "inconclusive"}, answer["reason"]
+        assert answer["in_force"] is True
+        assert answer["comparison"]["baseline_runs"] == 30
+        if answer["verdict"] != "mitigated":
+            return
+    pytest.fail(f"claimed twice in a row, at last: {answer['reason']}")
 
 
 def claimed(tried: Tried, mitigation: str, command: str) -> Answer:
@@ -197,12 +205,12 @@ def test_contention_is_cured_by_a_real_time_policy(tried, contended):
 @as_root
 @pytest.mark.skipif(not counts_autogroups(), reason="without autogroups a nice value counts between sessions")
 def test_plain_nice_does_not_cure_contention_with_other_sessions(tried, contended):
-    refuted(tried("plain_nice", contended))
+    refuted(tried, "plain_nice", contended)
 
 
 @two_cpus
 def test_pinning_does_not_cure_contention_on_every_cpu(tried, contended):
-    refuted(tried("pin_to_cpu", contended))
+    refuted(tried, "pin_to_cpu", contended)
 
 
 def test_fresh_mappings_are_cured_by_thresholds(tried, malloc):
@@ -213,9 +221,9 @@ def test_fresh_mappings_are_cured_by_thresholds(tried, malloc):
 
 def test_jemalloc_does_not_cure_fresh_mappings_of_its_own_sizes(tried, malloc):
     jemalloc_or_skip()
-    refuted(tried("jemalloc", malloc))
+    refuted(tried, "jemalloc", malloc)
 
 
 def test_a_misspelt_preload_is_no_cure(tried, malloc, tmp_path):
     (tmp_path / "misspelt_preload.yaml").write_text(MISSPELT)
-    refuted(tried("./misspelt_preload.yaml", malloc))
+    refuted(tried, "./misspelt_preload.yaml", malloc)
