@@ -23,7 +23,8 @@ from .asked import visible
 from .draft import case_file, case_yaml, truth_to_fill, truth_yaml
 from .machine_words import machine_words
 from .manifest import seal, sealing
-from .record import Recorder, series_name
+from .pieces import series_name
+from .record import Recorder
 from .recorded_case import read_case
 from .schema import CASE, RECORDING, TABLE, TRUTH, CaseFile, Profiling, Recording, Truth
 from .table import Part, write_table

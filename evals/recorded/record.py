@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import statistics
 import time
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,7 @@ from pathlib import Path
 from ...agent.commands.alone import surveyed
 from ...agent.commands.trial import TOLD
 from ...agent.progress import Lines
-from ...agent.session import base_launch, held, launcher_of, tell_restored, try_once
+from ...agent.session import base_launch, held, launcher_of, tell_restored
 from ...knowledge.errors import VgoError
 from ...knowledge.loader import Knowledge
 from ...knowledge.loader import load as load_knowledge
@@ -21,7 +20,7 @@ from ...knowledge.schema import Mitigation
 from ...tools.base import ToolError
 from ...tools.case import Case, Finished, Record
 from ...tools.execution.bench import Bench, Progress
-from ...tools.execution.series import Change, Series
+from ...tools.execution.series import Change
 from ...tools.execution.spawn import Spawner
 from ...tools.label import LABEL, LabelArguments
 from ...tools.layer_choice import Choice, choose
@@ -31,13 +30,13 @@ from ...tools.measure import MEASURE, MeasureArguments
 from ...tools.profile import PROFILE, ProfileArguments
 from ...tools.profiled import companions
 from ...tools.rank_factors import RANK_FACTORS, RankArguments, RankResult
-from ...tools.row import BASELINE
 from ...tools.run_table import LAYERS, write_layers
-from ...tools.subject import Limits, Subject
-from ...tools.turns import block_of, pairs_in, turns
+from ...tools.subject import Limits
+from ...tools.turns import block_of, pairs_in
 from .asked import Asked, obstacles, telling_columns, untold, visible, wanted
 from .bench import BATCHES
 from .definition import definition
+from .pieces import run_pairs, series_name, trial_s
 from .placebo import Untouched
 from .program import standing
 from .schema import Trial, Truth
@@ -49,8 +48,6 @@ NO_END = 1e9
 MINUTE_S = 60.0
 ONE_CPU = 1.0
 """Busy ones, before a profile tells how many."""
-TRIALS, TRIALS_S = 3, 30.0
-"""Trial runs, and the seconds after which there is no further one."""
 
 
 class Minutely(Lines):
@@ -80,7 +77,7 @@ class Recorder:
         """Record the baseline and the profile, those of them that are not there yet."""
         with self._at_work() as (bench, machine):
             if self.workshop.surveyed() is None:
-                self._fit(_trial_s(bench, self.asked.subject), max(FEW, self._named(machine)))
+                self._fit(trial_s(bench, self.asked.subject), max(FEW, self._named(machine)))
             choice = self._chosen(bench, machine)
             case = self._case("baseline", machine, choice.layers, bench)
             if not case.record.succeeded("measure"):
@@ -186,7 +183,7 @@ class Recorder:
                 self.lines.say(f"  not in force: {failing.what} is {failing.seen}, expected {failing.expected}")
                 planned = 0
             with bench.series(name, layers, planned=2 * planned) as series:
-                if broken := _run_pairs(series, change, planned, block):
+                if broken := run_pairs(series, change, planned, block):
                     self.lines.say(f"  refused: {broken}")
                     return Tried(refused=broken)
         trial = Trial(
@@ -255,16 +252,6 @@ class Recorder:
         self.workshop.keep_call(name, tool.name, arguments.model_dump(mode="json"), outcome)
 
 
-def _trial_s(bench: Bench, subject: Subject) -> float:
-    """Run outside the data: a broken command is told at once; give the usual seconds of a run."""
-    times: list[float] = []
-    while len(times) < TRIALS and sum(times) < TRIALS_S:
-        began = time.monotonic()
-        try_once(bench.spawner, bench.way(bench.launch), subject)
-        times.append(time.monotonic() - began)
-    return statistics.median(times)
-
-
 def record(recorder: Recorder) -> None:
     """Measure all that is not there yet; what is cut off can go on."""
     tell_restored(recorder.lines)
@@ -289,23 +276,3 @@ def _refuse_another(before: Machine, now: Machine) -> None:
         old, new = getattr(before, name), getattr(now, name)
         if old != new:
             raise VgoError(f"Since the recording began, {name} went from {old} to {new}: begin again with --force.")
-
-
-def series_name(mitigation: str) -> str:
-    """Name the series of a mitigation's pairs."""
-    return f"pairs-{mitigation}"
-
-
-def _run_pairs(series: Series, change: Change, pairs: int, block: int) -> str:
-    """Run all pairs in random order, no look between; say so where the program cannot run under the mitigation."""
-    mitigation = change.mitigation.key
-    coin = random.Random(f"recording:{mitigation}")
-    for pair, condition in turns(pairs, block, (BASELINE, mitigation), coin) if pairs else ():
-        try:
-            series.turn(change, condition != BASELINE, pair)
-        except VgoError as error:
-            last = series.rows[-1] if series.rows else None
-            if condition != BASELINE and last and last["condition"] == mitigation and not last["ok"]:
-                return f"the program fails under it: {error}"
-            raise
-    return ""
