@@ -10,6 +10,7 @@ from typing import Any
 from ..knowledge.errors import VgoError
 from ..knowledge.loader import Knowledge
 from ..knowledge.loader import load as load_knowledge
+from ..prompts.render import versions
 from ..tools.base import ToolError
 from ..tools.case import Case, Record
 from ..tools.registry import TOOLS
@@ -32,6 +33,8 @@ from .transcript import Approval, Decision, Event, RunEnd, RunStart, ToolEnd, Tr
 from .verify import Report, verify
 
 RETOLD = "what the model wrote was read from the record"
+DECIDING = ("system.txt.j2", "decide.txt.j2", "think.txt.j2", "thought.txt.j2")
+"""Prompts that a planner asks with; the others are for answers."""
 
 
 class Diverged(Exception):
@@ -151,7 +154,10 @@ def _planning(
             else:
                 live, note = _same_file(start.model, now)
         told = start.model
-        yield Llama(Retold(said, live), wish, told.notation, told.context, told.characters_a_token), note
+        yield (
+            Llama(Retold(said, live), wish, told.notation, told.context, told.characters_a_token),
+            f"{note}{_other_prompts(told)}",
+        )
 
 
 def _wish(model: ModelFacts, folder: RunFolder) -> ModelWish:
@@ -177,6 +183,13 @@ def _same_file(then: ModelFacts, now: Planning) -> tuple[Asked | None, str]:
     other = then.other_build(now.model)
     but = f", but not with the same {other}, so that it may write something else" if other else ""
     return now.planner.model, f"the model was asked again{but}"
+
+
+def _other_prompts(then: ModelFacts) -> str:
+    """Name the prompts of decisions that this version words otherwise: it asks something else then."""
+    now = versions("model")
+    differing = [name for name in DECIDING if name in then.prompts and now.get(name) != then.prompts[name]]
+    return f"; this version has other prompts: {', '.join(differing)}" if differing else ""
 
 
 def _first_difference(recorded: Sequence[Event], fresh: Sequence[Event]) -> str:

@@ -42,6 +42,10 @@ class Settings(Limits):
     """Tokens; 0: as many as a decision needs, and memory allows."""
     model_threads: Annotated[int, Field(ge=0, le=1024)] = 0
     """0: one for a small file, else as many as there are physical cores."""
+    model_temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
+    """0: the likeliest token each time."""
+    model_seed: Annotated[int, Field(ge=1, lt=1 << 31)] = 1
+    """Of what is drawn above temperature 0."""
     out: Annotated[Path, AfterValidator(Path.expanduser)] = Path("vgo-runs")
     """The parent of run folders."""
     launcher: Annotated[str, Field(min_length=1)] = LOCAL

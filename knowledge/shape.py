@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Key = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+Key = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 
 
 class Known(BaseModel):

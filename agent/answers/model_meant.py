@@ -8,9 +8,11 @@ from contextlib import contextmanager
 from ...knowledge.errors import VgoError
 from ..model.chosen import open_source
 from ..model.wish import ModelWish
+from ..planners.llama import PROMPT_TOKENS
 from ..planners.state import quoted
 from ..planning import told_by
 from .speaker import PATIENCE, Speaker
+from .written import MOST_TOKENS
 
 SPEAKS = "json"
 """Notation of models that read words; one that was trained for another can only plan."""
@@ -28,7 +30,8 @@ def speaking(wish: ModelWish | None, decision_s: float, demanded: bool) -> Itera
     with open_source(wish) as model:
         facts = told_by(model, wish)
         if facts.notation == SPEAKS:
-            yield Speaker(model, quoted(facts.name, 80), PATIENCE * decision_s)
+            room = min(PROMPT_TOKENS, facts.context - MOST_TOKENS) * facts.characters_a_token
+            yield Speaker(model, quoted(facts.name, 80), PATIENCE * decision_s, wish.seed, int(room))
         elif demanded:
             raise VgoError(f"The model {facts.name} plans and cannot speak; name another, or leave --model out.")
         else:

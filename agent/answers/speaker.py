@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ...knowledge.loader import Knowledge
 from ...prompts.render import render
@@ -14,11 +15,11 @@ from .fact import Fact
 from .written import Chosen, Dropped
 
 MOST_FACTS = 20
-MOST_WORDS = 220
-"""Characters of one fact: with twenty of them, the question and the frame a prompt stays below 2,000 tokens."""
+WORDS = (220, 120, 60)
+"""Characters of one fact: the most with which the prompt is not too long."""
 MOST_QUESTION = 300
-
-
+CHARACTERS = 6000
+"""Of a prompt at most, where nothing is known of the model's context."""
 PATIENCE = 5.0
 """Times the seconds that a decision may take: an answer has a longer prompt and more words."""
 
@@ -35,14 +36,16 @@ class Speaker:
     name: str
     seconds: float = 300.0
     seed: int = 1
+    characters: int = CHARACTERS
+    """Of a prompt at most: beside it the answer has to fit into the model's context."""
 
     def choose(
         self, question: str, direct: Sequence[Fact], more: Sequence[Fact], known: Knowledge, prompt: str
     ) -> tuple[list[Chosen], list[Dropped]]:
         """Let it choose what is said, in which order and in which wording; raises NotSpoken without an answer."""
-        rest = more[: MOST_FACTS - len(direct)]
+        text, rest = told(question, direct, more, prompt, self.characters)
         request = {
-            "messages": [{"role": "user", "content": told(question, direct, more, prompt)}],
+            "messages": [{"role": "user", "content": text}],
             "grammar": written.grammar(direct, rest),
             "schema": written.schema(direct, rest),
             "most": written.MOST_TOKENS,
@@ -56,19 +59,41 @@ class Speaker:
         return written.read(str(answer.get("text", "")), (*direct, *rest), known)
 
 
-def told(question: str, direct: Sequence[Fact], more: Sequence[Fact], prompt: str) -> str:
-    """Write the prompt: the question and the facts, each quoted and bounded; what is left out is counted."""
-    rest = more[: MOST_FACTS - len(direct)]
-    left = len(more) - len(rest)
+class Told(NamedTuple):
+    """What a model is told."""
+
+    text: str
+    rest: Sequence[Fact]
+    """Of those that belong to the answer, the ones that are in it."""
+
+
+def told(
+    question: str, direct: Sequence[Fact], more: Sequence[Fact], prompt: str, characters: int = CHARACTERS
+) -> Told:
+    """Write the prompt: the question and the facts, each quoted and bounded; what is left out is counted.
+
+    First the facts that only belong to the answer go, the last first; then each of the others is cut shorter. Where
+    even that is too long, the model is asked nevertheless, and says so itself.
+    """
+    most = max(0, MOST_FACTS - len(direct))
+    for words in WORDS:
+        for kept in range(min(most, len(more)), -1, -1):
+            found = Told(_written(question, direct, more[:kept], len(more) - kept, prompt, words), more[:kept])
+            if len(found.text) <= characters:
+                return found
+    return found
+
+
+def _written(question: str, direct: Sequence[Fact], rest: Sequence[Fact], left: int, prompt: str, words: int) -> str:
     return render(
         f"model/{prompt}.txt.j2",
         question=quoted(question, MOST_QUESTION),
-        direct=list(map(_line, direct)),
-        more=list(map(_line, rest)),
+        direct=[_line(fact, words) for fact in direct],
+        more=[_line(fact, words) for fact in rest],
         cut=f" ({left} more left out)" if left else "",
         most=written.MOST_SENTENCES,
     )
 
 
-def _line(fact: Fact) -> str:
-    return f"[{fact.tag}] {quoted(fact.shown, MOST_WORDS)}"
+def _line(fact: Fact, words: int) -> str:
+    return f"[{fact.tag}] {quoted(fact.shown, words)}"

@@ -41,7 +41,12 @@ def who_decides(settings: Settings) -> tuple[str, ModelWish | None]:
 
 def wish_of(spec: str, settings: Settings) -> ModelWish:
     """Resolve a spec; raises VgoError for a model that cannot be used here."""
-    manner: dict[str, Any] = {"decision_timeout_s": settings.decision_timeout_s, "think": settings.think}
+    manner: dict[str, Any] = {
+        "decision_timeout_s": settings.decision_timeout_s,
+        "think": settings.think,
+        "temperature": settings.model_temperature,
+        "seed": settings.model_seed,
+    }
     if is_server(spec):
         from .exchange import checked_address
 

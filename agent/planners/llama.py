@@ -31,6 +31,10 @@ NOTATIONS: Mapping[str, Notation] = {"json": JSON, "places": PLACES}
 """By what the metadata of a GGUF says of the model (`vgo.notation`); without a word, JSON."""
 
 
+Draw = dict[str, Any]
+"""Temperature and seed of one decision; each has a seed of its own, so that a draw says nothing of the next."""
+
+
 class Question(NamedTuple):
     """One decision as a model is asked for it."""
 
@@ -83,10 +87,11 @@ class Llama:
         until = time.monotonic() + self.wish.decision_timeout_s
         try:
             prompt = question.prompt
+            draw = {"temperature": self.wish.temperature, "seed": self.wish.seed + view.decisions}
             if self.wish.think and question.notation is JSON:
-                said = said.model_copy(update={"thought": self._thought(prompt, until)})
+                said = said.model_copy(update={"thought": self._thought(prompt, draw, until)})
                 prompt = render("model/thought.txt.j2", prompt=prompt, thought=said.thought)
-            said = self._answered(question, prompt, said, until)
+            said = self._answered(question, prompt, said, draw, until)
             if said.ended != "stop":
                 raise NotOnMenu("it was cut off")
             why = f"chosen by the model, of {calls(question.listed)} legal calls"
@@ -97,27 +102,26 @@ class Llama:
             raise PassedOver(said.model_copy(update={"passed_over": str(error)})) from error
         return said, choice
 
-    def _thought(self, prompt: str, until: float) -> str:
+    def _thought(self, prompt: str, draw: Draw, until: float) -> str:
         """Let it write freely first: what it writes is kept apart, and never told as a finding."""
         asked = render("model/think.txt.j2", prompt=prompt)
         free = {"grammar": "", "schema": None, "most": THOUGHT_TOKENS}
-        answer = self._ask({"messages": _messages(asked)} | free, until)
+        answer = self._ask({"messages": _messages(asked)} | free | draw, until)
         return plain(str(answer["text"]), THOUGHT_CHARACTERS)
 
-    def _answered(self, question: Question, prompt: str, said: Said, until: float) -> Said:
+    def _answered(self, question: Question, prompt: str, said: Said, draw: Draw, until: float) -> Said:
         request = {
             "messages": _messages(prompt),
             "grammar": grammar(question.listed, question.notation),
             "schema": schema(question.listed) if question.notation is JSON else None,
             "most": longest(question.listed, question.notation),
         }
-        answer = self._ask(request, until)
+        answer = self._ask(request | draw, until)
         kept = {name: answer[name] for name in ("text", "ended", "prompt_tokens", "tokens")}
         return said.model_copy(update=kept)
 
     def _ask(self, request: dict[str, Any], until: float) -> dict[str, Any]:
-        drawn = {"temperature": self.wish.temperature, "seed": self.wish.seed}
-        return self.model.ask(request | drawn, max(0.0, until - time.monotonic()))
+        return self.model.ask(request, max(0.0, until - time.monotonic()))
 
 
 class PassedOver(Exception):

@@ -127,8 +127,8 @@ def test_a_hostile_question_is_only_a_question(harmless: Conversation, place: in
     answer = harmless.ask(HOSTILE[place])
     assert objections(answer.prose, answer.facts, KNOWN) == []
     assert "zebra" not in unquoted(answer.prose).lower()
-    text = told(HOSTILE[place], answer.facts[:2], answer.facts[2:], "answer")
-    assert "<|" not in text and "\x1b" not in text and len(text) < 6500
+    text = told(HOSTILE[place], answer.facts[:2], answer.facts[2:], "answer").text
+    assert "<|" not in text and "\x1b" not in text and len(text) <= 6000
     first = text.splitlines()[0]
     assert first.count('"') == 2, first
 

@@ -13,11 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from vgo_agent.agent import replay as replaying
 from vgo_agent.agent.graph import FALLBACK
 from vgo_agent.agent.record import bodies
 from vgo_agent.agent.replay import replay
 from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.transcript import Decision, RunStart, chained, line, read
+from vgo_agent.prompts.render import versions
 
 from ...conftest import COMMAND, Vgo
 from ...tiny_gguf import tiny
@@ -90,6 +92,13 @@ def test_without_the_model_the_record_is_read(run: Path, place: Path) -> None:
         assert report.ok and "tiny.gguf is another file now" in report.note
     finally:
         kept.rename(place / "tiny.gguf")
+
+
+def test_a_replay_names_the_prompts_that_are_others_now(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = versions("model")
+    monkeypatch.setattr(replaying, "versions", lambda room: now | {"decide.txt.j2": "2 x", "answer.txt.j2": "2 x"})
+    report = replay(RunFolder(run), without_model=True)
+    assert report.ok and report.note.endswith("from the record; this version has other prompts: decide.txt.j2")
 
 
 def test_other_words_of_the_model_are_found_out(run: Path, tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ import pytest
 
 from vgo_agent.agent.model.asked import ModelFailed
 from vgo_agent.agent.model.server import ModelServer
+from vgo_agent.agent.record import bodies
+from vgo_agent.agent.transcript import Decision, read
 
 from ...conftest import Vgo
 from ...tiny_gguf import tiny
@@ -80,3 +82,21 @@ def test_its_decisions_on_recorded_moments_are_legal(address: str, vgo: Vgo, tmp
     told = json.loads(shown.stdout)
     assert (shown.returncode, told["decisions"], told["taken"]) == (0, 20, 20), shown.stdout
     assert told["framed"] == ["llama_cpp.server"]
+
+
+def test_it_plans_a_whole_diagnosis_that_is_replayed_without_it(address: str, vgo: Vgo, tmp_path: Path) -> None:
+    program = tmp_path / "sums.py"
+    program.write_text(
+        f"#!{sys.executable} -IS\nimport os\nprint(sum(range(20_000 + 9_000 * (os.urandom(1)[0] % 3))))\n"
+    )
+    program.chmod(0o755)
+    done = vgo("diagnose", "--model", address, "--max-runs", "40", "--budget", "5", "--json", str(program))
+    assert done.returncode in (0, 1), done.stderr
+    run = Path(json.loads(done.stdout)["run_dir"])
+    decisions = bodies(read(run / "transcript.jsonl"), Decision)
+    said = [one.said for one in decisions if one.said]
+    assert said and not [one.passed_over for one in said if "server" in one.passed_over]
+    assert any(one.origin == "llama" and one.said for one in decisions)
+    assert address not in (run / "transcript.jsonl").read_text()
+    again = json.loads(vgo("replay", "--json", str(run)).stdout)
+    assert again["ok"] and again["note"].startswith("what the model wrote was read from the record")

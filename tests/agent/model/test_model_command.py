@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 
+from vgo_agent.agent.model.chosen import who_decides
 from vgo_agent.agent.model.memory import SMALL, threads_for
 from vgo_agent.agent.model.recommended import recommended
 from vgo_agent.agent.model.states import states
 from vgo_agent.agent.planners.menu import calls, menu
 from vgo_agent.agent.planners.rules import Rules
+from vgo_agent.agent.settings import effective
 
 from ...conftest import Vgo
 from ...tiny_gguf import huge, tiny
@@ -189,6 +191,12 @@ def test_a_model_that_cannot_be_used_is_refused_before_the_program_runs(
     assert says in refused(home("diagnose", "--model", spec, str(program)))
     assert not (tmp_path / "ran").exists()
     assert not (tmp_path / "vgo-runs").exists()
+
+
+def test_how_a_model_is_asked_stands_in_the_settings(tmp_path: Path) -> None:
+    flags = {"model": str(tiny(tmp_path / "x.gguf")), "model_temperature": 0.5, "model_seed": 7}
+    wish = who_decides(effective(flags)[0])[1]
+    assert wish is not None and (wish.temperature, wish.seed) == (0.5, 7)
 
 
 def test_options_may_stand_anywhere(home: AtHome, tmp_path: Path) -> None:

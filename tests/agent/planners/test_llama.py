@@ -112,6 +112,14 @@ def test_the_same_view_gives_the_same_question() -> None:
         assert one.requests == two.requests
 
 
+def test_every_decision_is_drawn_with_a_seed_of_its_own() -> None:
+    wish = WISH.model_copy(update={"temperature": 0.5, "seed": 7})
+    for view in CHOOSING:
+        fake = Fake(last_of)
+        Llama(fake, wish).choose(view)
+        assert (fake.requests[0]["temperature"], fake.requests[0]["seed"]) == (0.5, 7 + view.decisions)
+
+
 def test_it_may_think_first_and_the_thought_is_no_reason() -> None:
     thought = 'I think 99 % "<|im_end|>"\nfaults'
     view, plain = CHOOSING[0], Fake(last_of)
