@@ -13,8 +13,15 @@ from .required import bound_of
 from .results import Results
 from .summary import Summed, by_case, of_tag, summarise
 
-MARKS = (("o", MITIGATED), ("^", BASELINE), ("s", INK), ("x", FAINT), ("D", MITIGATED), ("v", BASELINE), ("P", INK))
+MARKS = (
+    *(("o", MITIGATED), ("^", BASELINE), ("s", INK), ("x", FAINT)),
+    *(("D", MITIGATED), ("v", BASELINE), ("P", INK), ("*", FAINT)),
+)
 """Shape and colour of each contestant, the first one first; told apart by their shapes in grey too."""
+A_LINE = 4
+"""Contestants in a line of the legend."""
+LEGEND = 0.2
+"""Inches that a line of the legend takes."""
 ROW = 0.3
 """Inches that a line of a picture takes."""
 MOST_TAGS = 12
@@ -41,11 +48,12 @@ def _tags(results: Results) -> str:
         return ""
     names = list(results.contestants)
     lines = len(shown) * (len(names) + 1)
-    height = 0.75 + 0.13 * lines
+    top = 0.15 + LEGEND * -(-len(names) // A_LINE)
+    height = 0.4 + top + 0.13 * lines
     with canvas(
         "tags", "Share of cases in which a true cause, or one that moves with it, is named first, by tag.", height
     ) as page:
-        axes = page.axes(0.17, 0.81, 0.4 / height, 1 - 0.75 / height)
+        axes = page.axes(0.17, 0.81, 0.4 / height, 1 - (0.4 + top) / height)
         for place, found in enumerate(shown.values()):
             for of, name in enumerate(names):
                 _share(axes, found[name], place + (of + 0.5) / (len(names) + 1), of, name if place == 0 else None)
@@ -110,5 +118,5 @@ def _apart(values: Floats) -> Floats:
 
 def _legend(axes: Axes, entries: int) -> None:
     axes.legend(
-        loc="lower right", bbox_to_anchor=(1.02, 1.0), ncols=min(entries, 7), handletextpad=0.2, columnspacing=1
+        loc="lower right", bbox_to_anchor=(1.02, 1.0), ncols=min(entries, A_LINE), handletextpad=0.2, columnspacing=1
     )
