@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import textwrap
@@ -32,7 +33,12 @@ WIDTH = 120
 HEAD = """\
 Written by `python benchmarks/conversation.py RUN --save`: `vgo-agent ask RUN` with ten questions of a sceptical user,
 one after the other, {who}. The program is `{command}`, and the run was made with
-`--planner {planner}`. RUN stands for its folder.
+`--planner {planner}`. RUN stands for its folder; folders of programs are left out.
+"""
+PROGRAM_FOLDER = r"/[\w./-]+/(?=(?:python|\w+\.py)\b)"
+RANDOM = """\
+random.gguf has random weights (`random_gguf.py`): what it picks among the sentences that may be said is chance, so
+it shows the worst that a model can say.
 """
 
 
@@ -43,7 +49,7 @@ def main() -> int:
     parser.add_argument("--model", action="append", default=[], metavar="SPEC")
     parser.add_argument("--save", action="store_true", help=f"write {PAGE.name}")
     arguments = parser.parse_args()
-    page = written(arguments.run, arguments.model)
+    page = re.sub(PROGRAM_FOLDER, "", written(arguments.run, arguments.model))
     print(page)
     if arguments.save:
         PAGE.write_text(page, encoding="utf-8")
@@ -58,6 +64,7 @@ def written(run: Path, models: Sequence[str]) -> str:
     head = " ".join(HEAD.format(who=who, command=command, planner=request["planner"]).split())
     wrapped = textwrap.fill(head, WIDTH, break_long_words=False, break_on_hyphens=False)
     parts = [f"# A conversation over a finished run\n\n{wrapped}\n"]
+    parts += [RANDOM] if "random.gguf" in who else []
     for title, options in (("Without a model", ()), *((f"With {Path(one).name}", ("--model", one)) for one in models)):
         parts.append(f"## {title}\n\n```text\n{ask(run, options).rstrip()}\n```\n")
     return "\n".join(parts)
