@@ -27,7 +27,6 @@ from vgo_agent.tools.registry import TOOLS
 COMPACT = re.compile(r"[a-z_]+(?: (?:0|[1-9]\d*))*")
 """The notation of places: a tool, and the place of each choice."""
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
-REFERENCE = re.compile(r"\[((?:f|k)\d+)\]\.?$")
 REFERENCES = re.compile(r"\[(?:(?:f|k)\d+(?:, )?)+\]")
 
 
@@ -123,7 +122,7 @@ class Claims(NamedTuple):
 def claims(text: str, cut: bool, answer: Answer, offered: Sequence[Fact], known: Knowledge) -> Claims:
     """Judge the raw text of an explanation, and the answer that was made of it."""
     written = list(sentences(text))
-    last = written.pop() if cut and written and not REFERENCE.search(written[-1]) else ""
+    last = written.pop() if cut and written and not written[-1].endswith(".") else ""
     dropped = [one for one in answer.dropped if not last or one.sentence != quoted(last, 160)]
     return Claims(
         len(written),
