@@ -217,4 +217,4 @@ def _field(old: Any, new: Any, path: str) -> str:
 
 
 def _differs(report: Report, difference: str) -> Report:
-    return Report(not difference, report.events, report.artefacts, report.outputs, report.tip, difference)
+    return replace(report, ok=not difference, difference=difference)

@@ -20,6 +20,9 @@ class Report:
     artefacts: int
     outputs: int
     tip: str
+    """Hash of the last event."""
+    reported: str
+    """Hash of the last event before the end record: the tip that the report and `ask` tell."""
     difference: str = ""
     note: str = ""
     """How it was checked, where there is more than one way."""
@@ -34,8 +37,8 @@ def verify(folder: RunFolder) -> Report:
         artefacts = check_artefacts(events, folder)
         check_outputs(end, folder)
     except VgoError as error:
-        return Report(False, len(events), 0, 0, events[-1].hash if events else "", str(error))
-    return Report(True, len(events), artefacts, len(end.outputs), events[-1].hash)
+        return Report(False, len(events), 0, 0, events[-1].hash if events else "", "", str(error))
+    return Report(True, len(events), artefacts, len(end.outputs), events[-1].hash, end.tip)
 
 
 def check_end(events: list[Event], folder: RunFolder) -> RunEnd:

@@ -23,6 +23,7 @@ examples:
   vgo-agent eval
   vgo-agent eval --planner rules --planner paper --cases 'page-*' --seeds 5
   vgo-agent eval --split held-out --html eval.html --save eval.json --against before.json
+  vgo-agent eval --planner rules --planner llama:./mine.gguf --split held-out
   vgo-agent eval --gate --split held-out
   vgo-agent eval --live cpu-hops page-faults
   vgo-agent eval --live --allow system --steady --save live.json --markdown live.md
@@ -46,7 +47,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     modes = parser.add_subparsers(dest="mode", metavar="MODE", title="modes", prog=parser.prog)
     add_record(modes.add_parser("record", help="record a case on this machine", description="Record a case."))
     parser.add_argument(
-        "--planner", action="append", default=[], metavar="P", help="who answers (default all); repeatable"
+        "--planner",
+        action="append",
+        default=[],
+        metavar="P",
+        help="who answers (default all that come along); llama:MODEL is one of yours; repeatable",
     )
     parser.add_argument("--cases", metavar="GLOB", help="which cases, by name (default all)")
     parser.add_argument("--split", choices=("train", "held-out"), help="only the cases of this split")

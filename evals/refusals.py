@@ -10,6 +10,8 @@ from ..knowledge.errors import VgoError
 GATED = "rules"
 PLANNERS = (GATED, "llama", "greedy", "random-legal", "constant", "paper", "paper-raw", "oracle")
 """The names in `contest`, said here so that a wrong one is refused without an import of them."""
+OWN = "llama:"
+"""Before the spec of a model of the user's."""
 OF_RECORDED = {
     "planner": "leave it out, the built-in policy answers",
     "cases": "leave it out, and name workloads after --live",
@@ -76,8 +78,8 @@ def refuse_unknown(arguments: argparse.Namespace) -> None:
     from .recorded.folders import case_folders, refuse_no_cases
 
     for name in arguments.planner:
-        if name not in PLANNERS:
-            raise VgoError(f"There is no planner {name!r}; choose among {', '.join(PLANNERS)}.")
+        if name not in PLANNERS and not name.startswith(OWN):
+            raise VgoError(f"There is no planner {name!r}; choose among {', '.join(PLANNERS)}, {OWN}MODEL.")
     if arguments.cases == "":
         raise VgoError("--cases '' names no case; leave it out for all.")
     folder = folder_of(arguments)

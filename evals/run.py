@@ -25,7 +25,7 @@ from polars.exceptions import PolarsError
 
 from ..knowledge.errors import VgoError
 from .contest.answer import Answer, Contestant
-from .contest.contestants import Factory
+from .contest.contestants import Factory, factory_of
 from .recorded.given import USUAL, Given
 from .recorded.recorded_case import RecordedCase, read_case
 from .recorded.truth import read_truth
@@ -164,11 +164,8 @@ class _Crew:
             if worker.pipe in heard:
                 row = self._said(worker)
             elif time.monotonic() > worker.deadline:
-                answering, starting = (
-                    f"no answer within {self.pace.limit_s:g} s",
-                    f"not ready within {self.pace.start_s:g} s",
-                )
-                row = self._without(worker, f"stopped: {answering if worker.ready else starting}")
+                what, limit = ("no answer", self.pace.limit_s) if worker.ready else ("not ready", self.pace.start_s)
+                row = self._without(worker, f"stopped: {what} within {limit:g} s")
             if row is not None:
                 yield row
 
@@ -268,14 +265,16 @@ def _work(pipe: Connection, contest: Contest) -> None:
         except EOFError:
             return
         began = time.monotonic()
-        answer = _answered(task, made, contestants[task.contestant], cases)
+        answer = _answered(task, made, contestants, cases)
         pipe.send(_row(task, answer, time.monotonic() - began, cases[task.case]))
 
 
-def _answered(task: Task, made: dict[str, Contestant], factory: Factory, cases: Mapping[Path, RecordedCase]) -> Answer:
+def _answered(
+    task: Task, made: dict[str, Contestant], contestants: Mapping[str, Factory], cases: Mapping[Path, RecordedCase]
+) -> Answer:
     try:
         if task.contestant not in made:
-            made[task.contestant] = factory(list(cases.values()))
+            made[task.contestant] = factory_of(task.contestant, contestants)(list(cases.values()))
         return made[task.contestant].answer(cases[task.case].shown, task.seed)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - anyone's planner: what it raises is its answer
         where = traceback.extract_tb(error.__traceback__)[-1]

@@ -24,7 +24,8 @@ def folder_of(arguments: argparse.Namespace) -> RunFolder:
 
 def tell(report: Report, same: str, arguments: argparse.Namespace) -> int:
     """Answer with a report; exit 1 when it names a difference."""
-    counts = f"{report.events} events, {report.artefacts} artefacts, {report.outputs} outputs; tip {report.tip}"
+    counts = f"{report.events} events, {report.artefacts} artefacts, {report.outputs} outputs"
+    counts += f"\nTip {report.tip}; before its end record, as the report tells it, {report.reported}"
     words = f"{same}: {counts}" if report.ok else f"Not the same: {report.difference}"
     words += f"\n{report.note[:1].upper()}{report.note[1:]}." if report.note else ""
     answer(asdict(report), words, arguments.json)

@@ -20,7 +20,7 @@ QUESTION = "What my program measures varies from run to run, though it does the 
 CASE_COMMENTS = {
     "title": "One line for tables.",
     "question": "As a user asks, in symptoms; it names no cause.",
-    "split": "train, or held-out: those are for judging only, nothing is tuned on them.",
+    "split": "train, or held-out: those are for judging only, no model is trained on them.",
     "tags": "Words to group cases by.",
     "difficulty": "1: one loud cause; 2: a weak one, or several; 3: nothing that counters show, or a trap.",
     "limits": "Of each diagnosis; the runs that were recorded allow no more than these.",

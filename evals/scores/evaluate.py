@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ...knowledge.errors import VgoError
 from ..contest.answer import Answer
+from ..contest.contestants import factory_of
 from ..recorded.gate import Broken as Unsound
 from ..recorded.gate import load_cases
 from ..recorded.given import USUAL, Given
@@ -54,8 +55,7 @@ def named(planners: Sequence[str], where: str = CONTESTANTS) -> tuple[str, ...]:
     """Check the names of contestants; none means all that there are."""
     there = registry(where)
     for name in planners:
-        if name not in there:
-            raise VgoError(f"There is no planner {name!r}; choose among {', '.join(there)}.")
+        factory_of(name, there)
     return tuple(dict.fromkeys(planners or there))
 
 
@@ -115,7 +115,7 @@ def _missing(names: Sequence[str], cases: Sequence[RecordedCase], where: str) ->
     there, missing = registry(where), {}
     for name in names:
         try:
-            there[name](cases)
+            factory_of(name, there)(cases)
         except VgoError as error:
             missing[name] = str(error)
     return missing

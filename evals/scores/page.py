@@ -25,6 +25,7 @@ from .tables import (
     grid,
     notes,
     overview,
+    requirements,
     turned,
 )
 from .words import MAIN
@@ -46,13 +47,14 @@ def markdown(results: Results, found: Difference | None = None) -> str:
 
 
 def _values(results: Results, found: Difference | None) -> dict[str, object]:
-    asked = score_rows()
+    asked, shown = score_rows(), overview(results)
     return {
         "results": results,
-        "overview": turned(overview(results)),
-        "legend": [(COLUMNS[name], kind.words) for name, kind in KINDS.items() if name in COLUMNS],
+        "overview": turned(shown),
+        "legend": [(COLUMNS[name], kind.words) for name, kind in KINDS.items() if COLUMNS.get(name) in shown.header],
         "duels": [duel_line(duel) for duel in duels(results)],
         "missed": list(missed(results, MAIN)) if MAIN in results.contestants else [],
+        "required": requirements(results, MAIN) if MAIN in results.contestants else None,
         "notes": notes(results),
         "groups": [
             (COLUMNS[score], table)

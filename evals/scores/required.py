@@ -23,7 +23,7 @@ class Required(NamedTuple):
 
 REQUIRED = (
     Required("verdict", 0.90, "verdict right"),
-    Required("cause@1", 0.90, "cause@1"),
+    Required("cause@1", 0.90, "cause@1: a true cause, or one that moves with it, named first"),
     Required("false_alarm", 0.05, "false alarms on controls"),
     Required("regret", 1.1, "median regret"),
     Required("replay", 1.0, "answered again in the same way"),
@@ -51,12 +51,13 @@ def missed(results: Results, contestant: str) -> Iterator[str]:
         scores = summarise(results, contestant, cases).scores
         for required in REQUIRED:
             found = scores.get(required.score)
-            if found is not None and not _reached(required, found):
+            if found is not None and not reached(required, found):
                 guilty = ", ".join(_guilty(results, contestant, required, cases))
                 yield f"{contestant}, {split}: {_said(required, found)}; see {guilty}."
 
 
-def _reached(required: Required, found: Summed) -> bool:
+def reached(required: Required, found: Summed) -> bool:
+    """Tell whether a number is as it has to be."""
     # Means of means over seeds: a share that is 0.9 on paper may be a rounding error below it.
     slack = 1e-9
     more = KINDS[required.score].more_is_better
@@ -65,11 +66,15 @@ def _reached(required: Required, found: Summed) -> bool:
 
 def _said(required: Required, found: Summed) -> str:
     kind = KINDS[required.score]
-    bound = "at least" if kind.more_is_better else "at most"
-    if kind.way == "rate":
-        share = f"{100 * found.value:.3g} % of {found.n} cases"
-        return f"{required.words} {share}, {bound} {100 * required.bound:g} % is required"
-    return f"{required.words} {found.value:.3g} over {found.n} cases, {bound} {required.bound:g} is required"
+    share = f"{100 * found.value:.3g} % of" if kind.way == "rate" else f"{found.value:.3g} over"
+    return f"{required.words}: {share} {found.n} cases, {bound_words(required)} is required"
+
+
+def bound_words(required: Required) -> str:
+    """Write the bound: `at least 90 %`."""
+    kind = KINDS[required.score]
+    bound = f"{100 * required.bound:g} %" if kind.way == "rate" else f"{required.bound:g}"
+    return f"{'at least' if kind.more_is_better else 'at most'} {bound}"
 
 
 def _guilty(results: Results, contestant: str, required: Required, cases: Collection[str]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from ...agent.terminal import table
 from .difference import Difference
 from .intervals import fewest_without, wilson
 from .kinds import KINDS
-from .required import bound_of
+from .required import REQUIRED, Required, bound_of, bound_words, reached
 from .results import Results, Row
 from .summary import Duel, Summary, Summed, by_case, duel, of_difficulty, of_split, of_tag, summarise
 
@@ -148,7 +148,8 @@ def notes(results: Results) -> list[str]:
     over = {score: _most([scores.get(score) for scores in found]) for score in ("regret", "false_alarm")}
     lines = ["Where a score applies to fewer cases than another contestant's, n says to how many."]
     if gains := over["regret"]:
-        lines.append(f"Regret and ratios are over the {gains} cases in which a mitigation is known to help.")
+        cases = f"{gains} {'case' if gains == 1 else 'cases'}"
+        lines.append(f"Regret and ratios are over the {cases} in which a mitigation is known to help.")
     bound = bound_of("false_alarm")
     controls, needed = over["false_alarm"], fewest_without(bound)
     if 0 < controls < needed:
@@ -157,6 +158,23 @@ def notes(results: Results) -> list[str]:
             f"{100 * wilson(0, controls).high:.0f} % go with it (95 % interval); that takes {needed} controls."
         )
     return lines
+
+
+def requirements(results: Results, contestant: str) -> Table:
+    """Hold a contestant against what the rule policy has to reach, each split apart."""
+    splits = {split: summarise(results, contestant, cases).scores for split, cases in of_split(results).items()}
+    body = []
+    for required in REQUIRED:
+        found = [scores.get(required.score) for scores in splits.values()]
+        if any(found):
+            body.append((required.words, bound_words(required), *(_held(required, one) for one in found)))
+    return Table(("score", "required", *splits), tuple(body))
+
+
+def _held(required: Required, found: Summed | None) -> str:
+    if found is None:
+        return ABSENT
+    return cell(required.score, found, found.n) + ("" if reached(required, found) else " (missed)")
 
 
 def by_tag(results: Results, score: str) -> Table:

@@ -17,7 +17,7 @@ from vgo_agent.agent.legal import legal
 from vgo_agent.agent.planners.base import Choice, View
 from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.evals.contest.constant import Constant
-from vgo_agent.evals.contest.contestants import CONTESTANTS
+from vgo_agent.evals.contest.contestants import CONTESTANTS, factory_of
 from vgo_agent.evals.contest.effect import measured_ratio
 from vgo_agent.evals.contest.greedy import Greedy
 from vgo_agent.evals.contest.loop import PlannerContestant
@@ -36,6 +36,7 @@ from vgo_agent.tools.base import Outcome
 from vgo_agent.tools.rank_factors import RANK_FACTORS, RankResult
 from vgo_agent.tools.registry import TOOLS
 
+from ..tiny_gguf import tiny
 from .cases_made import HELPS, MITIGATIONS, TRUTHS, Kind, made_case
 
 SEEDS = range(50)
@@ -393,3 +394,15 @@ def test_everybody_answers_by_the_name_in_the_table(cases: Cases) -> None:
     assert {"rules", "random-legal", "greedy", "constant", "paper", "oracle"} <= set(CONTESTANTS)
     for name, factory in CONTESTANTS.items():
         assert factory(list(cases.values())).name == name
+
+
+def test_a_model_of_the_users_is_a_contestant(cases: Cases, tmp_path: Path) -> None:
+    name = f"llama:{tiny(tmp_path / 'mine.gguf', context=16384)}"
+    contestant = factory_of(name, CONTESTANTS)(list(cases.values()))
+    assert contestant.name == name
+    answer = contestant.answer(next(iter(cases.values())).shown, 1)
+    assert answer.verdict and not answer.illegal
+    with pytest.raises(VgoError, match="There is no model"):
+        factory_of(f"llama:{tmp_path}/none.gguf", CONTESTANTS)([])
+    with pytest.raises(VgoError, match="llama:MODEL"):
+        factory_of("lama", CONTESTANTS)

@@ -265,7 +265,7 @@ def test_the_gate_passes_and_fails_with_a_sentence_a_miss(vgo: Vgo, cases: Path,
     assert failed.returncode == 1
     *others, last = failed.stderr.splitlines()
     assert (
-        last == "vgo-agent: rules, held-out: verdict right 0 % of 1 cases, at least 90 % is required; see made-steady."
+        last == "vgo-agent: rules, held-out: verdict right: 0 % of 1 cases, at least 90 % is required; see made-steady."
     )
     assert others and all(line.endswith("choose more cases.") for line in others)
 

@@ -189,14 +189,14 @@ def test_who_takes_part_in_one_of_two_evaluations_only_is_told() -> None:
 
 def test_the_gate_names_what_is_missed_and_the_cases() -> None:
     sentences = list(missed(results(rules={"a": (1, 1), "b": (1, 0), "h": (1, 1)}), "rules"))
-    assert sentences[-1] == "rules, train: verdict right 75 % of 2 cases, at least 90 % is required; see b."
+    assert sentences[-1] == "rules, train: verdict right: 75 % of 2 cases, at least 90 % is required; see b."
     assert any("false alarms" in sentence and "choose more cases" in sentence for sentence in sentences)
 
 
 def test_many_good_cases_of_one_split_hide_no_bad_one_of_the_other() -> None:
     good = {f"a{place}": (1, 1) for place in range(20)}
     said = [sentence for sentence in missed(results(rules={**good, "h": (0, 0)}), "rules") if "verdict" in sentence]
-    assert said == ["rules, held-out: verdict right 0 % of 1 cases, at least 90 % is required; see h."]
+    assert said == ["rules, held-out: verdict right: 0 % of 1 cases, at least 90 % is required; see h."]
 
 
 def test_the_gate_passes_what_reaches_every_number() -> None:

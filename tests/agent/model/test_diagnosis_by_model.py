@@ -77,6 +77,7 @@ def test_the_model_writes_the_same_again(vgo: Vgo, run: Path) -> None:
     done = vgo("replay", "--json", str(run))
     answer = json.loads(done.stdout)
     assert done.returncode == 0 and answer["ok"] and answer["note"] == "the model was asked again", done.stderr
+    assert answer["reported"] in (run / "report.md").read_text()
 
 
 def test_without_the_model_the_record_is_read(run: Path, place: Path) -> None:

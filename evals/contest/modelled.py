@@ -1,4 +1,4 @@
-"""The language model that comes along, in the graph over recorded runs."""
+"""A language model in the graph over recorded runs: the one that comes along, or one that the user names."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from ...agent.model.chosen import SHIPPED, wish_of
 from ...agent.planning import LLAMA, planning
 from ...agent.settings import Settings
 from ..recorded.recorded_case import ShownCase
+from ..refusals import OWN
 from .answer import Answer
 from .loop import PlannerContestant
 
 
-class Shipped:
-    """Answers as `vgo-agent diagnose --planner llama` does where no other model is configured."""
+class Modelled:
+    """Answers as `vgo-agent diagnose --planner llama --model SPEC` does."""
 
-    name = LLAMA
-
-    def __init__(self) -> None:
-        """Look at the file; raises VgoError where it, or llama.cpp, is not there."""
-        self._wish = wish_of(SHIPPED, Settings())
+    def __init__(self, name: str) -> None:
+        """Look at the model; raises VgoError where it, or llama.cpp, is not there."""
+        self.name = name
+        self._wish = wish_of(name.removeprefix(OWN) if name.startswith(OWN) else SHIPPED, Settings())
 
     def answer(self, case: ShownCase, seed: int) -> Answer:
         """Answer one case; the model is loaded for it alone."""
