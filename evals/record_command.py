@@ -29,6 +29,11 @@ off goes on with --resume. Of your own program, write what is right into truth.y
 SETTINGS = ("layer", "timeout", "on-failure")
 
 
+BUT = ", but by a truth that was not recorded:"
+MEND = "Mend truth.yaml and seal it again, or record more."
+"""Told where the truth and the pairs do not agree."""
+
+
 def add_record(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.usage = f"{parser.prog} NAME [OPTIONS] [-- COMMAND [ARGS...]]"
@@ -154,7 +159,7 @@ def _seal(folder: Path, as_json: bool) -> int:
 
     reseal(folder)
     found = doubts(admitted(folder), read_truth(folder))
-    text = "\n".join([f"{folder} is sealed and can be scored.", *_advice(found)])
+    text = "\n".join([f"{folder} is sealed and can be scored{BUT if found else '.'}", *_advice(found)])
     answer({"case": str(folder), "ready": True, "reason": "", "doubts": found}, text, as_json)
     return 0
 
@@ -167,9 +172,10 @@ def _told(folder: Path, as_json: bool) -> int:
     from .recorded.truth import read_truth
 
     found: tuple[str, ...] = ()
-    text, reason = f"{folder} can be scored.", ""
+    reason = ""
     try:
         found = doubts(admitted(folder), read_truth(folder))
+        text = f"{folder} can be scored{BUT if found else '.'}"
     except VgoError as error:
         reason = str(error)
         text = f"{folder} is recorded. Before it can be scored:\n  {reason}\n  Then `{sealing(folder)}`."
@@ -180,5 +186,4 @@ def _told(folder: Path, as_json: bool) -> int:
 
 def _advice(doubts: Sequence[str]) -> list[str]:
     """Tell where the truth and the pairs do not agree."""
-    head = "Its truth is not what was recorded; mend truth.yaml and seal it again, or record more:"
-    return [head, *(f"  {doubt}" for doubt in doubts)] if doubts else []
+    return [*(f"  {doubt}" for doubt in doubts), MEND] if doubts else []
