@@ -12,6 +12,7 @@ from ...knowledge.loader import HERE, Knowledge
 from ...knowledge.named import called, meant, mentioned
 from ...knowledge.passages import Passage
 from ...knowledge.wording import read_wording
+from . import of_terms
 from .aliases import stood_for
 from .cues import BACK, CONTEXTS, CUES, FOR_HELP, LEAST, SUSPECTING, Context, Intent
 
@@ -60,7 +61,7 @@ class Understood:
     question: str
     intent: Intent
     names: tuple[str, ...] = ()
-    """Identities of factors and mitigations, as `factor:page_faults`."""
+    """Identities of factors, mitigations and terms, as `factor:page_faults`."""
     guessed: bool = False
     """A search gave the names; the question has none outright."""
     contexts: tuple[Context, ...] = ()
@@ -76,6 +77,8 @@ def understood(question: str, sources: Sources, before: Understood | None = None
     """Take a question; what came before it says what `it` is, and what a bare name is asked for."""
     asked = " ".join(question[:MOST].split())
     plain = _plain(asked)
+    if terms := of_terms.meant(plain):
+        return Understood(asked, "term", tuple(f"term:{key}" for key in terms), cut=len(question) > MOST)
     contexts = tuple(context for context, cues in CONTEXTS.items() if any(_has(plain, cue) for cue in cues))
     names, others = _outright_and_others(asked, plain, sources.known)
     intent = _intent(plain, (*names, *others), contexts)
@@ -180,7 +183,7 @@ def _leaning(taken: Understood, plain: str, before: Understood) -> Understood:
     of_names = {word for name in taken.names for word in name.partition(":")[2].split("_")}
     if taken.names and len(set(said) - of_names) <= SHORT and not scores(plain):
         return replace(taken, intent=before.intent)
-    if not taken.names and BACK & set(said) and taken.intent in ABOUT_ENTRIES:
+    if before.intent != "term" and not taken.names and BACK & set(said) and taken.intent in ABOUT_ENTRIES:
         return replace(taken, names=before.names, guessed=before.guessed)
     return taken
 
@@ -222,6 +225,8 @@ def _settled(taken: Understood, plain: str) -> Understood:
     """Tell apart what the names decide: a cause that is named, and a kind that needs a name and has none."""
     if taken.intent == "why" and taken.keys("factor") and any(_has(plain, cue) for cue in SUSPECTING):
         return replace(taken, intent="suspect")
+    if taken.intent == "classes" and taken.keys("mitigation"):
+        return replace(taken, intent="tried")
     lacking = taken.intent in ("effect", "what is") and not taken.names
     if lacking and matter(taken.question):
         return replace(taken, intent="search")
