@@ -14,7 +14,7 @@ ENDS = ".?!"
 def excerpt(text: str, question: str, length: int = LENGTH) -> str:
     """Give the sentences that begin with the one that shares most words with the question, as many as fit.
 
-    What does not end as a sentence does, a heading or a piece of a list, is left out; empty where nothing else is there.
+    What does not end as a sentence does, a heading or a piece of a list, is left out.
     """
     found = sentences(text)
     if not found:

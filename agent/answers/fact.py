@@ -39,14 +39,14 @@ class Draft:
     """Numbers, or the words of an entry, of the record or of the program; the latter quoted."""
     calls: tuple[str, ...] = ()
     """Of the run, that it rests on."""
-    decided: tuple[int, ...] = ()
-    """Where the calls were decided, by number of the event, where it rests on that and not on how they ended."""
     sources: tuple[str, ...] = ()
     """Of what is known, that it rests on."""
     affirmed: bool | None = None
     """Whether its words begin with something that is so, or with something that is not; None: neither can be asked."""
     words: Mapping[str, Any] = field(default_factory=dict)
     """What else the template asks for."""
+    decided: tuple[int, ...] = ()
+    """Where the calls were decided, by number of the event, where it rests on that and not on how they ended."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from ...knowledge.passages import Passage
 from . import of_known, of_named, of_terms, steps
 from .cues import Intent
 from .fact import Draft, Fact
-from .intents import Understood, fits, matter
+from .intents import Understood, matter
+from .near import Near
 from .of_run import RunFacts
 from .steps import Step
 
@@ -39,9 +40,9 @@ class Material:
     """The first of the direct ones: how what the question names stands in this run. Nothing is said before them."""
 
 
-def material(asked: Understood, run: RunFacts, search: Search) -> Material:
+def material(asked: Understood, run: RunFacts, search: Search, near: Near) -> Material:
     """Gather what belongs to a question; nothing direct means that the answer is not known."""
-    found = _general(asked, run, search)
+    found = _general(asked, run, search, near)
     if not asked.names or asked.intent not in NAMES_FIRST:
         return found
     first = tuple(of_named.stands(asked, run))
@@ -51,7 +52,7 @@ def material(asked: Understood, run: RunFacts, search: Search) -> Material:
     return replace(found, direct=(*first, *rest), leading=first)
 
 
-def _general(asked: Understood, run: RunFacts, search: Search) -> Material:
+def _general(asked: Understood, run: RunFacts, search: Search, near: Near) -> Material:
     """Gather what belongs to a question of its kind."""
     if asked.intent in _OF_RUN:
         return _OF_RUN[asked.intent](run)
@@ -67,7 +68,7 @@ def _general(asked: Understood, run: RunFacts, search: Search) -> Material:
         return _terms(asked, run)
     if asked.intent == "what is":
         return _entries(asked, run)
-    return _found(asked, run, search) if asked.intent == "search" else Material()
+    return _found(asked, run, search, near) if asked.intent == "search" else Material()
 
 
 def _why(run: RunFacts) -> Material:
@@ -280,10 +281,10 @@ def _terms(asked: Understood, run: RunFacts) -> Material:
     return Material(direct, shown, (steps.report(run.evidence),), most_more=FEW)
 
 
-def _found(asked: Understood, run: RunFacts, search: Search) -> Material:
+def _found(asked: Understood, run: RunFacts, search: Search, near: Near) -> Material:
     """Anything else: what a search finds, and what this run says of it."""
-    known, words = run.evidence.run.knowledge, " ".join(matter(asked.question))
-    found = [one for one in search(words) if fits(one, words, known)][:MOST_FOUND] if words else []
+    words = " ".join(matter(asked.question))
+    found = [one for one in search(words) if near.fits(one, asked.question)][:MOST_FOUND] if words else []
     direct = [draft for one in found for draft in of_known.note(one, asked.question, run.evidence)]
     keys = [one.key for one in found if one.kind != "note"]
     more = [fact for key in keys for fact in run.of("suspect", "not_visible", "tried", "untried", key=key)]

@@ -18,9 +18,9 @@ ASKING = re.compile(
 FRAME = frozenset(
     re.findall(
         "[a-z]+",
-        "and so but please what whats is are does do you mean means meant meaning define definition explain stand stands"
-        " for by the a an your this me to exactly here report term word abbreviation how computed calculated defined"
-        " between difference",
+        "and so but please what whats is are does do you mean means meant meaning define definition explain stand"
+        " stands for by the a an your this me to exactly here report term word abbreviation how computed calculated"
+        " defined between difference",
     )
 )
 """Words that may stand around a term in a question for its meaning; any other makes it a question for more."""

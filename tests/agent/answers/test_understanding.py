@@ -8,11 +8,13 @@ import pytest
 
 from vgo_agent.agent.answers.cues import CUES
 from vgo_agent.agent.answers.intents import Sources, Understood, understood
+from vgo_agent.agent.answers.near import Near
 from vgo_agent.knowledge.index import Index
 from vgo_agent.knowledge.loader import load
 from vgo_agent.knowledge.passages import Passage
 
 KNOWN = load()
+NEAR = Near(KNOWN)
 OF_RUN = ("pin_to_cpu", "sched_fifo", "reserve_cores")
 QUESTIONS = [
     ("why is this slow?", "why"),
@@ -93,7 +95,7 @@ def taken(question: str, index: Index, before: Understood | None = None) -> Unde
     def search(asked: str) -> Sequence[Passage]:
         return index.search(asked, 8)
 
-    return understood(question, Sources(KNOWN, OF_RUN, search), before)
+    return understood(question, Sources(KNOWN, OF_RUN, search, NEAR), before)
 
 
 @pytest.mark.parametrize(("question", "intent"), QUESTIONS)
