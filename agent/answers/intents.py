@@ -207,14 +207,18 @@ def _settled(taken: Understood, plain: str, near: Near) -> Understood:
     if taken.intent == "classes" and taken.keys("mitigation"):
         return replace(taken, intent="tried")
     lacking = taken.intent in ("effect", "what is") and not taken.names
-    by_one_word = not taken.names and (
-        taken.intent == "cost" or (taken.intent == "do" and scores(plain).get("do", 0) < LEAST)
-    )
-    lacking = lacking or (taken.intent == "what is" and taken.guessed and near.foreign(taken.question))
-    if (lacking and (matter(taken.question) or content(taken.question))) or (
-        by_one_word and near.foreign(taken.question)
-    ):
+    if _elsewhere(taken, plain, near) or (lacking and (matter(taken.question) or content(taken.question))):
         return replace(taken, intent="search", names=(), guessed=False)
     if lacking and taken.intent == "what is":
         return replace(taken, intent="summary")
     return taken
+
+
+def _elsewhere(taken: Understood, plain: str, near: Near) -> bool:
+    """Tell a question that was taken by one word of it, and has another that nothing known speaks of."""
+    by_word = {
+        "cost": not taken.names,
+        "do": not taken.names and scores(plain).get("do", 0) < LEAST,
+        "what is": taken.guessed,
+    }
+    return by_word.get(taken.intent, False) and near.foreign(taken.question)

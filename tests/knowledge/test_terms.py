@@ -26,7 +26,7 @@ def test_the_terms_of_a_report_are_there() -> None:
         ("- {key: a, names: [], text: It means this.}", "has no name"),
         ("- {key: a, names: [b], text: no stop}", "Write whole sentences"),
         ("- {key: a, names: [b], text: It is., formula: b / c}", "has a formula and no source"),
-        ("- {key: a, names: [Page faults], text: It is.}", "name of a factor or mitigation"),
+        ("- {key: a, names: [Minor page faults], text: It is.}", "name of a factor or mitigation"),
         (f"- {GOOD}\n- {GOOD}", "a stands twice"),
         (f"- {GOOD}\n- {{key: b, names: [A-Word], text: It is.}}", "a word is a name of a already"),
     ],
