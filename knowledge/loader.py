@@ -12,6 +12,7 @@ from .consistency import problems
 from .errors import VgoError
 from .files import duplicate_keys, read_entry
 from .schema import Factor, Mitigation
+from .terms import term_problems
 from .wording import wording_problems
 
 HERE = Path(__file__).parent
@@ -64,7 +65,9 @@ def check(folder: Path = HERE) -> list[str]:
         return found
     known = load(folder)
     wording = wording_problems(folder, {*known.factors, *known.mitigations})
-    return [*problems(known.factors, known.mitigations), *wording]
+    entries = (*known.factors.values(), *known.mitigations.values())
+    names = {name for one in entries for name in (one.key, one.name, *getattr(one, "aliases", ()))}
+    return [*problems(known.factors, known.mitigations), *wording, *term_problems(folder, names)]
 
 
 def digest(folder: Path = HERE) -> str:

@@ -153,6 +153,7 @@ def _footnotes(facts: tuple[Fact, ...]) -> Iterator[str]:
 
 def _rests_on(fact: Fact) -> str:
     calls = ", ".join("the start of the run" if call == START else call for call in fact.calls)
+    calls = f"the decisions on {calls}" if fact.decided else calls
     events = f" (event{'s' * (len(fact.events) > 1)} {', '.join(map(str, fact.events))})" if fact.events else ""
     return "; ".join((*([f"{calls}{events}"] if calls else []), *fact.sources))
 

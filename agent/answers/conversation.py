@@ -21,6 +21,7 @@ from .checker import objections
 from .fact import Fact, numbered, sentence
 from .intents import Sources, Understood, understood
 from .material import Material, Said, material
+from .near import Near
 from .of_known import other_knowledge
 from .of_run import RunFacts, run_facts
 from .speaker import NotSpoken, Speaker
@@ -44,12 +45,14 @@ class Conversation:
     index: Index | None = None
     """One that is open already; None: its own, opened when first needed, for that costs a second."""
     facts: RunFacts = field(init=False)
+    near: Near = field(init=False)
     _before: Understood | None = field(default=None, init=False)
     _open: ExitStack = field(default_factory=ExitStack, init=False)
 
     def __post_init__(self) -> None:
         """Read the record once; VgoError where it has no verdict."""
         self.facts = run_facts(gather(self.run))
+        self.near = Near(self.run.knowledge)
 
     def __enter__(self) -> Self:
         """Give itself."""
@@ -61,9 +64,9 @@ class Conversation:
 
     def ask(self, question: str) -> Answer:
         """Answer one question."""
-        sources = Sources(self.run.knowledge, self.facts.mitigations, self._search)
+        sources = Sources(self.run.knowledge, self.facts.mitigations, self._search, self.near)
         asked = understood(question, sources, self._before)
-        gathered = material(asked, self.facts, self._search)
+        gathered = material(asked, self.facts, self._search, self.near)
         direct, more = self._tagged(gathered)
         if not direct:
             return Answer(asked, TEMPLATES)

@@ -25,6 +25,9 @@ Intent = Literal[
     "who",
     "machine",
     "spread",
+    "classes",
+    "runs",
+    "term",
     "summary",
     "search",
     "nothing",
@@ -37,9 +40,11 @@ _CUES: Mapping[Intent, Mapping[int, str]] = {
         1: "slow, slower, slowest, vary, varies, varying, differ, differs, fluctuate, fluctuates, noisy, jitter, "
         "unstable, unsteady, inconsistent, spread, variation, variance, variability, outliers, tail, "
         "sometimes, runs, run, program, time, times",
-        2: "why, caused, where does, come from, comes from, factor, factors",
-        3: "cause, causes, causing, reason, reasons, responsible, to blame, bottleneck, what makes, is it",
-        4: "culprit, what is wrong, whats wrong, could it be, because of, due to",
+        2: "why, goes with, go with, caused, where does, come from, comes from, factor, factors",
+        3: "why are the slow, cause, causes, causing, "
+        "reason, reasons, responsible, to blame, bottleneck, what makes, is it",
+        4: "culprit, goes with the slow, go with the slow, different in the slow, different about the slow, separates, "
+        "what is wrong, whats wrong, could it be, because of, due to",
     },
     "tried": {
         2: "you try",
@@ -121,7 +126,20 @@ _CUES: Mapping[Intent, Mapping[int, str]] = {
         2: "how much, spread, numbers",
         3: "how large, how big, how wide",
         4: "cv, percentile, baseline, how steady",
-        5: "standard deviation, coefficient of variation, how many runs, what is the spread",
+        5: "standard deviation, coefficient of variation, what is the spread",
+    },
+    "classes": {
+        1: "slow runs, slow ones, slow half, slow class, fast runs, fast ones, fast half, cut",
+        4: "how slow, half slower, where is the cut, where was the cut, where did you cut, slow fraction, "
+        "fraction of, share of, percentage of, slow or fast, slow and fast, slow from fast, fast from slow",
+        5: "runs are slow, runs were slow, runs are fast, runs were fast, is the slow half, are the slow runs, "
+        "are the slow ones, are the slower runs, was the slow half, were the slow runs",
+        6: "how much slower",
+    },
+    "runs": {
+        2: "altogether, in total, in all",
+        4: "how many runs, how many times, how often, number of runs, total runs, total number, how many samples, "
+        "how many measurements, how many executions",
     },
     "summary": {
         2: "found",

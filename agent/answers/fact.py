@@ -45,6 +45,8 @@ class Draft:
     """Whether its words begin with something that is so, or with something that is not; None: neither can be asked."""
     words: Mapping[str, Any] = field(default_factory=dict)
     """What else the template asks for."""
+    decided: tuple[int, ...] = ()
+    """Where the calls were decided, by number of the event, where it rests on that and not on how they ended."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,9 @@ class Fact:
     affirmed: bool | None
     calls: tuple[str, ...]
     events: tuple[int, ...]
-    """Where those calls ended, by number of the event in the transcript."""
+    """Where those calls ended, by number of the event in the transcript; where they were decided if it is `decided`."""
+    decided: bool
+    """It rests on the decisions."""
     sources: tuple[str, ...]
 
     @property
@@ -85,7 +89,8 @@ def numbered(drafts: Iterable[Draft], letter: str, events: Mapping[str, int]) ->
             wordings=tuple(_wordings(draft)),
             affirmed=draft.affirmed,
             calls=calls,
-            events=tuple(events[call] for call in calls if call in events),
+            events=draft.decided or tuple(events[call] for call in calls if call in events),
+            decided=bool(draft.decided),
             sources=draft.sources,
         )
 

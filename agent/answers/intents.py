@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from ...knowledge.bm25 import words as telling
-from ...knowledge.loader import HERE, Knowledge
+from ...knowledge.loader import Knowledge
 from ...knowledge.named import called, meant, mentioned
 from ...knowledge.passages import Passage
-from ...knowledge.wording import read_wording
+from . import of_terms
 from .aliases import stood_for
 from .cues import BACK, CONTEXTS, CUES, FOR_HELP, LEAST, SUSPECTING, Context, Intent
+from .near import Near, content
 
 MOST = 2000
 """Characters of a question that are read."""
@@ -51,6 +51,7 @@ class Sources:
     of_run: Sequence[str]
     """Keys of the mitigations that the run has tried or come upon, in that order."""
     search: Search
+    near: Near
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Understood:
     question: str
     intent: Intent
     names: tuple[str, ...] = ()
-    """Identities of factors and mitigations, as `factor:page_faults`."""
+    """Identities of factors, mitigations and terms, as `factor:page_faults`."""
     guessed: bool = False
     """A search gave the names; the question has none outright."""
     contexts: tuple[Context, ...] = ()
@@ -76,6 +77,8 @@ def understood(question: str, sources: Sources, before: Understood | None = None
     """Take a question; what came before it says what `it` is, and what a bare name is asked for."""
     asked = " ".join(question[:MOST].split())
     plain = _plain(asked)
+    if terms := of_terms.meant(plain):
+        return Understood(asked, "term", tuple(f"term:{key}" for key in terms), cut=len(question) > MOST)
     contexts = tuple(context for context, cues in CONTEXTS.items() if any(_has(plain, cue) for cue in cues))
     names, others = _outright_and_others(asked, plain, sources.known)
     intent = _intent(plain, (*names, *others), contexts)
@@ -83,7 +86,7 @@ def understood(question: str, sources: Sources, before: Understood | None = None
     taken = Understood(asked, intent, both, bool(both and not names), contexts, cut=len(question) > MOST)
     if before is not None:
         taken = _leaning(taken, plain, before)
-    return _settled(_searched(taken, sources), plain)
+    return _settled(_searched(taken, sources), plain, sources.near)
 
 
 def scores(question: str) -> dict[Intent, int]:
@@ -97,27 +100,6 @@ def matter(question: str) -> list[str]:
     """Give the words of a question that say what it is about, without those that only ask."""
     words = re.findall(r"[a-z0-9-]+", question.lower())
     return [word for word in words if telling(word) and not OF_CUES & set(telling(word))]
-
-
-def fits(passage: Passage, question: str, known: Knowledge) -> bool:
-    """Tell whether a passage that was found shares enough with the matter of the question to be of any use.
-
-    Most of its words must stand in the passage, or in one thought of users about it: a search always finds something.
-    """
-    if passage.score >= 1:
-        return True
-    asked = set(telling(" ".join(matter(question))))
-    own = f"{passage.title} {passage.text} {passage.key.replace('_', ' ')}"
-    thoughts = _said(tuple(known.factors), tuple(known.mitigations)).get(f"{passage.kind}:{passage.key}", ())
-    shared = max(len(asked & set(telling(text))) for text in (own, *thoughts))
-    return bool(asked) and (shared == len(asked) or (shared >= 2 and 2 * shared >= len(asked)))
-
-
-@lru_cache(maxsize=2)
-def _said(factors: tuple[str, ...], mitigations: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:
-    """Read what people say of each entry."""
-    identities = [*(f"factor:{key}" for key in factors), *(f"mitigation:{key}" for key in mitigations)]
-    return read_wording(HERE, identities)
 
 
 def _plain(question: str) -> str:
@@ -180,7 +162,7 @@ def _leaning(taken: Understood, plain: str, before: Understood) -> Understood:
     of_names = {word for name in taken.names for word in name.partition(":")[2].split("_")}
     if taken.names and len(set(said) - of_names) <= SHORT and not scores(plain):
         return replace(taken, intent=before.intent)
-    if not taken.names and BACK & set(said) and taken.intent in ABOUT_ENTRIES:
+    if before.intent != "term" and not taken.names and BACK & set(said) and taken.intent in ABOUT_ENTRIES:
         return replace(taken, names=before.names, guessed=before.guessed)
     return taken
 
@@ -193,7 +175,7 @@ def _searched(taken: Understood, sources: Sources) -> Understood:
         return taken
     names = _near(asked, sources) if "mitigation" in WANTED.get(taken.intent, ()) else ()
     if not names:
-        found = [one for one in sources.search(asked) if one.kind in wanted and fits(one, asked, sources.known)]
+        found = [one for one in sources.search(asked) if one.kind in wanted and sources.near.fits(one, taken.question)]
         found.sort(key=lambda one: _denied(one.title, asked))
         names = tuple(f"{one.kind}:{one.key}" for one in found[:MOST_NAMES])
     return replace(taken, names=names, guessed=True) if names else taken
@@ -218,13 +200,25 @@ def _denied(name: str, asked: str) -> bool:
     return bool(_DENIED & set(name.lower().split()) - set(asked.split()))
 
 
-def _settled(taken: Understood, plain: str) -> Understood:
+def _settled(taken: Understood, plain: str, near: Near) -> Understood:
     """Tell apart what the names decide: a cause that is named, and a kind that needs a name and has none."""
     if taken.intent == "why" and taken.keys("factor") and any(_has(plain, cue) for cue in SUSPECTING):
         return replace(taken, intent="suspect")
+    if taken.intent == "classes" and taken.keys("mitigation"):
+        return replace(taken, intent="tried")
     lacking = taken.intent in ("effect", "what is") and not taken.names
-    if lacking and matter(taken.question):
-        return replace(taken, intent="search")
+    if _elsewhere(taken, plain, near) or (lacking and (matter(taken.question) or content(taken.question))):
+        return replace(taken, intent="search", names=(), guessed=False)
     if lacking and taken.intent == "what is":
         return replace(taken, intent="summary")
     return taken
+
+
+def _elsewhere(taken: Understood, plain: str, near: Near) -> bool:
+    """Tell a question that was taken by one word of it, and has another that nothing known speaks of."""
+    by_word = {
+        "cost": not taken.names,
+        "do": not taken.names and scores(plain).get("do", 0) < LEAST,
+        "what is": taken.guessed,
+    }
+    return by_word.get(taken.intent, False) and near.foreign(taken.question)

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...knowledge.passages import Passage
-from . import of_known, of_named, steps
+from . import of_known, of_named, of_terms, steps
 from .cues import Intent
 from .fact import Draft, Fact
-from .intents import Understood, fits, matter
+from .intents import Understood, matter
+from .near import Near
 from .of_run import RunFacts
 from .steps import Step
 
@@ -39,9 +40,9 @@ class Material:
     """The first of the direct ones: how what the question names stands in this run. Nothing is said before them."""
 
 
-def material(asked: Understood, run: RunFacts, search: Search) -> Material:
+def material(asked: Understood, run: RunFacts, search: Search, near: Near) -> Material:
     """Gather what belongs to a question; nothing direct means that the answer is not known."""
-    found = _general(asked, run, search)
+    found = _general(asked, run, search, near)
     if not asked.names or asked.intent not in NAMES_FIRST:
         return found
     first = tuple(of_named.stands(asked, run))
@@ -51,7 +52,7 @@ def material(asked: Understood, run: RunFacts, search: Search) -> Material:
     return replace(found, direct=(*first, *rest), leading=first)
 
 
-def _general(asked: Understood, run: RunFacts, search: Search) -> Material:
+def _general(asked: Understood, run: RunFacts, search: Search, near: Near) -> Material:
     """Gather what belongs to a question of its kind."""
     if asked.intent in _OF_RUN:
         return _OF_RUN[asked.intent](run)
@@ -63,9 +64,11 @@ def _general(asked: Understood, run: RunFacts, search: Search) -> Material:
         return _cost(asked, run)
     if asked.intent == "suspect":
         return _suspect(asked, run)
+    if asked.intent == "term":
+        return _terms(asked, run)
     if asked.intent == "what is":
         return _entries(asked, run)
-    return _found(asked, run, search) if asked.intent == "search" else Material()
+    return _found(asked, run, search, near) if asked.intent == "search" else Material()
 
 
 def _why(run: RunFacts) -> Material:
@@ -133,6 +136,19 @@ def _spread(run: RunFacts) -> Material:
     return Material((*run.of("baseline"), *run.of("shape")), (*won, *run.of("cut")), (steps.report(run.evidence),))
 
 
+def _classes(run: RunFacts) -> Material:
+    """How far the slow runs are from the fast ones; where none were told apart, how far all scatter."""
+    told = (*run.of("classes"), *run.of("cut"))
+    direct = told or run.of("baseline")
+    return Material(
+        direct, (*run.of("suspect")[:1], *(run.of("baseline") if told else ())), (steps.report(run.evidence),)
+    )
+
+
+def _runs(run: RunFacts) -> Material:
+    return Material(run.of("runs") or run.of("baseline"), run.of("classes", "baseline"), (steps.report(run.evidence),))
+
+
 def _summary(run: RunFacts) -> Material:
     reached = run.of("relative", key=run.winner) if run.winner else ()
     direct = (*run.of("verdict"), *reached, *run.of("suspect")[:1])
@@ -152,6 +168,8 @@ _OF_RUN: Mapping[Intent, Callable[[RunFacts], Material]] = {
     "who": _who,
     "machine": _machine,
     "spread": _spread,
+    "classes": _classes,
+    "runs": _runs,
     "summary": _summary,
 }
 """Kinds of questions that are about the run alone."""
@@ -254,11 +272,20 @@ def _entries(asked: Understood, run: RunFacts) -> Material:
     return Material(tuple(direct), tuple(more), tuple(map(steps.explain, keys[:1])))
 
 
-def _found(asked: Understood, run: RunFacts, search: Search) -> Material:
+def _terms(asked: Understood, run: RunFacts) -> Material:
+    """What a word of the report means, and where it shows in this run."""
+    keys = asked.keys("term")
+    direct = tuple(draft for key in keys for draft in of_terms.definition(key))
+    kinds = dict.fromkeys(kind for key in keys for kind in of_terms.SHOWN.get(key, ("verdict",)))
+    shown = tuple(fact for kind in kinds for fact in run.of(kind)[-1:])
+    return Material(direct, shown, (steps.report(run.evidence),), most_more=FEW)
+
+
+def _found(asked: Understood, run: RunFacts, search: Search, near: Near) -> Material:
     """Anything else: what a search finds, and what this run says of it."""
-    known, words = run.evidence.run.knowledge, " ".join(matter(asked.question))
-    found = [one for one in search(words) if fits(one, words, known)][:MOST_FOUND] if words else []
-    direct = [of_known.note(one, asked.question, run.evidence) for one in found]
+    words = " ".join(matter(asked.question))
+    found = [one for one in search(words) if near.fits(one, asked.question)][:MOST_FOUND] if words else []
+    direct = [draft for one in found for draft in of_known.note(one, asked.question, run.evidence)]
     keys = [one.key for one in found if one.kind != "note"]
     more = [fact for key in keys for fact in run.of("suspect", "not_visible", "tried", "untried", key=key)]
     return Material(tuple(direct), tuple(more), tuple(map(steps.explain, keys[:1])))

@@ -9,10 +9,10 @@ from ...knowledge.passages import Passage, cited
 from ...knowledge.schema import Factor, Mitigation, Reference
 from ...tools.mitigation.preconditions import unmet
 from ..commands.alone import tried_here
-from ..commands.snippet import snippet
 from ..planners.state import quoted
 from ..report.evidence import Evidence
 from . import names
+from .excerpt import excerpt
 from .fact import START, Draft
 from .of_run import RunFacts, last_call
 
@@ -104,8 +104,8 @@ def sign(mitigation: Mitigation, run: RunFacts) -> Iterator[Draft]:
         yield Draft("no_sign", name, detail, calls, sources, affirmed=False)
 
 
-def note(passage: Passage, question: str, evidence: Evidence) -> Draft:
-    """Cite what a search found: the part of it that answers best."""
+def note(passage: Passage, question: str, evidence: Evidence) -> Iterator[Draft]:
+    """Cite what a search found, the sentences of it that answer best; nothing where it has none."""
     if passage.kind == "factor":
         name = names.of_factor(passage.key, evidence.run.knowledge)
     elif passage.kind == "mitigation":
@@ -114,7 +114,8 @@ def note(passage: Passage, question: str, evidence: Evidence) -> Draft:
         name = names.Name("", f"the note {quoted(passage.title, 120)}", "a note on a paper")
     kind = "note" if passage.kind == "note" else "entry"
     sources = (passage.source,) if passage.source else _sources((), passage.key)
-    return Draft(kind, name, snippet(passage.text, question).rstrip("."), sources=sources)
+    if said := excerpt(passage.text, question):
+        yield Draft(kind, name, said.rstrip("."), sources=sources)
 
 
 def without_root(evidence: Evidence) -> Iterator[Draft]:

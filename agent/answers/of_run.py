@@ -18,7 +18,7 @@ from ..report.remarks import findings, warnings
 from ..report.tables import absent
 from ..report.tell import tell, verdict_words
 from ..transcript import Approval, Decision, ToolEnd
-from . import names
+from . import names, of_runs
 from .fact import START, Draft, Fact, numbered
 from .of_trials import ratios, size, trials
 
@@ -81,7 +81,7 @@ def last_call(evidence: Evidence, tool: str) -> tuple[str, ...]:
 def _drafts(evidence: Evidence) -> Iterator[Draft]:
     yield _verdict(evidence)
     yield from _baseline(evidence)
-    yield from _cut(evidence)
+    yield from of_runs.cut(evidence)
     yield from _factors(evidence)
     yield from _looked_up(evidence)
     yield from trials(evidence)
@@ -89,6 +89,8 @@ def _drafts(evidence: Evidence) -> Iterator[Draft]:
     yield from _remarks(evidence)
     yield from _manner(evidence)
     yield from _others(evidence)
+    yield from of_runs.classes(evidence)
+    yield from of_runs.runs(evidence)
     root = evidence.run.machine.root
     yield Draft("rights", calls=(START,), affirmed=root, words={"root": root})
 
@@ -131,14 +133,6 @@ def _baseline(evidence: Evidence) -> Iterator[Draft]:
     yield Draft("baseline", detail=detail, calls=calls, words=words)
     for finding in findings(measured, unit):
         yield Draft("shape", detail=quoted(finding, MOST_WORDS), calls=calls)
-
-
-def _cut(evidence: Evidence) -> Iterator[Draft]:
-    if evidence.labelled is None:
-        return
-    found, unit = evidence.labelled.classes, names.unit(evidence.run.subject.unit)
-    detail = f"{number(found.n_slow)} of {number(found.n_slow + found.n_fast)}, cut at {quantity(found.cut, unit)}"
-    yield Draft("cut", detail=f"{detail}, {quoted(found.how, MOST_WORDS)}", calls=last_call(evidence, "label"))
 
 
 def _factors(evidence: Evidence) -> Iterator[Draft]:
@@ -217,11 +211,19 @@ def _manner(evidence: Evidence) -> Iterator[Draft]:
     limits = run.limits
     detail = f"alpha {number(limits.alpha)}, target SD ratio below {number(limits.target_ratio)}, seed {limits.seed}"
     yield Draft("method", detail=detail, calls=(START,))
-    origins = Counter(decision.origin for decision in bodies(run.events, Decision)) or {run.planner: 0}
-    steps = ", ".join(f"{quoted(origin)} {number(count)}" for origin, count in sorted(origins.items()))
-    yield Draft("planner", detail=f"steps by planner: {steps}", calls=(START,))
+    yield _planner(evidence)
     surveyed = "; ".join(f"{fact.name} {fact.text}" for fact in tell(evidence).machine)
     yield Draft("machine", detail=quoted(surveyed, MOST_WORDS), calls=(START,))
     if evidence.conclusion.command:
         yield Draft("reproduce", names.of_mitigation(evidence.conclusion.mitigation or "", evidence), calls=concluded)
     yield Draft("recorded", detail=f"its tip is {run.tip[:16]}", calls=concluded)
+
+
+def _planner(evidence: Evidence) -> Draft:
+    """Count the steps by who chose them, resting on the decisions themselves."""
+    run = evidence.run
+    decided = {event.body.call_id: event for event in run.events if isinstance(event.body, Decision)}
+    origins = Counter(body.origin for body in bodies(run.events, Decision)) or {run.planner: 0}
+    steps = ", ".join(f"{quoted(origin)} {number(count)}" for origin, count in sorted(origins.items()))
+    events = tuple(event.seq for event in decided.values())
+    return Draft("planner", detail=f"steps by planner: {steps}", calls=tuple(decided) or (START,), decided=events)

@@ -17,7 +17,8 @@ FEW = ("cpu_migrations", "page_faults", "hash_seed", "context_switches", "tlb_sh
 def copy_knowledge(target: Path) -> Path:
     for kind in ("factors", "mitigations", "papers"):
         shutil.copytree(HERE / kind, target / kind)
-    shutil.copy(HERE / "wording.yaml", target)
+    for name in ("wording.yaml", "terms.yaml"):
+        shutil.copy(HERE / name, target)
     return target
 
 

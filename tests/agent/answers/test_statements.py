@@ -29,3 +29,14 @@ def test_every_statement_is_used() -> None:
     source = "\n".join(path.read_text() for path in room.glob("*.py"))
     for path in FILES:
         assert f'"{path.name.partition(".")[0]}"' in source, path.name
+
+
+OF_FACTORS = "aside contrary grouped hidden moved not_ranked not_visible suspect unmeasured"
+
+
+@pytest.mark.parametrize("kind", OF_FACTORS.split())
+def test_a_sentence_about_a_factor_is_right_for_one_and_for_many(kind: str) -> None:
+    """No verb that has another form for many follows the name, as in `Lost packets was`."""
+    text = (Path(prompts.__file__).parent / "statement" / f"{kind}.txt.j2").read_text()
+    assert not re.search(r"\{\{ it \}\} (is|was|has|does|goes|shows|says|makes)\b", text)
+    assert not re.search(r"\b(what|which) [\w ]+ is \{\{ it \}\}", text)

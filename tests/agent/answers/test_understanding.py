@@ -8,11 +8,13 @@ import pytest
 
 from vgo_agent.agent.answers.cues import CUES
 from vgo_agent.agent.answers.intents import Sources, Understood, understood
+from vgo_agent.agent.answers.near import Near
 from vgo_agent.knowledge.index import Index
 from vgo_agent.knowledge.loader import load
 from vgo_agent.knowledge.passages import Passage
 
 KNOWN = load()
+NEAR = Near(KNOWN)
 OF_RUN = ("pin_to_cpu", "sched_fifo", "reserve_cores")
 QUESTIONS = [
     ("why is this slow?", "why"),
@@ -67,7 +69,16 @@ QUESTIONS = [
     ("which kernel was it?", "machine"),
     ("how large is the spread?", "spread"),
     ("what is the standard deviation of the baseline", "spread"),
-    ("how many runs did you make", "spread"),
+    ("how many runs did you make", "runs"),
+    ("how often did you run it?", "runs"),
+    ("how much slower is the slow half?", "classes"),
+    ("how slow are the slow runs?", "classes"),
+    ("how many runs are slow?", "classes"),
+    ("what fraction of the runs is slow", "classes"),
+    ("where is the cut?", "classes"),
+    ("why are the slow runs slow?", "why"),
+    ("what goes with the slow runs?", "why"),
+    ("how much slower is it with jemalloc?", "tried"),
     ("summarise the run", "summary"),
     ("what did you find?", "summary"),
     ("what happened", "summary"),
@@ -84,7 +95,7 @@ def taken(question: str, index: Index, before: Understood | None = None) -> Unde
     def search(asked: str) -> Sequence[Passage]:
         return index.search(asked, 8)
 
-    return understood(question, Sources(KNOWN, OF_RUN, search), before)
+    return understood(question, Sources(KNOWN, OF_RUN, search, NEAR), before)
 
 
 @pytest.mark.parametrize(("question", "intent"), QUESTIONS)

@@ -1,0 +1,80 @@
+"""What the words of a report mean: `terms.yaml`, one definition a term, with the source of a formula."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from pydantic import RootModel
+
+from .errors import VgoError
+from .files import read_model
+from .schema import Reference
+from .shape import Key, Known
+
+FILE = "terms.yaml"
+
+
+class Term(Known):
+    """One word of the tool."""
+
+    key: Key
+    names: tuple[str, ...]
+    """As people write it; the first is what it is called."""
+    text: str
+    """What it means here, in whole sentences."""
+    formula: str = ""
+    references: tuple[Reference, ...] = ()
+
+
+class Terms(RootModel[tuple[Term, ...]]):
+    """All of them, as they stand in the file."""
+
+
+@lru_cache(maxsize=2)
+def read_terms(folder: Path) -> tuple[Term, ...]:
+    """Give all terms; none where there is no file. VgoError when it is broken."""
+    path = folder / FILE
+    return read_model(path, Terms).root if path.exists() else ()
+
+
+def term_problems(folder: Path, taken: Collection[str] = ()) -> list[str]:
+    """List what is wrong with the file, one sentence each; `taken` are the names of factors and mitigations."""
+    read_terms.cache_clear()
+    try:
+        terms = read_terms(folder)
+    except VgoError as error:
+        return [str(error)]
+    return [f"{folder / FILE}: {text}" for text in (*_each(terms), *_names(terms, taken))]
+
+
+def spelt(name: str) -> str:
+    """Give the words of a name in lower case, a blank between two, signs left out."""
+    return " ".join(re.findall(r"[a-z0-9_]+", name.lower()))
+
+
+def _each(terms: tuple[Term, ...]) -> Iterator[str]:
+    for term in terms:
+        if not any(map(spelt, term.names)):
+            yield f"{term.key} has no name. Give names, the first as an answer calls it."
+        if not term.text.endswith("."):
+            yield f"{term.key}: its text does not end with a full stop. Write whole sentences."
+        if term.formula and not term.references:
+            yield f"{term.key} has a formula and no source. Add it to references."
+
+
+def _names(terms: tuple[Term, ...], taken: Collection[str]) -> Iterator[str]:
+    others = {spelt(name) for name in taken}
+    owners: dict[str, str] = {}
+    keys: set[str] = set()
+    for term in terms:
+        if term.key in keys:
+            yield f"{term.key} stands twice. Keep one."
+        keys.add(term.key)
+        for name in sorted({spelt(name) for name in term.names}):
+            if name in others:
+                yield f"{term.key}: {name} is the name of a factor or mitigation. Leave it out here."
+            if owners.setdefault(name, term.key) != term.key:
+                yield f"{term.key}: {name} is a name of {owners[name]} already. Keep one."
