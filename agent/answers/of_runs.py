@@ -33,7 +33,7 @@ def runs(evidence: Evidence) -> Iterator[Draft]:
         counted[purpose] = counted.get(purpose, 0) + _rows(call, evidence)
     if made:
         went = ", ".join(f"{number(count)} for {purpose}" for purpose, count in counted.items())
-        detail = f"{number(evidence.recorded_runs)} {evidence.run.subject.counted}: {went}"
+        detail = f"{number(evidence.recorded_runs)} {evidence.run.subject.counted}, {went}"
         yield Draft("runs", detail=detail, calls=tuple(made))
 
 
