@@ -34,6 +34,10 @@ _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS
 _IO_CLASS_NAMES = {0: "none", 1: "realtime", 2: "best effort", 3: "idle"}
 
 
+_FLAGS, _ENDING = 9, 0x4
+"""Field of the stat file, and in it PF_EXITING of include/linux/sched.h: set before a process leaves its groups."""
+
+
 class Seen(NamedTuple):
     """One observation of a process."""
 
@@ -164,8 +168,8 @@ def _group(_: Verify, launch: Launch, process: Process) -> Seen:
     expected: dict[str, str] = {}
     seen: dict[str, str] = {}
     folders = own_groups(process.proc.parent, str(process.pid))
-    if process.status("State").startswith(("Z", "X")):
-        raise ProcessLookupError("cgroup")  # version 1 shows one that has ended in the top groups
+    if process.stat(_FLAGS) & _ENDING:
+        raise ProcessLookupError("cgroup")  # version 1 shows one that ends in the top groups, before it is a zombie
     for group in launch.groups:
         expected |= group.values
         own = next((folders[name][0] for name in (*group.controllers, "") if name in folders), None)

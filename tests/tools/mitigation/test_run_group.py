@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from vgo_agent.tools.execution.launch import Launch, RunGroup, Scheduler
 from vgo_agent.tools.execution.spawn import ConditionRefused, Spawner
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.mitigation.launching import command_line
+from vgo_agent.tools.mitigation.observation import READERS, Process
 from vgo_agent.tools.mitigation.restore import restore
 from vgo_agent.tools.mitigation.run_group import PREFIX, in_own_group, parts, places
 from vgo_agent.tools.mitigation.verification import ENDED, prove, verify_process
@@ -129,6 +131,26 @@ def test_a_value_that_is_not_as_asked_does_not_pass(
         (launch.groups[0].folder / "cpu.shares").write_text("7")
         (check,) = prove(mitigation, launch, spawner)
     assert (check.expected, check.seen, check.passed) == ("cpu.shares 10240", "cpu.shares 7", False)
+
+
+@v1
+def test_a_run_that_ends_is_never_seen_in_another_group(
+    one: Callable[..., Mitigation], spawner: Spawner, here: Machine
+) -> None:
+    """It leaves its group before it is a zombie, and is then shown in the top one, with the values of that."""
+    mitigation = one(scope="cgroup", apply={"spawn": {"group": {"cpu_weight": 1000}}}, verify={"group": True})
+    assert mitigation.apply is not None
+    seen = set()
+
+    def look(pid: int) -> None:
+        with suppress(OSError):  # the end
+            while True:
+                seen.add(READERS["group"][1](mitigation.verify, launch, Process(pid)).seen)
+
+    with in_own_group(Launch(argv=("/bin/true",)), mitigation.apply.spawn, here) as launch:
+        for _ in range(600):
+            spawner.run(launch, on_started=look)
+    assert seen == {"cpu.shares 10240"}
 
 
 @v1
