@@ -47,6 +47,7 @@ from vgo_agent.evals.simulator.diagnosis import diagnose
 from vgo_agent.evals.simulator.world import World, drawn
 from vgo_agent.knowledge.index import open_index
 from vgo_agent.knowledge.loader import load
+from vgo_agent.tools.registry import TOOLS
 
 QUESTIONS = (
     *SCEPTICAL,
@@ -222,7 +223,15 @@ class Beside:
         found.legal += legal(text, found.notation, view)
         taken = bool(choice.said and not choice.said.passed_over)
         found.taken += taken
-        found.like_rules += taken and (choice.tool, dict(choice.arguments)) == (usual.tool, dict(usual.arguments))
+        found.like_rules += taken and _same(choice, usual)
+
+
+def _same(one: Choice, other: Choice) -> bool:
+    """Tell whether two calls are the same; what one leaves out has its default."""
+    if one.tool != other.tool:
+        return False
+    arguments = TOOLS[one.tool].arguments
+    return arguments.model_validate(one.arguments) == arguments.model_validate(other.arguments)
 
 
 class Enough(Exception):
@@ -363,7 +372,8 @@ def page(counted: list[Decisions], said: Said, large: Large | None, limits: list
         "states: all different, from simulated diagnoses that the rule policy conducts, whatever the model answers;",
         "those with one legal call are left out. strict: JSON without a blank or a key twice (the shipped model:",
         "the form of places); legal: the call as it was written is one that the graph runs; both before anything",
-        "falls back. taken: without those that repeat a call. Random weights draw at temperature 1.",
+        "falls back. taken: without those that repeat a call. Random weights draw at temperature 1. Each state",
+        "counts once, however often it comes; the card of the shipped model counts them as they come.",
         "",
         f"{len(said.claims)} answers over the runs of recorded cases, formulated by random weights at temperature 1",
         f"({said.by_templates} more by templates, since the model gave none).",
