@@ -10,31 +10,30 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from conversation import QUESTIONS as SCEPTICAL
-from model_raw import Claims, Overheard, claims, legal, strict
+from model_counts import Decisions, Large, Said, Timed
+from model_page import FEW, held, page
+from model_raw import Overheard, claims, legal, strict
 from random_gguf import BILLION_AND_A_HALF, write
 
 from vgo_agent.agent.answers.answer import TEMPLATES
 from vgo_agent.agent.answers.conversation import Conversation
 from vgo_agent.agent.model.asked import Asked
 from vgo_agent.agent.model.chosen import SHIPPED, open_source, wish_of
-from vgo_agent.agent.model.facts import ModelFacts
 from vgo_agent.agent.model.process import ModelProcess
 from vgo_agent.agent.model.wish import ModelWish
 from vgo_agent.agent.planners.base import Choice, Planner, View
-from vgo_agent.agent.planners.llama import ONLY, PROMPT_TOKENS, Llama
+from vgo_agent.agent.planners.llama import ONLY, Llama
 from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.agent.planning import asking, told_by
 from vgo_agent.agent.settings import Settings
@@ -60,23 +59,10 @@ QUESTIONS = (
 PAGE = Path(__file__).parents[1] / "docs" / "model.md"
 DECISIONS = 1000
 EXPLANATIONS = 500
-LONGEST_S = 0.3
-"""For a decision of the shipped model, 95 of 100 times."""
-GRAMMAR_SHARE = 0.15
-"""Of the time that the large model decodes."""
 CONTEXT = 16_000
 """Tokens that the small model with random weights reads: its prompts are of short tokens."""
 DRAWN = 1.0
 """Temperature of random weights."""
-FEW = 8
-"""Decisions of the large model, one after the other: each takes as long as hundreds of the small one's."""
-
-
-class Timed(NamedTuple):
-    """One answer of the model."""
-
-    answer: dict[str, Any]
-    seconds: float
 
 
 class AskedBefore(Exception):
@@ -110,39 +96,6 @@ class Watched:
         answer = self.model.ask(request | drawn_so, seconds)
         self.seen.append(Timed(answer, time.perf_counter() - began))
         return answer
-
-
-@dataclass
-class Decisions:
-    """What was counted over many decisions, each in another state."""
-
-    name: str
-    notation: str = "json"
-    asked: int = 0
-    answered: int = 0
-    strict: int = 0
-    """Texts that are strict JSON, or the form of places."""
-    legal: int = 0
-    """Texts that are calls which the graph would run, as they were written."""
-    taken: int = 0
-    """Answers that the planner took; others repeat a call."""
-    like_rules: int = 0
-    choosing: int = 0
-    """Decisions with something to choose, those in a state that was seen before among them."""
-    diagnoses: int = 0
-    texts: set[str] = field(default_factory=set)
-    timed: list[Timed] = field(default_factory=list)
-    resident_bytes: int = 0
-    """Of the process of the model."""
-
-
-class Held(NamedTuple):
-    """One number against what it has to keep to."""
-
-    what: str
-    measured: str
-    limit: str
-    kept: bool
 
 
 def main() -> int:
@@ -238,16 +191,6 @@ class Enough(Exception):
     """So many decisions were to be taken."""
 
 
-class Said(NamedTuple):
-    """What a model with random weights said over finished runs."""
-
-    claims: list[Claims]
-    """Of the answers that it formulated."""
-    by_templates: int
-    """Answers to other questions, since it gave none."""
-    seconds: list[float]
-
-
 def explained(model: Path, many: int) -> Said:
     """Ask over the runs of recorded cases until the model has formulated so many answers, drawn at random."""
     said = Said([], 0, [])
@@ -288,35 +231,6 @@ def _runs() -> Iterator[tuple[Planner, Path]]:
         yield from ((planner, folder) for folder in folders)
 
 
-class Large(NamedTuple):
-    """What a model of the size that people use costs here."""
-
-    facts: ModelFacts
-    parameters: int
-    file_bytes: int
-    resident_bytes: int
-    timed: list[Timed]
-
-    def seconds(self, name: str) -> float:
-        """Add up a part of the time of all answers."""
-        return sum(float(timed.answer["seconds"][name]) for timed in self.timed)
-
-    def tokens(self, name: str) -> int:
-        """Add up tokens of a kind."""
-        return sum(int(timed.answer[name]) for timed in self.timed)
-
-    @property
-    def decoding_s(self) -> float:
-        """Seconds of the model itself, for what it wrote."""
-        return self.seconds("model") - self.seconds("prompt")
-
-    @property
-    def share(self) -> float:
-        """What the grammar takes, of the time to write."""
-        grammar = self.seconds("all") - self.seconds("model")
-        return grammar / (self.decoding_s + grammar)
-
-
 def large_model(folder: Path) -> Large:
     """Take decisions in states that follow each other, with random weights in the shape of a model of 1.5 billion."""
     path = write(folder / "large.gguf", BILLION_AND_A_HALF)
@@ -332,97 +246,7 @@ def large_model(folder: Path) -> Large:
 
 def _lasts(world: World) -> bool:
     """Tell whether a diagnosis takes twice as many steps, so that enough of them have something to choose."""
-    return diagnose(world, Rules()).decisions >= 2 * FEW
-
-
-def held(counted: Sequence[Decisions], said: Said, large: Large | None) -> Iterator[Held]:
-    """Set what was measured against what the plan asks for."""
-    for one in counted:
-        whole = f"{one.asked} of {one.asked}"
-        yield Held(f"legal as written, {one.name}", f"{one.legal} of {one.asked}", whole, one.legal == one.asked)
-        yield Held(f"strict, {one.name}", f"{one.strict} of {one.asked}", whole, one.strict == one.asked)
-        longest = max((timed.answer["prompt_tokens"] for timed in one.timed), default=0)
-        yield Held(f"prompt at most, {one.name}", f"{longest} tokens", str(PROMPT_TOKENS), longest <= PROMPT_TOKENS)
-    ungrounded = sum(one.ungrounded for one in said.claims)
-    yield Held(f"ungrounded in {len(said.claims)} explanations", str(ungrounded), "0", not ungrounded)
-    slow = quantile(counted[0].timed, 0.95)
-    yield Held("decision of the shipped model (p95)", f"{slow:.3f} s", f"below {LONGEST_S} s", slow < LONGEST_S)
-    if large:
-        share = f"{100 * large.share:.1f} %"
-        yield Held("the grammar's share", share, f"below {100 * GRAMMAR_SHARE:.0f} %", large.share < GRAMMAR_SHARE)
-        many = len(large.timed)
-        yield Held("decisions of the large model", str(many), f"{FEW}", many >= FEW)
-
-
-def quantile(timed: Sequence[Timed], share: float) -> float:
-    """Give the seconds that so many answers do not take more than; infinite where there are none."""
-    seconds = sorted(one.seconds for one in timed)
-    return seconds[int(share * (len(seconds) - 1))] if seconds else float("inf")
-
-
-def page(counted: list[Decisions], said: Said, large: Large | None, limits: list[Held]) -> str:
-    """Write the tables, and what they were measured on."""
-    lines = ["# What a local model costs, and what it keeps to", ""]
-    lines += [f"Written by `python benchmarks/model.py --write` on {date.today()}, on this machine's CPUs.", ""]
-    lines += table(("what", "measured", "limit", ""), [(*one[:3], "" if one.kept else "**missed**") for one in limits])
-    columns = "model, states, strict, legal, different texts, taken, as the rules, a diagnosis asks, tokens a decision"
-    lines += ["", *table([*columns.split(", "), "median, s", "p95, s", "MB"], [row(one) for one in counted])]
-    lines += [
-        "",
-        "states: all different, from simulated diagnoses that the rule policy conducts, whatever the model answers;",
-        "those with one legal call are left out. strict: JSON without a blank or a key twice (the shipped model:",
-        "the form of places); legal: the call as it was written is one that the graph runs; both before anything",
-        "falls back. taken: without those that repeat a call. Random weights draw at temperature 1. Each state",
-        "counts once, however often it comes; the card of the shipped model counts them as they come.",
-        "",
-        f"{len(said.claims)} answers over the runs of recorded cases, formulated by random weights at temperature 1",
-        f"({said.by_templates} more by templates, since the model gave none).",
-        f"It wrote {total(said, 'sentences')} whole sentences; the checker objects to {total(said, 'objected')} of",
-        f"them, and to {total(said, 'shown')} of those shown. {total(said, 'dropped')} were dropped (what the end of",
-        f"the answer cut is not counted); {total(said, 'numbers')} numbers are not those of their fact;",
-        f"{statistics.median(said.seconds):.2f} s an answer.",
-    ]
-    return "\n".join([*lines, *(large_lines(large) if large else ())]) + "\n"
-
-
-def total(said: Said, name: str) -> int:
-    """Add up one count over all answers."""
-    return sum(int(getattr(one, name)) for one in said.claims)
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Write a table in Markdown."""
-    return [f"| {' | '.join(one)} |" for one in (head, ["---"] * len(head), *rows)]
-
-
-def row(one: Decisions) -> list[str]:
-    """Tell of one model."""
-    tokens = [timed.answer["prompt_tokens"] + timed.answer["tokens"] for timed in one.timed]
-    counts = (one.asked, one.strict, one.legal, len(one.texts), one.taken, one.like_rules)
-    return [
-        one.name,
-        *map(str, counts),
-        f"{one.choosing / one.diagnoses:.1f}",
-        f"{statistics.median(tokens):.0f}" if tokens else "",
-        f"{quantile(one.timed, 0.5):.3f}",
-        f"{quantile(one.timed, 0.95):.3f}",
-        f"{one.resident_bytes / 1e6:.0f}",
-    ]
-
-
-def large_lines(large: Large) -> Iterator[str]:
-    """Say what the large model costs."""
-    many, prompts, reused = len(large.timed), large.tokens("prompt_tokens"), large.tokens("reused")
-    yield ""
-    yield (
-        f"Random weights in the shape of a model of {large.parameters / 1e9:.2f} billion weights in four bits "
-        f"({large.file_bytes / 1e9:.2f} GB on disk, {large.resident_bytes / 1e9:.2f} GB in memory, "
-        f"{large.facts.threads} threads), over {many} decisions of one diagnosis, one after the other: prompts of "
-        f"{prompts / many:.0f} tokens, {100 * reused / prompts:.0f} % of them kept from the prompt before, the others "
-        f"read at {(prompts - reused) / large.seconds('prompt'):.0f} tokens a second; "
-        f"{large.tokens('tokens') / large.decoding_s:.1f} tokens a second written by the model; the grammar takes "
-        f"{100 * large.share:.1f} % of the time to write; {quantile(large.timed, 0.5):.0f} s a decision (median)."
-    )
+    return bool(diagnose(world, Rules()).decisions >= 2 * FEW)
 
 
 if __name__ == "__main__":
