@@ -53,8 +53,11 @@ def wait_until(pid: int, deadline_s: float) -> Ending:
 
 def end_if_stopped_for_terminal(pid: int) -> bool:
     """End a program that stopped because it wants a terminal; one stopped for another reason may be continued."""
-    # Without WNOWAIT, so that each stop is reported once.
-    seen = os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG)
+    try:
+        # Without WNOWAIT, so that each stop is reported once.
+        seen = os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG)
+    except ChildProcessError:  # it ended just now: a zombie has no stops to tell
+        return False
     if seen is None or seen.si_status not in (signal.SIGTTIN, signal.SIGTTOU):
         return False
     kill(pid, group=True)

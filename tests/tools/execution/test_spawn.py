@@ -17,6 +17,7 @@ import pytest
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import RUSAGE, Spawner
+from vgo_agent.tools.execution.waiting import end_if_stopped_for_terminal, wait, wait_until
 
 LONG_S = 60.0
 """A limit that only a broken test reaches."""
@@ -291,6 +292,16 @@ def test_a_program_that_stops_itself_may_be_continued(spawner, timeout_s):
 
     run = spawner.run(sh("kill -STOP $$; exit 5"), timeout_s=timeout_s, on_started=continue_it)
     assert (run.exit_code, run.stopped_for_terminal) == (5, False)
+
+
+def test_a_program_that_ends_just_as_it_is_looked_at_for_a_stop_is_no_error():
+    pid = os.posix_spawn("/bin/true", ["true"], {})
+    try:
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        assert not end_if_stopped_for_terminal(pid)
+        assert wait_until(pid, time.monotonic() + LONG_S) == wait(pid) == (False, False)
+    finally:
+        os.waitpid(pid, 0)
 
 
 def test_closing_puts_signals_and_the_reaper_back():
