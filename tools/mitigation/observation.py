@@ -32,8 +32,6 @@ _MOST_DIRTY_KB = 4096
 """That waits to be written back just after a sync: other programs write as well."""
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _IO_CLASS_NAMES = {0: "none", 1: "realtime", 2: "best effort", 3: "idle"}
-
-
 _FLAGS, _ENDING = 9, 0x4
 """Field of the stat file, and in it PF_EXITING of include/linux/sched.h: set before a process leaves its groups."""
 
