@@ -32,8 +32,7 @@ _MOST_DIRTY_KB = 4096
 """That waits to be written back just after a sync: other programs write as well."""
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _IO_CLASS_NAMES = {0: "none", 1: "realtime", 2: "best effort", 3: "idle"}
-_FLAGS, _ENDING = 9, 0x4
-"""Field of the stat file, and in it PF_EXITING of include/linux/sched.h: set before a process leaves its groups."""
+_ENDING = 0x4  # PF_EXITING of include/linux/sched.h, among the flags: set before a process leaves its groups
 
 
 class Seen(NamedTuple):
@@ -166,7 +165,7 @@ def _group(_: Verify, launch: Launch, process: Process) -> Seen:
     expected: dict[str, str] = {}
     seen: dict[str, str] = {}
     folders = own_groups(process.proc.parent, str(process.pid))
-    if process.stat(_FLAGS) & _ENDING:
+    if process.stat(9) & _ENDING:
         raise ProcessLookupError("cgroup")  # version 1 shows one that ends in the top groups, before it is a zombie
     for group in launch.groups:
         expected |= group.values
