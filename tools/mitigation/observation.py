@@ -28,8 +28,7 @@ from .residency import resident_share
 
 _POLICY_NAMES = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", SCHED_DEADLINE: "deadline"}
 _LIMIT_LINES = {resource.RLIMIT_STACK: "Max stack size", resource.RLIMIT_MEMLOCK: "Max locked memory"}
-_MOST_DIRTY_KB = 4096
-"""That waits to be written back just after a sync: other programs write as well."""
+_MOST_DIRTY_KB = 4096  # that waits to be written back just after a sync: other programs write as well
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _IO_CLASS_NAMES = {0: "none", 1: "realtime", 2: "best effort", 3: "idle"}
 _ENDING = 0x4  # PF_EXITING of include/linux/sched.h, among the flags: set before a process leaves its groups
