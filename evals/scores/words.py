@@ -25,9 +25,9 @@ def words(results: Results, found: Difference | None, asked: Collection[str], wi
         [duel_line(duel) for duel in duels(results)],
     ]
     shown = [name for name in results.contestants if name in asked or (not asked and name == MAIN)]
-    wrong = failure_lines(results, shown)
-    of = f" (of {', '.join(shown)})" if shown else ""
-    blocks.append([f"What failed and why{of}:", *wrong] if wrong else [f"Nothing failed{of}."])
+    if shown:
+        wrong, of = failure_lines(results, shown), ", ".join(shown)
+        blocks.append([f"What failed and why (of {of}):", *wrong] if wrong else [f"Nothing failed (of {of})."])
     if found is not None:
         blocks.append(["Against the results before:", *difference_lines(found)])
     return "\n\n".join("\n".join(filter(None, block)) for block in blocks if block)

@@ -341,4 +341,6 @@ def test_it_fails_where_nobody_was_asked(cases: Path, tmp_path: Path, capsys: An
     shutil.rmtree(tmp_path / "mine")
     shutil.copytree(cases / "made-steady", tmp_path / "mine" / "made-steady")
     assert main(["eval", "--folder", str(tmp_path / "mine"), "--planner", "constant"]) == 1
-    assert "nobody could answer" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert "nobody could answer" in said.err
+    assert "Nothing failed" not in said.out
