@@ -26,6 +26,7 @@ COMMANDS = {
         Command("demo", "diagnose a built-in program whose cause is known", "vgo_agent.evals.demo"),
         Command("eval", "score the agent where the cause is known: on recorded cases, or live", "vgo_agent.evals.eval"),
         Command("analyze", "look for causes in runs that were recorded elsewhere"),
+        Command("nodes", "say which machine of many is slow or unsteady, and what goes with it"),
         Command("compare", "say whether recorded runs of one condition are steadier than of another"),
         Command("import", "show what is understood of recorded runs, and convert them", f"{__name__}.import_"),
         Command("power", "say how many runs it takes to show that the spread fell"),

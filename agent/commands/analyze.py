@@ -20,6 +20,7 @@ EPILOG = """\
 examples:
   vgo-agent analyze runs.csv --outcome time_s
   vgo-agent analyze runs.parquet --outcome ops --higher-is-better --settings threads,host --json
+  vgo-agent analyze fleet-runs/ --outcome time_s               # a folder of Parquet files, also of hundreds of millions
   vgo-agent analyze trials.csv --outcome time_s --group kernel,compiler --exclude 'Reps,Bytes*' --save analysis
 
 FILE is anything that `vgo-agent import` reads; its rows are runs in the order they were made. COLS are names or
@@ -79,6 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..report.analysis import summary, text
 
     parts = designs(recorded, _wanted(arguments, recorded))
+    recorded = streamed(recorded, parts[0][1].outcome_name)
     found = analyse_groups(parts, question)
     if arguments.save:
         from ..report.analysis_files import save
@@ -86,6 +88,24 @@ def run(arguments: argparse.Namespace) -> int:
         save(found, parts, recorded, shlex.join(["vgo-agent", *sys.argv[1:]]), arguments.save)
     answer(summary(found, recorded), text(found, recorded), arguments.json)
     return 0 if found.answered else 1
+
+
+def streamed(recorded: Recorded, outcome: str) -> Recorded:
+    """Where only a sample is analysed, add what is known of the outcome of all rows."""
+    if recorded.whole is None:
+        return recorded
+    from dataclasses import replace
+
+    from ...tools.recorded.whole import all_rows
+    from ..report.numbers import number
+
+    one = all_rows(recorded.whole, outcome)
+    words = (
+        f"All {one.rows:,} rows: {outcome} has mean {number(one.mean)}, SD {number(one.sd)}, from {number(one.low)} "
+        f"to {number(one.high)} (exact); median {number(one.p50)}, p95 {number(one.p95)}, p99 {number(one.p99)} "
+        "(t-digest)."
+    )
+    return replace(recorded, notes=(*recorded.notes, words))
 
 
 def _question(arguments: argparse.Namespace) -> Question:

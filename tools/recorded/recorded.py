@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from .whole import Whole
+
 
 @dataclass(frozen=True)
 class Recorded:
@@ -40,3 +42,5 @@ class Recorded:
     """Columns that were not read, as asked for."""
     notes: tuple[str, ...] = ()
     """What was understood or dropped while reading."""
+    whole: Whole | None = None
+    """Where `frame` is a sample: what it was drawn from."""

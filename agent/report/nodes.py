@@ -1,0 +1,227 @@
+"""A fleet in words for a terminal, as one object for programs, and as a page with pictures."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from ...knowledge.errors import VgoError
+from ...prompts.render import render
+from ...tools.nodes.analyse import Nodes
+from ...tools.nodes.effect import Effect
+from ...tools.nodes.found import Fleet, Node, Standing
+from ...tools.recorded.recorded import Recorded
+from ...tools.recorded.shapes import Design
+from ...tools.statistics.fleet.pooled import Pooled
+from ..terminal import folded, table
+from .analysis import FACTORS, factors
+from .canvas import standalone
+from .nodes_figure import distributions, standings
+from .numbers import number, p_value, percent, quantity, ratio
+
+HEADER = ("NODE", "RUNS", "MEDIAN", "SPEED RATIO", "P", "SPREAD RATIO", "P", "")
+MOST_ROWS = 20
+MOST_EXPLAINED = 10
+LEVEL = 0.05
+
+
+def summary(found: Fleet, pooled: Effect | None, recorded: Recorded) -> dict[str, Any]:
+    """Give the object that `--json` prints."""
+    effect = pooled.model_dump(mode="json") if pooled else None
+    return {**found.model_dump(mode="json"), "effect": effect, "file": recorded.source, "notes": list(recorded.notes)}
+
+
+def text(found: Fleet, pooled: Effect | None, recorded: Recorded) -> str:
+    """Give the words of a terminal."""
+    shown, more = _rows(found)
+    return folded(
+        render(
+            "nodes.txt.j2",
+            verdict=found.verdict,
+            reason=found.reason,
+            shares=shares(found),
+            nodes=table(HEADER, shown) + more,
+            differences=list(differences(found)),
+            drain=drain(found),
+            effect=list(effects(pooled)) if pooled else [],
+            within=within(found),
+            factors=_factors(found),
+            between=list(between(found)),
+            notes=[*recorded.notes, *notes(found)],
+        )
+    )
+
+
+def shares(found: Fleet) -> str:
+    """Say how much lies between nodes."""
+    one = found.shares
+    low, high = percent(one.interval.low, 2), percent(one.interval.high, 2)
+    return (
+        f"{number(found.runs)} runs of {found.outcome} on {len(found.nodes)} nodes: {percent(one.between, 2)} "
+        f"[{low}, {high}] of the variance lies between nodes ({one.method}); nodes differ by about "
+        f"{percent(one.between_sd, 2)}, the runs of a node by {percent(one.within_sd, 2)}."
+    )
+
+
+def _rows(found: Fleet) -> tuple[list[tuple[str, ...]], str]:
+    """Rows to show: odd nodes first, then the slowest."""
+    ranked = sorted(found.nodes, key=lambda node: not node.odd)
+    more = len(ranked) - MOST_ROWS
+    words = f"\n... and {number(more)} more (--json names all)" if more > 0 else ""
+    return [row(node, found.unit) for node in ranked[:MOST_ROWS]], words
+
+
+def row(node: Node, unit: str) -> tuple[str, ...]:
+    """Give one line of the table of nodes."""
+    odd = [what for what, one in (("speed", node.level), ("spread", node.spread)) if one and one.odd]
+    words = f"odd in {' and '.join(odd)}" if odd else ""
+    return (node.name, str(node.runs), quantity(node.median, unit), *_cells(node.level), *_cells(node.spread), words)
+
+
+def _cells(one: Standing | None) -> tuple[str, str]:
+    if one is None:
+        return "–", "–"
+    return ratio(one.ratio, one.interval.low, one.interval.high), p_value(one.p_value).removeprefix("p ").removeprefix(
+        "= "
+    )
+
+
+def differences(found: Fleet) -> Iterator[str]:
+    """Say where each odd node stands out."""
+    for node in [node for node in found.nodes if node.odd][:MOST_EXPLAINED]:
+        if not node.differs:
+            yield f"{node.name}: no recorded column stands out there."
+            continue
+        parts = [f"{one.name} {number(one.here)} (others {number(one.elsewhere)})" for one in node.differs]
+        yield f"{node.name} stands out in {', '.join(parts)}."
+
+
+def drain(found: Fleet) -> str:
+    """Say what taking bad nodes out would do; that is no proof of what is wrong with them."""
+    one = found.drained
+    if one is None:
+        return ""
+    return (
+        f"Drain {', '.join(found.drain)}: the SD of all runs would be {_between(one.sd_ratio, one.sd_interval)} of "
+        f"what it is, the mean {number(one.mean_ratio, 3)}, with "
+        f"{number(one.runs_left)} of {number(found.runs)} runs left."
+    )
+
+
+def effects(pooled: Effect) -> Iterator[str]:
+    """Say what a condition does on the nodes together."""
+    first, second = pooled.conditions
+    yield f"{second} against {first}, compared within {pooled.spread.nodes} nodes: "
+    yield f"  spread x{_pooled(pooled.spread)}"
+    yield f"  level  x{_pooled(pooled.level)}"
+    if pooled.left_out:
+        yield f"Left out, with too few runs of both: {', '.join(pooled.left_out)}."
+
+
+def _pooled(one: Pooled) -> str:
+    wide = f"; on a further node {_ends(one.expected)}" if one.expected else ""
+    return f"{_between(one.ratio, one.interval)}, I2 between nodes {percent(one.heterogeneity, 2)}{wide}"
+
+
+def _between(value: float, interval: Any) -> str:
+    return ratio(value, interval.low, interval.high)
+
+
+def _ends(interval: Any) -> str:
+    return f"[{number(interval.low, 3)}, {number(interval.high, 3)}]"
+
+
+def within(found: Fleet) -> str:
+    """Say what was found about the runs of each node."""
+    one = found.within
+    return f"Within nodes: {one.verdict}. {one.reason}".rstrip()
+
+
+def _factors(found: Fleet) -> str:
+    if found.within.verdict != "cause found":
+        return ""
+    return table(FACTORS, factors(found.within)[1][:5])
+
+
+def between(found: Fleet) -> Iterator[str]:
+    """Name what goes with the level of nodes."""
+    if not found.between:
+        yield "Between nodes: too few nodes to rank columns by them (six are needed)."
+        return
+    told = [one for one in found.between if one.p_value <= LEVEL]
+    if not told:
+        yield "Between nodes: no column follows their level by more than luck."
+    for one in told:
+        linked = f"rank correlation {one.correlation:.2f}, {p_value(one.p_value)}"
+        yield f"Between nodes: {one.name} follows their level ({linked})."
+
+
+def notes(found: Fleet) -> Iterator[str]:
+    """Give the warnings, and what the numbers rest on."""
+    if found.alike:
+        yield (
+            "With fewer than six nodes nobody can tell how much ordinary ones differ: they were taken to be alike, "
+            "and an odd one has to lie three times as far off as the others from each other."
+        )
+    else:
+        yield f"Ordinary nodes differ by {percent(found.ordinary_sd, 2)} (robust SD); p-values pay for all nodes."
+    yield "What stands out on an odd node goes with it, and need not be the cause."
+    yield from found.warnings
+
+
+def save(found: Fleet, pooled: Effect | None, design: Design, nodes: Nodes, command: str, folder: Path) -> None:
+    """Write the page, its pictures, the table and the object into a folder, which is made."""
+    drawn = {"distributions": distributions(found, design, nodes), "standings": standings(found)}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, svg in drawn.items():
+            (folder / f"{name}.svg").write_text(standalone(svg))
+        (folder / "nodes.json").write_text(json.dumps(found.model_dump(mode="json"), indent=2) + "\n")
+        (folder / "nodes.csv").write_text(_csv(found))
+        (folder / "nodes.html").write_text(_page(found, pooled, drawn, command))
+    except OSError as error:
+        raise VgoError(f"Cannot write into {folder} ({error.strerror}); choose another folder for --save.") from error
+
+
+def _page(found: Fleet, pooled: Effect | None, drawn: dict[str, str], command: str) -> str:
+    shown, more = _rows(found)
+    return render(
+        "nodes.html.j2",
+        title=f"{found.outcome} on {len(found.nodes)} nodes",
+        command=command,
+        verdict=found.verdict,
+        reason=found.reason,
+        shares=shares(found),
+        head=HEADER,
+        rows=shown,
+        more=more.strip(),
+        differences=list(differences(found)),
+        drain=drain(found),
+        effect=list(effects(pooled)) if pooled else [],
+        within=within(found),
+        factor_head=FACTORS,
+        factors=factors(found.within)[1][:5] if found.within.verdict == "cause found" else [],
+        between=list(between(found)),
+        notes=list(notes(found)),
+        pictures={name: Markup(svg) for name, svg in drawn.items()},
+    )
+
+
+def _csv(found: Fleet) -> str:
+    target = io.StringIO()
+    writer = csv.writer(target, lineterminator="\n")
+    writer.writerow(("node", "runs", "median", "ratio", "low", "high", "p", "spread_ratio", "spread_p", "odd"))
+    for node in found.nodes:
+        one, spread = node.level, node.spread
+        wide = (spread.ratio, spread.p_value) if spread else (None, None)
+        writer.writerow(
+            (node.name, node.runs, node.median, one.ratio, one.interval.low, one.interval.high, one.p_value, *wide)
+            + (int(node.odd),)
+        )
+    return target.getvalue()

@@ -1,0 +1,88 @@
+"""The answer to "which node, and why?"."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ..analysis.analysis import Analysis
+from ..statistics.fleet.drain import Drained
+from ..statistics.fleet.shares import Shares
+from ..statistics.values import Interval, Result
+
+Verdict = Literal["odd nodes", "no odd node", "cannot tell"]
+
+
+class Standing(Result):
+    """How one node compares with the fleet."""
+
+    ratio: float
+    """To the median node."""
+    interval: Interval
+    """Simultaneous over all nodes, as far as runs tell."""
+    p_value: float | None
+    """Adjusted for all nodes, for speed and spread together; None with two nodes."""
+    odd: bool
+
+
+class Difference(Result):
+    """A column in which an odd node stands out."""
+
+    name: str
+    here: float
+    elsewhere: float
+    distance: float | None
+    """In robust SDs of the other nodes and of the runs of a node; None: the others never vary."""
+
+
+class Node(Result):
+    """One node."""
+
+    name: str
+    runs: int
+    median: float
+    """Of the outcome."""
+    level: Standing
+    spread: Standing | None
+    """None where nothing varies on some node."""
+    differs: tuple[Difference, ...] = ()
+    """Of odd nodes."""
+
+    @property
+    def odd(self) -> bool:
+        """Odd in speed or in spread."""
+        return self.level.odd or bool(self.spread and self.spread.odd)
+
+
+class Follows(Result):
+    """A column that goes with the level of nodes."""
+
+    name: str
+    correlation: float
+    p_value: float
+
+
+class Fleet(Result):
+    """Verdict first, then what it rests on."""
+
+    verdict: Verdict
+    reason: str
+    outcome: str
+    unit: str
+    lower_is_better: bool
+    runs: int
+    nodes: tuple[Node, ...]
+    """The slowest first."""
+    shares: Shares
+    alike: bool
+    """Nodes were taken to be alike, since fewer than six cannot tell how much ordinary ones differ."""
+    ordinary_sd: float
+    """How much ordinary nodes differ, as a ratio less one."""
+    margin: float
+    within: Analysis
+    """Of the runs of each node about that node."""
+    between: tuple[Follows, ...]
+    drain: tuple[str, ...] = ()
+    """Slow or unsteady nodes to take out; fast and steady ones are odd and welcome."""
+    drained: Drained | None = None
+    """All runs without them."""
+    warnings: tuple[str, ...] = ()
