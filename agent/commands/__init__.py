@@ -28,6 +28,7 @@ COMMANDS = {
         Command("analyze", "look for causes in runs that were recorded elsewhere"),
         Command("compare", "say whether recorded runs of one condition are steadier than of another"),
         Command("import", "show what is understood of recorded runs, and convert them", f"{__name__}.import_"),
+        Command("surface", "model the spread as a function of settings, and find the steadiest configuration"),
         Command("power", "say how many runs it takes to show that the spread fell"),
         Command("resume", "go on with a diagnosis that was cut off"),
         Command("runs", "list the runs so far"),
