@@ -29,6 +29,7 @@ COMMANDS = {
         Command("nodes", "say which machine of many is slow or unsteady, and what goes with it"),
         Command("compare", "say whether recorded runs of one condition are steadier than of another"),
         Command("import", "show what is understood of recorded runs, and convert them", f"{__name__}.import_"),
+        Command("surface", "model the spread as a function of settings, and find the steadiest configuration"),
         Command("power", "say how many runs it takes to show that the spread fell"),
         Command("resume", "go on with a diagnosis that was cut off"),
         Command("runs", "list the runs so far"),

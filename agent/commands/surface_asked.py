@@ -1,0 +1,73 @@
+"""What `vgo-agent surface` answers of a fitted surface: predict, best, show."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...knowledge.errors import VgoError
+from ..terminal import answer
+
+if TYPE_CHECKING:
+    from ...tools.surface.stored import Fitted
+
+
+def predict(arguments: argparse.Namespace, fitted: Fitted) -> int:
+    """Predict at one configuration."""
+    from ...tools.surface import ask
+    from ..report.surface_answers import of_prediction
+
+    config = ask.read_config(fitted.response, arguments.config)
+    found = ask.predict(fitted.response, config)
+    mean = ask.predict(fitted.mean, config) if fitted.mean else None
+    told = {
+        "response": fitted.response.record.response,
+        "model": fitted.response.record.model,
+        "config": config,
+        **found.model_dump(),
+        "mean": mean.model_dump() if mean else None,
+    }
+    answer(told, of_prediction(fitted, config, found, mean), arguments.json)
+    return 0
+
+
+def best(arguments: argparse.Namespace, fitted: Fitted) -> int:
+    """Find the best configuration, and the trade between mean and spread."""
+    from ...tools.surface.best import best as find
+    from ..report.surface_answers import of_best
+
+    record = fitted.response.record
+    found, field = find(fitted, arguments.minimise or record.response, arguments.subject_to, record.seed)
+    if arguments.picture:
+        from ..report.surface_figures import front_figure
+
+        picture = front_figure(fitted, field, found)
+        if not picture:
+            raise VgoError("The table gives no mean of a cell, so there is no trade to draw: leave out --picture.")
+        _draw(picture, arguments.picture)
+    answer(found.model_dump(), of_best(fitted, found), arguments.json)
+    return 0
+
+
+def show(arguments: argparse.Namespace, fitted: Fitted) -> int:
+    """Show the surface over two settings, or along one."""
+    from ...tools.surface.slices import cut
+    from ..report.surface_answers import of_slice
+    from ..report.surface_figures import slice_figure
+    from .surface import words
+
+    found = cut(fitted.response, words(arguments.axes), arguments.at)
+    if arguments.picture:
+        _draw(slice_figure(fitted.response, found), arguments.picture)
+    answer(found.model_dump(), of_slice(fitted.response, found), arguments.json)
+    return 0
+
+
+def _draw(svg: str, path: Path) -> None:
+    from ..report.canvas import standalone
+
+    try:
+        path.write_text(standalone(svg), encoding="utf-8")
+    except OSError as error:
+        raise VgoError(f"Cannot write {path} ({error.strerror}); choose another file for --picture.") from error

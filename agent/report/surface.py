@@ -1,0 +1,117 @@
+"""The words of `vgo-agent surface fit`: errors of the models, the table of variance, shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ...tools.surface.explain import Explained
+from ...tools.surface.fitted import Surface
+from ...tools.surface.stored import Fitted
+from ..terminal import folded, table
+from .numbers import number, p_value, percent, quantity
+
+ERRORS = ("MODEL", "sqrt(mse)/mean", "mse", "mse/mean", "typical factor")
+VARIANCE = ("TERM", "df", "sum of squares", "F", "p", "eta2", "omega2")
+SHARES = ("SETTING", "ALONE", "WITH OTHERS")
+MOST_EFFECTS = 12
+
+
+def text(fitted: Fitted, explained: Explained, saved: Sequence[str]) -> str:
+    """Give the words of a terminal."""
+    surface = fitted.response
+    parts = [
+        folded(headline(surface)),
+        table(ERRORS, error_rows(surface)),
+        "How much of the variability each setting explains, of the fitted surface:\n"
+        + table(SHARES, share_rows(explained)),
+    ]
+    if explained.variance:
+        parts.append(f"{variance_title(surface)}\n{table(VARIANCE, variance_rows(explained)[:MOST_EFFECTS])}")
+    parts += [folded("\n".join([*notes(fitted, explained), *(f"Wrote {path}" for path in saved)]))]
+    return "\n\n".join(part for part in parts if part)
+
+
+def headline(surface: Surface) -> str:
+    """Say what was modelled, by which model, and how good it is."""
+    record = surface.record
+    first = record.scored[0]
+    runs = sum(record.runs)
+    of = (
+        f"{number(runs)} runs in {len(record.values)} cells"
+        if runs > len(record.values)
+        else f"{len(record.values)} cells"
+    )
+    words = (
+        f"{record.response} of {record.outcome} over {', '.join(axis.name for axis in record.axes)}: {of}. "
+        f"Best model: {first.model}, error {percent(first.errors.relative)} of the mean ({record.how})."
+    )
+    if record.weights:
+        shown = sorted(record.weights.items(), key=lambda pair: -pair[1])
+        words += " It is " + ", ".join(f"{percent(share, 2)} {name}" for name, share in shown if share > 0) + "."
+    return words
+
+
+def error_rows(surface: Surface) -> list[tuple[str, ...]]:
+    """Give a row a model, the best first."""
+    return [
+        (
+            one.model,
+            number(one.errors.relative, 3),
+            number(one.errors.mse, 3),
+            number(one.errors.as_printed, 3),
+            f"x{number(one.errors.median_ratio, 4)}",
+        )
+        for one in surface.record.scored
+    ]
+
+
+def share_rows(explained: Explained) -> list[tuple[str, ...]]:
+    """Give a row a setting, the strongest first."""
+    order = sorted(explained.shares, key=lambda one: -one.total)
+    return [(one.setting, percent(one.alone, 2), percent(one.total, 2)) for one in order]
+
+
+def variance_title(surface: Surface) -> str:
+    """Say what the table of variance is of."""
+    scale = "log " if surface.record.logarithmic else ""
+    return f"Analysis of variance of {scale}{surface.record.response}, type II, one value a cell:"
+
+
+def variance_rows(explained: Explained) -> list[tuple[str, ...]]:
+    """Give the lines of the table, the residual last."""
+    found = explained.variance
+    if found is None:
+        return []
+    rows = [
+        (
+            " x ".join(one.term),
+            str(one.df),
+            number(one.sum_squares, 3),
+            number(one.f, 3),
+            p_value(one.p).removeprefix("p ").removeprefix("= "),
+            number(one.eta2, 2),
+            number(one.omega2, 2),
+        )
+        for one in found.effects
+    ]
+    return [*rows, ("residual", str(found.residual_df), number(found.residual_squares, 3), "", "", "", "")]
+
+
+def notes(fitted: Fitted, explained: Explained) -> Iterator[str]:
+    """Say what to know about the fit."""
+    record = fitted.response.record
+    for axis in record.axes:
+        if axis.scale == "levels":
+            yield f"Note: two levels of {axis.name} lie very close together, so its levels were spaced evenly."
+    for note in (*record.notes, *explained.notes):
+        yield f"Note: {note}"
+    if explained.variance and explained.variance.untested:
+        pairs = ", ".join(" x ".join(term) for term in explained.variance.untested)
+        yield f"Note: too few cells are left over to test {pairs}."
+    if fitted.response.margin is None:
+        yield "Note: too few cells for prediction intervals."
+
+
+def unit_of(surface: Surface, value: float | None) -> str:
+    """Write a value of the response."""
+    return quantity(value, surface.record.unit)

@@ -1,0 +1,24 @@
+"""Every model of a surface, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .gaussian import GaussianRecipe
+from .hybrid import HybridRecipe
+from .mars import fit_mars
+from .model import Recipe, Untuned
+from .radial import RadialRecipe
+from .shepard import fit_shepard
+from .trees import fit_boosting, fit_forest
+
+HYBRID = "hybrid"
+SINGLE: Mapping[str, Recipe] = {
+    "shepard": Untuned(fit_shepard),
+    "mars": Untuned(fit_mars),
+    "gaussian": GaussianRecipe(),
+    "radial": RadialRecipe(),
+    "boosting": Untuned(fit_boosting),
+    "forest": Untuned(fit_forest),
+}
+MODELS: Mapping[str, Recipe] = {**SINGLE, HYBRID: HybridRecipe(SINGLE)}

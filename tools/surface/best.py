@@ -1,0 +1,197 @@
+"""The configuration with the smallest response that is still good enough, and the trade between mean and spread."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from ...knowledge.errors import VgoError
+from ..statistics.surface.front import pareto_front
+from ..statistics.values import BoolArray, FloatArray, IntArray, Result
+from .ask import predict
+from .axes import Axis, Level, encode
+from .constraint import constraint
+from .fitted import Prediction, Surface
+from .stored import Fitted
+
+MOST_CANDIDATES = 20_000
+SHOWN = 10
+
+
+class Candidate(Result):
+    """One configuration with what is predicted for it."""
+
+    config: dict[str, Level]
+    response: float
+    mean: float | None
+    measured: bool
+
+
+class Best(Result):
+    """The answer of `surface best`."""
+
+    response: str
+    goal: str
+    """What was minimised."""
+    subject_to: str
+    best: Candidate
+    prediction: Prediction
+    """Of what was minimised, with its interval."""
+    next_best: tuple[Candidate, ...]
+    front: tuple[Candidate, ...]
+    """From the best mean to the smallest response; empty where no mean is known."""
+    candidates: int
+    allowed: int
+    near: int
+    """Allowed candidates whose interval reaches below the value of the best one."""
+    left_out: int
+    """Combinations of levels far from all that was measured."""
+    steadiest_measured: Candidate
+    """The allowed configuration with the smallest measured response."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """All candidates with their predictions, in step."""
+
+    columns: dict[str, list[Level]]
+    response: FloatArray
+    mean: FloatArray | None
+    measured: IntArray
+    """Index of the cell, or -1."""
+    left_out: int
+
+    def candidate(self, place: int) -> Candidate:
+        """Describe one."""
+        return Candidate(
+            config={name: column[place] for name, column in self.columns.items()},
+            response=float(self.response[place]),
+            mean=None if self.mean is None else float(self.mean[place]),
+            measured=bool(self.measured[place] >= 0),
+        )
+
+
+def field(fitted: Fitted, seed: int = 1) -> Field:
+    """Predict at the measured cells and at all combinations of their levels that lie near one."""
+    record = fitted.response.record
+    combined = _combinations(record.axes, seed)
+    there = {row: place for place, row in enumerate(zip(*record.columns.values(), strict=True))}
+    new = [row for row in combined if row not in there]
+    near = _near(fitted.response, new)
+    rows = [*there, *(row for row, close in zip(new, near, strict=True) if close)]
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(record.columns)}
+    return Field(
+        columns=columns,
+        response=fitted.response.at(columns),
+        mean=fitted.mean.at(columns) if fitted.mean else None,
+        measured=np.array([there.get(row, -1) for row in rows]),
+        left_out=len(new) - int(near.sum()),
+    )
+
+
+def best(fitted: Fitted, goal: str, subject_to: str = "", seed: int = 1) -> tuple[Best, Field]:
+    """Find the candidate with the smallest `goal` (the response or the mean) that meets `subject_to`."""
+    record, found = fitted.response.record, field(fitted, seed)
+    objective = _objective(fitted, found, goal)
+    allowed = _allowed(fitted, found, subject_to)
+    if not allowed.any():
+        raise VgoError(f"No configuration meets {subject_to}: allow more.")
+    order = [int(place) for place in np.argsort(objective, kind="stable") if allowed[place]]
+    first = found.candidate(order[0])
+    asked = fitted.mean if goal == "mean" and fitted.mean else fitted.response
+    told = predict(asked, first.config)
+    cells = [place for place in order if found.measured[place] >= 0]
+    steadiest = min(cells, key=lambda place: record.values[found.measured[place]], default=order[0])
+    front = [] if found.mean is None else pareto_front(_cost(record.lower_is_better, found.mean), found.response)
+    return Best(
+        response=record.response,
+        goal=goal,
+        subject_to=subject_to,
+        best=first,
+        prediction=told,
+        next_best=tuple(found.candidate(place) for place in order[1:SHOWN]),
+        front=tuple(found.candidate(int(place)) for place in front),
+        candidates=len(objective),
+        allowed=len(order),
+        near=_undecided(asked, objective[order]),
+        left_out=found.left_out,
+        steadiest_measured=found.candidate(steadiest),
+    ), found
+
+
+def _undecided(asked: Surface, ordered: FloatArray) -> int:
+    """Count the others that a measurement may well show to be as small as the first."""
+    if asked.margin is None:
+        return 0
+    low = ordered * math.exp(-asked.margin) if asked.record.logarithmic else ordered - asked.margin
+    return int((low[1:] <= ordered[0]).sum())
+
+
+def _objective(fitted: Fitted, found: Field, goal: str) -> FloatArray:
+    response = fitted.response.record.response
+    if goal == response:
+        values: FloatArray = found.response
+        return values
+    if goal == "mean" and found.mean is not None:
+        return _cost(fitted.response.record.lower_is_better, found.mean)
+    raise VgoError(f"This surface is of the {response}: give --minimise {response}, or fit one with --response {goal}.")
+
+
+def _cost(lower_is_better: bool, mean: FloatArray) -> FloatArray:
+    """Turn a mean into what is to be small."""
+    return mean if lower_is_better else -mean
+
+
+def _allowed(fitted: Fitted, found: Field, text: str) -> BoolArray:
+    size = len(found.response)
+    if not text:
+        return np.ones(size, dtype=np.bool_)
+    record = fitted.response.record
+    values: dict[str, Any] = {name: np.array(column) for name, column in found.columns.items()}
+    values[record.response] = found.response
+    values |= _of_mean(record.lower_is_better, found)
+    if fitted.mean is None and record.response != "mean":
+        _refuse_mean(text, values)
+    return constraint(text, values).holds(values, size)
+
+
+def _of_mean(lower_is_better: bool, found: Field) -> Mapping[str, Any]:
+    """Give the names `mean` and `best`, the best mean of all candidates."""
+    if found.mean is None:
+        return {}
+    return {"mean": found.mean, "best": float(found.mean.min() if lower_is_better else found.mean.max())}
+
+
+def _refuse_mean(text: str, values: Mapping[str, Any]) -> None:
+    """Say why no mean is known, before the expression is read."""
+    words = "".join(char if char.isalnum() or char == "_" else " " for char in text).split()
+    if {"mean", "best"} & set(words) - set(values):
+        raise VgoError("The table gives no mean of a cell, so --subject-to cannot speak of it: fit a table of runs.")
+
+
+def _combinations(axes: tuple[Axis, ...], seed: int) -> list[tuple[Level, ...]]:
+    """Cross all levels; of very many a random part."""
+    count = math.prod(len(axis.levels) for axis in axes)
+    if count <= MOST_CANDIDATES:
+        return list(itertools.product(*(axis.levels for axis in axes)))
+    rng = np.random.default_rng(seed)
+    picks = [rng.integers(len(axis.levels), size=MOST_CANDIDATES) for axis in axes]
+    rows = zip(*([axis.levels[at] for at in pick] for axis, pick in zip(axes, picks, strict=True)), strict=True)
+    return list(dict.fromkeys(rows))
+
+
+def _near(surface: Surface, rows: list[tuple[Level, ...]]) -> BoolArray:
+    """Say which combinations are no further from a cell than cells are from each other at most."""
+    if not rows:
+        return np.zeros(0, dtype=np.bool_)
+    columns = {axis.name: [row[place] for row in rows] for place, axis in enumerate(surface.record.axes)}
+    tree = cKDTree(surface.points)
+    usual = tree.query(surface.points, k=2)[0][:, 1].max()
+    near: BoolArray = tree.query(encode(surface.record.axes, columns))[0] <= 1.0001 * usual
+    return near

@@ -1,0 +1,137 @@
+"""The cells of a table: runs of one configuration together, and what is known of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from ...knowledge.errors import VgoError
+from ..recorded.columns import listed, numeric, unknown
+from ..recorded.outcome import lower_is_better, outcome_column
+from ..recorded.quantity import Quantity, parse
+from ..recorded.recorded import Recorded
+from ..recorded.shapes import Wanted
+from ..statistics.values import BoolArray, FloatArray
+from .axes import Axis, Level, axis_of
+
+Given = Literal["runs", "variance", "sd", "cv", "mean", "value"]
+"""What a row holds: the outcome of one run, or a number of a whole cell."""
+_OK = "ok"
+_ROW = "__row__"
+FEWEST = 8
+"""Cells that a surface needs."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Configurations and the outcomes measured in each."""
+
+    axes: tuple[Axis, ...]
+    columns: Mapping[str, tuple[Level, ...]]
+    """Setting to its value in each cell."""
+    outcomes: tuple[FloatArray, ...]
+    """The runs of each cell; of a table with a row a cell, what the rows say."""
+    given: Given
+    outcome: str
+    unit: str
+    lower_is_better: bool
+    source: str
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the user says about the table; () and None leave it to the table."""
+
+    settings: tuple[str, ...] = ()
+    outcome: str | None = None
+    given: Given = "runs"
+    lower_is_better: bool | None = None
+
+
+def cells(recorded: Recorded, asked: Asked) -> Cells:
+    """Gather the runs of each configuration; raises VgoError where no surface can be made of the table."""
+    wanted = Wanted(outcome=asked.outcome, lower_is_better=asked.lower_is_better)
+    outcome = outcome_column(recorded, wanted)
+    lower, assumed = lower_is_better(recorded, wanted, outcome.name, outcome.unit)
+    settings = _settings(recorded, asked, outcome.name)
+    notes = [*recorded.notes, *outcome.warnings, *([assumed] if assumed and asked.given in ("runs", "mean") else [])]
+    frame = recorded.frame.select(_setting(recorded.frame[name]) for name in settings)
+    keep = _counted(recorded, outcome.values, frame, notes)
+    frame = frame.with_columns(pl.Series(_ROW, np.arange(frame.height))).filter(keep)
+    varied = [name for name in settings if frame[name].n_unique() > 1]
+    if not varied:
+        raise VgoError(
+            f"{listed(settings)} have one level each in {recorded.source}: vary a setting, and record again."
+        )
+    notes += [f"{name} is always {frame[name][0]}: left out." for name in settings if name not in varied]
+    grouped = frame.group_by(varied, maintain_order=True).agg(_ROW).sort(varied)
+    if grouped.height < FEWEST:
+        raise VgoError(f"{recorded.source} has {grouped.height} cells; a surface needs {FEWEST} or more: record more.")
+    columns = {name: tuple(grouped[name].to_list()) for name in varied}
+    rows = [np.array(part) for part in grouped[_ROW].to_list()]
+    doubled = sum(len(part) > 1 for part in rows)
+    if asked.given != "runs" and doubled:
+        notes.append(f"{doubled} configurations stand in the table more than once: their rows were averaged.")
+    return Cells(
+        axes=tuple(axis_of(name, columns[name], recorded.units.get(name, "")) for name in varied),
+        columns=columns,
+        outcomes=tuple(outcome.values[part] for part in rows),
+        given=asked.given,
+        outcome=outcome.name,
+        unit=outcome.unit,
+        lower_is_better=lower,
+        source=recorded.source,
+        notes=tuple(notes),
+    )
+
+
+def _settings(recorded: Recorded, asked: Asked, outcome: str) -> Sequence[str]:
+    """Take the settings that were named, or those that the table says were varied."""
+    there = recorded.frame.columns
+    for name in asked.settings:
+        if name not in there:
+            raise unknown(name, "--settings", recorded.source, there)
+        if name == outcome:
+            raise VgoError(f"{name} is the outcome: take it out of --settings.")
+    named = asked.settings or tuple(name for name in there if recorded.roles.get(name) == "setting" and name != outcome)
+    if not named:
+        columns = listed([name for name in there if name not in (outcome, _OK)])
+        raise VgoError(f"Name what was varied in {recorded.source} with --settings: some of {columns}.")
+    return tuple(dict.fromkeys(named))
+
+
+def _setting(column: pl.Series) -> pl.Series:
+    """Read a setting as numbers where it is one, else as names; empty text is missing."""
+    if column.dtype.is_numeric():
+        return column.cast(pl.Float64).fill_nan(None)
+    text = column.cast(pl.String)
+    read = parse(text) if column.dtype == pl.String else None
+    if isinstance(read, Quantity) and not read.unread:
+        return read.numbers.alias(column.name)
+    return text.set(text.str.strip_chars() == "", None)
+
+
+def _counted(recorded: Recorded, values: FloatArray, settings: pl.DataFrame, notes: list[str]) -> BoolArray:
+    """Say which rows count: those that did not fail, with an outcome and all settings."""
+    keep = np.ones(len(values), dtype=np.bool_)
+    if _OK in numeric(recorded.frame) or recorded.frame.schema.get(_OK) == pl.Boolean:
+        keep &= recorded.frame[_OK].cast(pl.Float64).fill_null(1.0).to_numpy() != 0
+        _tell(notes, int((~keep).sum()), "runs failed")
+    missing = keep & ~np.isfinite(values)
+    _tell(notes, int(missing.sum()), "rows have no finite outcome")
+    gaps = keep & ~missing & settings.select(pl.any_horizontal(pl.all().is_null())).to_series().to_numpy()
+    _tell(notes, int(gaps.sum()), "rows have a setting without a value")
+    keep &= ~missing & ~gaps
+    if not keep.any():
+        raise VgoError(f"No row of {recorded.source} has an outcome and all settings: name other columns.")
+    return keep
+
+
+def _tell(notes: list[str], count: int, why: str) -> None:
+    if count:
+        notes.append(f"{count} {why}: left out.")

@@ -1,0 +1,66 @@
+"""How much of the variability each setting explains: tests by analysis of variance, sizes beside them, and shares."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..statistics.surface.shares import Share, shares
+from ..statistics.surface.variance import Factor, Variance, analyse
+from ..statistics.values import FloatArray, Result
+from .axes import Axis, Level
+from .fitted import Surface, forth
+
+MOST_LEVELS = 20
+"""A number with more levels enters the analysis of variance as a straight line and a square."""
+
+
+class Explained(Result):
+    """Both answers."""
+
+    variance: Variance | None
+    """Of the measured responses; None where the cells are too few for it."""
+    shares: tuple[Share, ...]
+    """Of the fitted surface, over all combinations of levels."""
+    notes: tuple[str, ...]
+
+
+def explain(surface: Surface) -> Explained:
+    """Analyse the measured responses, on the scale of the fit, and the fitted surface."""
+    record = surface.record
+    factors = [_factor(axis, record.columns[axis.name]) for axis in record.axes]
+    variance = analyse(factors, forth(np.array(record.values), record.logarithmic))
+    drawn = shares(lambda columns: _fitted(surface, columns), [axis.name for axis in record.axes], record.seed)
+    notes = [] if variance else ["There are too few cells for an analysis of variance."]
+    whole = float(np.prod([len(axis.levels) for axis in record.axes]))
+    if whole > 1.2 * len(record.values):
+        notes.append(
+            f"The shares stand for all {whole:,.0f} combinations of the levels; {len(record.values)} of them were "
+            "measured, and the rest is what the model makes of them."
+        )
+    return Explained(variance=variance, shares=drawn, notes=tuple(notes))
+
+
+def effects(surface: Surface) -> list[tuple[Axis, float]]:
+    """Give each axis the share of variability that it has a part in."""
+    drawn = shares(
+        lambda columns: _fitted(surface, columns), [axis.name for axis in surface.record.axes], surface.record.seed, 256
+    )
+    return [(axis, one.total) for axis, one in zip(surface.record.axes, drawn, strict=True)]
+
+
+def _factor(axis: Axis, values: tuple[Level, ...]) -> Factor:
+    if axis.scale == "named" or len(axis.levels) <= MOST_LEVELS:
+        return Factor(axis.name, np.array([axis.levels.index(value) for value in values]), None)
+    return Factor(axis.name, None, axis.encode(values)[:, 0])
+
+
+def _fitted(surface: Surface, unit: FloatArray) -> FloatArray:
+    """Predict, on the scale of the fit, where each column of numbers from 0 to 1 chooses a level or a place."""
+    columns = {axis.name: _chosen(axis, column) for axis, column in zip(surface.record.axes, unit.T, strict=True)}
+    found = surface.at(columns)
+    return np.log(found) if surface.record.logarithmic else found
+
+
+def _chosen(axis: Axis, unit: FloatArray) -> list[Level]:
+    place = np.minimum((unit * len(axis.levels)).astype(int), len(axis.levels) - 1)
+    return [axis.levels[at] for at in place]

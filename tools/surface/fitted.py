@@ -1,0 +1,216 @@
+"""A surface: fitted models of a response, the errors they make, and predictions with their intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...knowledge.errors import VgoError
+from ..statistics.surface.catalogue import MODELS
+from ..statistics.surface.errors import Errors, errors, groups, unseen
+from ..statistics.surface.hybrid import HybridRecipe
+from ..statistics.surface.model import Model, Recipe
+from ..statistics.values import FloatArray, Result
+from .axes import Axis, Level, encode
+from .cells import Cells
+from .response import response_of
+
+WIDEST = 0.25
+"""No prediction lies further outside the measured values than this share of their range, on the scale of the fit."""
+CONFIDENCE = 0.9
+
+
+class Scored(Result):
+    """One model and its errors on cells that it did not see."""
+
+    model: str
+    errors: Errors
+
+
+class SurfaceRecord(Result):
+    """All that a surface is made of, so that it can be stored and fitted again to the same."""
+
+    response: str
+    outcome: str
+    unit: str
+    lower_is_better: bool
+    source: str
+    axes: tuple[Axis, ...]
+    columns: dict[str, tuple[Level, ...]]
+    """Setting to its value in each cell."""
+    values: tuple[float, ...]
+    """The response of each cell."""
+    runs: tuple[int, ...]
+    logarithmic: bool
+    """Fitted to the logarithm, so that nothing negative can be predicted."""
+    model: str
+    weights: dict[str, float] = {}
+    """Of the members, where the model is the hybrid."""
+    how: str
+    """How the errors were found."""
+    scored: tuple[Scored, ...]
+    unseen: tuple[float | None, ...]
+    """Each cell's prediction by the chosen model without it; None where it was not predicted."""
+    seed: int
+    notes: tuple[str, ...]
+
+
+class Prediction(Result):
+    """The response at one configuration."""
+
+    value: float
+    low: float | None
+    high: float | None
+    """A 90 % interval for the response of a cell that is measured there; None with fewer than ten cells."""
+    extrapolated: str
+    """Why it is not to be relied on; empty inside what was measured."""
+    measured: float | None
+    """What was measured at exactly this configuration."""
+
+
+@dataclass(frozen=True)
+class Surface:
+    """A record with its model, ready to be asked."""
+
+    record: SurfaceRecord
+    points: FloatArray
+    """Shape (cells, columns): the cells in the space of the surface."""
+    model: Model
+    margin: float | None
+    """Half the width of the interval, on the scale of the fit."""
+
+    def at(self, columns: Mapping[str, Sequence[Level]]) -> FloatArray:
+        """Predict at configurations, shape (configurations,)."""
+        return back(self.record, self.model.predict(encode(self.record.axes, columns)))
+
+
+def surface(record: SurfaceRecord) -> Surface:
+    """Fit the model of a record to its cells."""
+    points = encode(record.axes, record.columns)
+    values = np.array(record.values)
+    model = recipe_of(record.model, record.weights).fit(points, forth(values, record.logarithmic))
+    told = np.array([np.nan if value is None else value for value in record.unseen], dtype=np.float64)
+    return Surface(record, points, model, _margin(values, told, record.logarithmic))
+
+
+def recipe_of(model: str, weights: Mapping[str, float]) -> Recipe:
+    """Give the recipe of a model; the hybrid with its weights."""
+    recipe = MODELS[model]
+    return HybridRecipe(recipe.members, recipe.seed, weights) if isinstance(recipe, HybridRecipe) else recipe
+
+
+def forth(values: FloatArray, logarithmic: bool) -> FloatArray:
+    """Take a response to the scale of the fit; a zero counts as half of the smallest value above it."""
+    if not logarithmic:
+        return values
+    taken: FloatArray = np.log(np.maximum(values, values[values > 0].min() / 2))
+    return taken
+
+
+def back(record: SurfaceRecord, fitted: FloatArray) -> FloatArray:
+    """Take predictions back to the unit of the response, and hold them near the measured values."""
+    measured = forth(np.array(record.values), record.logarithmic)
+    room = WIDEST * float(np.ptp(measured))
+    held: FloatArray = np.clip(fitted, measured.min() - room, measured.max() + room)
+    return np.exp(held) if record.logarithmic else held
+
+
+def _margin(values: FloatArray, told: FloatArray, logarithmic: bool) -> float | None:
+    """Take the quantile of the errors that holds for a new cell (Barber et al., Annals of Statistics 49.1, 2021)."""
+    seen = np.isfinite(told)
+    missed = np.sort(np.abs(forth(values, logarithmic)[seen] - forth_like(told[seen], logarithmic)))
+    place = math.ceil((len(missed) + 1) * CONFIDENCE)
+    return float(missed[place - 1]) if len(missed) >= 10 and place <= len(missed) else None
+
+
+def forth_like(values: FloatArray, logarithmic: bool) -> FloatArray:
+    """Take predictions, which are above 0 where logarithmic, to the scale of the fit."""
+    return np.log(values) if logarithmic else values
+
+
+def fit_surface(
+    cells: Cells,
+    response: str,
+    models: Sequence[str] = tuple(MODELS),
+    one_by_one: bool = False,
+    seed: int = 1,
+) -> Surface:
+    """Score the models on cells they did not see, and fit the best one to all cells."""
+    unknown = next((name for name in models if name not in MODELS), None)
+    if unknown or not models:
+        raise VgoError(f"There is no model {unknown}: choose among {', '.join(MODELS)}.")
+    found = response_of(cells, response)
+    values = found.values[found.known]
+    _check(values, cells, response)
+    columns = {
+        name: tuple(value for value, known in zip(column, found.known, strict=True) if known)
+        for name, column in cells.columns.items()
+    }
+    logarithmic = bool((values >= 0).all())
+    record = SurfaceRecord(
+        response=response,
+        outcome=cells.outcome,
+        unit=_unit(cells, response),
+        lower_is_better=cells.lower_is_better,
+        source=cells.source,
+        axes=cells.axes,
+        columns=columns,
+        values=tuple(map(float, values)),
+        runs=tuple(len(one) for one, known in zip(cells.outcomes, found.known, strict=True) if known),
+        logarithmic=logarithmic,
+        model=models[0],
+        how="",
+        scored=(),
+        unseen=(),
+        seed=seed,
+        notes=(*cells.notes, *found.notes),
+    )
+    return surface(_scored(record, models, one_by_one))
+
+
+def _scored(record: SurfaceRecord, models: Sequence[str], one_by_one: bool) -> SurfaceRecord:
+    """Find the errors of each model, and choose the one with the smallest."""
+    points, values = encode(record.axes, record.columns), np.array(record.values)
+    y = forth(values, record.logarithmic)
+    group = groups(len(y), record.seed)
+    told = {name: back(record, unseen(MODELS[name], points, y, group, one_by_one)) for name in models}
+    scored = sorted((Scored(model=name, errors=errors(values, told[name])) for name in models), key=_error)
+    best = scored[0].model
+    recipe = MODELS[best].tuned(points, y)
+    whole = int(group.max()) + 1
+    how = "leave-one-out" if one_by_one else f"{whole}-fold" if scored[0].errors.points == len(y) else "a random tenth"
+    return record.model_copy(
+        update={
+            "model": best,
+            "weights": dict(recipe.weights) if isinstance(recipe, HybridRecipe) else {},
+            "how": how,
+            "scored": tuple(scored),
+            "unseen": tuple(float(value) if np.isfinite(value) else None for value in told[best]),
+        }
+    )
+
+
+def _error(scored: Scored) -> float:
+    return scored.errors.relative
+
+
+def _unit(cells: Cells, response: str) -> str:
+    if response == "cv":
+        return ""
+    squared = {"variance": "variance", "sd": "sd"}.get(response)
+    if cells.given == "variance":
+        return ""
+    return f"{cells.unit}^2" if squared == "variance" and cells.unit else cells.unit
+
+
+def _check(values: FloatArray, cells: Cells, response: str) -> None:
+    if len(values) < 8:
+        raise VgoError(f"{len(values)} configurations have a {response}, and a surface needs 8: record more of them.")
+    if np.ptp(values) == 0:
+        raise VgoError(
+            f"The {response} of {cells.outcome} is {values[0]:g} in every configuration: there is nothing to model; "
+            "choose another --response or --outcome."
+        )
