@@ -57,6 +57,8 @@ def legal(record: Record, limits: Limits, plan: Plan = NO_PLAN) -> Legal:
     batches = _batches(record, limits)
     if batches:
         tools["apply_mitigation"] = {"mitigation": tuple(dict.fromkeys(key for key, _ in batches))}
+    if plan.surface and _worth_predicting(record):
+        tools["predict_surface"] = {}
     if calls := uncompared(record):
         tools["compare"] = {"call": calls}
     return Legal(tools, frozenset(batches))
@@ -147,6 +149,14 @@ def affordable_pairs(record: Record, limits: Limits) -> int:
 def _worth_profiling(record: Record, limits: Limits) -> bool:
     baseline = record.latest("measure").read(MeasureResult)
     return not baseline.unusable and not baseline.steady and record.spent_s < limits.budget_s
+
+
+def _worth_predicting(record: Record) -> bool:
+    """Once, where the baseline varies."""
+    if not record.succeeded("measure") or any(call.tool == "predict_surface" for call in record.calls):
+        return False
+    baseline = record.latest("measure").read(MeasureResult)
+    return not baseline.unusable and not baseline.steady
 
 
 def _batches(record: Record, limits: Limits) -> list[tuple[str, int]]:

@@ -48,4 +48,4 @@ class Tool:
     result: type[Result]
     run: Callable[[Any, Case], Outcome]
     measures: bool = False
-    """It runs the user's program, so that replay serves it from the record."""
+    """It runs the user's program, or reads what lies beside the record, so that replay serves it from the record."""

@@ -20,6 +20,11 @@ NO_MORE = "asked to stop asking"
 """The reason of a refusal after which nothing more is offered to be done by hand."""
 
 
+def _is_empty(value: object) -> bool:
+    """A field that came later is not written where it says nothing, so that an older transcript keeps its bytes."""
+    return value == ""
+
+
 class Search(Frozen):
     """Levels of one parameter, each against the others."""
 
@@ -47,6 +52,8 @@ class Plan(Frozen):
     """As the user's file says it; None: it ships with vgo-agent."""
     source: str = ""
     """That file; empty with None."""
+    surface: str = Field(default="", exclude_if=_is_empty)
+    """Folder of a surface of this program, asked where nothing that was tried has reached the target; empty: none."""
 
     @property
     def file(self) -> Path | None:

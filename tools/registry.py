@@ -11,6 +11,7 @@ from .fit_tree import FIT_TREE
 from .label import LABEL
 from .look_up import LOOK_UP
 from .measure import MEASURE
+from .predict_surface import PREDICT_SURFACE
 from .profile import PROFILE
 from .rank_factors import RANK_FACTORS
 from .screen_levels import SCREEN_LEVELS
@@ -28,6 +29,7 @@ TOOLS: dict[str, Tool] = {
         APPLY_MITIGATION,
         APPLY_BY_HAND,
         COMPARE,
+        PREDICT_SURFACE,
         CONCLUDE,
     )
 }

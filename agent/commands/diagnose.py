@@ -7,10 +7,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...knowledge.errors import VgoError
 from .ending import give
 from .options import add_manners, add_program, add_settings
 
 if TYPE_CHECKING:
+    from ...tools.plan import Plan
     from ..session import Request
     from ..settings import Settings
 
@@ -30,6 +32,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.usage = f"{parser.prog} [OPTIONS] [--] COMMAND [ARGS...]"
     parser.epilog = EPILOG
     add_program(parser)
+    parser.add_argument(
+        "--surface",
+        type=Path,
+        metavar="DIR",
+        help="a surface of this program (`vgo-agent surface fit --save DIR`): asked for a steady configuration where "
+        "nothing that was tried helps",
+    )
     add_settings(parser)
     add_manners(parser)
 
@@ -47,8 +56,21 @@ def run(arguments: argparse.Namespace) -> int:
     subject = subject_of(arguments, settings)
     name = short_name(subject.command, subject.shell)
     planner, model = who_decides(settings)
-    request = Request(subject, settings.limits(), settings.out, name, planner, model=model)
+    request = Request(subject, settings.limits(), settings.out, name, planner, _plan(arguments.surface), model=model)
     return carry_out(request, settings, arguments)
+
+
+def _plan(surface: Path | None) -> Plan:
+    """Refuse a folder without a surface before the first run."""
+    from ...tools.plan import NO_PLAN, Plan
+
+    if surface is None:
+        return NO_PLAN
+    from ...tools.surface.stored import is_stored
+
+    if not is_stored(surface):
+        raise VgoError(f"--surface {surface} holds no surface.json; make it with `vgo-agent surface fit --save DIR`.")
+    return Plan(surface=str(surface.absolute()))
 
 
 def carry_out(request: Request, settings: Settings, arguments: argparse.Namespace) -> int:

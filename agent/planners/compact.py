@@ -85,6 +85,8 @@ SCALES: Mapping[str, tuple[float, ...]] = {
 """Family of words to the bounds between its steps; the three of factors are of the distance of the AUC from 0.5."""
 UNDEFINED = "?"
 """Behind the name of a scale: there is no such number."""
+UNSPOKEN = frozenset({"predict_surface"})
+"""Tools without a word: the small model was trained before there were any, and the rule policy decides on them."""
 WORDS: tuple[str, ...] = (
     *SECTIONS,
     *STATES,
@@ -92,7 +94,7 @@ WORDS: tuple[str, ...] = (
     *(f"{word}{batch}" for word in VERDICTS.values() for batch in range(BATCHES)),
     *(f"{name}{number}" for name, most in COUNTS.items() for number in range(most + 1)),
     *(f"{name}{step}" for name, bounds in SCALES.items() for step in (*range(len(bounds) + 1), UNDEFINED)),
-    *TOOLS,
+    *(tool for tool in TOOLS if tool not in UNSPOKEN),
     *map(str, range(PLACES)),
     ASK,
 )

@@ -13,7 +13,7 @@ from ..model.asked import Asked, ModelFailed
 from ..model.said import Said
 from ..model.wish import ModelWish
 from .base import Choice, View
-from .compact import line
+from .compact import UNSPOKEN, line
 from .grammar import JSON, PLACES, Notation, NotOnMenu, grammar, longest, read, schema, write
 from .menu import Menu, calls, menu
 from .rules import Rules
@@ -59,8 +59,12 @@ class Llama:
 
     def choose(self, view: View) -> Choice:
         """Ask the model, unless there is nothing to choose; fall back to the rule policy for this step."""
-        listed = menu(view)
         usual = self._rules.choose(view)
+        listed = menu(view)
+        if NOTATIONS[self.notation] is PLACES:
+            if usual.tool in UNSPOKEN:
+                return replace(usual, why=f"{usual.why}; the small model has no word for it")
+            listed = {tool: slots for tool, slots in listed.items() if tool not in UNSPOKEN}
         if calls(listed) == 1:
             return replace(usual, why=ONLY)
         question = self._question(view, listed)

@@ -121,6 +121,11 @@ def _look_up(view: View) -> Choice | None:
     return Choice("look_up", {"factor": factor}, why)
 
 
+def _predict_surface(view: View) -> Choice | None:
+    why = "nothing else is left to try: ask the surface which configuration is steady"
+    return _plain(view, "predict_surface", why)
+
+
 RULES: tuple[Callable[[View], Choice | None], ...] = (
     _measure,
     _profile,
@@ -133,6 +138,7 @@ RULES: tuple[Callable[[View], Choice | None], ...] = (
     _next_factor,
     _try_next,
     _look_up,
+    _predict_surface,
 )
 
 

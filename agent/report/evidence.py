@@ -19,6 +19,7 @@ from ...tools.fit_tree import FitTreeResult
 from ...tools.label import LabelResult
 from ...tools.look_up import Candidate, LookUpResult
 from ...tools.measure import MeasureResult
+from ...tools.predict_surface import PredictResult
 from ...tools.profile import ProfileResult
 from ...tools.profiled import Profiled, profiled
 from ...tools.rank_factors import RankedFactor, RankResult
@@ -64,6 +65,8 @@ class Evidence:
     conclusion: ConcludeResult
     screened: ScreenResult | None = None
     """Levels of a parameter, where one was searched."""
+    predicted: PredictResult | None = None
+    """What a surface of the user's says."""
 
     @cached_property
     def columns(self) -> Mapping[str, Column]:
@@ -166,6 +169,7 @@ def gather(run: FinishedRun) -> Evidence:
         ),
         conclusion=conclusion,
         screened=_last(record, "screen_levels", ScreenResult),
+        predicted=_last(record, "predict_surface", PredictResult),
     )
 
 

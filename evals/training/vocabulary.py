@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...agent.planners.compact import ASK, WORDS
+from ...agent.planners.compact import ASK, UNSPOKEN, WORDS
 from ...tools.registry import TOOLS
 
 UNKNOWN, BEGIN, END = 0, 1, 2
@@ -33,7 +33,7 @@ TOKENS: tuple[Token, ...] = (
     # What is no word falls back to bytes; without them llama.cpp would end the process.
     *(Token(f"<0x{byte:02X}>", IS_BYTE) for byte in range(256)),
     *(Token(f" {word}", IS_USERS) for word in WORDS),
-    *(Token(tool, IS_USERS) for tool in TOOLS),
+    *(Token(tool, IS_USERS) for tool in TOOLS if tool not in UNSPOKEN),
 )
 IDS = {token.text: number for number, token in enumerate(TOKENS)}
 

@@ -1,0 +1,79 @@
+"""predict_surface: ask a surface that the user measured before which configuration of the program is steady."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..knowledge.errors import VgoError
+from .base import Arguments, Outcome, Result, Tool, ToolError
+from .case import Case
+
+
+class PredictArguments(Arguments):
+    """Nothing to choose: the surface is the user's."""
+
+
+class PredictResult(Result):
+    """The configuration that the surface expects to be the best."""
+
+    source: str
+    """Folder of the surface."""
+    response: str
+    unit: str
+    config: dict[str, float | str]
+    value: float
+    """Predicted response there, in the unit of the surface."""
+    low: float | None
+    high: float | None
+    """90 %, of the response of a cell that is measured there."""
+    mean: float | None
+    extrapolated: str
+    """Why it is not to be relied on; empty inside what was measured."""
+    measured: bool
+    """A cell of the sweep stands there."""
+    near: int
+    """Other configurations that may well be as good."""
+    cells: int
+
+
+def run(arguments: PredictArguments, case: Case) -> Outcome:
+    """Read the surface, and take its best configuration."""
+    from .surface.best import best
+    from .surface.stored import load
+
+    try:
+        fitted = load(Path(case.plan.surface))
+        found, _ = best(fitted, fitted.response.record.response)
+    except VgoError as error:
+        raise ToolError(str(error)) from error
+    record, told = fitted.response.record, found.prediction
+    settings = ", ".join(f"{name}={value}" for name, value in found.best.config.items())
+    return Outcome(
+        PredictResult(
+            source=case.plan.surface,
+            response=record.response,
+            unit=record.unit,
+            config={name: value for name, value in found.best.config.items()},
+            value=told.value,
+            low=told.low,
+            high=told.high,
+            mean=found.best.mean,
+            extrapolated=told.extrapolated,
+            measured=found.best.measured,
+            near=found.near,
+            cells=len(record.values),
+            summary=f"The surface of {record.response} over {len(record.values)} cells is lowest at {settings}: "
+            f"{told.value:.4g}; {found.near} other configurations may be as good.",
+        )
+    )
+
+
+PREDICT_SURFACE = Tool(
+    "predict_surface",
+    "Ask the surface that the user gave which configuration is steady.",
+    PredictArguments,
+    PredictResult,
+    run,
+    measures=True,
+)
+"""It reads a file beside the record, so replay serves it as it serves what was measured."""
