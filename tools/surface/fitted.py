@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from ...knowledge.errors import VgoError
 from ..statistics.surface.catalogue import MODELS
@@ -85,6 +86,16 @@ class Surface:
     def at(self, columns: Mapping[str, Sequence[Level]]) -> FloatArray:
         """Predict at configurations, shape (configurations,)."""
         return back(self.record, self.model.predict(encode(self.record.axes, columns)))
+
+    def apart(self, points: FloatArray) -> FloatArray:
+        """Give the distance of points to the nearest cell, in the space of the surface."""
+        return np.asarray(cKDTree(self.points).query(points)[0], dtype=np.float64)
+
+    @property
+    def widest_gap(self) -> float:
+        """The largest distance from a cell to its nearest neighbour."""
+        distances = np.asarray(cKDTree(self.points).query(self.points, k=[2])[0])
+        return float(distances.max())
 
 
 def surface(record: SurfaceRecord) -> Surface:
