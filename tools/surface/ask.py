@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import numpy as np
 from scipy.optimize import linprog
-from scipy.spatial import cKDTree
 
 from ...knowledge.errors import VgoError
 from ..recorded.columns import nearest
@@ -90,11 +89,10 @@ def _outside(surface: Surface, point: FloatArray, config: Mapping[str, Level]) -
         value, levels = float(config[axis.name]), axis.numbers
         if not levels[0] <= value <= levels[-1]:
             return f"{axis.name}={value:g} lies outside what was measured, {levels[0]:g} to {levels[-1]:g}"
-    apart = float(cKDTree(surface.points).query(point)[0])
+    apart = float(surface.apart(point[None])[0])
     if apart <= 1e-12:
         return ""
-    usual = float(cKDTree(surface.points).query(surface.points, k=2)[0][:, 1].max())
-    if apart > 1.5 * usual:
+    if apart > 1.5 * surface.widest_gap:
         return "no configuration near it was measured"
     if len(surface.points) <= MOST_HULL and not _between(surface.points, point):
         return "it lies beyond the measured configurations, not between them"

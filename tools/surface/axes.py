@@ -54,7 +54,8 @@ class Axis(Result):
             given, levels = np.log(np.maximum(given, levels[0] * 1e-6)), np.log(levels)
         if self.scale == "levels":
             return self._evenly(given, levels)[:, None]
-        return ((given - levels[0]) / (levels[-1] - levels[0]))[:, None]
+        placed: FloatArray = ((given - levels[0]) / (levels[-1] - levels[0]))[:, None]
+        return placed
 
     def _evenly(self, given: FloatArray, levels: FloatArray) -> FloatArray:
         """Place by rank; beyond the ends by the mean distance of levels."""
@@ -68,7 +69,8 @@ class Axis(Result):
         """One column a name; two names are 1 apart."""
         if len(self.levels) == 2:
             return np.array([[float(value == self.levels[1])] for value in values]).reshape(-1, 1)
-        return np.array([[float(value == level) for level in self.levels] for value in values]) / np.sqrt(2)
+        placed: FloatArray = np.array([[value == level for level in self.levels] for value in values]) / np.sqrt(2)
+        return placed
 
     def read(self, text: str) -> Level:
         """Read a value of this setting as the user wrote it."""

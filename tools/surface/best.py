@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from ...knowledge.errors import VgoError
 from ..statistics.surface.front import pareto_front
@@ -108,7 +107,7 @@ def best(fitted: Fitted, goal: str, subject_to: str = "", seed: int = 1) -> tupl
     told = predict(asked, first.config)
     cells = [place for place in order if found.measured[place] >= 0]
     steadiest = min(cells, key=lambda place: record.values[found.measured[place]], default=order[0])
-    front = [] if found.mean is None else pareto_front(_cost(record.lower_is_better, found.mean), found.response)
+    front = _front(record.lower_is_better, found)
     return Best(
         response=record.response,
         goal=goal,
@@ -116,7 +115,7 @@ def best(fitted: Fitted, goal: str, subject_to: str = "", seed: int = 1) -> tupl
         best=first,
         prediction=told,
         next_best=tuple(found.candidate(place) for place in order[1:SHOWN]),
-        front=tuple(found.candidate(int(place)) for place in front),
+        front=tuple(found.candidate(place) for place in front),
         candidates=len(objective),
         allowed=len(order),
         near=_undecided(asked, objective[order]),
@@ -141,6 +140,12 @@ def _objective(fitted: Fitted, found: Field, goal: str) -> FloatArray:
     if goal == "mean" and found.mean is not None:
         return _cost(fitted.response.record.lower_is_better, found.mean)
     raise VgoError(f"This surface is of the {response}: give --minimise {response}, or fit one with --response {goal}.")
+
+
+def _front(lower_is_better: bool, found: Field) -> list[int]:
+    if found.mean is None:
+        return []
+    return [int(place) for place in pareto_front(_cost(lower_is_better, found.mean), found.response)]
 
 
 def _cost(lower_is_better: bool, mean: FloatArray) -> FloatArray:
@@ -191,7 +196,5 @@ def _near(surface: Surface, rows: list[tuple[Level, ...]]) -> BoolArray:
     if not rows:
         return np.zeros(0, dtype=np.bool_)
     columns = {axis.name: [row[place] for row in rows] for place, axis in enumerate(surface.record.axes)}
-    tree = cKDTree(surface.points)
-    usual = tree.query(surface.points, k=2)[0][:, 1].max()
-    near: BoolArray = tree.query(encode(surface.record.axes, columns))[0] <= 1.0001 * usual
+    near: BoolArray = surface.apart(encode(surface.record.axes, columns)) <= 1.0001 * surface.widest_gap
     return near

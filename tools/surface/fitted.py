@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from ...knowledge.errors import VgoError
 from ..statistics.surface.catalogue import MODELS
-from ..statistics.surface.errors import Errors, errors, groups, unseen
+from ..statistics.surface.errors import MOST_GROUPS, Errors, errors, groups, unseen
 from ..statistics.surface.hybrid import HybridRecipe
 from ..statistics.surface.model import Model, Recipe
 from ..statistics.values import FloatArray, Result
@@ -21,6 +22,10 @@ from .response import response_of
 WIDEST = 0.25
 """No prediction lies further outside the measured values than this share of their range, on the scale of the fit."""
 CONFIDENCE = 0.9
+FOLDS, FEW = 5, 100
+"""Folds in which errors are found; of fewer cells ten, since each counts."""
+FEWEST = 10
+"""Errors on unseen cells that an interval needs."""
 
 
 class Scored(Result):
@@ -85,6 +90,16 @@ class Surface:
     def at(self, columns: Mapping[str, Sequence[Level]]) -> FloatArray:
         """Predict at configurations, shape (configurations,)."""
         return back(self.record, self.model.predict(encode(self.record.axes, columns)))
+
+    def apart(self, points: FloatArray) -> FloatArray:
+        """Give the distance of points to the nearest cell, in the space of the surface."""
+        return np.asarray(cKDTree(self.points).query(points)[0], dtype=np.float64)
+
+    @property
+    def widest_gap(self) -> float:
+        """The largest distance from a cell to its nearest neighbour."""
+        distances = np.asarray(cKDTree(self.points).query(self.points, k=[2])[0])
+        return float(distances.max())
 
 
 def surface(record: SurfaceRecord) -> Surface:
@@ -175,7 +190,7 @@ def _scored(record: SurfaceRecord, models: Sequence[str], one_by_one: bool) -> S
     """Find the errors of each model, and choose the one with the smallest."""
     points, values = encode(record.axes, record.columns), np.array(record.values)
     y = forth(values, record.logarithmic)
-    group = groups(len(y), record.seed)
+    group = groups(len(y), record.seed, MOST_GROUPS if one_by_one or len(y) < FEW else FOLDS)
     told = {name: back(record, unseen(MODELS[name], points, y, group, one_by_one)) for name in models}
     scored = sorted((Scored(model=name, errors=errors(values, told[name])) for name in models), key=_error)
     best = scored[0].model

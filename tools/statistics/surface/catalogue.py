@@ -11,6 +11,7 @@ from .model import Recipe, Untuned
 from .radial import RadialRecipe
 from .shepard import fit_shepard
 from .trees import fit_boosting, fit_forest
+from .uneven import UnevenRecipe
 
 HYBRID = "hybrid"
 SINGLE: Mapping[str, Recipe] = {
@@ -21,4 +22,11 @@ SINGLE: Mapping[str, Recipe] = {
     "boosting": Untuned(fit_boosting),
     "forest": Untuned(fit_forest),
 }
-MODELS: Mapping[str, Recipe] = {**SINGLE, HYBRID: HybridRecipe(SINGLE)}
+STACKED: Mapping[str, Recipe] = {
+    "shepard": SINGLE["shepard"],
+    "mars": SINGLE["mars"],
+    "boosting": SINGLE["boosting"],
+    "gaussian, noise by size": UnevenRecipe(),
+}
+"""Members of the hybrid: local, piecewise linear, stepwise, smooth; each misses other things."""
+MODELS: Mapping[str, Recipe] = {**SINGLE, HYBRID: HybridRecipe(STACKED)}

@@ -10,12 +10,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern, WhiteKernel
 
-from ..values import FloatArray
+from ..values import FloatArray, IntArray
 
 MOST_POINTS = 1500
 """The cost grows with the cube: of more points a random sample is taken."""
 TUNED_ON = 600
 """Points on which length scales and noise are chosen."""
+ROUGHNESS = 2.5
+"""Of the Matern kernel: twice differentiable."""
+FLOOR = 1e-9
+"""Noise that keeps the matrix solvable, as a share of the variance."""
 
 
 @dataclass(frozen=True)
@@ -41,28 +45,41 @@ class GaussianRecipe:
 
     def tuned(self, x: FloatArray, y: FloatArray) -> GaussianRecipe:
         """Choose length scales, height and noise by marginal likelihood."""
-        few = _sample(len(y), TUNED_ON, self.seed)
-        centred = y[few] - y[few].mean()
-        variance = max(float(centred.var()), 1e-12)
-        start = ConstantKernel(variance, (variance * 1e-3, variance * 1e3)) * Matern(
-            np.full(x.shape[1], 0.5), (1e-2, 1e2), nu=2.5
-        ) + WhiteKernel(variance * 1e-2, (variance * 1e-8, variance * 2))
-        process = GaussianProcessRegressor(start, n_restarts_optimizer=0, random_state=self.seed)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # a setting without effect drives its scale to the end
-            process.fit(x[few], centred)
-        return GaussianRecipe(self.seed, process.kernel_)
+        few = sample(len(y), TUNED_ON, self.seed)
+        variance = max(float(y[few].var()), 1e-12)
+        start = smooth(variance, x.shape[1]) + WhiteKernel(variance * 1e-2, (variance * 1e-8, variance * 2))
+        return GaussianRecipe(self.seed, likeliest(start, x[few], y[few] - y[few].mean(), FLOOR * variance))
 
     def fit(self, x: FloatArray, y: FloatArray) -> Gaussian:
         """Condition the process on the points."""
         kernel = self.kernel if self.kernel is not None else self.tuned(x, y).kernel
-        few = _sample(len(y), MOST_POINTS, self.seed)
-        centre = float(y[few].mean())
-        process = GaussianProcessRegressor(kernel, optimizer=None, alpha=1e-9 * max(float(y.var()), 1e-12))
-        return Gaussian(process.fit(x[few], y[few] - centre), centre)
+        few = sample(len(y), MOST_POINTS, self.seed)
+        return conditioned(kernel, x[few], y[few], FLOOR * max(float(y.var()), 1e-12))
 
 
-def _sample(points: int, most: int, seed: int) -> np.ndarray:
+def smooth(variance: float, dimensions: int) -> Kernel:
+    """Give the kernel to begin with, without noise."""
+    height = ConstantKernel(variance, (variance * 1e-3, variance * 1e3))
+    return height * Matern(np.full(dimensions, 0.5), (1e-2, 1e2), nu=ROUGHNESS)
+
+
+def likeliest(start: Kernel, x: FloatArray, centred: FloatArray, noise: float | FloatArray) -> Kernel:
+    """Choose what a kernel leaves open by marginal likelihood."""
+    process = GaussianProcessRegressor(start, alpha=noise, n_restarts_optimizer=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a setting without effect drives its scale to the end
+        return process.fit(x, centred).kernel_
+
+
+def conditioned(kernel: Kernel | None, x: FloatArray, y: FloatArray, noise: float | FloatArray) -> Gaussian:
+    """Condition a process on points, whose noise the kernel does not hold is `noise`."""
+    centre = float(y.mean())
+    process = GaussianProcessRegressor(kernel, optimizer=None, alpha=noise)
+    return Gaussian(process.fit(x, y - centre), centre)
+
+
+def sample(points: int, most: int, seed: int) -> IntArray:
+    """Choose at most so many points at random, in their order."""
     if points <= most:
         return np.arange(points)
     return np.sort(np.random.default_rng(seed).choice(points, most, replace=False))

@@ -15,6 +15,8 @@ from ..values import FloatArray
 
 TOLERANCE = 1e-7
 """A candidate whose squared length falls below this share, once the basis is taken out, adds nothing."""
+TIE = 1e-9
+"""Gains that differ by a smaller share are equal, and the first counts: the order of the points must not decide."""
 
 
 class Hinge(NamedTuple):
@@ -109,7 +111,7 @@ class _Candidates:
         norms = norms - shared**2 * share[:, None]
         usable = norms > TOLERANCE * np.maximum(self.norms, 1e-300)
         gains = np.where(usable, hinges**2 / np.where(usable, norms, 1.0), 0.0) + (slope**2 * share)[:, None]
-        parent, knot = np.unravel_index(int(np.argmax(gains)), gains.shape)
+        parent, knot = np.unravel_index(int(np.argmax(gains >= (1 - TIE) * gains.max())), gains.shape)
         return Choice(float(gains[parent, knot]), self.parents[parent], variable, float(self.knots[knot]))
 
 
@@ -130,14 +132,20 @@ class Forward:
         """Add pairs up to so many terms, or until a pair gains less than this share of the whole squared error."""
         whole = float(self.residual @ self.residual)
         while len(self.terms) + 2 <= most_terms:
-            choices = (one.best(place, self.residual) for place, one in enumerate(self.candidates))
-            chosen = max(choices, key=lambda each: each.gain)
+            chosen = self.best()
             if chosen.gain <= least_gain * whole:
                 break
-            self._add(chosen)
+            self.add(chosen)
         return self.terms
 
-    def _add(self, chosen: Choice) -> None:
+    def best(self) -> Choice:
+        """Find the pair that lowers the squared error most."""
+        choices = [one.best(place, self.residual) for place, one in enumerate(self.candidates)]
+        most = max(each.gain for each in choices)
+        return next(each for each in choices if each.gain >= (1 - TIE) * most)
+
+    def add(self, chosen: Choice) -> None:
+        """Add a pair of terms."""
         first = len(self.terms)
         for sign in (1, -1):
             hinge = Hinge(chosen.variable, chosen.knot, sign)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..values import FloatArray
-from .hinges import Forward, Term, columns
+from .hinges import TIE, Forward, Term, columns
 
 MOST_KNOTS = 50
 """Knots of one variable: of more levels, evenly spaced quantiles."""
@@ -47,7 +47,7 @@ def fit_mars(x: FloatArray, y: FloatArray, degree: int = DEGREE, most_terms: int
     kept, gcv = _pruned(terms, columns(terms, x), y)
     chosen = [terms[place] for place in kept]
     coefficients, *_ = np.linalg.lstsq(columns(chosen, x), y, rcond=None)
-    return Mars(tuple(chosen), coefficients, gcv)
+    return Mars(tuple(chosen), np.asarray(coefficients, dtype=np.float64), gcv)
 
 
 def _knots(column: FloatArray) -> FloatArray:
@@ -76,10 +76,12 @@ def _pruned(terms: list[Term], made: FloatArray, y: FloatArray) -> tuple[list[in
         if value < lowest:
             best, lowest = left, value
         costs = beta**2 / (inverse**2).sum(axis=1)
-        order = [place for place in np.argsort(costs) if terms[left[place]]]
-        if not order:
+        costs[[not terms[place] for place in left]] = np.inf
+        if not np.isfinite(costs.min()):
             break
-        left = [term for place, term in enumerate(left) if place != order[0]]
+        # Equal costs: the newest goes, whatever the order of the points.
+        cheapest = int(np.flatnonzero(costs <= (1 + TIE) * costs.min())[-1])
+        left = [term for place, term in enumerate(left) if place != cheapest]
     return best, float(lowest)
 
 

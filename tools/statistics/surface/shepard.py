@@ -97,4 +97,5 @@ def _heard(x: FloatArray, radius: FloatArray) -> FloatArray:
     if radius.max() <= at_least / 2:
         return radius
     pieces = (cdist(x[start : start + CHUNK], x).max() for start in range(0, len(x), CHUNK))
-    return np.minimum(max(pieces) / 2, radius)
+    heard: FloatArray = np.minimum(max(pieces) / 2, radius)
+    return heard

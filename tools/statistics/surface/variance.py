@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import f as f_law
 from statsmodels.regression.linear_model import OLS
+from statsmodels.tools.sm_exceptions import SingularMatrixWarning
 
 from ..values import FloatArray, IntArray, Result
 
@@ -57,7 +59,7 @@ def analyse(factors: Sequence[Factor], y: FloatArray) -> Variance | None:
     Type II: a term is added to all terms that do not contain it. Cells that are missing from the full cross leave pairs
     with fewer degrees of freedom, which are counted by the rank.
     """
-    blocks = {(factor.name,): _columns(factor) for factor in factors}
+    blocks: dict[tuple[str, ...], FloatArray] = {(factor.name,): _columns(factor) for factor in factors}
     if _rest(blocks, y)[1] < LEAST_RESIDUAL:
         return None
     untested = _add_pairs(blocks, y)
@@ -104,7 +106,9 @@ def _rest(blocks: dict[tuple[str, ...], FloatArray], y: FloatArray) -> tuple[flo
 
 
 def _fit(blocks: Iterable[FloatArray], y: FloatArray) -> tuple[float, int]:
-    fitted = OLS(y, np.hstack((np.ones((len(y), 1)), *blocks))).fit()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SingularMatrixWarning)  # cells that are missing: the rank counts
+        fitted = OLS(y, np.hstack((np.ones((len(y), 1)), *blocks))).fit()
     return float(fitted.ssr), round(float(fitted.df_resid))
 
 
