@@ -128,10 +128,9 @@ def _effect(one: Effect) -> tuple[str, ...]:
 
 
 def named(one: Effect) -> str:
-    """Name an effect: `wait active for default`, or two of them and `together`."""
+    """Name an effect: `wait: active for default`; an interaction has two of them."""
     parts = zip(one.factors, one.levels, one.reference, strict=True)
-    words = [f"{factor} {level} for {reference}" for factor, level, reference in parts]
-    return words[0] if len(words) == 1 else f"{' with '.join(words)}: more than both alone"
+    return " x ".join(f"{factor}: {level} for {reference}" for factor, level, reference in parts)
 
 
 def cores(study: Study, unit: str) -> Table:

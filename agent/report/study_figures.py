@@ -86,5 +86,5 @@ def forest(effects: Sequence[Effect]) -> str:
 
 
 def _short(one: Effect) -> str:
-    words = named(one).removesuffix(": more than both alone")
+    words = named(one)
     return words if len(words) <= 58 else f"{words[:57]}…"
