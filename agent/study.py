@@ -78,7 +78,7 @@ def begin(asked: Asked, out: Path, name: str, lines: Lines) -> Studied:
 
 def go_on(path: Path, lines: Lines) -> Studied:
     """Go on with a study that was cut off; one that had ended is answered again."""
-    folder = RunFolder(path if path.is_dir() else path.parent)
+    folder = RunFolder(path.parent if path.is_file() else path)
     asked = read(folder.path)
     tell_restored(lines)
     with _bench(asked.subject) as bench:

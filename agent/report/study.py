@@ -140,7 +140,7 @@ def cores(study: Study, unit: str) -> Table:
         return CORES_HEAD, []
     by_name = {one.setting: one for one in study.spreads}
     show = scale(unit, max((one.mean or 0.0 for one in study.spreads), default=0.0)).show
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for step in steps:
         one, held = by_name[step.setting], step.against_all
         spread = ratio(held.sd_ratio, held.low, held.high) if held else ABSENT

@@ -57,10 +57,11 @@ def understood(error: str) -> Spoken:
 
 
 def _runtime(said: Mapping[str, str], error: str) -> str:
-    if "GOMP_SPINCOUNT" in said:
-        return "libgomp"
+    # libgomp speaks when it is loaded, libomp when it is used: preloaded, it leaves both their say.
     if any(name.startswith("KMP_") for name in said):
         return "libomp"
+    if "GOMP_SPINCOUNT" in said:
+        return "libgomp"
     return "another runtime" if said or _THREAD.search(error) else ""
 
 

@@ -33,6 +33,10 @@ def test_libgomp_and_libomp_are_told_apart() -> None:
     assert second.settings == {"OMP_WAIT_POLICY": "PASSIVE", "KMP_BLOCKTIME": "200"}
 
 
+def test_a_preloaded_runtime_is_the_one_that_is_used() -> None:
+    assert understood(LIBGOMP.partition("vgo-study")[0] + LIBOMP).runtime == "libomp"
+
+
 def test_close_and_spread_are_alike_where_the_threads_have_the_same_places() -> None:
     close, spread = understood(LIBGOMP.format(bind="CLOSE")), understood(LIBGOMP.format(bind="SPREAD"))
     assert close.alike(spread)
