@@ -21,7 +21,7 @@ from ..tools.recorded.formats.vgo import measured as described
 from ..tools.recorded.write import write as write_table
 from ..tools.row import Row
 from ..tools.study.design import Design
-from ..tools.study.rounds import Plan, run_rounds
+from ..tools.study.rounds import LEAST, Plan, run_rounds
 from ..tools.study.setting import Setting
 from ..tools.study.spreads import spreads
 from ..tools.study.study import Study, answered, choose, measured
@@ -110,12 +110,24 @@ def _carry_on(asked: Asked, folder: RunFolder, bench: Bench, lines: Lines) -> St
         bench.folder = folder.partial
         settings = measured(asked.design, asked.tried)
         lines.say(f"{len(settings)} settings in at most {asked.rounds} rounds, kept in {folder.path}")
+        _warn_of_budget(asked, settings, lines)
         lines.say(f"  cut off, it goes on with `vgo-agent study openmp --resume {folder.path}`")
         rows, batch = _runs(asked, settings, bench, lines)
         study = answered(asked.design, asked.tried, rows, batch, asked.subject, asked.rounds, asked.alpha, asked.seed)
         everything = (*_marked(rows, 1, 0), *_marked(batch, 2, asked.rounds))
         _save_table(asked, everything, bench, folder.path)
         return Studied(asked, study, everything, folder.path)
+
+
+def _warn_of_budget(asked: Asked, settings: Sequence[Setting], lines: Lines) -> None:
+    """Say before the first round what the warm-up runs let expect."""
+    took = {its.setting: its.wall_s for its in asked.tried}
+    rounds = asked.budget_s / max(sum(took[one.name] for one in settings), 1e-9)
+    if rounds < LEAST:
+        lines.say(
+            f"  --budget {asked.budget_s:g} may end after {max(int(rounds), 1)} rounds, and fewer than {LEAST} "
+            "say nothing: raise it, name fewer --factors, or give the program less to do"
+        )
 
 
 def _runs(asked: Asked, settings: Sequence[Setting], bench: Bench, lines: Lines) -> tuple[Sequence[Row], Sequence[Row]]:

@@ -17,6 +17,8 @@ from ..subject import Frozen
 LEAST_RUNS = 2
 LEAST_BOUNDED = 15
 """Fewer runs leave the upper end of an interval of the SD anywhere."""
+COARSE, FINE = 0.005, 10_000
+"""p-values of 2000 permutations below the first are computed with so many."""
 TIMES = Mapping[str, FloatArray]
 """Setting to outcomes by round, NaN where a run failed or was not made; all of one length."""
 
@@ -97,10 +99,17 @@ def _judged(times: TIMES, lower_is_better: bool, alpha: float, seed: int) -> dic
             continue
         x, y = paired(times, BASELINE, name)
         if x.size >= LEAST_RUNS:
-            made = compare(x, y, paired=True, lower_is_better=lower_is_better, seed=seed, alpha=alpha)
-            pairs.append(_Pair(name, made))
+            pairs.append(_Pair(name, compared(x, y, lower_is_better, alpha, seed)))
     adjusted = holm([pair.comparison.p_value for pair in pairs]) if pairs else ()
     return {pair.name: against(pair.comparison, p, alpha) for pair, p in zip(pairs, adjusted, strict=True)}
+
+
+def compared(x: FloatArray, y: FloatArray, lower_is_better: bool, alpha: float, seed: int) -> Comparison:
+    """Compare pairs; a small p-value is computed again with finer steps, since it must stand among many settings."""
+    made = compare(x, y, paired=True, lower_is_better=lower_is_better, seed=seed, alpha=alpha)
+    if made.p_value > COARSE:
+        return made
+    return compare(x, y, paired=True, lower_is_better=lower_is_better, seed=seed, alpha=alpha, resamples=FINE)
 
 
 def against(found: Comparison, adjusted: float, alpha: float) -> Against:

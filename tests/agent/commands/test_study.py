@@ -182,6 +182,32 @@ def test_a_job_beside_the_program_is_there_and_gone_afterwards(here, program) ->
     assert children.read_text() == before
 
 
+@needs_openmp
+def test_the_clock_of_each_cpu_is_logged_where_the_machine_shows_it(here, program, tmp_path) -> None:
+    root = tmp_path / "root"
+    for cpu in sorted(os.sched_getaffinity(0)):
+        folder = root / f"sys/devices/system/cpu/cpu{cpu}/cpufreq"
+        folder.mkdir(parents=True)
+        (folder / "scaling_cur_freq").write_text(f"{2_000_000 + 1000 * cpu}\n")
+    (root / "proc").mkdir()
+    words = ("--rounds", "10", "--factors", "wait", "--root", "root", "--json", "--", str(program("small")))
+    done = study(here, *words)
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / json.loads(done.stdout)["folder"]
+    with (folder / "runs.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    first = min(os.sched_getaffinity(0))
+    assert all(float(row[f"freq.cpu{first}.mhz"]) == 2000 + first for row in rows)
+    assert "## Clock of the CPUs" in (folder / "report.md").read_text()
+
+
+@needs_openmp
+def test_a_budget_that_is_too_small_is_told_before_the_first_round(here, program) -> None:
+    done = study(here, "--rounds", "10", "--budget", "0.001", "--factors", "wait", "--", str(program("small")))
+    assert "fewer than 10 say nothing: raise it" in done.stderr
+    assert "Only 1 round counts" in done.stdout
+
+
 def test_a_dry_run_shows_settings_and_what_is_skipped(here) -> None:
     done = study(here, "--dry-run", "--", "true")
     assert done.returncode == 0, done.stderr

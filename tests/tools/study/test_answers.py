@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ def well(found: Design) -> tuple[Tried, ...]:
     )
 
 
-def drawn(found: Design, rounds: int, scale: Scale, seed: int = 1) -> list[dict[str, object]]:
+def drawn(found: Design, rounds: int, scale: Scale, seed: int = 1) -> list[dict[str, Any]]:
     """Rounds of every setting: normal, about 1 s, the SD being 10 ms times the scale; a round shares some noise."""
     rng = np.random.default_rng(seed)
     rows = []
@@ -52,7 +53,7 @@ def effect(found: tuple[Effect, ...], **levels: str) -> Effect:
     return next(one for one in found if dict(zip(one.factors, one.levels, strict=True)) == levels)
 
 
-def judged(found: Design, rows: list[dict[str, object]], seed: int = 1) -> tuple[Effect, ...]:
+def judged(found: Design, rows: list[dict[str, Any]], seed: int = 1) -> tuple[Effect, ...]:
     return effects(found, outcomes(rows), runs_for(found, well(found)), seed)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -18,7 +19,7 @@ from vgo_agent.tools.study.topology import Core, Topology, topology
 from . import trees
 
 
-def laid_out(root: Path, **wished: object) -> Design:
+def laid_out(root: Path, **wished: Any) -> Design:
     return design(read_factors(), Here(topology(root)), Wished(**wished, most=500))
 
 

@@ -43,7 +43,7 @@ def two_nodes(root: Path, cores: int) -> Path:
 
 def hybrid(root: Path, strong: int, weak: int) -> Path:
     """P-cores with SMT, then E-cores without, as Intel's Alder Lake has them."""
-    cores = [(2 * core, 2 * core + 1) for core in range(strong)]
+    cores: list[tuple[int, ...]] = [(2 * core, 2 * core + 1) for core in range(strong)]
     first = 2 * strong
     cores += [(first + core,) for core in range(weak)]
     return tree(root, cores, kinds={"core": f"0-{first - 1}", "atom": f"{first}-{first + weak - 1}"})
