@@ -18,7 +18,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vgo_agent.agent.report.numbers import number, p_value, ratio
+from vgo_agent.agent.report.numbers import number, p_value, percent, ratio
 from vgo_agent.evals.workloads.build import build
 
 HERE = Path(__file__).parents[1]
@@ -113,7 +113,7 @@ def _row(spread: Mapping[str, Any]) -> str:
     sd = ratio(against["sd_ratio"], against["low"], against["high"]) if against else ""
     mean = ratio(against["mean_ratio"], against["mean_low"], against["mean_high"]) if against else ""
     cells = (
-        *(f"`{spread['setting']}`", str(spread["runs"]), f"{100 * spread['cv']:.3g} %"),
+        *(f"`{spread['setting']}`", str(spread["runs"]), percent(spread["cv"])),
         *(number(spread["minimum"], 3), number(spread["maximum"], 3), sd, mean),
         *((p_value(against["p_value"]), against["verdict"]) if against else ("", "")),
     )

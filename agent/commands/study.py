@@ -110,6 +110,8 @@ def _asked(arguments: argparse.Namespace, settings: Settings) -> Asked:
         )
     if arguments.per_iteration:
         raise VgoError("A study judges whole runs: leave out --per-iteration, and name one number with --metric.")
+    if arguments.shell and arguments.binary:
+        raise VgoError("--binary takes the place of the program, which --shell hides: give COMMAND without --shell.")
     subject = subject_of(arguments, settings).model_copy(update={"on_failure": "drop"})
     return Asked(
         subject=subject,

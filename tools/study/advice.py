@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
+
 from ..subject import Frozen
 from .design import Design
 from .setting import Setting
@@ -21,11 +24,11 @@ class Advice(Frozen):
     notes: tuple[str, ...]
 
 
-def advice(setting: Setting, design: Design, command: str) -> Advice:
-    """Write down a setting."""
+def advice(setting: Setting, design: Design, command: Sequence[str]) -> Advice:
+    """Write down a setting; `command` in words, the program first."""
     unset = [f"unset {name}" for name in setting.unset if name not in setting.environment]
-    exported = [f"export {name}={_quoted(value)}" for name, value in setting.environment.items()]
-    program = _program(setting, command)
+    exported = [f"export {name}={shlex.quote(value)}" for name, value in setting.environment.items()]
+    program = shlex.join([setting.program or command[0], *command[1:]])
     start = f"taskset -c {','.join(map(str, setting.affinity))} {program}" if setting.affinity else program
     return Advice(
         setting=setting.name,
@@ -49,7 +52,7 @@ def _slurm(setting: Setting, unset: list[str], program: str) -> list[str]:
         f"#SBATCH --cpus-per-task={cpus}",
         f"#SBATCH {hint}",
         *unset,
-        *(f"export {name}={_quoted(value)}" for name, value in environment.items()),
+        *(f"export {name}={shlex.quote(value)}" for name, value in environment.items()),
         step,
     ]
 
@@ -66,11 +69,3 @@ def _notes(setting: Setting, design: Design) -> list[str]:
         notes.append("The CPU numbers are those of this machine; with Slurm choose such CPUs with --cpu-bind=map_cpu.")
     notes.append(f"It was measured on a machine with {design.machine}; on another one run the study again.")
     return notes
-
-
-def _program(setting: Setting, command: str) -> str:
-    return " ".join([setting.program, *command.split(" ")[1:]]) if setting.program else command
-
-
-def _quoted(value: str) -> str:
-    return value if value.replace(",", "").replace("/", "").replace(".", "").isalnum() else f"'{value}'"

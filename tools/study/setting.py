@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -57,7 +58,7 @@ class Setting(Frozen):
 
     def told(self) -> str:
         """Say what it changes, as a shell would have it."""
-        words = [f"{name}={_quoted(value)}" for name, value in self.environment.items()]
+        words = [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]
         dropped = [name for name in self.unset if name in os.environ and name not in self.environment]
         words += [f"-u {name}" for name in dropped]
         words += [f"taskset {','.join(map(str, self.affinity))}"] if self.affinity else []
@@ -66,7 +67,3 @@ class Setting(Frozen):
             where = ",".join(map(str, self.background.cpus)) or "anywhere"
             words.append(f"beside a {self.background.work} job on {where}")
         return " ".join(words) or "the environment as given"
-
-
-def _quoted(value: str) -> str:
-    return f"'{value}'" if set(value) & set("{} ") else value

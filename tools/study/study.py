@@ -99,10 +99,14 @@ def answered(
         reservation=reservation(design, times, runs, subject.lower_is_better, alpha),
         chosen=chosen.name if chosen else None,
         confirmed=confirmed,
-        advice=advice(chosen, design, " ".join(subject.command)) if chosen and recommended else None,
+        advice=advice(chosen, design, _words(subject)) if chosen and recommended else None,
         verdict=_verdict(chosen, confirmed, rounds),
         notes=tuple(_notes(design, tried, found, rounds)),
     )
+
+
+def _words(subject: Subject) -> tuple[str, ...]:
+    return ("sh", "-c", " ".join(subject.command)) if subject.shell else subject.command
 
 
 def _confirmed(batch: Sequence[Row], chosen: Setting, lower_is_better: bool, alpha: float) -> Against | None:

@@ -1,5 +1,5 @@
 /* A two-dimensional hydrodynamics-like stencil: shallow water by the Lax-Friedrichs scheme, with a reduction for the
-   time step in every step, as Lulesh has one. The argument is the length of a side (default 256). */
+   time step in every step, as Lulesh has one. The argument is the length of a side (default 128). */
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ static Cell next(Cell w, Cell e, Cell s, Cell n, double ratio) {
 }
 
 int main(int count, char **words) {
-    int n = count > 1 ? atoi(words[1]) : 256;
+    int n = count > 1 ? atoi(words[1]) : 128;
     Cell *now = malloc((size_t)n * n * sizeof *now), *then = malloc((size_t)n * n * sizeof *then);
     if (!now || !then) return 1;
 #pragma omp parallel for schedule(static)
