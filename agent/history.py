@@ -14,6 +14,9 @@ from .transcript import Event, RunEnd, RunStart, ToolEnd, VerdictGiven
 TAIL = 1 << 16
 """Bytes read from the end of a transcript: the verdict and the call before it."""
 
+_OTHERS = {"request.json": "not begun", "study.yaml": "a study"}
+"""By the file that such a folder has: what is no diagnosis with a transcript."""
+
 
 class Listed(NamedTuple):
     """One run; `verdict` is in brackets when there is none to show."""
@@ -46,7 +49,7 @@ def listed(folder: Path) -> Listed:
         events = [Event.model_validate_json(line) for line in last]
         start = Event.model_validate_json(first).body
     except FileNotFoundError:
-        begun = "not begun" if (folder / "request.json").exists() else "no transcript"
+        begun = next((words for name, words in _OTHERS.items() if (folder / name).exists()), "no transcript")
         return Listed(when, f"({begun})", None, None, "", str(folder))
     except OSError as error:
         return Listed(when, f"(unreadable: {error.strerror})", None, None, "", str(folder))

@@ -30,9 +30,12 @@ def openmp() -> bool:
     return cc is not None and subprocess.run(command, capture_output=True).returncode == 0
 
 
-def build(source: Path) -> Path:
-    """Return the program built from one C file; it is built again when the source, compiler or machine changed."""
-    cc = compiler()
+def build(source: Path, cc: str | None = None) -> Path:
+    """Return the program built from one C file; it is built again when the source, compiler or machine changed.
+
+    `cc`: the path of a compiler; None: that of this machine.
+    """
+    cc = cc or compiler()
     if cc is None:
         raise VgoError(
             f"No C compiler was found to build {source.name}; install one (such as gcc) or set CC to its path."

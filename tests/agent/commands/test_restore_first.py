@@ -24,6 +24,7 @@ OF_PROGRAM = {
     "profile": (),
     "try": ("pin_to_cpu",),
     "tune": ("--mitigation", "reserve_cores", "--param", "cores=1..1"),
+    "study": ("openmp",),
 }
 OTHERS = ("demo", "resume", "eval")
 MEASURE_NOTHING = {

@@ -1,0 +1,176 @@
+"""study: which thread settings make a parallel program steady, and at what cost."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .options import add_manners, add_out, add_program, add_settings
+
+if TYPE_CHECKING:
+    from ...tools.study.design import Design
+    from ...tools.subject import Subject
+    from ..progress import Lines
+    from ..settings import Settings
+    from ..study import Asked, Studied
+
+EPILOG = """\
+examples:
+  vgo-agent study openmp --dry-run -- ./solver
+  vgo-agent study openmp --rounds 30 --budget 900 -- ./solver input.dat
+  vgo-agent study openmp --factors binding,threads,wait -- ./solver
+  vgo-agent study openmp --binary clang=./solver.clang --metric 'time: ([0-9.]+)' -- ./solver
+  vgo-agent study openmp --resume vgo-runs/20260101-120000-study-solver
+
+It varies binding, cores used and left to the system, SMT, wait policy, loop schedule, OpenMP runtime, kinds of cores,
+memory nodes and jobs beside the program; what a machine or program does not have is skipped and said. Every round runs
+every setting once in random order, the environment as given among them. What looks steadiest is run again against the
+environment as given, and only what that confirms is recommended. The clock of each CPU is logged where it can be read.
+Give it a quiet machine. --root DIR with --dry-run shows the settings for another machine, from a copy of its /sys.
+"""
+SETTINGS = ("budget", "timeout", "alpha", "root", "seed")
+ROUNDS = 20
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare what can be studied."""
+    parser.epilog = EPILOG
+    kinds = parser.add_subparsers(dest="kind", metavar="KIND", title="kinds", required=True, prog=parser.prog)
+    _openmp(
+        kinds.add_parser("openmp", help="settings of OpenMP threads", description="Study settings of OpenMP threads.")
+    )
+
+
+def _openmp(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.usage = f"{parser.prog} [OPTIONS] [--] COMMAND [ARGS...]"
+    parser.epilog = EPILOG
+    add_program(parser)
+    study = parser.add_argument_group("the study")
+    study.add_argument(
+        "--rounds", type=int, default=ROUNDS, metavar="N", help=f"runs of each setting (default {ROUNDS})"
+    )
+    study.add_argument("--factors", metavar="A,B", default="", help="vary only these factors (default all)")
+    study.add_argument(
+        "--cross", metavar="A,B", default="", help="cross these factors (default binding,threads,smt,wait)"
+    )
+    study.add_argument(
+        "--binary", metavar="NAME=PATH", action="append", default=[], help="another build of the program; repeatable"
+    )
+    study.add_argument("--design", type=Path, metavar="FILE.yaml", help="factors and levels of your own")
+    study.add_argument("--most", type=int, metavar="N", help="settings at most (default 60)")
+    study.add_argument("--dry-run", action="store_true", help="print the settings and what is skipped, run nothing")
+    study.add_argument("--resume", type=Path, metavar="FOLDER", help="go on with a study that was cut off")
+    add_settings(parser, SETTINGS)
+    add_out(parser)
+    add_manners(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Study."""
+    from ..progress import Lines
+    from ..settings import effective
+
+    settings, _ = effective(vars(arguments))
+    lines = Lines("s", quiet=settings.quiet and not arguments.verbose, verbose=arguments.verbose)
+    if arguments.resume:
+        from ..study import go_on
+
+        _refuse_command(arguments)
+        return _answer(go_on(arguments.resume, lines), arguments)
+    asked = _asked(arguments, settings)
+    if arguments.dry_run:
+        return _dry_run(asked, arguments)
+    return _answer(_begun(asked, settings, lines), arguments)
+
+
+def _begun(asked: Asked, settings: Settings, lines: Lines) -> Studied:
+    from ..study import begin
+    from .subject import short_name
+
+    return begin(asked, settings.out, short_name(asked.subject.command, asked.subject.shell), lines)
+
+
+def _refuse_command(arguments: argparse.Namespace) -> None:
+    from ...knowledge.errors import VgoError
+
+    if arguments.command:
+        raise VgoError("--resume goes on with the command of the study: leave COMMAND out.")
+
+
+def _asked(arguments: argparse.Namespace, settings: Settings) -> Asked:
+    from ...knowledge.errors import VgoError
+    from ..study import Asked
+    from .subject import subject_of
+
+    if not 2 <= arguments.rounds <= 10_000:
+        raise VgoError(
+            f"--rounds {arguments.rounds} cannot show a spread: give 10 to 10000 (20 give intervals of ratios)."
+        )
+    if arguments.per_iteration:
+        raise VgoError("A study judges whole runs: leave out --per-iteration, and name one number with --metric.")
+    if arguments.shell and arguments.binary:
+        raise VgoError("--binary takes the place of the program, which --shell hides: give COMMAND without --shell.")
+    subject = subject_of(arguments, settings).model_copy(update={"on_failure": "drop"})
+    return Asked(
+        subject=subject,
+        design=_design(arguments, subject),
+        rounds=arguments.rounds,
+        budget_s=settings.budget_s,
+        seed=settings.seed,
+        alpha=settings.alpha,
+    )
+
+
+def _design(arguments: argparse.Namespace, subject: Subject) -> Design:
+    from ...tools.study.design import MOST, Wished, design
+    from ...tools.study.factors import SHIPPED, read_factors
+    from ...tools.study.here import look
+    from ...tools.study.topology import allowed_cpus, topology
+
+    root = Path(subject.root)
+    elsewhere = arguments.dry_run and root != Path("/")
+    cores = topology(root, None if elsewhere else allowed_cpus())
+    wished = Wished(
+        factors=_names(arguments.factors),
+        cross=_names(arguments.cross),
+        binaries=tuple(map(_binary, arguments.binary)),
+        most=arguments.most or MOST,
+    )
+    return design(read_factors(arguments.design or SHIPPED), look(subject.argv, cores), wished)
+
+
+def _names(said: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name.strip() for name in said.split(",") if name.strip()))
+
+
+def _binary(said: str) -> tuple[str, str]:
+    from ...knowledge.errors import VgoError
+    from ...tools.execution.resolve import resolve
+
+    name, equals, path = said.partition("=")
+    if not (name and equals and path):
+        raise VgoError(f"--binary {said} is not NAME=PATH: write --binary clang=./a.clang.")
+    return name, resolve((path,))[0]
+
+
+def _dry_run(asked: Asked, arguments: argparse.Namespace) -> int:
+    from ..report.study import planned
+    from ..terminal import answer
+
+    design = asked.design
+    settings = [one.model_dump(mode="json") | {"told": one.told()} for one in design.settings]
+    values = {"machine": design.machine, "settings": settings, "skipped": [one.model_dump() for one in design.skipped]}
+    answer(values, planned(design, asked.rounds), arguments.json)
+    return 0
+
+
+def _answer(studied: Studied, arguments: argparse.Namespace) -> int:
+    from ..report.study import summary, text
+    from ..report.study_files import save
+    from ..terminal import answer
+
+    files = save(studied)
+    answer(summary(studied, files), text(studied), arguments.json)
+    return 0

@@ -1,0 +1,66 @@
+"""The files of a study: report.md, report.html, the pictures and the whole answer as JSON."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ...prompts.render import render
+from ...tools.study.spreads import outcomes
+from ..run_folder import write
+from ..study import FILE, TABLE, Studied
+from . import study as words
+from .canvas import standalone
+from .study_figures import against_cores, forest, normalised
+
+ANSWER, PAGE, LONG = "study.json", "report.md", "report.html"
+
+
+def save(studied: Studied) -> tuple[Path, ...]:
+    """Write everything that is told of a study beside its table; return the files."""
+    drawn = _pictures(studied)
+    contents = {f"{name}.svg": standalone(svg).encode() for name, svg in drawn.items()}
+    told = _told(studied)
+    contents[ANSWER] = (json.dumps(words.summary(studied, ()), indent=2) + "\n").encode()
+    contents[PAGE] = render("study.md.j2", **told, pictures=list(drawn)).encode()
+    contents[LONG] = render("study.html.j2", **told, pictures=drawn).encode()
+    for name, content in contents.items():
+        write(studied.folder / name, content)
+    return tuple(studied.folder / name for name in (*contents, FILE, TABLE))
+
+
+def _pictures(studied: Studied) -> dict[str, str]:
+    study, first = studied.study, [row for row in studied.rows if row["batch"] == 1]
+    times = outcomes(first)
+    drawn = {
+        "settings": normalised({one.setting: times[one.setting] for one in study.spreads}, study.chosen),
+        "cores": against_cores(study.reservation.steps, times, studied.asked.subject.unit),
+        "effects": forest(study.effects),
+    }
+    return {name: svg for name, svg in drawn.items() if svg}
+
+
+def _told(studied: Studied) -> dict[str, Any]:
+    study, asked = studied.study, studied.asked
+    unit = asked.subject.unit
+    return {
+        "title": shlex.join(asked.subject.command),
+        "study": study,
+        "questions": [(one.key, one.question) for one in study.design.factors if len(one.levels) > 1],
+        "settings": words.settings(study, unit),
+        "against": words.held_against(study),
+        "effects": words.main_effects(study),
+        "cores": words.cores(study, unit),
+        "clocks": words.clocks(studied.rows),
+        "left_out": [*words.failed(study.tried), *words.alike(study.tried), *words.skipped(study.design)],
+        "changes": _changes(studied),
+        "table": TABLE,
+        "page": FILE,
+    }
+
+
+def _changes(studied: Studied) -> Sequence[tuple[str, str]]:
+    return [(one.name, one.told()) for one in studied.asked.design.settings]

@@ -1,0 +1,149 @@
+"""Thread studies of four OpenMP programs of ours: `python benchmarks/openmp.py [--save]`.
+
+Each is built by gcc and, where it is there, by clang, and studied by `vgo-agent study openmp`. --save writes
+docs/openmp.md with its pictures. Give it a quiet machine: another load is what such a study measures then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from vgo_agent.agent.report.numbers import number, p_value, percent, ratio
+from vgo_agent.evals.workloads.build import build
+
+HERE = Path(__file__).parents[1]
+SOURCES = HERE / "evals/workloads/openmp"
+PROGRAMS = {
+    "synchronise": "barriers, critical sections and reductions (EPCC syncbench)",
+    "schedule": "loops under schedule(runtime) (EPCC schedbench)",
+    "stream": "memory bandwidth (STREAM)",
+    "hydro": "a shallow-water stencil with a reduction in each step (hydrodynamics)",
+}
+PAGE = HERE / "docs/openmp.md"
+PICTURES = ("settings", "effects")
+COMMAND = Path(sys.executable).with_name("vgo-agent")
+MOST_EFFECTS = 6
+
+
+class Ended(NamedTuple):
+    """A study of one program."""
+
+    name: str
+    command: str
+    answer: Mapping[str, Any]
+
+
+def main() -> None:
+    """Study, print and perhaps save."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("programs", nargs="*", choices=[*PROGRAMS, []], help="which of them (default all)")
+    parser.add_argument("--rounds", type=int, default=40, help="rounds of each study")
+    parser.add_argument("--budget", type=float, default=300.0, help="seconds of the program in each study")
+    parser.add_argument("--out", default="vgo-runs", help="the parent of the folders")
+    parser.add_argument("--save", action="store_true", help=f"write {PAGE.relative_to(HERE)}")
+    asked = parser.parse_args()
+    ended = [studied(name, asked) for name in asked.programs or PROGRAMS]
+    page = "\n".join(told(ended))
+    print(page)
+    if asked.save:
+        save(ended, page)
+
+
+def studied(name: str, asked: argparse.Namespace) -> Ended:
+    """Study one program."""
+    source = SOURCES / f"{name}.c"
+    clang = shutil.which("clang")
+    binary = ["--binary", f"clang={build(source, clang)}"] if clang else []
+    limits = ["--rounds", str(asked.rounds), "--budget", str(asked.budget), "--out", asked.out]
+    own = str(build(source, shutil.which("gcc")))
+    words = ["study", "openmp", *limits, *binary, "--metric", "seconds: ([0-9.]+)", "--unit", "s", "--json", "--", own]
+    done = subprocess.run([COMMAND, *words], stdout=subprocess.PIPE, text=True, check=True)
+    shown = f"vgo-agent study openmp --rounds {asked.rounds} --budget {asked.budget:g}"
+    shown += " --binary clang=./" + f"{name}.clang" if clang else ""
+    return Ended(name, f"{shown} --metric 'seconds: ([0-9.]+)' --unit s -- ./{name}", json.loads(done.stdout))
+
+
+def told(ended: Sequence[Ended]) -> Iterator[str]:
+    """Write the page."""
+    yield "# Thread studies of four programs"
+    yield ""
+    yield (
+        f"Written by `python benchmarks/openmp.py --save` on {date.today().isoformat()}: Linux {platform.release()}, "
+        f"{ended[0].answer['design']['machine']}, load {os.getloadavg()[0]:.1f} at the end."
+    )
+    yield ""
+    yield (
+        "Every round ran every setting once in random order. Ratios are against the environment as given, in pairs of "
+        "the same round, with 95 % intervals; p-values are adjusted by Holm over the settings, or over the effects. "
+        "The programs lie in `evals/workloads/openmp`."
+    )
+    for one in ended:
+        yield from ("", f"## {one.name}: {PROGRAMS[one.name]}", "")
+        yield from _one(one)
+
+
+def _one(one: Ended) -> Iterator[str]:
+    answer = one.answer
+    yield f"`{one.command}`"
+    yield from ("", f"**{answer['verdict']}** {answer['rounds']} rounds, {len(answer['spreads'])} settings.", "")
+    yield "| setting | runs | CV | min/mean | max/mean | SD ratio | mean ratio | p | spread |"
+    yield "|---|---:|---:|---:|---:|---|---|---|---|"
+    yield from (_row(spread) for spread in answer["spreads"])
+    yield from ("", "| effect | spread ratio | mean ratio | p |", "|---|---|---|---|")
+    strongest = sorted(answer["effects"], key=lambda effect: effect["p_value"])[:MOST_EFFECTS]
+    yield from (_effect(effect) for effect in strongest)
+    weaker = len(answer["effects"]) - len(strongest)
+    yield from ("", f"{weaker} weaker effects are left out. {answer['reservation']['answer']}", "")
+    yield from (f"- {note}" for note in (*answer["notes"], *_left_out(answer)))
+    yield from (f"\n![{one.name}: {name}](openmp-{one.name}-{name}.svg)" for name in PICTURES)
+
+
+def _row(spread: Mapping[str, Any]) -> str:
+    against = spread["against"] or {}
+    sd = ratio(against["sd_ratio"], against["low"], against["high"]) if against else ""
+    mean = ratio(against["mean_ratio"], against["mean_low"], against["mean_high"]) if against else ""
+    cells = (
+        *(f"`{spread['setting']}`", str(spread["runs"]), percent(spread["cv"])),
+        *(number(spread["minimum"], 3), number(spread["maximum"], 3), sd, mean),
+        *((p_value(against["p_value"]), against["verdict"]) if against else ("", "")),
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def _effect(effect: Mapping[str, Any]) -> str:
+    parts = zip(effect["factors"], effect["levels"], effect["reference"], strict=True)
+    name = " x ".join(f"{factor}: {level} for {reference}" for factor, level, reference in parts)
+    ratios = [ratio(effect[key]["value"], effect[key]["low"], effect[key]["high"]) for key in ("spread", "mean")]
+    return f"| {name} | {' | '.join(ratios)} | {p_value(effect['p_value'])} |"
+
+
+def _left_out(answer: Mapping[str, Any]) -> Iterator[str]:
+    for one in answer["tried"]:
+        if one["alike"]:
+            yield f"`{one['setting']}` is the same here as `{one['alike']}`, by what the runtime says."
+        if one["failure"]:
+            yield f"`{one['setting']}` failed: {one['failure']}."
+
+
+def save(ended: Sequence[Ended], page: str) -> None:
+    """Write the page and copy the pictures beside it."""
+    PAGE.write_text(page + "\n")
+    for one in ended:
+        for name in PICTURES:
+            picture = Path(one.answer["folder"]) / f"{name}.svg"
+            if picture.exists():
+                shutil.copyfile(picture, PAGE.with_name(f"openmp-{one.name}-{name}.svg"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Designed experiments with threads: which settings make a parallel program steady, and at what cost."""

@@ -1,0 +1,210 @@
+"""Which settings a study runs: crossed factors, then each level of the others alone; what cannot be had, and why."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from ...knowledge.errors import VgoError
+from ..row import BASELINE
+from ..subject import Frozen
+from .factors import THREADS, Factor, Factors, Level
+from .here import Here
+from .placing import placed
+from .setting import Setting
+
+MOST = 60
+"""Settings of a study unless the user says more."""
+
+
+class Skipped(Frozen):
+    """A level that cannot be had."""
+
+    factor: str
+    level: str
+    reason: str
+
+
+class Studied(Frozen):
+    """A factor with the levels that it has here; the first is the one at which the others are studied."""
+
+    key: str
+    question: str
+    levels: tuple[str, ...]
+    crossed: tuple[str, ...]
+    """Levels that are crossed with those of the other crossed factors; empty: it is studied alone."""
+
+
+class Design(Frozen):
+    """The settings of a study."""
+
+    machine: str
+    factors: tuple[Studied, ...]
+    settings: tuple[Setting, ...]
+    """The baseline first."""
+    skipped: tuple[Skipped, ...]
+
+    def at(self, levels: Mapping[str, str]) -> Setting | None:
+        """Find the setting of these levels."""
+        return next((one for one in self.settings if one.levels == levels), None)
+
+    @property
+    def centre(self) -> dict[str, str]:
+        """The levels at which single factors are studied."""
+        return {factor.key: factor.levels[0] for factor in self.factors}
+
+    @property
+    def crossed(self) -> tuple[Studied, ...]:
+        """Factors that are crossed."""
+        return tuple(factor for factor in self.factors if factor.crossed)
+
+
+@dataclass(frozen=True)
+class Wished:
+    """What the user asks of a design."""
+
+    factors: tuple[str, ...] = ()
+    """Only these are varied; empty: all."""
+    cross: tuple[str, ...] = ()
+    """These are crossed; empty: those that the file crosses."""
+    binaries: tuple[tuple[str, str], ...] = ()
+    """Name and path of other builds of the program."""
+    most: int = MOST
+
+
+def design(factors: Factors, here: Here, wished: Wished = Wished()) -> Design:  # noqa: B008 (frozen)
+    """Lay out the study for a machine; raises VgoError where nothing can be varied, or too much."""
+    _refuse_unknown(factors, wished)
+    skipped: list[Skipped] = []
+    found = [_available(_with_binaries(factor, wished), here, wished, skipped) for factor in factors.factors]
+    studied = [_studied(factor, levels, wished) for factor, levels in found]
+    levels = {factor.key: {level.key: level for level in given} for factor, given in found}
+    governed = tuple(dict.fromkeys(name for factor in factors.factors for name in factor.variables))
+    make = partial(_setting, here=here, levels=levels, studied=studied, governed=governed)
+    settings = tuple(make(chosen) for chosen in _combinations(studied))
+    if not any(len(factor.levels) > 1 for factor in studied):
+        why = "; ".join(f"{one.factor} {one.level}: {one.reason}" for one in skipped)
+        raise VgoError(
+            f"There is nothing to vary here ({why}): use a machine with more cores, or name other --factors."
+        )
+    if len(settings) + 1 > wished.most:
+        raise VgoError(
+            f"The study has {len(settings) + 1} settings, and {wished.most} are the most: cross fewer factors with "
+            "--cross, study fewer with --factors, or raise --most."
+        )
+    return Design(
+        machine=here.topology.described(),
+        factors=tuple(studied),
+        settings=(Setting(name=BASELINE), *settings),
+        skipped=tuple(skipped),
+    )
+
+
+def _refuse_unknown(factors: Factors, wished: Wished) -> None:
+    known = [factor.key for factor in factors.factors]
+    for flag, names in (("--factors", wished.factors), ("--cross", wished.cross)):
+        for name in names:
+            if name not in known:
+                raise VgoError(f"{flag} {name}: there is no such factor; there are {', '.join(known)}.")
+    for name in wished.cross:
+        if wished.factors and name not in wished.factors:
+            raise VgoError(f"--cross {name} is not among --factors: name it there too.")
+
+
+def _with_binaries(factor: Factor, wished: Wished) -> Factor:
+    if factor.key != "runtime" or not wished.binaries:
+        return factor
+    more = tuple(
+        Level(key=name, program=path, description=f"the binary {path}", cross=False) for name, path in wished.binaries
+    )
+    return factor.model_copy(update={"levels": (*factor.levels, *more)})
+
+
+def _available(factor: Factor, here: Here, wished: Wished, skipped: list[Skipped]) -> tuple[Factor, tuple[Level, ...]]:
+    """Give the levels that can be had, the first alone where the factor is not to be varied."""
+    if factor.key == THREADS:
+        return factor, tuple(_thread_levels(factor, here, wished, skipped))
+    asked = factor.key in wished.factors
+    trusting = replace(here, runtime_schedule=True) if asked else here  # the user knows the program
+    levels = []
+    for level in factor.levels:
+        if why := trusting.why_not(level):
+            if _varied(factor, wished):
+                skipped.append(Skipped(factor=factor.key, level=level.key, reason=why))
+        else:
+            levels.append(level)
+    if not levels:
+        raise VgoError(f"The factor {factor.key} has no level that this machine has: add one without needs to it.")
+    return factor, tuple(levels) if _varied(factor, wished) else (levels[0],)
+
+
+def _varied(factor: Factor, wished: Wished) -> bool:
+    return not wished.factors or factor.key in wished.factors or (factor.key == "runtime" and bool(wished.binaries))
+
+
+def _thread_levels(factor: Factor, here: Here, wished: Wished, skipped: list[Skipped]) -> Iterator[Level]:
+    """All cores first, then all but some, then 1, 2, 4, ... cores."""
+    n = len(here.topology.cores)
+    spared = [n - spare for spare in factor.spare if spare < n]
+    doubled = [1 << power for power in range(n.bit_length()) if 1 << power < n] if factor.doubling else []
+    counts = dict.fromkeys((n, *spared, *sorted(doubled, reverse=True)))
+    if not _varied(factor, wished):
+        counts = {n: None}
+    elif too_many := [spare for spare in factor.spare if spare >= n]:
+        words = f"{', '.join(map(str, too_many))} left to the system"
+        are = "is only one core" if n == 1 else f"are {n} cores"
+        skipped.append(Skipped(factor=THREADS, level=words, reason=f"there {are}"))
+    crossed = {n - spare for spare in factor.crossed_spare}
+    yield from (Level(key=str(count), cross=count in crossed) for count in counts)
+
+
+def _studied(factor: Factor, levels: Sequence[Level], wished: Wished) -> Studied:
+    crossing = factor.key in wished.cross if wished.cross else factor.cross
+    crossed = tuple(level.key for level in levels if level.cross)
+    return Studied(
+        key=factor.key,
+        question=factor.question,
+        levels=tuple(level.key for level in levels),
+        crossed=crossed if crossing and len(crossed) > 1 else (),
+    )
+
+
+def _combinations(studied: Sequence[Studied]) -> Iterator[dict[str, str]]:
+    """Cross what is crossed at the first levels of the rest, then change one factor at a time."""
+    centre = {factor.key: factor.levels[0] for factor in studied}
+    crossed = [factor for factor in studied if factor.crossed]
+    for chosen in itertools.product(*(factor.crossed for factor in crossed)):
+        yield centre | dict(zip((factor.key for factor in crossed), chosen, strict=True))
+    for factor in studied:
+        for level in factor.levels[1:]:
+            if level not in factor.crossed:
+                yield centre | {factor.key: level}
+
+
+def _setting(
+    chosen: dict[str, str],
+    here: Here,
+    levels: Mapping[str, Mapping[str, Level]],
+    studied: Sequence[Studied],
+    governed: tuple[str, ...],
+) -> Setting:
+    picked = {key: levels[key][level] for key, level in chosen.items()}
+    setting = placed([picked[key] for key in chosen if key != THREADS], int(chosen[THREADS]), here)
+    return setting.model_copy(update={"name": _name(chosen, studied), "levels": chosen, "unset": governed})
+
+
+def _name(chosen: Mapping[str, str], studied: Sequence[Studied]) -> str:
+    """Name the levels of what is crossed, and what else is not as in the others."""
+    crossed = [_word(factor.key, chosen[factor.key]) for factor in studied if factor.crossed]
+    others = [
+        _word(factor.key, chosen[factor.key])
+        for factor in studied
+        if not factor.crossed and chosen[factor.key] != factor.levels[0]
+    ]
+    return "/".join([*crossed, *others]) or "centre"
+
+
+def _word(factor: str, level: str) -> str:
+    return f"{level}c" if factor == THREADS else level.replace(" ", "_")

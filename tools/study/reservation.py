@@ -1,0 +1,97 @@
+"""How many cores to leave to the system: the fewest that make it steadier, and what more of them cost (question Q1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..statistics.comparison.compare import compare, holm
+from ..subject import Frozen
+from .design import Design
+from .effects import Runs
+from .factors import THREADS
+from .rounds import LEAST
+from .spreads import TIMES, Against, against, paired
+
+
+class Step(Frozen):
+    """One number of cores, all else as in the middle of the study."""
+
+    cores: int
+    spare: int
+    threads: int
+    setting: str
+    """Whose runs stand for it."""
+    against_all: Against | None = None
+    """Against using every core; p-values are adjusted over the numbers of cores."""
+    against_enough: Against | None = None
+    """Against the smallest reservation that is enough; of those that reserve more."""
+
+
+class Reservation(Frozen):
+    """The numbers of cores in order, from few to all."""
+
+    steps: tuple[Step, ...]
+    enough: int | None
+    """Cores left to the system in the smallest reservation that is shown to be steadier than none; None: none is."""
+    answer: str
+
+
+def reservation(design: Design, times: TIMES, runs: Runs, lower_is_better: bool, alpha: float) -> Reservation:
+    """Compare every number of cores with all of them, in pairs of the same round."""
+    steps = [step for step in _steps(design, runs) if step.setting in times]
+    everything = next((step for step in steps if step.spare == 0), None)
+    if everything is None or len(steps) < 2:
+        return Reservation(steps=tuple(steps), enough=None, answer="")
+    judged = _held_against(everything, steps, times, lower_is_better, alpha)
+    steps = [step.model_copy(update={"against_all": judged.get(step.cores)}) for step in steps]
+    steadier = [step for step in steps if step.against_all and step.against_all.verdict == "steadier"]
+    if not steadier:
+        return Reservation(steps=tuple(steps), enough=None, answer=_none(steps))
+    enough = min(steadier, key=lambda step: step.spare)
+    beyond = [step for step in steps if step.spare > enough.spare]
+    judged = _held_against(enough, [enough, *beyond], times, lower_is_better, alpha)
+    steps = [step.model_copy(update={"against_enough": judged.get(step.cores)}) for step in steps]
+    return Reservation(steps=tuple(steps), enough=enough.spare, answer=_answer(enough, steps))
+
+
+def _steps(design: Design, runs: Runs) -> list[Step]:
+    factor = next(factor for factor in design.factors if factor.key == THREADS)
+    found = []
+    for level in sorted(factor.levels, key=int):
+        setting = design.at(design.centre | {THREADS: level})
+        name = runs(design.centre | {THREADS: level})
+        if setting and name:
+            found.append(Step(cores=setting.cores, spare=setting.spare, threads=setting.threads, setting=name))
+    return found
+
+
+def _held_against(
+    first: Step, steps: Sequence[Step], times: TIMES, lower_is_better: bool, alpha: float
+) -> dict[int, Against]:
+    made = {}
+    for step in steps:
+        if step.setting != first.setting:
+            x, y = paired(times, first.setting, step.setting)
+            if x.size >= LEAST:
+                made[step.cores] = compare(x, y, paired=True, lower_is_better=lower_is_better, alpha=alpha)
+    adjusted = holm([one.p_value for one in made.values()]) if made else ()
+    return {cores: against(one, p, alpha) for (cores, one), p in zip(made.items(), adjusted, strict=True)}
+
+
+def _none(steps: Sequence[Step]) -> str:
+    if not any(step.against_all for step in steps):
+        return "Too few rounds count to say how many cores to leave to the system."
+    return "Leaving cores to the system is not shown to make it steadier than using all of them."
+
+
+def _answer(enough: Step, steps: Sequence[Step]) -> str:
+    cores = "one core" if enough.spare == 1 else f"{enough.spare} cores"
+    words = f"Leaving {cores} to the system is enough: fewer are not shown to make it steadier"
+    more = [step for step in steps if step.against_enough]
+    if not more:
+        return f"{words}; no more could be left, or tried."
+    better = [step for step in more if step.against_enough and step.against_enough.verdict == "steadier"]
+    if better:
+        listed = ", ".join(str(step.spare) for step in better)
+        return f"{words}; leaving {listed} is steadier still."
+    return f"{words}, and leaving more is not shown to be steadier still, so it is only over-reservation."

@@ -1,0 +1,99 @@
+"""A run of each setting outside the data: what fails, what its runtime says, which settings are alike here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from ...knowledge.errors import VgoError
+from ..execution.bench import Bench
+from ..execution.judge import judge
+from ..subject import Frozen
+from .background import beside
+from .setting import Setting
+from .spoken import Ear, Spoken, asking
+
+
+class Tried(Frozen):
+    """What the warm-up run of a setting gave."""
+
+    setting: str
+    failure: str = ""
+    """Why it does not count, in words; empty where it ended well."""
+    alike: str = ""
+    """The earlier setting that is the same on this machine, whose runs count for both; empty: there is none."""
+    spoken: Spoken = Spoken()
+    wall_s: float = 0.0
+
+
+class _Seen(NamedTuple):
+    setting: Setting
+    tried: Tried
+
+
+def warm_up(bench: Bench, settings: Sequence[Setting], told: Callable[[str], None]) -> tuple[Tried, ...]:
+    """Run every setting once; raises VgoError where the program fails as it is given, or shows no OpenMP."""
+    seen: list[_Seen] = []
+    for setting in settings:
+        tried = _try(bench, setting)
+        if setting.baseline:
+            _refuse(tried)
+        if tried.failure:
+            told(f"{setting.name} is left out: {tried.failure}")
+        else:
+            tried = tried.model_copy(update={"alike": next(_alike(setting, tried, seen), "")})
+        seen.append(_Seen(setting, tried))
+    return tuple(one.tried for one in seen)
+
+
+def _try(bench: Bench, setting: Setting) -> Tried:
+    launch, ear, subject = setting.launch(bench.launch), Ear(), bench.subject
+    spoken = replace(launch, environment=asking(launch))
+    with beside(setting.background):
+        try:
+            run = bench.spawner.run(spoken, (ear,), timeout_s=subject.timeout_s, capture=subject.metric is not None)
+        except VgoError as refused:
+            if setting.baseline:
+                raise
+            return Tried(setting=setting.name, failure=str(refused))
+    failure = judge(run, subject).failure
+    return Tried(setting=setting.name, failure=failure, spoken=ear.heard, wall_s=run.wall_ns / 1e9)
+
+
+def _refuse(baseline: Tried) -> None:
+    if baseline.failure:
+        raise VgoError(f"A trial run failed: {baseline.failure}; run it by hand first.")
+    if not baseline.spoken.runtime:
+        raise VgoError(
+            "The program showed no OpenMP runtime (nothing answered OMP_DISPLAY_ENV): build it with -fopenmp by GCC 9, "
+            "LLVM 9 or later, and see that its standard error is not sent elsewhere."
+        )
+
+
+def _alike(setting: Setting, tried: Tried, seen: Sequence[_Seen]) -> Iterator[str]:
+    """Find earlier settings that are set up in the same way, whatever was asked for."""
+    for earlier, its in seen:
+        same = (earlier.program, earlier.background, earlier.affinity) == (
+            setting.program,
+            setting.background,
+            setting.affinity,
+        )
+        if same and not its.failure and not its.alike and its.spoken.alike(tried.spoken):
+            yield earlier.name
+
+
+def ignores_threads(settings: Sequence[Setting], tried: Sequence[Tried]) -> str:
+    """Say it where the program has the same number of threads whatever it is asked for; empty elsewhere."""
+    ended = [(one, its) for one, its in zip(settings, tried, strict=True) if one.threads and not its.failure]
+    asked = {one.threads for one, _ in ended}
+    shown = {its.spoken.threads for _, its in ended}
+    if len(asked) < 2 or len(shown) > 1:
+        return ""
+    (threads,) = shown
+    if threads is None:
+        return "No parallel region was seen, so the number of threads changes nothing that the runtime shows."
+    return (
+        f"The program ignores OMP_NUM_THREADS: its teams have {threads} threads whatever is asked "
+        "(num_threads or omp_set_num_threads in its source, or a setting of its own)."
+    )
