@@ -8,6 +8,7 @@ from importlib import import_module
 ACTIONS = {
     "profile": "run a battery of stress-ng stressors and keep the results in one file",
     "compare": "say how many times as fast machine B is as machine A, stressor by stressor",
+    "calibrate": "find the CPU quota that brings this machine closest to another",
     "run": "run a command under such a quota, and prove that it was in force",
 }
 EPILOG = """\

@@ -44,7 +44,7 @@ def _histogram(axes: Axes, found: Compared) -> None:
 
 def _others(axes: Axes, found: Compared) -> None:
     """Put a mark for each stressor of the other groups, and for each application: dark where the bound holds."""
-    rows = [one.group for one in found.groups if one.group != "cpu"]
+    rows: list[str] = [one.group for one in found.groups if one.group != "cpu"]
     for place, group in enumerate(rows):
         _marks(axes, [one.speed_up.value for one in found.ratios if one.group == group], place, BASELINE)
     if found.applications:

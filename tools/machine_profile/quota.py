@@ -1,6 +1,6 @@
 """CPU bandwidth of a control group of its own: chosen, made, counted, gone after (even a dead agent's).
 
-The kernel's bounds are those of Documentation/scheduler/sched-bwc.rst: a quota of 1 ms at least, a period of 1 ms to 1 s.
+The kernel's bounds (Documentation/scheduler/sched-bwc.rst): a quota of 1 ms at least, a period of 1 ms to 1 s.
 """
 
 from __future__ import annotations
