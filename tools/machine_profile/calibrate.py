@@ -20,12 +20,14 @@ from .compare import BUSY
 from .form import Calibration, Profile, Quota, System
 from .measure import bench
 from .quota import PERIOD_US, quota_of
-from .speed_up import Floats
+from .speed_up import Floats, middle
 from .turns import MOST_CPUS, Search, Telling, Turns
 
 CLOSE = 0.01
 """A median speed-up within this of 1 ends the search."""
 LEAST_CPUS = 0.02
+FAR = 0.1
+"""In logarithms: a median speed-up that the search leaves further from 1 is no calibration."""
 OFF = 0.1
 """A stressor that stays further from 1 than this is named as not matched."""
 DRAWS = 1000
@@ -45,7 +47,7 @@ def calibrate(
     known = {one.name: one for one in stressors}
     own = here.rates("real") if here else {}
     rates = {
-        name: float(np.median(found))
+        name: middle(found)
         for name, found in base.rates("real").items()
         if name in known and (here is None or name in own)
     }
@@ -56,7 +58,7 @@ def calibrate(
     with bench([None, quota_of(0.5, period)], search.ahead) as (stress_ng, spawner, groups):
         chosen = {name: known[name] for name in rates}
         turns = Turns(rates, chosen, search, stress_ng, spawner, groups, telling)
-        turns.here = {name: float(np.median(own[name])) for name in rates if here}
+        turns.here = {name: middle(own[name]) for name in rates if here}
         _search(turns, cpu, period)
         return _result(turns, base, system, period)
 
@@ -98,7 +100,8 @@ def _refuse_slower(turns: Turns) -> None:
 def _result(turns: Turns, base: Profile, system: System, period: int) -> Calibrated:
     quota = within(turns.cpus_wanted(), period)
     before, after = _range(turns.before("cpu")), _range(turns.after("cpu", quota.cpus))
-    low, high = np.quantile(_drawn(turns), (0.025, 0.975))
+    _refuse_far(turns, after)
+    low, high = np.minimum(np.quantile(_drawn(turns), (0.025, 0.975)), MOST_CPUS)
     calibration = Calibration(
         base=base.system,
         here=system,
@@ -118,6 +121,16 @@ def _result(turns: Turns, base: Profile, system: System, period: int) -> Calibra
         failed=_failed(turns),
         notes=tuple(_notes(turns, base, system)),
     )
+
+
+def _refuse_far(turns: Turns, after: Range) -> None:
+    """Refuse to call that a calibration which leaves the machine elsewhere."""
+    if abs(np.log(after.median)) > FAR:
+        raise VgoError(
+            f"No quota was found: the median speed-up over the base stays at {after.median:.3g}, and runs without the "
+            f"quota had {100 * turns.cpu_share:.0f} % of a CPU; calibrate when nothing else runs, use --ahead, or "
+            "allow more --steps."
+        )
 
 
 def _unmatched(turns: Turns, quota: Quota) -> tuple[Unmatched, ...]:
@@ -167,7 +180,7 @@ def _notes(turns: Turns, base: Profile, system: System) -> list[str]:
         )
     if "cpu" in system.limited:
         notes.append("This process is under a CPU quota already, and the one found here comes on top of it.")
-    if (share := float(np.median([step.cpu_share for step in turns.steps]))) < BUSY:
+    if (share := turns.cpu_share) < BUSY:
         notes.append(
             f"This machine was busy: runs without the quota had {100 * share:.0f} % of a CPU, and a quota above that "
             "is found too large; calibrate again when nothing else runs, or use --ahead."

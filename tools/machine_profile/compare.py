@@ -11,7 +11,7 @@ from ..subject import Frozen
 from .applications import Application
 from .battery import GROUPS, Group
 from .form import Profile, Rate, System
-from .speed_up import TAIL, Atoms, Floats, atoms, draws, speed_up
+from .speed_up import TAIL, Atoms, Floats, atoms, draws, middle, speed_up
 
 FENCE = 1.5
 OUTLIER_RULE = f"more than {FENCE:g} interquartile ranges beyond a quartile of its group, in logarithms (Tukey)"
@@ -116,7 +116,7 @@ def _summary(
     b: Mapping[str, tuple[float, ...]],
     spread: Mapping[str, Atoms],
 ) -> Summary:
-    logs = np.array([np.median(np.log(b[name])) - np.median(np.log(a[name])) for name in names])
+    logs = np.array([middle(b[name]) - middle(a[name]) for name in names])
     known = all(min(len(a[name]), len(b[name])) > 1 for name in names)
     drawn = draws([spread[name] for name in names]) if known else None
 

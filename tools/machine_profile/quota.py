@@ -13,7 +13,7 @@ from pathlib import Path
 from ...knowledge.errors import VgoError
 from ...layers.probes.cgroup_tree import own_groups
 from ..execution.launch import RunGroup
-from ..mitigation.run_group import CURE, Part, made_group, places
+from ..mitigation.run_group import CURE, MEMBERS, Part, made_group, places
 from .form import Quota
 
 PERIOD_US = 10_000
@@ -91,7 +91,7 @@ def _put(group: RunGroup, values: dict[str, str]) -> None:
 
 def values_of(quota: Quota, group: RunGroup) -> dict[str, str]:
     """Give the files of the group that hold a quota, in the order of writing."""
-    if (group.folder / "cpu.max").exists():
+    if group.members == MEMBERS[2]:
         return {"cpu.max": f"{quota.quota_us} {quota.period_us}"}
     return {"cpu.cfs_period_us": str(quota.period_us), "cpu.cfs_quota_us": str(quota.quota_us)}
 

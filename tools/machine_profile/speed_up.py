@@ -21,7 +21,7 @@ TAIL = 0.025
 
 
 class Atoms(NamedTuple):
-    """The bootstrap distribution of a log ratio: sorted values and the weight up to the middle of each."""
+    """The bootstrap distribution of a log ratio: distinct values, sorted, and the weight up to the middle of each."""
 
     values: Floats
     middles: Floats
@@ -43,16 +43,19 @@ class SpeedUp(NamedTuple):
 def atoms(a: Sequence[float], b: Sequence[float]) -> Atoms:
     """Make the distribution of log(median of b / median of a)."""
     x, y = np.log(np.sort(a)), np.log(np.sort(b))
-    values = (y[:, None] - x[None, :]).ravel()
-    weights = np.outer(_weights(len(y)), _weights(len(x))).ravel()
-    order = np.argsort(values, kind="stable")
-    together = np.cumsum(weights[order])
-    return Atoms(values[order], together - weights[order] / 2)
+    values, place = np.unique((y[:, None] - x[None, :]).ravel(), return_inverse=True)
+    weights = np.bincount(place, np.outer(_weights(len(y)), _weights(len(x))).ravel())
+    return Atoms(values, np.cumsum(weights) - weights / 2)
+
+
+def middle(rates: Sequence[float]) -> float:
+    """Log of the median rate; of an even number, the geometric mean of the two in the middle."""
+    return float(np.median(np.log(rates)))
 
 
 def speed_up(a: Sequence[float], b: Sequence[float]) -> SpeedUp:
     """Compare rates of one stressor on two machines; both above 0."""
-    ratio = float(np.exp(np.median(np.log(b)) - np.median(np.log(a))))
+    ratio = float(np.exp(middle(b) - middle(a)))
     if min(len(a), len(b)) < 2:
         return SpeedUp(ratio, None, None)
     low, high = np.exp(atoms(a, b).at(np.array((TAIL, 1 - TAIL))))

@@ -15,6 +15,7 @@ from .battery import Group, Stressor
 from .calibrated import Step
 from .form import Quota, Run
 from .quota import set_quota
+from .speed_up import middle
 from .stress_ng import StressNg
 
 MOST_CPUS = 1.0
@@ -64,6 +65,7 @@ class Turns:
     """Runs pairs, and keeps them."""
 
     base: Mapping[str, float]
+    """Log rates."""
     stressors: Mapping[str, Stressor]
     search: Search
     stress_ng: StressNg
@@ -72,7 +74,7 @@ class Turns:
     telling: Telling
     pairs: list[Pair] = field(default_factory=list)
     here: Mapping[str, float] = field(default_factory=dict)
-    """Rates of this machine where a profile of it was given; else those of the runs without the quota."""
+    """Log rates of this machine where a profile of it was given; else those of the runs without the quota."""
     steps: list[Step] = field(default_factory=list)
 
     def step(self, names: Sequence[str], quota: Quota) -> None:
@@ -98,6 +100,11 @@ class Turns:
         """Median log speed-up over the base without the quota, of the CPU stressors."""
         return float(np.median(list(self.before("cpu").values())))
 
+    @property
+    def cpu_share(self) -> float:
+        """Of a CPU that runs without the quota had, in the middle of the steps."""
+        return float(np.median([step.cpu_share for step in self.steps]))
+
     def bias(self) -> float:
         """By how much in logarithms the speed under a quota is off its share; in the latest half of the pairs."""
         own = [pair for pair in self.pairs if pair.works and self._is(pair.stressor, "cpu")]
@@ -110,9 +117,9 @@ class Turns:
         for pair in self.pairs:
             if pair.works:
                 full.setdefault(pair.stressor, []).append(pair.full.rate("cpu"))
-        rates = {**{name: float(np.median(seen)) for name, seen in full.items()}, **self.here}
+        rates = {**{name: middle(seen) for name, seen in full.items()}, **self.here}
         return {
-            name: float(np.log(rates[name] / self.base[name]))
+            name: rates[name] - self.base[name]
             for name in sorted(rates.keys() & self.base.keys())
             if self._is(name, group)
         }
