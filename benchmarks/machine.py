@@ -32,11 +32,11 @@ from vgo_agent.tools.machine_profile.measure import bench
 COMMAND = Path(sys.executable).with_name("vgo-agent")
 TRUE_QUOTA, MOST_POINTS = 0.6, 3.0
 PROGRAMS = {
-    "Python loop": (sys.executable, "-S", "-c", "sum(i * i for i in range(6_000_000))"),
-    "Python dictionary": (sys.executable, "-S", "-c", "len({i: str(i) for i in range(900_000)})"),
-    "zlib": (sys.executable, "-S", "-c", "import zlib; zlib.compress(bytes(range(256)) * 60_000, 9)"),
-    "sha256": (sys.executable, "-S", "-c", "import hashlib; hashlib.sha256(bytes(200_000_000))"),
-    "sleep": ("sleep", "0.5"),
+    "Python loop": (sys.executable, "-S", "-c", "sum(i * i for i in range(12_000_000))"),
+    "Python dictionary": (sys.executable, "-S", "-c", "len({i: str(i) for i in range(1_800_000)})"),
+    "zlib": (sys.executable, "-S", "-c", "import zlib; zlib.compress(bytes(range(256)) * 150_000, 9)"),
+    "sha256": (sys.executable, "-S", "-c", "import hashlib; hashlib.sha256(bytes(400_000_000))"),
+    "sleep": ("sleep", "1"),
 }
 """The last one waits, and does not belong to the programs that the range is for."""
 DOCS = Path(__file__).parents[1] / "docs"
@@ -109,7 +109,7 @@ def page(compared: Compared, found: Calibrated, size: tuple[str, ...]) -> str:
         [
             "# Machine profiles: this machine against itself",
             "",
-            f"Written by `python benchmarks/machine.py --save` on {date.today().isoformat()}: {system.cpu}, "
+            f"Written by `python {' '.join(sys.argv)}` on {date.today().isoformat()}: {system.cpu}, "
             f"{os.cpu_count()} CPUs, Linux {platform.release()}, stress-ng {system.stress_ng}, load "
             f"{os.getloadavg()[0]:.1f}; profiles with `{' '.join(size)} --ahead`, in turns with and without a quota of "
             f"{100 * TRUE_QUOTA:g} %.",

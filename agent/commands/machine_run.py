@@ -83,11 +83,14 @@ def calibration_of(path: Path) -> Calibration:
 def _warn_elsewhere(found: Calibration, arguments: argparse.Namespace) -> None:
     import os
 
-    here = os.uname()
-    if (found.here.kernel, found.here.architecture) != (here.release, here.machine) or found.here.name != here.nodename:
+    from ...tools.subject import Subject
+    from ...tools.survey import survey
+
+    here = survey(Subject(command=("true",), argv=("true",), directory=os.getcwd()), ())
+    if (found.here.kernel, found.here.cpu) != (here.kernel, here.cpu):
         say(
-            f"The calibration was made on {found.here.name} ({found.here.cpu}, kernel {found.here.kernel}), which this "
-            "machine may not be: calibrate again here.",
+            f"The calibration was made on {found.here.name} ({found.here.cpu}, Linux {found.here.kernel}), and this is "
+            f"{here.cpu}, Linux {here.kernel}: calibrate again here.",
             arguments,
         )
 

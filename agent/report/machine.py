@@ -48,6 +48,8 @@ def profiled_text(one: Profile, path: Path) -> str:
         f"{quota_words(one.battery.quota)}",
         f"{len(one.runs)} runs of {one.battery.seconds:g} s; stressors: {counts}.",
     ]
+    if one.battery.quota:
+        lines.append(f"The quota stopped {sum(run.throttled > 0 for run in one.runs)} of them.")
     failed = [name for name in one.battery.stressors if name not in one.rates("real")]
     lines += [f"No result: {name} ({one.why_missing(name)})" for name in failed]
     return "\n".join(lines)

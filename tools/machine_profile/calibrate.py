@@ -118,7 +118,7 @@ def _result(turns: Turns, base: Profile, system: System, period: int) -> Calibra
         after=after,
         unmatched=_unmatched(turns, quota),
         apart=sum(len(turns.before(group)) for group in GROUPS if group != "cpu"),
-        failed=_failed(turns),
+        failed=_failed(turns, base),
         notes=tuple(_notes(turns, base, system)),
     )
 
@@ -160,8 +160,16 @@ def _range(logs: Mapping[str, float]) -> Range:
     return Range(least=float(values.min()), median=float(np.median(values)), greatest=float(values.max()))
 
 
-def _failed(turns: Turns) -> dict[str, str]:
-    return {
+def _failed(turns: Turns, base: Profile) -> dict[str, str]:
+    """Say of every stressor of the base that was not matched why not."""
+    lacking = {
+        name: f"of the base: {base.why_missing(name)}"
+        if name not in base.rates("real")
+        else "not in this stress-ng, or not in --here"
+        for name in base.battery.stressors
+        if name not in turns.base
+    }
+    return lacking | {
         pair.stressor: pair.limited.failed or pair.full.failed or "zero bogo operations"
         for pair in turns.pairs
         if not pair.works

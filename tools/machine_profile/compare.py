@@ -210,6 +210,10 @@ def _own_notes(which: str, one: Profile) -> list[str]:
     notes = [] if one.complete else [f"{which} is not complete: the command that began it goes on."]
     if one.battery.quota:
         notes.append(f"{which} was measured under a quota of {one.battery.quota.cpus:.3g} CPUs.")
+    if "cpu" in one.system.limited:
+        notes.append(f"{which} was measured by a process that was under a CPU quota itself.")
+    if one.system.online == 1:
+        notes.append(f"{which} has one CPU, which the stressors shared with everything else.")
     shares = [run.cpu_s / run.wall_s for run in one.runs if run.wall_s and not run.failed]
     most = min(1.0, one.battery.quota.cpus) if one.battery.quota else 1.0
     if shares and (had := float(np.median(shares))) < BUSY * most:
