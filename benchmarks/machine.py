@@ -54,7 +54,7 @@ def main() -> None:
         place = Path(folder)
         slow, full = place / "slow.json", place / "full.json"
         quota = ("--quota", str(TRUE_QUOTA), "--beside", full, "--ahead")
-        vgo("profile", *size, *quota, "--name", "slow", "--out", slow)
+        vgo("profile", *size, *quota, "--out", slow)
         timed(place / "programs.csv", read(slow, Profile).battery.quota, arguments.runs)
         applications = read_applications(place / "programs.csv")
         compared = compare(read(slow, Profile), read(full, Profile), "real", applications)

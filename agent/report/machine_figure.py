@@ -17,8 +17,8 @@ def picture(found: Compared) -> str:
     """Draw the B/A profile as inline SVG."""
     names = f"{found.b.name} over {found.a.name}"
     with canvas("machine", f"Speed-ups of the stressors, {names}: a histogram of the CPU group.", 3.6) as page:
-        above = page.axes(0.09, 0.88, bottom=0.42, height=0.5)
-        below = page.axes(0.09, 0.88, bottom=0.12, height=0.22)
+        above = page.axes(0.12, 0.86, bottom=0.42, height=0.5)
+        below = page.axes(0.12, 0.86, bottom=0.12, height=0.22)
         _histogram(above, found)
         _others(below, found)
         low, high = above.get_xlim()

@@ -74,9 +74,9 @@ def bench(quotas: Sequence[Quota | None], ahead: bool) -> Iterator[tuple[StressN
 
 def profile(arms: Sequence[Arm], rounds: Rounds, system: System, progress: Progress) -> tuple[Profile, ...]:
     """Measure what is missing of each arm, in turns where there are several; return the profiles."""
-    profiles = [begun(arm, rounds, system) for arm in arms]
-    total = sum(len(one.battery.stressors) * one.battery.repetitions for one in profiles)
     with bench([arm.quota for arm in arms], rounds.ahead) as (stress_ng, spawner, groups):
+        profiles = [begun(arm, rounds, system) for arm in arms]
+        total = sum(len(one.battery.stressors) * one.battery.repetitions for one in profiles)
         for place, (repetition, stressor) in enumerate(rounds.order()):
             turns = [at for at, one in enumerate(profiles) if len(one.runs) <= place]
             random.Random(f"{rounds.seed} {place} turns").shuffle(turns)
@@ -90,6 +90,8 @@ def profile(arms: Sequence[Arm], rounds: Rounds, system: System, progress: Progr
 
 def begun(arm: Arm, rounds: Rounds, system: System) -> Profile:
     """Begin a profile, or take up the one in the file where it is the same battery on the same machine."""
+    if arm.quota:
+        system = system.model_copy(update={"name": f"{system.name} with {arm.quota.cpus:.3g} CPUs"})
     fresh = Profile(system=system, battery=rounds.battery(arm.quota))
     if not arm.path.exists():
         write(arm.path, fresh)

@@ -66,7 +66,18 @@ def test_a_profile_holds_every_run_and_names_what_failed(tmp_path: Path) -> None
 @stress_ng
 def test_a_profile_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
-    words = [COMMAND, "machine", "profile", *FEW, *SHORT, "--repetitions", "6", "--out", path, "--quiet"]
+    words: list[str | Path] = [
+        COMMAND,
+        "machine",
+        "profile",
+        *FEW,
+        *SHORT,
+        "--repetitions",
+        "6",
+        "--out",
+        path,
+        "--quiet",
+    ]
     with subprocess.Popen(words, stdout=subprocess.DEVNULL) as first:
         deadline = time.monotonic() + 60
         while not (path.exists() and len(json.loads(path.read_text())["runs"]) >= 3):
@@ -124,7 +135,17 @@ def test_the_proof_is_how_often_the_quota_stopped_it() -> None:
 
 @groups
 def test_the_terminal_and_the_exit_code_are_the_programs_own() -> None:
-    words = [COMMAND, "machine", "run", "--quota", "0.5", "--", "sh", "-c", "cat; cat /proc/self/cgroup; kill -TERM $$"]
+    words: list[str | Path] = [
+        COMMAND,
+        "machine",
+        "run",
+        "--quota",
+        "0.5",
+        "--",
+        "sh",
+        "-c",
+        "cat; cat /proc/self/cgroup; kill -TERM $$",
+    ]
     ended = subprocess.run(words, input="said\n", capture_output=True, text=True, timeout=60)
     assert ended.stdout.startswith("said\n") and PREFIX in ended.stdout
     assert ended.returncode == 128 + signal.SIGTERM
@@ -147,7 +168,17 @@ def test_a_killed_run_leaves_nothing_after_restore(tmp_path: Path) -> None:
 def test_a_killed_calibration_leaves_nothing_after_restore(tmp_path: Path) -> None:
     slow = tmp_path / "slow.json"
     profiled(slow, "--quota", "50%", "--ahead")
-    words = [COMMAND, "machine", "calibrate", "--base", slow, "--seconds", "0.5", "--ahead", "--quiet"]
+    words: list[str | Path] = [
+        COMMAND,
+        "machine",
+        "calibrate",
+        "--base",
+        slow,
+        "--seconds",
+        "0.5",
+        "--ahead",
+        "--quiet",
+    ]
     with subprocess.Popen(words, stdout=subprocess.DEVNULL) as agent:
         deadline = time.monotonic() + 60
         while not any(

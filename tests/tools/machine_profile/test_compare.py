@@ -66,9 +66,9 @@ def test_b_over_a_is_one_over_a_over_b(rates: tuple[Rates, Rates]) -> None:
         assert near(one.speed_up.low, inverse(other.speed_up.high))
     least, low, median, high, greatest, mean = five(back)
     mirrored = [greatest, high, median, low, least, mean]
-    for one, other in zip(five(there), mirrored, strict=True):
-        assert near(one.value, inverse(other.value))
-        assert near(one.low, inverse(other.high)) and near(one.high, inverse(other.low))
+    for straight, reverse in zip(five(there), mirrored, strict=True):
+        assert near(straight.value, inverse(reverse.value))
+        assert near(straight.low, inverse(reverse.high)) and near(straight.high, inverse(reverse.low))
     assert there.groups[0].outliers == back.groups[0].outliers
 
 
