@@ -98,10 +98,11 @@ def _refuse_slower(turns: Turns) -> None:
 
 
 def _result(turns: Turns, base: Profile, system: System, period: int) -> Calibrated:
-    quota = within(turns.cpus_wanted(), period)
+    wanted = _wanted(turns)
+    quota = within(float(np.exp(np.median(wanted))), period)
     before, after = _range(turns.before("cpu")), _range(turns.after("cpu", quota.cpus))
     _refuse_far(turns, after)
-    low, high = np.minimum(np.quantile(_drawn(turns), (0.025, 0.975)), MOST_CPUS)
+    low, high = np.minimum(np.quantile(_drawn(wanted, turns.search.seed), (0.025, 0.975)), MOST_CPUS)
     calibration = Calibration(
         base=base.system,
         here=system,
@@ -144,13 +145,16 @@ def _unmatched(turns: Turns, quota: Quota) -> tuple[Unmatched, ...]:
     return tuple(sorted(left, key=lambda one: -abs(np.log(one.speed_up))))
 
 
-def _drawn(turns: Turns) -> Floats:
-    """Bootstrap the quota over stressors."""
+def _wanted(turns: Turns) -> Floats:
+    """Log quota that each CPU stressor asks for, by its last pair; their median is closest for all of them."""
     before = turns.before("cpu")
     last = {pair.stressor: pair.response - float(np.log(pair.cpus)) for pair in turns.pairs if pair.works}
-    names = sorted(before.keys() & last.keys())
-    wanted = np.array([-before[name] - last[name] for name in names])
-    picks = np.random.default_rng(turns.search.seed).integers(len(names), size=(DRAWS, len(names)))
+    return np.array([-before[name] - last[name] for name in sorted(before.keys() & last.keys())])
+
+
+def _drawn(wanted: Floats, seed: int) -> Floats:
+    """Bootstrap the quota over stressors."""
+    picks = np.random.default_rng(seed).integers(len(wanted), size=(DRAWS, len(wanted)))
     found: Floats = np.exp(np.median(wanted[picks], axis=1))
     return found
 
