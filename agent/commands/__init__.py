@@ -32,6 +32,7 @@ COMMANDS = {
         Command("import", "show what is understood of recorded runs, and convert them", f"{__name__}.import_"),
         Command("surface", "model the spread as a function of settings, and find the steadiest configuration"),
         Command("power", "say how many runs it takes to show that the spread fell"),
+        Command("machine", "profile this machine, compare it with another, and make it as slow as that one"),
         Command("resume", "go on with a diagnosis that was cut off"),
         Command("runs", "list the runs so far"),
         Command("verify", "check that a run folder is as it was written"),

@@ -94,12 +94,13 @@ def in_own_group(launch: Launch, spawn: Spawn, machine: Machine, root: Path = Pa
         return
     with contextlib.ExitStack() as stack:
         homes = own_groups(root)
-        made = tuple(stack.enter_context(_made(part, homes)) for part in parts(spawn, machine))
+        made = tuple(stack.enter_context(made_group(part, homes)) for part in parts(spawn, machine))
         yield replace(launch, groups=(*launch.groups, *made))
 
 
 @contextlib.contextmanager
-def _made(part: Part, homes: dict[str, list[Path]]) -> Iterator[RunGroup]:
+def made_group(part: Part, homes: dict[str, list[Path]]) -> Iterator[RunGroup]:
+    """Make one group for the time of the context; `homes` are the groups of this process, by controller."""
     version = part.place.version
     home = homes[part.controllers[0] if version == 1 else ""][0]
     if version == 2 and _LEAF.match(home.name):

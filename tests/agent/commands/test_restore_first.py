@@ -22,6 +22,7 @@ OF_PROGRAM = {
     "diagnose": (),
     "measure": (),
     "profile": (),
+    "machine": ("run", "--quota", "50%"),
     "try": ("pin_to_cpu",),
     "tune": ("--mitigation", "reserve_cores", "--param", "cores=1..1"),
     "study": ("openmp",),

@@ -1,0 +1,230 @@
+"""`vgo-agent machine` with the real stress-ng and real control groups, with very short runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vgo_agent.tools.mitigation.run_group import PREFIX, places
+
+COMMAND = Path(sys.executable).with_name("vgo-agent")
+FEW = ("--stressor", "cpu-int64", "--stressor", "cpu-gcd", "--stressor", "cpu-rand")
+SHORT = ("--seconds", "0.1", "--repetitions", "2")
+SPIN = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; exit 7"
+stress_ng = pytest.mark.skipif(shutil.which("stress-ng") is None, reason="stress-ng is not here")
+groups = pytest.mark.skipif("cpu" not in places(), reason="no writable cpu control group here")
+
+
+def groups_left() -> set[Path]:
+    return {path for path in Path("/sys/fs/cgroup").rglob(f"{PREFIX}*") if path.is_dir()}
+
+
+@pytest.fixture(autouse=True)
+def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("VGO_AGENT_JOURNAL", str(tmp_path / "journal"))
+    before = groups_left()
+    yield tmp_path / "journal"
+    assert groups_left() == before
+
+
+def machine(*words: str | Path, env: dict[str, str] | None = None, cwd: Path | None = None) -> Any:
+    environment = {**os.environ, **(env or {})}
+    return subprocess.run(
+        [COMMAND, "machine", *words], capture_output=True, text=True, timeout=120, env=environment, cwd=cwd
+    )
+
+
+def profiled(path: Path, *words: str | Path) -> dict[str, Any]:
+    ended = machine("profile", *FEW, *SHORT, "--out", path, *words)
+    assert ended.returncode == 0, ended.stderr
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+@stress_ng
+def test_a_profile_holds_every_run_and_names_what_failed(tmp_path: Path) -> None:
+    found = profiled(tmp_path / "a.json", "--stressor", "cpu-nosuch", "--name", "here")
+    assert (found["format"], found["version"]) == ("vgo-agent machine profile", 1)
+    assert found["system"]["name"] == "here" and found["system"]["stress_ng"]
+    runs = {name: [run for run in found["runs"] if run["stressor"] == name] for name in found["battery"]["stressors"]}
+    assert set(runs) == {"cpu-int64", "cpu-gcd", "cpu-rand", "cpu-nosuch"}
+    assert all(len(own) == 2 for own in runs.values())
+    assert all(run["bogo_ops"] > 0 and not run["failed"] for run in runs["cpu-gcd"])
+    assert all("cpu-method must be one of" in run["failed"] for run in runs["cpu-nosuch"])
+
+
+@stress_ng
+def test_a_profile_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    words: list[str | Path] = [
+        COMMAND,
+        "machine",
+        "profile",
+        *FEW,
+        *SHORT,
+        "--repetitions",
+        "6",
+        "--out",
+        path,
+        "--quiet",
+    ]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL) as first:
+        deadline = time.monotonic() + 60
+        while not (path.exists() and len(json.loads(path.read_text())["runs"]) >= 3):
+            assert time.monotonic() < deadline and first.poll() is None
+            time.sleep(0.01)
+        first.send_signal(signal.SIGKILL)
+    before = json.loads(path.read_text())["runs"]
+    assert 3 <= len(before) < 18
+    ended = machine("profile", *FEW, *SHORT, "--repetitions", "6", "--out", path)
+    assert ended.returncode == 0, ended.stderr
+    after = json.loads(path.read_text())["runs"]
+    assert after[: len(before)] == before and len(after) == 18
+
+
+@stress_ng
+def test_another_battery_does_not_write_over_a_profile(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    profiled(path)
+    kept = path.read_bytes()
+    ended = machine("profile", "--stressor", "cpu-gcd", *SHORT, "--out", path)
+    assert ended.returncode == 1 and "another battery" in ended.stderr
+    assert path.read_bytes() == kept
+
+
+@stress_ng
+@groups
+def test_a_quota_is_measured_found_again_and_used(tmp_path: Path) -> None:
+    slow, full = tmp_path / "slow.json", tmp_path / "full.json"
+    profiled(slow, "--quota", "50%", "--beside", full, "--ahead", "--name", "slow")
+    ended = machine("compare", slow, full, "--json", "--save", tmp_path / "r.html")
+    assert ended.returncode == 0, ended.stderr
+    (cpu,) = json.loads(ended.stdout)["groups"]
+    assert 1.3 < cpu["median"]["value"] < 3
+    assert "<svg" in (tmp_path / "r.html").read_text()
+
+    words = ("--here", full, "--seconds", "0.15", "--sample", "3", "--ahead", "--json")
+    ended = machine("calibrate", "--base", slow, *words)
+    assert ended.returncode == 0, ended.stderr
+    found = json.loads(ended.stdout)["calibration"]
+    cpus = found["quota"]["quota_us"] / found["quota"]["period_us"]
+    assert 0.3 < cpus < 0.8
+    assert found["before"][1] == pytest.approx(cpu["median"]["value"])
+
+    ended = machine("run", "--like", slow, "--", "sh", "-c", SPIN)
+    assert ended.returncode == 7
+    assert f"a quota of {cpus:.3g} CPUs" in ended.stderr
+
+
+@groups
+def test_the_proof_is_how_often_the_quota_stopped_it() -> None:
+    ended = machine("run", "--quota", "5%", "--", "sh", "-c", SPIN)
+    assert ended.returncode == 7
+    assert int(ended.stderr.partition("stopped in ")[2].partition(" of")[0]) > 0
+
+
+@groups
+def test_the_terminal_and_the_exit_code_are_the_programs_own() -> None:
+    words: list[str | Path] = [
+        COMMAND,
+        "machine",
+        "run",
+        "--quota",
+        "0.5",
+        "--",
+        "sh",
+        "-c",
+        "cat; cat /proc/self/cgroup; kill -TERM $$",
+    ]
+    ended = subprocess.run(words, input="said\n", capture_output=True, text=True, timeout=60)
+    assert ended.stdout.startswith("said\n") and PREFIX in ended.stdout
+    assert ended.returncode == 128 + signal.SIGTERM
+
+
+@groups
+def test_a_killed_run_leaves_nothing_after_restore(tmp_path: Path) -> None:
+    with subprocess.Popen([COMMAND, "machine", "run", "--quota", "0.5", "--", "sleep", "60"]) as agent:
+        deadline = time.monotonic() + 60
+        while not any(own.name.startswith(f"{PREFIX}{agent.pid}-") for own in groups_left()):
+            assert time.monotonic() < deadline and agent.poll() is None
+            time.sleep(0.01)
+        agent.send_signal(signal.SIGKILL)
+    told = subprocess.run([COMMAND, "restore"], capture_output=True, text=True, timeout=60).stdout
+    assert f"{PREFIX}{agent.pid}-" in told and "removed" in told
+
+
+@stress_ng
+@groups
+def test_a_killed_calibration_leaves_nothing_after_restore(tmp_path: Path) -> None:
+    slow = tmp_path / "slow.json"
+    profiled(slow, "--quota", "50%", "--ahead")
+    words: list[str | Path] = [
+        COMMAND,
+        "machine",
+        "calibrate",
+        "--base",
+        slow,
+        "--seconds",
+        "0.5",
+        "--ahead",
+        "--quiet",
+    ]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL) as agent:
+        deadline = time.monotonic() + 60
+        while not any(
+            f"{PREFIX}{agent.pid}-" in (own.name) and (own / "cgroup.procs").read_text() for own in groups_left()
+        ):
+            assert time.monotonic() < deadline and agent.poll() is None
+            time.sleep(0.01)
+        agent.send_signal(signal.SIGKILL)
+    told = subprocess.run([COMMAND, "restore"], capture_output=True, text=True, timeout=60).stdout
+    assert f"{PREFIX}{agent.pid}-" in told and "removed" in told
+    assert not list(tmp_path.glob("*.calibration.json"))
+
+
+@stress_ng
+def test_the_same_file_twice_is_a_sentence(tmp_path: Path) -> None:
+    profiled(tmp_path / "a.json")
+    shutil.copy(tmp_path / "a.json", tmp_path / "b.json")
+    for other in ("a.json", "b.json"):
+        ended = machine("compare", tmp_path / "a.json", tmp_path / other)
+        assert ended.returncode == 1 and "the same profile" in ended.stderr
+
+
+def test_without_stress_ng_its_package_is_named(tmp_path: Path) -> None:
+    ended = machine("profile", "--out", tmp_path / "a.json", env={"PATH": str(tmp_path)})
+    assert ended.returncode == 1 and "apt install stress-ng" in ended.stderr
+    assert not (tmp_path / "a.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("profile", "--seconds", "0"), "no time for a stressor"),
+        (("profile", "--repetitions", "0"), "measures nothing"),
+        (("profile", "--quota", "much"), "no CPU quota"),
+        (("profile", "--beside", "b.json"), "give the quota too"),
+        (("compare", "none.json", "none.json"), "Cannot read none.json"),
+        (("compare", "none.json", "none.json", "--save", "r.pdf"), "no known ending"),
+        (("calibrate", "--base", "none.json"), "Cannot read none.json"),
+        (("run", "--like", "none.json", "--", "true"), "Cannot read none.json"),
+        (("run", "--quota", "50%"), "No command was given"),
+        (("run", "--quota", "50%", "--threads", "0", "--", "true"), "runs nothing"),
+    ],
+)
+def test_bad_input_is_one_sentence(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    ended = machine(*words, cwd=tmp_path)
+    assert ended.returncode == 1
+    assert said in ended.stderr and "Traceback" not in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+    assert not list(tmp_path.glob("*.json"))

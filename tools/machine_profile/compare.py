@@ -1,0 +1,224 @@
+"""The variability profile B/A: the speed-up of every stressor, their range and quartiles, and what it predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ...knowledge.errors import VgoError
+from ..subject import Frozen
+from .applications import Application
+from .battery import GROUPS, Group
+from .form import Profile, Rate, System
+from .speed_up import TAIL, Atoms, Floats, atoms, draws, middle, speed_up
+
+FENCE = 1.5
+OUTLIER_RULE = f"more than {FENCE:g} interquartile ranges beyond a quartile of its group, in logarithms (Tukey)"
+BUSY = 0.95
+"""A worker that had less of a CPU than this shared it."""
+
+
+class Interval(Frozen):
+    """A number with its 95 % bootstrap interval; none where some stressor has one repetition only."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+class Ratio(Frozen):
+    """One stressor: its rate on B over that on A."""
+
+    stressor: str
+    group: Group
+    speed_up: Interval
+    repetitions: tuple[int, int]
+    outlier: bool = False
+
+
+class Summary(Frozen):
+    """The stressors of one group."""
+
+    group: Group
+    stressors: int
+    least: Interval
+    quartile_1: Interval
+    median: Interval
+    quartile_3: Interval
+    greatest: Interval
+    mean: Interval
+    """Geometric, so that A/B is one over B/A."""
+    outliers: tuple[str, ...]
+    least_inside: float
+    """Range without the outliers."""
+    greatest_inside: float
+
+
+class Judged(Frozen):
+    """An application held against the predicted range."""
+
+    name: str
+    speed_up: float
+    inside: bool
+
+
+class Compared(Frozen):
+    """The B/A profile."""
+
+    a: System
+    b: System
+    rate: Rate
+    ratios: tuple[Ratio, ...]
+    groups: tuple[Summary, ...]
+    """The CPU's first: only it bounds CPU-bound programs."""
+    missing: dict[str, str]
+    """Stressors without a ratio, and why."""
+    applications: tuple[Judged, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def bound(self) -> Summary | None:
+        """The group that predicts."""
+        return next((one for one in self.groups if one.group == "cpu"), None)
+
+
+def compare(a: Profile, b: Profile, rate: Rate = "real", applications: Sequence[Application] = ()) -> Compared:
+    """Compare two profiles, stressor by stressor."""
+    rates_a, rates_b = a.rates(rate), b.rates(rate)
+    both = sorted(rates_a.keys() & rates_b.keys())
+    if not both:
+        raise VgoError("The two profiles have no stressor in common that gave a result: measure both with one battery.")
+    spread = {name: atoms(rates_a[name], rates_b[name]) for name in both}
+    ratios, groups = list[Ratio](), list[Summary]()
+    for group in GROUPS:
+        own = [name for name in both if b.battery.stressors[name] == group]
+        if own:
+            summary = _summary(group, own, rates_a, rates_b, spread)
+            groups.append(summary)
+            ratios += [_ratio(name, group, rates_a, rates_b, name in summary.outliers) for name in own]
+    found = Compared(
+        a=a.system,
+        b=b.system,
+        rate=rate,
+        ratios=tuple(ratios),
+        groups=tuple(groups),
+        missing=_missing(a, b, set(both)),
+        notes=tuple(_notes(a, b)),
+    )
+    return found.model_copy(update={"applications": _judged(found, applications)})
+
+
+def _summary(
+    group: Group,
+    names: Sequence[str],
+    a: Mapping[str, tuple[float, ...]],
+    b: Mapping[str, tuple[float, ...]],
+    spread: Mapping[str, Atoms],
+) -> Summary:
+    logs = np.array([middle(b[name]) - middle(a[name]) for name in names])
+    known = all(min(len(a[name]), len(b[name])) > 1 for name in names)
+    drawn = draws([spread[name] for name in names]) if known else None
+
+    def interval(of: float, over: Floats | None) -> Interval:
+        low, high = (None, None) if over is None else np.exp(np.quantile(over, (TAIL, 1 - TAIL)))
+        return Interval(value=float(np.exp(of)), low=low, high=high)
+
+    def quantile(share: float) -> Interval:
+        over = None if drawn is None else np.quantile(drawn, share, axis=1)
+        return interval(float(np.quantile(logs, share)), over)
+
+    inside, outliers = fenced(names, logs)
+    return Summary(
+        group=group,
+        stressors=len(names),
+        least=quantile(0),
+        quartile_1=quantile(0.25),
+        median=quantile(0.5),
+        quartile_3=quantile(0.75),
+        greatest=quantile(1),
+        mean=interval(float(logs.mean()), None if drawn is None else drawn.mean(axis=1)),
+        outliers=outliers,
+        least_inside=float(np.exp(inside.min())),
+        greatest_inside=float(np.exp(inside.max())),
+    )
+
+
+def fenced(names: Sequence[str], logs: Floats) -> tuple[Floats, tuple[str, ...]]:
+    """Part the log ratios within the fences from the names of those beyond; fewer than four have no outliers."""
+    low, high = np.quantile(logs, (0.25, 0.75))
+    reach = FENCE * (high - low)
+    beyond = (logs < low - reach) | (logs > high + reach) if len(logs) > 3 else np.zeros(len(logs), bool)
+    return logs[~beyond], tuple(name for name, out in zip(names, beyond, strict=True) if out)
+
+
+def _ratio(
+    name: str, group: Group, a: Mapping[str, tuple[float, ...]], b: Mapping[str, tuple[float, ...]], outlier: bool
+) -> Ratio:
+    ratio, low, high = speed_up(a[name], b[name])
+    together = (len(a[name]), len(b[name]))
+    return Ratio(
+        stressor=name,
+        group=group,
+        speed_up=Interval(value=ratio, low=low, high=high),
+        repetitions=together,
+        outlier=outlier,
+    )
+
+
+def _missing(a: Profile, b: Profile, both: set[str]) -> dict[str, str]:
+    found = {}
+    for name in sorted((a.battery.stressors.keys() | b.battery.stressors.keys()) - both):
+        whys = (("A", a), ("B", b))
+        lacking = [(which, one) for which, one in whys if name not in one.rates("real")]
+        found[name] = "; ".join(f"{which}: {one.why_missing(name)}" for which, one in lacking) or "no CPU time counted"
+    return found
+
+
+def _judged(found: Compared, applications: Sequence[Application]) -> tuple[Judged, ...]:
+    bound = found.bound
+    if applications and bound is None:
+        raise VgoError("No CPU stressor is common to both profiles, so nothing is predicted: leave --applications out.")
+    return tuple(
+        Judged(name=one.name, speed_up=one.speed_up, inside=bound.least.value <= one.speed_up <= bound.greatest.value)
+        for one in applications
+        if bound
+    )
+
+
+def _notes(a: Profile, b: Profile) -> list[str]:
+    """What keeps the two from being compared as they stand."""
+    notes = []
+    if a.system.architecture != b.system.architecture:
+        notes.append(
+            f"A is {a.system.architecture} and B is {b.system.architecture}: the stressors were compiled for each, so "
+            "that a ratio holds the compiler too."
+        )
+    if a.system.stress_ng != b.system.stress_ng:
+        notes.append(
+            f"stress-ng {a.system.stress_ng} on A and {b.system.stress_ng} on B: a bogo operation need not be the same "
+            "work in two versions; measure both with one."
+        )
+    if a.battery.seconds != b.battery.seconds:
+        notes.append(f"Runs took {a.battery.seconds:g} s on A and {b.battery.seconds:g} s on B.")
+    for which, one in (("A", a), ("B", b)):
+        notes += _own_notes(which, one)
+    return notes
+
+
+def _own_notes(which: str, one: Profile) -> list[str]:
+    notes = [] if one.complete else [f"{which} is not complete: the command that began it goes on."]
+    if one.battery.quota:
+        notes.append(f"{which} was measured under a quota of {one.battery.quota.cpus:.3g} CPUs.")
+    if "cpu" in one.system.limited:
+        notes.append(f"{which} was measured by a process that was under a CPU quota itself.")
+    if one.system.online == 1:
+        notes.append(f"{which} has one CPU, which the stressors shared with everything else.")
+    shares = [run.cpu_s / run.wall_s for run in one.runs if run.wall_s and not run.failed]
+    most = min(1.0, one.battery.quota.cpus) if one.battery.quota else 1.0
+    if shares and (had := float(np.median(shares))) < BUSY * most:
+        notes.append(
+            f"{which} was busy: the workers had {100 * had:.0f} % of a CPU, where {100 * most:.0f} % was to be had; "
+            "measure again when nothing else runs, or compare with --rate cpu."
+        )
+    return notes

@@ -1,0 +1,186 @@
+"""The file of a profile: one portable JSON object with the system, the battery and every run; read and written."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import Field, ValidationError
+
+from ...knowledge.errors import VgoError
+from ..subject import Frozen
+from .battery import Group
+
+PROFILE: Literal["vgo-agent machine profile"] = "vgo-agent machine profile"
+CALIBRATION: Literal["vgo-agent machine calibration"] = "vgo-agent machine calibration"
+VERSION = 1
+"""Of both files; raised when an older vgo-agent could misread one."""
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Rate = Literal["real", "cpu"]
+"""Bogo operations per second of real time, which a quota and other programs lower, or of CPU time."""
+
+
+class System(Frozen):
+    """The machine, as far as it matters for a profile."""
+
+    name: str
+    cpu: str
+    architecture: str
+    kernel: str
+    distribution: str
+    glibc: str = ""
+    online: int = 0
+    """CPUs."""
+    memory_bytes: int = 0
+    virtual: str = ""
+    """The hypervisor; empty on bare metal."""
+    governor: str = ""
+    limited: tuple[str, ...] = ()
+    """Controllers of which the control group of the agent had a limit."""
+    stress_ng: str = ""
+    """Its version: bogo operations of two versions need not be the same work."""
+
+
+class Quota(Frozen):
+    """CPU bandwidth: so many microseconds of CPU in each period (cgroup v2 cpu.max, v1 cpu.cfs_quota_us)."""
+
+    quota_us: Annotated[int, Field(ge=1000)]
+    period_us: Annotated[int, Field(ge=1000, le=1_000_000)]
+
+    @property
+    def cpus(self) -> float:
+        """CPUs that it is worth."""
+        return self.quota_us / self.period_us
+
+
+class Battery(Frozen):
+    """How the stressors were run."""
+
+    seconds: Share
+    """Of each run."""
+    repetitions: Annotated[int, Field(ge=1)]
+    seed: int
+    stressors: dict[str, Group]
+    quota: Quota | None = None
+
+
+class Run(Frozen):
+    """One run of one stressor."""
+
+    stressor: str
+    repetition: int
+    bogo_ops: NotNegative = 0
+    wall_s: NotNegative = 0
+    """Of the worker, as stress-ng measured it."""
+    cpu_s: NotNegative = 0
+    """User and system."""
+    throttled: int = 0
+    """Periods in which the quota stopped it."""
+    failed: str = ""
+    """Why there is no result."""
+
+    def rate(self, kind: Rate) -> float:
+        """Bogo operations a second, of real time or of CPU time; 0 where there are none."""
+        seconds = self.wall_s if kind == "real" else self.cpu_s
+        return self.bogo_ops / seconds if seconds else 0.0
+
+
+class Profile(Frozen):
+    """A machine's results."""
+
+    format: Literal["vgo-agent machine profile"] = PROFILE
+    version: Literal[1] = 1
+    system: System
+    battery: Battery
+    runs: tuple[Run, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Every stressor has all its repetitions, or failed."""
+        return len(self.runs) == len(self.battery.stressors) * self.battery.repetitions
+
+    def rates(self, kind: Rate) -> dict[str, tuple[float, ...]]:
+        """Rates above 0 of runs that worked, by stressor, sorted."""
+        found: dict[str, list[float]] = {}
+        for run in self.runs:
+            if not run.failed and run.rate(kind) > 0:
+                found.setdefault(run.stressor, []).append(run.rate(kind))
+        return {name: tuple(sorted(values)) for name, values in sorted(found.items())}
+
+    def why_missing(self, stressor: str) -> str:
+        """Say why a stressor has no rate; empty where it was not in the battery."""
+        own = [run for run in self.runs if run.stressor == stressor]
+        if not own:
+            return "not run" if stressor in self.battery.stressors else "not in its battery"
+        return next((run.failed for run in own if run.failed), "zero bogo operations")
+
+
+class Calibration(Frozen):
+    """The quota that was found, and how close it brings this machine."""
+
+    format: Literal["vgo-agent machine calibration"] = CALIBRATION
+    version: Literal[1] = 1
+    base: System
+    here: System
+    quota: Quota
+    low: Share
+    high: Share
+    """95 % interval of the CPUs that the quota is worth."""
+    before: tuple[float, float, float]
+    """Least, median and greatest speed-up of the CPU stressors over the base, without the quota."""
+    after: tuple[float, float, float]
+
+
+Form = TypeVar("Form", Profile, Calibration)
+
+
+def read(path: Path, form: type[Form]) -> Form:
+    """Read a profile or a calibration; VgoError names what is wrong with it."""
+    known = PROFILE if form is Profile else CALIBRATION
+    found = parsed(path)
+    if found.get("format") != known:
+        raise VgoError(f"{path} is no {known}: {_made_by(form)}")
+    version = found.get("version")
+    if isinstance(version, int) and version > VERSION:
+        raise VgoError(f"{path} has version {version} and this vgo-agent reads up to {VERSION}: update vgo-agent.")
+    try:
+        return form.model_validate_json(json.dumps(found))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise VgoError(f"{path} is broken at {where} ({first['msg']}): {_made_by(form)}") from error
+
+
+def parsed(path: Path) -> dict[str, Any]:
+    """Read a file as one JSON object."""
+    try:
+        found = json.loads(path.read_bytes())
+    except OSError as error:
+        raise VgoError(f"Cannot read {path} ({error.strerror}): name a file of `vgo-agent machine`.") from error
+    except ValueError as error:
+        raise VgoError(f"{path} is no JSON file, or a part of one: {_made_by(Profile)}") from error
+    return found if isinstance(found, dict) else {}
+
+
+def write(path: Path, form: Profile | Calibration) -> None:
+    """Write it whole or not at all, so that a killed agent leaves a file that can be read."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    try:
+        draft.write_text(form.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise VgoError(f"Cannot write {path} ({error.strerror}): choose another place for --out.") from error
+
+
+def _made_by(form: type[Profile] | type[Calibration]) -> str:
+    action = "profile" if form is Profile else "calibrate"
+    return f"make one with `vgo-agent machine {action} --out FILE`."
+
+
+def beside(base: Path) -> Path:
+    """Name the calibration that belongs to the profile of a base."""
+    return base.with_name(f"{base.stem}.calibration.json")

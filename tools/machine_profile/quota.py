@@ -1,0 +1,115 @@
+"""CPU bandwidth of a control group of its own: chosen, made, counted, gone after (even a dead agent's).
+
+The kernel's bounds (Documentation/scheduler/sched-bwc.rst): a quota of 1 ms at least, a period of 1 ms to 1 s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from ...knowledge.errors import VgoError
+from ...layers.probes.cgroup_tree import own_groups
+from ..execution.launch import RunGroup
+from ..mitigation.run_group import CURE, MEMBERS, Part, made_group, places
+from .form import Quota
+
+PERIOD_US = 10_000
+"""That of the paper: a run of half a second then has 50 periods, and the edges count for little."""
+LEAST_QUOTA_US, LONGEST_PERIOD_US = 2_000, 1_000_000
+"""Twice the kernel's least quota: at the least one a single tick overruns it by its own size."""
+
+
+def quota_of(cpus: float, period_us: int | None = None) -> Quota:
+    """Choose the period for a share of CPUs: 10 ms, longer where the quota would be too short for the kernel."""
+    if not 0.002 <= cpus <= 1024:
+        raise VgoError(f"A quota of {cpus:g} CPUs cannot be set: name 0.002 to 1024, such as 0.6 or 60%.")
+    if period_us is None:
+        period_us = min(LONGEST_PERIOD_US, max(PERIOD_US, -int(-LEAST_QUOTA_US // cpus)))
+    quota_us = round(cpus * period_us)
+    if not (1000 <= period_us <= LONGEST_PERIOD_US and quota_us >= 1000):
+        raise VgoError(
+            f"The kernel takes no quota of {quota_us} us in a period of {period_us} us: both are 1000 us at least, and "
+            "a period is 1000000 at most."
+        )
+    return Quota(quota_us=quota_us, period_us=period_us)
+
+
+def share_of(words: str) -> float:
+    """Read `0.6` or `60%` as CPUs."""
+    try:
+        return float(words.removesuffix("%")) / (100 if words.endswith("%") else 1)
+    except ValueError as error:
+        raise VgoError(f"{words!r} is no CPU quota: write 0.6 or 60%.") from error
+
+
+MOST_WEIGHT = {1: {"cpu.shares": "262144"}, 2: {"cpu.weight": "10000"}}
+"""By version of control groups."""
+
+
+@contextmanager
+def limited_group(quota: Quota | None, ahead: bool = False, root: Path = Path("/")) -> Iterator[RunGroup]:
+    """Make a control group with the quota, or with none, for the time of the context.
+
+    `ahead` gives it the greatest weight, so that other programs of the machine take little from what runs in it.
+    """
+    place = places(root).get("cpu")
+    if place is None:
+        raise VgoError(f"No control group with the controller cpu can be made here: {CURE}.")
+    with made_group(Part(place, ("cpu",)), own_groups(root)) as group:
+        if ahead:
+            _put(group, MOST_WEIGHT[place.version])
+        if quota is not None:
+            set_quota(group, quota)
+        yield replace(group, values=values_of(quota, group) if quota else {})
+
+
+def set_quota(group: RunGroup, quota: Quota) -> None:
+    """Give a group another quota, and read it back."""
+    wanted = values_of(quota, group)
+    if "cpu.cfs_quota_us" in wanted:  # the old one may be too large for the new period
+        _put(group, {"cpu.cfs_quota_us": "-1"})
+    _put(group, wanted)
+
+
+def _put(group: RunGroup, values: dict[str, str]) -> None:
+    """Write files of a group and read them back."""
+    try:
+        for name, value in values.items():
+            (group.folder / name).write_text(value)
+        seen = {name: (group.folder / name).read_text().strip() for name in values}
+    except OSError as error:
+        raise VgoError(
+            f"The kernel refuses {values} in {group.folder} ({error.strerror}): the group above it may allow less "
+            "(cpu.max, cpu.cfs_quota_us), or this kernel has no CFS bandwidth control."
+        ) from error
+    if seen != values:
+        raise VgoError(f"The kernel made {seen} of {values} in {group.folder}: choose another quota or period.")
+
+
+def values_of(quota: Quota, group: RunGroup) -> dict[str, str]:
+    """Give the files of the group that hold a quota, in the order of writing."""
+    if group.members == MEMBERS[2]:
+        return {"cpu.max": f"{quota.quota_us} {quota.period_us}"}
+    return {"cpu.cfs_period_us": str(quota.period_us), "cpu.cfs_quota_us": str(quota.quota_us)}
+
+
+def throttled(folder: Path) -> int:
+    """Count the periods so far in which the group was stopped."""
+    return counted(folder).get("nr_throttled", 0)
+
+
+def counted(folder: Path) -> dict[str, int]:
+    """Read cpu.stat of a group."""
+    try:
+        lines = (folder / "cpu.stat").read_text().splitlines()
+    except OSError:
+        return {}
+    return {name: int(value) for name, _, value in (line.partition(" ") for line in lines) if value.isdigit()}
+
+
+def docker_flag(quota: Quota) -> str:
+    """The same quota for a container runtime."""
+    return f"docker run --cpu-period={quota.period_us} --cpu-quota={quota.quota_us}  (or --cpus={quota.cpus:.4g})"
