@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 EPILOG = """\
 examples:
   vgo-agent study openmp --dry-run -- ./solver
-  vgo-agent study openmp --rounds 30 --budget 900 -- ./solver input.dat
+  vgo-agent study openmp --rounds 60 --budget 1800 -- ./solver input.dat
   vgo-agent study openmp --factors binding,threads,wait -- ./solver
   vgo-agent study openmp --binary clang=./solver.clang --metric 'time: ([0-9.]+)' -- ./solver
   vgo-agent study openmp --resume vgo-runs/20260101-120000-study-solver
@@ -30,7 +30,7 @@ environment as given, and only what that confirms is recommended. The clock of e
 Give it a quiet machine. --root DIR with --dry-run shows the settings for another machine, from a copy of its /sys.
 """
 SETTINGS = ("budget", "timeout", "alpha", "root", "seed")
-ROUNDS = 20
+ROUNDS = 40
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -105,9 +105,7 @@ def _asked(arguments: argparse.Namespace, settings: Settings) -> Asked:
     from .subject import subject_of
 
     if not 2 <= arguments.rounds <= 10_000:
-        raise VgoError(
-            f"--rounds {arguments.rounds} cannot show a spread: give 10 to 10000 (20 give intervals of ratios)."
-        )
+        raise VgoError(f"--rounds {arguments.rounds} cannot show a spread: give 10 to 10000 (40 is the default).")
     if arguments.per_iteration:
         raise VgoError("A study judges whole runs: leave out --per-iteration, and name one number with --metric.")
     if arguments.shell and arguments.binary:

@@ -17,6 +17,7 @@ from ..subject import Frozen
 LEAST_RUNS = 2
 LEAST_BOUNDED = 15
 """Fewer runs leave the upper end of an interval of the SD anywhere."""
+AMONG_MANY = "alone it would be shown, among so many settings it is not"
 COARSE, FINE = 0.005, 10_000
 """p-values of 2000 permutations below the first are computed with so many."""
 TIMES = Mapping[str, FloatArray]
@@ -117,7 +118,7 @@ def against(found: Comparison, adjusted: float, alpha: float) -> Against:
     sd, mean = found.ratio("sd"), found.ratio("mean")
     verdict, reason = str(found.verdict), found.reason
     if verdict in ("steadier", "less steady") and adjusted >= alpha:
-        verdict, reason = "no difference shown", "it does not stand among so many settings"
+        verdict, reason = "no difference shown", AMONG_MANY
     return Against(
         sd_ratio=sd.value,
         low=sd.low,

@@ -13,7 +13,7 @@ from .effects import Effect, Runs, effects
 from .reservation import Reservation, reservation
 from .rounds import LEAST
 from .setting import Setting
-from .spreads import Against, Spread, against, outcomes, paired, spreads
+from .spreads import AMONG_MANY, Against, Spread, against, outcomes, paired, spreads
 from .warm_up import Tried, ignores_threads
 
 NONE = "No setting is steadier than the environment as given by more than luck."
@@ -144,6 +144,11 @@ def _notes(design: Design, tried: Sequence[Tried], found: Sequence[Spread], roun
         yield f"As it is given its spread is only {100 * baseline.cv:.2g} % of its mean: there is little to reduce."
     if LEAST <= rounds < 2 * LEAST:
         yield f"{rounds} rounds show only large differences of spread, and no interval of a ratio; take 20 or more."
+    if lost := [one.setting for one in found if one.against and one.against.reason == AMONG_MANY]:
+        yield (
+            f"{len(lost)} settings would be shown to differ alone and not among so many ({', '.join(lost[:3])}"
+            f"{', ...' if len(lost) > 3 else ''}): take more --rounds, or fewer --factors."
+        )
     for one in found:
         if one.failed:
             yield f"{one.failed} of {one.failed + one.runs} runs of {one.setting} failed and do not count."

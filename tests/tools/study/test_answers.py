@@ -178,6 +178,15 @@ def test_no_setting_is_a_good_answer() -> None:
     assert all(one.against is None or one.against.mean_ratio for one in study.spreads)
 
 
+def test_what_many_settings_hide_is_told_with_the_cure() -> None:
+    found = plan()
+    rows = drawn(found, 16, lambda levels: 0.45 if levels.get("binding") == "free" else 1.0)
+    study = answered(found, well(found), rows, (), SUBJECT, 16)
+    hidden = [one for one in study.spreads if one.against and one.against.reason.startswith("alone it would")]
+    assert hidden
+    assert any(f"{len(hidden)} settings would be shown to differ alone" in note for note in study.notes)
+
+
 def test_a_job_of_ours_beside_it_is_never_recommended() -> None:
     found = plan(2, "neighbour")
     rows = drawn(found, 40, lambda levels: 0.1 if levels.get("neighbour") == "compute" else 1.0)
