@@ -1,0 +1,189 @@
+"""The front door of surface: a table in, errors, shares and the steadiest configuration out."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from vgo_agent.agent.cli import main
+
+Ask = Callable[..., dict[str, Any]]
+QUICK = ("--models", "gaussian,mars")
+TABLE = ("runs.csv", "--settings", "threads,freq", "--outcome", "time_s", "--lower-is-better", *QUICK)
+MOANA = Path(__file__).parents[4] / "shared/data/moana-half/sample_input4d.csv"
+
+
+def runs(each: int = 12) -> pl.DataFrame:
+    rng = np.random.default_rng(1)
+    rows = []
+    for threads, freq in itertools.product((1, 2, 4, 8, 16), (1.2, 1.8, 2.4, 3.0)):
+        for noise in rng.normal(0, 0.01 * threads**0.7, each):
+            rows.append((threads, freq, 10 / threads**0.5 / freq + noise))
+    return pl.DataFrame(rows, schema=["threads", "freq", "time_s"], orient="row")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    runs().write_csv(tmp_path / "runs.csv")
+    return tmp_path
+
+
+@pytest.fixture
+def ask(folder: Path, capsys: pytest.CaptureFixture[str]) -> Ask:
+    def surface(*words: str) -> dict[str, Any]:
+        assert main(["surface", *words, "--json"]) == 0, capsys.readouterr().err
+        told: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return told
+
+    return surface
+
+
+@pytest.fixture
+def refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    def surface(*words: str) -> str:
+        assert main(["surface", *words]) == 1
+        err = capsys.readouterr().err
+        assert err.count("\n") == 1
+        return err
+
+    return surface
+
+
+def test_fit_compares_models_and_says_what_explains_the_spread(ask: Ask) -> None:
+    found = ask("fit", *TABLE)
+    assert (found["cells"], found["how"], found["response"]) == (20, "10-fold", "sd")
+    assert {one["model"] for one in found["scored"]} == {"gaussian", "mars"}
+    assert found["model"] == min(found["scored"], key=lambda one: one["errors"]["relative"])["model"]
+    shares = {one["setting"]: one["total"] for one in found["explained"]["shares"]}
+    assert shares["threads"] > 0.8 > 0.3 > shares["freq"]
+    first = found["explained"]["variance"]["effects"][0]
+    assert first["term"] == ["threads"] and first["p"] < 0.001 and first["eta2"] > 0.7
+
+
+def test_what_fit_saves_is_read_by_the_others(ask: Ask, folder: Path) -> None:
+    saved = ask("fit", *TABLE, "--save", "kept")["saved"]
+    names = {"surface.json", "report.md", "report.html", "fit.svg", "shares.svg", "map.svg", "front.svg"}
+    assert {Path(path).name for path in saved} == names and all((folder / path).stat().st_size for path in saved)
+    for picture in (folder / "kept").glob("*.svg"):
+        ElementTree.parse(picture)
+    report = (folder / "kept" / "report.md").read_text()
+    assert "| threads |" in report and "sqrt(mse)/mean" in report and "\\|" not in report
+    kept, table = ask("predict", "kept", "threads=6", "freq=2"), ask("predict", *TABLE, "threads=6", "freq=2")
+    assert kept["value"] == pytest.approx(table["value"], rel=1e-6)
+    assert kept["low"] < kept["value"] < kept["high"] and kept["extrapolated"] == ""
+    assert kept["value"] == pytest.approx(0.01 * 6**0.7, rel=0.4)
+
+
+def test_extrapolation_and_what_was_measured_are_told(ask: Ask, capsys: pytest.CaptureFixture[str]) -> None:
+    ask("fit", *TABLE, "--save", "kept")
+    assert (
+        "threads=64 lies outside what was measured, 1 to 16"
+        in ask("predict", "kept", "threads=64", "freq=2")["extrapolated"]
+    )
+    measured = float(runs().filter((pl.col("threads") == 4) & (pl.col("freq") == 2.4))["time_s"].std())  # type: ignore[arg-type]
+    assert ask("predict", "kept", "threads=4", "freq=2.4")["measured"] == pytest.approx(measured)
+    assert main(["surface", "predict", "kept", "threads=64", "freq=2"]) == 0
+    assert "Note: this is extrapolation: threads=64" in capsys.readouterr().out
+
+
+def test_the_steadiest_that_is_fast_enough(ask: Ask, folder: Path) -> None:
+    ask("fit", *TABLE, "--save", "kept")
+    free = ask("best", "kept")
+    assert free["best"]["config"]["threads"] == 1
+    bound = ask("best", "kept", "--minimise", "sd", "--subject-to", "mean<=1.5*best", "--picture", "front.svg")
+    assert bound["best"]["config"]["threads"] in (8, 16) and bound["allowed"] < free["allowed"]
+    assert bound["best"]["mean"] <= 1.5 * bound["front"][0]["mean"]
+    ElementTree.parse(folder / "front.svg")
+
+
+def test_show_lays_out_a_grid_and_a_slice(ask: Ask, folder: Path) -> None:
+    ask("fit", *TABLE, "--save", "kept")
+    grid = ask("show", "kept", "--picture", "map.svg")
+    assert grid["axes"] == ["threads", "freq"] and (len(grid["values"]), len(grid["values"][0])) == (4, 5)
+    line = ask("show", "kept", "--axes", "threads", "--at", "freq=2.4", "--picture", "line.svg")
+    assert line["values"][0] == sorted(line["values"][0]) and line["held"] == {"freq": 2.4}
+    for name in ("map.svg", "line.svg"):
+        ElementTree.parse(folder / name)
+
+
+def test_a_table_that_names_its_settings_needs_no_options(ask: Ask, folder: Path) -> None:
+    (folder / "sweep").mkdir()
+    runs().with_columns(ok=pl.lit(1), order=pl.int_range(pl.len())).write_csv(folder / "sweep" / "runs.csv")
+    mapping = ["columns:", "- {name: time_s, role: outcome, unit: s}", "- {name: ok, role: id}"]
+    mapping += ["- {name: order, role: order}", "- {name: threads, role: setting}", "- {name: freq, role: setting}"]
+    (folder / "meant.yaml").write_text("\n".join(mapping))
+    found = ask("fit", "sweep", "--mapping", "meant.yaml", "--models", "mars")
+    assert [axis["name"] for axis in found["axes"]] == ["threads", "freq"] and found["cells"] == 20
+
+
+def test_failed_runs_and_gaps_are_left_out_and_told(ask: Ask, folder: Path) -> None:
+    frame = runs().with_columns(ok=pl.when(pl.int_range(pl.len()) % 50 == 0).then(0).otherwise(1))
+    frame = frame.with_columns(freq=pl.when(pl.int_range(pl.len()) == 3).then(None).otherwise(pl.col("freq")))
+    frame.write_csv(folder / "gaps.csv")
+    notes = " ".join(ask("fit", "gaps.csv", *TABLE[1:])["notes"])
+    assert "5 runs failed: left out." in notes and "1 rows have a setting without a value: left out." in notes
+
+
+@pytest.mark.parametrize(
+    ("words", "cure"),
+    [
+        (("fit", "runs.csv"), "Name the outcome"),
+        (("fit", "runs.csv", "--outcome", "time_s"), "with --settings"),
+        (("fit", "runs.csv", "--outcome", "time_s", "--settings", "thread"), "did you mean threads"),
+        (("fit", "runs.csv", "--outcome", "time_s", "--settings", "time_s"), "take it out of --settings"),
+        (("fit", "runs.csv", "--outcome", "time_s", "--settings", "threads"), "a surface needs 8"),
+        (("fit", *TABLE[:5], "--models", "spline"), "choose among shepard"),
+        (("fit", *TABLE, "--response", "range"), "choose sd, cv"),
+        (("fit", *TABLE, "--given", "mean"), "gives the mean of a cell alone"),
+        (("fit", "none.csv"), "check the path"),
+        (("fit", "steady.csv", *TABLE[1:]), "there is nothing to model"),
+        (("fit", "single.csv", *TABLE[1:]), "vary a setting"),
+        (("fit", "once.csv", *TABLE[1:]), "repeat the runs"),
+        (("predict", *TABLE, "threads=4"), "add freq=VALUE"),
+        (("predict", *TABLE, "threads=4", "freq"), "is not SETTING=VALUE"),
+        (("predict", *TABLE, "threads=4", "frequency=2"), "did you mean freq"),
+        (("predict", *TABLE, "threads=four", "freq=2"), "is no number"),
+        (("best", *TABLE, "--minimise", "cv"), "--response cv"),
+        (("best", *TABLE, "--subject-to", "mean<=0"), "allow more"),
+        (("best", *TABLE, "--subject-to", "men<=1"), "not known here"),
+        (("best", *TABLE, "--picture", "front.png"), "name it *.svg"),
+        (("show", *TABLE, "--axes", "threads,freq,x"), "no setting x"),
+        (("show", *TABLE, "--axes", "threads", "--at", "threads=4"), "give it to one"),
+        (("fit", *TABLE, "threads=4"), "takes no threads=4"),
+        (("show", *TABLE, "--save", "x"), "--save belongs to"),
+    ],
+)
+def test_what_cannot_be_done_is_said_with_the_cure(
+    refused: Callable[..., str], folder: Path, words: tuple[str, ...], cure: str
+) -> None:
+    frame = runs()
+    steady = frame.with_columns(time_s=pl.int_range(pl.len()).mod(2).cast(pl.Float64)).sort("threads", "freq")
+    steady.with_columns(time_s=pl.int_range(pl.len()).mod(2).cast(pl.Float64)).write_csv(folder / "steady.csv")
+    frame.with_columns(threads=pl.lit(1), freq=pl.lit(2.0)).write_csv(folder / "single.csv")
+    frame.unique(["threads", "freq"]).write_csv(folder / "once.csv")
+    assert cure in refused(*words)
+
+
+def test_a_broken_surface_is_refused(refused: Callable[..., str], folder: Path) -> None:
+    (folder / "kept").mkdir()
+    (folder / "kept" / "surface.json").write_text("{}")
+    assert "save the surface again" in refused("predict", "kept", "threads=1")
+
+
+@pytest.mark.skipif(not MOANA.exists(), reason="the published data lie beside the project, not in it")
+def test_the_published_variances_give_a_surface_of_the_sd(ask: Ask) -> None:
+    columns = "file_size_kb,record_size_kb,threads,freq_khz"
+    table = (str(MOANA), "--settings", columns, "--outcome", "throughput_variance", "--given", "variance")
+    found = ask("fit", *table, "--models", "mars,shepard")
+    assert found["cells"] == 432 and {one["name"]: one["scale"] for one in found["axes"]}["freq_khz"] == "levels"
+    assert all(one["errors"]["relative"] < 0.2 for one in found["scored"])
+    assert max(found["explained"]["shares"], key=lambda one: one["total"])["setting"] == "threads"
