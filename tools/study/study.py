@@ -123,7 +123,7 @@ def _confirmed(batch: Sequence[Row], chosen: Setting, lower_is_better: bool, alp
 def _verdict(chosen: Setting | None, confirmed: Against | None, rounds: int) -> str:
     if rounds < LEAST:
         return (
-            f"Only {rounds} rounds count, and {LEAST} are the least: nothing can be said; raise --budget or --rounds."
+            f"Rounds that count: {rounds}, and {LEAST} are the least: nothing can be said; raise --budget or --rounds."
         )
     if chosen is None:
         return NONE
@@ -146,7 +146,7 @@ def _notes(design: Design, tried: Sequence[Tried], found: Sequence[Spread], roun
         yield f"{rounds} rounds show only large differences of spread, and no interval of a ratio; take 20 or more."
     if lost := [one.setting for one in found if one.against and one.against.reason == AMONG_MANY]:
         yield (
-            f"{len(lost)} settings would be shown to differ alone and not among so many ({', '.join(lost[:3])}"
+            f"Settings that would be shown to differ alone and not among so many: {len(lost)} ({', '.join(lost[:3])}"
             f"{', ...' if len(lost) > 3 else ''}): take more --rounds, or fewer --factors."
         )
     for one in found:

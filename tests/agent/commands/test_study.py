@@ -205,7 +205,7 @@ def test_the_clock_of_each_cpu_is_logged_where_the_machine_shows_it(here, progra
 def test_a_budget_that_is_too_small_is_told_before_the_first_round(here, program) -> None:
     done = study(here, "--rounds", "10", "--budget", "0.001", "--factors", "wait", "--", str(program("small")))
     assert "fewer than 10 say nothing: raise it" in done.stderr
-    assert "Only 1 round counts" in done.stdout
+    assert "Rounds that count: 1, and 10" in done.stdout
 
 
 def test_a_dry_run_shows_settings_and_what_is_skipped(here) -> None:

@@ -184,7 +184,7 @@ def test_what_many_settings_hide_is_told_with_the_cure() -> None:
     study = answered(found, well(found), rows, (), SUBJECT, 16)
     hidden = [one for one in study.spreads if one.against and one.against.reason.startswith("alone it would")]
     assert hidden
-    assert any(f"{len(hidden)} settings would be shown to differ alone" in note for note in study.notes)
+    assert any(f"not among so many: {len(hidden)} (" in note for note in study.notes)
 
 
 def test_a_job_of_ours_beside_it_is_never_recommended() -> None:
