@@ -46,8 +46,7 @@ def listed(folder: Path) -> Listed:
         events = [Event.model_validate_json(line) for line in last]
         start = Event.model_validate_json(first).body
     except FileNotFoundError:
-        begun = "not begun" if (folder / "request.json").exists() else "no transcript"
-        return Listed(when, f"({begun})", None, None, "", str(folder))
+        return Listed(when, f"({_without_transcript(folder)})", None, None, "", str(folder))
     except OSError as error:
         return Listed(when, f"(unreadable: {error.strerror})", None, None, "", str(folder))
     except ValidationError:
@@ -55,6 +54,12 @@ def listed(folder: Path) -> Listed:
     command = " ".join(start.subject.command) if isinstance(start, RunStart) else ""
     factor, sd_ratio = _finding(events)
     return Listed(when, _verdict(events), factor, sd_ratio, command, str(folder))
+
+
+def _without_transcript(folder: Path) -> str:
+    if (folder / "sweep.yaml").exists():
+        return "sweep"
+    return "not begun" if (folder / "request.json").exists() else "no transcript"
 
 
 def _ends(path: Path) -> tuple[bytes, list[bytes]]:

@@ -23,6 +23,7 @@ OF_PROGRAM = {
     "measure": (),
     "profile": (),
     "try": ("pin_to_cpu",),
+    "sweep": ("threads",),
     "tune": ("--mitigation", "reserve_cores", "--param", "cores=1..1"),
 }
 OTHERS = ("demo", "resume", "eval")
