@@ -16,6 +16,7 @@ from .numbers import number, percent, quantity
 MOST_LINES = 200
 """Cells in the report; cells.csv has all."""
 NAMES = {"sd": "SD", "cv": "CV", "mean": "mean", "median": "median", "p95": "p95", "p99": "p99"}
+"""Responses, as a person reads them."""
 Row = Mapping[str, Any]
 
 
@@ -24,6 +25,9 @@ class Page:
     """What the report says."""
 
     title: str
+    """Name of the folder."""
+    command: str
+    """With the parameters in their places."""
     sentence: str
     best: tuple[str, ...]
     notes: tuple[str, ...]
@@ -39,7 +43,8 @@ def told(sweep: Sweep, cells: Sequence[Row], subject: Subject, folder: Path) -> 
     """Sum a sweep up."""
     summary = _summary(sweep, cells, subject, folder)
     return Page(
-        title=shlex.join(sweep.space.command),
+        title=folder.name,
+        command=" ".join(map(_word, sweep.space.command)),
         sentence=_sentence(summary, sweep),
         best=tuple(_best_words(summary, subject)),
         notes=tuple(_notes(summary, sweep)),
@@ -50,10 +55,17 @@ def told(sweep: Sweep, cells: Sequence[Row], subject: Subject, folder: Path) -> 
     )
 
 
+def _word(word: str) -> str:
+    """Quote a word where a shell would split it; braces of a parameter need no quotes to be read."""
+    plain = word.replace("{", "").replace("}", "")
+    return word if shlex.quote(plain) == plain else shlex.quote(word)
+
+
 def _summary(sweep: Sweep, cells: Sequence[Row], subject: Subject, folder: Path) -> dict[str, Any]:
     given_up = [row for row in cells if row["reason"]]
     return {
         "folder": str(folder),
+        "command": list(sweep.space.command),
         "ended": sweep.ended or "cut short",
         "outcome": subject.outcome,
         "unit": subject.unit,
@@ -125,7 +137,8 @@ def _notes(summary: Mapping[str, Any], sweep: Sweep) -> Iterator[str]:
 def _line(row: Row, sweep: Sweep, unit: str) -> tuple[str, ...]:
     levels = tuple(number(level) if isinstance(level, float) else str(level) for level in _levels(row, sweep))
     bounds = "" if row["sd_low"] is None else f" [{quantity(row['sd_low'], unit)}, {quantity(row['sd_high'], unit)}]"
-    note = row["reason"] or ("" if row["enough"] else "SD not known well enough")
+    known = "SD not known" if row["known_within"] is None else f"SD known within x{number(row['known_within'], 3)}"
+    note = row["reason"] or ("" if row["enough"] else known)
     return (
         row["cell"],
         *levels,

@@ -12,6 +12,7 @@ from ...tools.sweep.level import Level, shown
 from ...tools.sweep.space import Space
 from .canvas import FAINT, INK, MITIGATED, canvas
 from .numbers import number, scale
+from .sweep import NAMES
 
 MOST_LEVELS = 30
 """Along an axis of a heat map; more levels are drawn as points."""
@@ -25,8 +26,14 @@ class Axis(NamedTuple):
     """One parameter along an edge."""
 
     name: str
+    unit: str
     levels: tuple[Level, ...]
     numeric: bool
+
+    @property
+    def title(self) -> str:
+        """Its name, with the unit."""
+        return f"{self.name} in {self.unit}" if self.unit else self.name
 
     @property
     def labels(self) -> list[str]:
@@ -38,12 +45,12 @@ def figure(space: Space, cells: Sequence[Row], unit: str) -> str:
     """Draw the response of the design: a line or dots over one parameter, a heat map or dots over two."""
     response = space.design.response
     rows = [row for row in cells if row[response] is not None and not row["reason"]]
-    axes = [axis for name in space.parameters if len((axis := _axis(name, rows)).levels) > 1]
+    axes = [axis for name in space.parameters if len((axis := _axis(name, space, rows)).levels) > 1]
     if len(rows) < 2 or not axes:
         return ""
     axes.sort(key=lambda axis: -_share(axis, rows, response))
     view = scale("" if response == "cv" else unit, max(abs(row[response]) for row in rows))
-    label = f"{response} in {view.unit}" if view.unit else response
+    label = f"{NAMES[response]} in {view.unit}" if view.unit else NAMES[response]
     values = np.array([row[response] for row in rows], dtype=np.float64) * view.factor
     words = f"{label} of {len(rows)} cells over {' and '.join(axis.name for axis in axes[:2])}."
     with canvas("sweep", words, 3.4) as page:
@@ -59,10 +66,10 @@ def figure(space: Space, cells: Sequence[Row], unit: str) -> str:
     return page.svg
 
 
-def _axis(name: str, rows: Sequence[Row]) -> Axis:
+def _axis(name: str, space: Space, rows: Sequence[Row]) -> Axis:
     levels = tuple(dict.fromkeys(row[name] for row in rows))
     numeric = not any(isinstance(level, str) for level in levels)
-    return Axis(name, tuple(sorted(levels)) if numeric else levels, numeric)
+    return Axis(name, space.parameters[name].unit, tuple(sorted(levels)) if numeric else levels, numeric)
 
 
 def _share(axis: Axis, rows: Sequence[Row], response: str) -> float:
@@ -87,7 +94,7 @@ def _one(area: Axes, axis: Axis, rows: Sequence[Row], values: Any, label: str) -
     at = _places(axis, rows)
     order = np.argsort(at, kind="stable")
     area.plot(at[order], values[order], "o-", color=MITIGATED, markersize=4, linewidth=1)
-    area.set(xlabel=axis.name, ylabel=label, ylim=(min(0.0, float(values.min())), None))
+    area.set(xlabel=axis.title, ylabel=label, ylim=(min(0.0, float(values.min())), None))
     if not axis.numeric:
         area.set_xticks(range(len(axis.levels)), axis.labels)
 
@@ -104,7 +111,7 @@ def _map(area: Axes, across: Axis, up: Axis, rows: Sequence[Row], values: Any) -
         _write(area, means)
     area.set_xticks(np.arange(len(across.levels)) + 0.5, across.labels)
     area.set_yticks(np.arange(len(up.levels)) + 0.5, up.labels)
-    area.set(xlabel=across.name, ylabel=up.name)
+    area.set(xlabel=across.title, ylabel=up.title)
     return drawn
 
 
@@ -118,7 +125,7 @@ def _write(area: Axes, means: Any) -> None:
 
 def _dots(area: Axes, across: Axis, up: Axis, rows: Sequence[Row], values: Any) -> Any:
     drawn = area.scatter(_places(across, rows), _places(up, rows), c=values, cmap=COLOURS, s=28, edgecolors=FAINT)
-    area.set(xlabel=across.name, ylabel=up.name)
+    area.set(xlabel=across.title, ylabel=up.title)
     if not across.numeric:
         area.set_xticks(range(len(across.levels)), across.labels)
     if not up.numeric:

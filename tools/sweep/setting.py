@@ -211,7 +211,7 @@ def _joined(parts: list[Mitigation], pinned: bool) -> Mitigation:
     paths = [write["path"] for write in apply.get("write", ())]
     if twice := next((path for path in paths if paths.count(path) > 1), None):
         raise VgoError(f"Two parameters write {twice}: leave one of them out.")
-    scope = max((part.scope for part in parts), key=_reach, default="process")
+    scope: Scope = max((part.scope for part in parts), key=_reach, default="process")
     return _made("sweep", scope, Apply.model_validate(apply).model_dump(), verify=Verify.model_validate(verify))
 
 

@@ -141,7 +141,7 @@ class Repetitions(Known):
     """How often a cell is run: until the SD is known within a factor, between two numbers of runs."""
 
     least: Annotated[int, Field(ge=1)] = 10
-    most: Annotated[int, Field(ge=1)] = 40
+    most: Annotated[int, Field(ge=1)] = 100
     within: Annotated[float, Field(gt=1)] = 1.25
     """The 95 % interval of the SD goes up and down by this factor at most."""
 

@@ -75,7 +75,7 @@ def _refuse(node: ast.AST, text: str, names: Collection[str], depth: int) -> Non
         )
     if isinstance(node, ast.Name) and node.id not in names:
         raise Refusal(f"where: {text!r} names {node.id}, which is no parameter: there are {', '.join(names)}.")
-    if isinstance(node, ast.Constant) and not isinstance(node.value, int | float | str):
+    if isinstance(node, ast.Constant) and type(node.value) not in (int, float, str):
         raise Refusal(f"where: {text!r} has {node.value!r}, which is no number and no word.")
     for child in ast.iter_child_nodes(node):
         _refuse(child, text, names, depth + 1)
