@@ -74,9 +74,7 @@ def conduct(wish: Wish, interface: Lines) -> Ending:
         end_orphan(folder / "child.pid")
         child = ChildFile(folder / "child.pid")
         stack.callback(child.close)
-        drawn, ran = (
-            stack.enter_context(contextlib.closing(RowLog(folder / name))) for name in ("cells.jsonl", "log.jsonl")
-        )
+        drawn, ran = (stack.enter_context(_log(folder / name)) for name in ("cells.jsonl", "log.jsonl"))
         bench = Bench(
             subject=subject,
             spawner=spawner,
@@ -90,14 +88,22 @@ def conduct(wish: Wish, interface: Lines) -> Ending:
         layers = choose(wish.layers, bench).layers if wish.layers else ()
         executor = LocalExecutor(wish.cells(machine).of, machine, bench, layers)
         sweep = Sweep(wish.space, wish.settings.seed, executor, drawn, ran, Told(interface, wish.space))
-        stopped = _run(sweep)
         template = subject.model_copy(update={"command": wish.space.command})
-        return _ending(sweep, Files(folder, template, machine, bench.described_by(layers)), stopped)
+        files = Files(folder, template, machine, bench.described_by(layers))
+        return _ending(sweep, files, _run(sweep, files))
 
 
-def _run(sweep: Sweep) -> BaseException | None:
+def _log(path: Path) -> contextlib.closing[RowLog]:
+    return contextlib.closing(RowLog(path, "run the same command again"))
+
+
+def _run(sweep: Sweep, files: Files) -> BaseException | None:
     try:
         sweep.go()
+    except VgoError:
+        with contextlib.suppress(VgoError):  # the first says more
+            files.write(sweep)
+        raise
     except (KeyboardInterrupt, SystemExit) as stop:
         if not sweep.runs:
             raise

@@ -123,7 +123,9 @@ def _resolved(space: Space, given: Mapping[str, Any], settings: Settings, origin
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the options"
-        raise VgoError(f"{place}: {first['msg']}: correct the option, or {given['space']}.") from error
+        raise VgoError(
+            f"{place}: {first['msg'].removeprefix('Value error, ')}: correct the option, or {given['space']}."
+        ) from error
 
 
 def _refuse_unused(space: Space) -> None:

@@ -213,5 +213,16 @@ def read_space(word: str) -> Space:
     return space
 
 
+def check() -> list[str]:
+    """List what is wrong with the spaces that ship, one sentence each."""
+    problems = []
+    for path in sorted(EXAMPLES.glob("*.yaml")):
+        try:
+            read_space(str(path))
+        except VgoError as error:
+            problems.append(str(error))
+    return problems
+
+
 def _switch_word(level: object) -> object:
     return (ON if level else OFF) if isinstance(level, bool) else level

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -196,6 +197,32 @@ def test_a_killed_sweep_goes_on_as_it_would_have_gone(answers, tmp_path):
     assert resumed == whole
 
 
+def test_a_run_that_a_killed_sweep_left_is_ended_first(answers, tmp_path):
+    text = "#!/bin/sh\n[ -e calm ] || { echo $$ > pid; exec sleep 100; }\n"
+    words = written(tmp_path, {**SPACE, "metric": None, "unit": ""}, text)
+    with subprocess.Popen(
+        [COMMAND, "sweep", *words, *PROGRAM], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as killed:
+        deadline = time.monotonic() + 120
+        while not ((tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip()):
+            assert time.monotonic() < deadline and killed.poll() is None
+            time.sleep(0.01)
+        killed.send_signal(signal.SIGKILL)
+    left = Path("/proc", (tmp_path / "pid").read_text().strip())
+    assert left.exists()
+    (tmp_path / "calm").touch()
+    assert answers(*words, *PROGRAM)[0] == 0
+    assert not left.exists() or "State:\tZ" in (left / "status").read_text()
+
+
+def test_a_layer_adds_its_columns(answers, tmp_path):
+    code, _, err = answers(*written(tmp_path, SPACE), "--layer", "process", *PROGRAM)
+    assert code == 0, err
+    recorded = read(tmp_path / "vgo-runs/sweep-space")
+    assert recorded.roles["minor_faults"] == "factor"
+    assert recorded.frame["minor_faults"].null_count() == 0
+
+
 def test_ctrl_c_leaves_the_tables(tmp_path):
     words = written(tmp_path, SPACE, COUNTS.replace("read n", "sleep 0.05\nread n", 1))
     log = tmp_path / "vgo-runs/sweep-space/log.jsonl"
@@ -301,3 +328,14 @@ def test_a_missing_file_names_those_that_ship(answers):
     code, _, err = answers("cheese", "--", "true")
     assert code == 1
     assert "cpu, fio, threads" in err
+
+
+def test_the_example_of_fio_runs(answers):
+    if shutil.which("fio") is None:
+        pytest.skip("fio is not installed")
+    code, out, err = answers("fio", "--runs", "12", "--json", "-q")
+    assert code == 0, err
+    answer = json.loads(out)
+    assert (answer["cells"], answer["runs"], answer["failed"], answer["unit"]) == (12, 12, 0, "KiB/s")
+    assert answer["best"]["mean"]["value"] > 0
+    assert sorted(os.listdir()) == ["vgo-runs"], "its files are taken away"
