@@ -19,19 +19,19 @@ def told(values, function):
 def test_it_goes_where_a_valley_is_expected():
     seen = told([0, 2, 4, 6, 8, 10], lambda x: 1 + (x - 7) ** 2)
     (one,) = propose(LINE, seen, 1, "best", 1)
-    assert 6 < one.values["x"] < 8
+    assert 6 < float(one.values["x"]) < 8
     assert one.why.startswith("expected improvement")
 
 
 def test_it_goes_into_the_gap_where_the_least_is_known():
     seen = told([0, 1, 2, 3, 9, 10], lambda x: 5 + np.sin(x))
     (one,) = propose(LINE, seen, 1, "unknown", 1)
-    assert 3.5 < one.values["x"] < 8.5
+    assert 3.5 < float(one.values["x"]) < 8.5
 
 
 def test_several_at_once_are_not_the_same_place():
     seen = told([0, 5, 10], lambda x: 5 + np.sin(x))
-    places = sorted(one.values["x"] for one in propose(LINE, seen, 3, "unknown", 1))
+    places = sorted(float(one.values["x"]) for one in propose(LINE, seen, 3, "unknown", 1))
     assert min(np.diff(places)) > 0.5
 
 
