@@ -153,6 +153,8 @@ def _folder(wish: Wish, asked: Asked, interface: Lines) -> Iterator[Path]:
             interface.say(f"going on with {folder}")
         page = yaml.safe_dump(asked.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=120)
         write(folder / ASKED, page.encode())
+        if not before:
+            RunFolder(folder).note_time("begun")
         yield folder
 
 

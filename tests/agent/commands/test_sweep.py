@@ -3,11 +3,13 @@
 import csv
 import json
 import os
+import pty
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +96,7 @@ def test_an_impossible_cell_is_kept_with_its_reason_and_the_others_run(answers, 
     assert code == 0, err
     answer = json.loads(out)
     assert [one["values"]["cpus"] for one in answer["impossible"]] == ["4095", "4095"]
+    assert main(["runs"]) == 0
     cells = table(tmp_path / "vgo-runs/sweep-space/cells.csv")
     assert all("CPUs 4095 are not among those" in cell["reason"] for cell in cells if cell["cpus"] == "4095")
     assert all(int(cell["n"]) == 6 for cell in cells if cell["cpus"] == "0")
@@ -270,6 +273,55 @@ def test_system_settings_need_consent_are_proved_and_put_back(answers, tmp_path)
     assert cells == {"off": f"{float(before)}", "on": "10.0"}
     assert knob.read_text() == before
     assert main(["restore"]) == 0
+
+
+def test_a_setting_that_a_killed_sweep_left_is_put_back_and_the_sweep_goes_on(answers, tmp_path):
+    knob, noted = Path("/proc/sys/vm/swappiness"), tmp_path / "vgo-runs/sweep-space/child.pid"
+    if not os.access(knob, os.W_OK) or os.geteuid():
+        pytest.skip("needs root")
+    before = knob.read_text()
+    text = f"#!/bin/sh\n[ -e calm ] || sleep 100\necho value $(cat {knob})\n"
+    parameters = {"swap": {"levels": ["on"], "mitigation": "swappiness_low"}}
+    words = (*written(tmp_path, {**SPACE, "parameters": parameters}, text), "--allow", "system", "--", "./program.sh")
+    with subprocess.Popen(
+        [COMMAND, "sweep", *words], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as killed:
+        deadline = time.monotonic() + 120
+        while not noted.exists() or not noted.read_text().strip():
+            assert time.monotonic() < deadline and killed.poll() is None
+            time.sleep(0.01)
+        assert knob.read_text() == "10\n"
+        killed.send_signal(signal.SIGKILL)
+    (tmp_path / "calm").touch()
+    code, _, err = answers(*words)
+    assert code == 0, err
+    assert {run["outcome"] for run in table(tmp_path / "vgo-runs/sweep-space/runs.csv")} == {"10.0"}
+    assert knob.read_text() == before
+
+
+@pytest.mark.parametrize(("said", "code"), [("y", 0), ("n", 1)])
+def test_somebody_at_the_terminal_is_asked(tmp_path, said, code):
+    parameters = {"swap": {"levels": ["on"], "mitigation": "swappiness_low"}}
+    space = {**SPACE, "parameters": parameters, "repetitions": {"least": 2, "most": 2}}
+    if not os.access("/proc/sys/vm/swappiness", os.W_OK) or os.geteuid():
+        pytest.skip("needs root")
+    words = written(tmp_path, space, "#!/bin/sh\necho value 1\n")[:1]
+    child, terminal = pty.fork()
+    if child == 0:
+        os.environ["TERM"] = "dumb"
+        os.chdir(tmp_path)
+        os.execv(COMMAND, [str(COMMAND), "sweep", *words, "--", "./program.sh"])
+    told = b""
+    while b"[y/N]" not in told:
+        told += os.read(terminal, 4096)
+    os.write(terminal, said.encode() + b"\n")
+    with suppress(OSError):  # the child closes it
+        while more := os.read(terminal, 4096):
+            told += more
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == code
+    assert "This sweep changes more than the program" in told.decode()
+    assert (tmp_path / "vgo-runs/sweep-space/runs.csv").exists() is (code == 0)
 
 
 def test_a_quota_of_a_control_group_holds_the_run(answers, tmp_path):
