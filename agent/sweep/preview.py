@@ -55,6 +55,8 @@ def words(shown: dict[str, Any]) -> str:
         f"{shown['most_runs']:,} runs; kept in {shown['folder']}. Nothing was touched."
     ]
     lines += [f"{one[0].upper()}{one[1:]}." for one in shown["dropped"]]
+    if (block := repetitions["block"] or 1) > 1:
+        lines.append(f"Each cell runs {block} times in a row in each round, since its settings take time to settle.")
     if shown["needs_consent"]:
         lines.append(f"More than the program is changed by {', '.join(shown['needs_consent'])}: --allow system.")
     for one in cells[:MOST_SHOWN]:

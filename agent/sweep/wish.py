@@ -20,13 +20,15 @@ from ...tools.survey import survey
 from ...tools.sweep.cell import Cell
 from ...tools.sweep.designs import first_cells
 from ...tools.sweep.setting import Settings as CellSettings
-from ...tools.sweep.setting import conditions
+from ...tools.sweep.setting import conditions, settles_slowly
 from ...tools.sweep.space import Space, read_space
 from ...tools.sweep.table import refuse_clash
 from ..commands.subject import subject_of
 from ..session import launcher_of
 from ..settings import Origin, Settings
 
+SETTLING = 5
+"""Runs of a cell one after the other, where a setting should not be switched between every two of them."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
 _NO_KNOWLEDGE = Knowledge({}, {}, "")
 
@@ -96,6 +98,9 @@ def wish_of(arguments: argparse.Namespace, settings: Settings, origins: Mapping[
         raise VgoError(f"{name!r} is no name of a folder: give --name, letters and digits, such as fio-2.")
     known = load() if any(one.mitigation for one in space.parameters.values()) else _NO_KNOWLEDGE
     conditions(space, known.mitigations)
+    if space.repetitions.block is None and settles_slowly(space, known.mitigations):
+        calm = space.repetitions.model_copy(update={"block": SETTLING})
+        space = space.model_copy(update={"repetitions": calm})
     return Wish(space, name, settings, layers, tuple(arguments.input), known)
 
 

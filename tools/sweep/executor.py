@@ -19,6 +19,9 @@ class Executor(Protocol):
         be run, or a setting cannot be put back.
         """
 
+    def close(self) -> None:
+        """Put back what the last cell set, which may stay while that cell is run again."""
+
 
 def refused(reason: str) -> Row:
     """Make the row of a cell that could not be begun."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...knowledge.errors import VgoError
 from ..execution.bench import Bench
@@ -22,6 +22,15 @@ from .executor import refused
 from .setting import Setting
 
 
+class Prepared(NamedTuple):
+    """A cell whose settings are ready, or in force."""
+
+    cell: str
+    setting: Setting
+    change: Applied
+    undo: ExitStack
+
+
 @dataclass
 class LocalExecutor:
     """Sets a cell up, proves once that it is in force, runs it, and puts everything back."""
@@ -34,30 +43,47 @@ class LocalExecutor:
     layers: Sequence[str] = ()
     """Specs of those that are on in every run."""
     _proved: set[str] = field(default_factory=set)
+    _now: Prepared | None = None
 
     def run(self, cell: Cell) -> Row:
-        """Run a cell once and give its row."""
+        """Run a cell once and give its row; what it sets stays until another cell is run."""
+        if self._now is None or self._now.cell != cell.id:
+            self.close()
+            try:
+                setting = self.settings(cell)
+            except VgoError as error:
+                return refused(_plain(error))
+            try:
+                self._now = self._prepared(cell, setting)
+            except Refused as error:  # another agent that holds the settings is no matter of the cell
+                return refused(_plain(error))
         try:
-            setting = self.settings(cell)
+            failing = self._failing(self._now)
         except VgoError as error:
             return refused(_plain(error))
-        with ExitStack() as stack:  # what cannot be put back at its end is no matter of the cell
-            try:
-                change = stack.enter_context(applied(setting.mitigation, setting.launch, setting.subject, self.machine))
-                if failing := self._failing(cell, change, setting):
-                    return refused(f"not in force: {failing.what} is {failing.seen}, expected {failing.expected}")
-            except Refused as error:
-                return refused(_plain(error))
-            return self._row(change, setting)
+        if failing:
+            return refused(f"not in force: {failing.what} is {failing.seen}, expected {failing.expected}")
+        return self._row(self._now.change, self._now.setting)
 
-    def _failing(self, cell: Cell, change: Applied, setting: Setting) -> Check | None:
+    def close(self) -> None:
+        """Put back what the last cell set."""
+        now, self._now = self._now, None
+        if now:
+            now.undo.close()
+
+    def _prepared(self, cell: Cell, setting: Setting) -> Prepared:
+        with ExitStack() as undo:
+            change = undo.enter_context(applied(setting.mitigation, setting.launch, setting.subject, self.machine))
+            return Prepared(cell.id, setting, change, undo.pop_all())
+
+    def _failing(self, now: Prepared) -> Check | None:
         """Switch it on; the first time prove it, with runs that are no part of the data."""
         checks: tuple[Check, ...] = ()
-        if cell.id not in self._proved:
+        if now.cell not in self._proved:
             ways = Ways(self.bench.launcher)
-            checks = change.prove(Through(self.bench.spawner, ways), setting.subject.timeout_s)
-            self._proved.add(cell.id)
-        return next((check for check in (*checks, *change.on()) if not check.passed), None)
+            checks = now.change.prove(Through(self.bench.spawner, ways), now.setting.subject.timeout_s)
+            self._proved.add(now.cell)
+        return next((check for check in (*checks, *now.change.on()) if not check.passed), None)
 
     def _row(self, change: Applied, setting: Setting) -> Row:
         bench, subject = self.bench, setting.subject

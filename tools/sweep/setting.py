@@ -115,6 +115,13 @@ def mitigation_of(parameter: Parameter, mitigations: Mapping[str, Mitigation]) -
     return mitigation
 
 
+def settles_slowly(space: Space, mitigations: Mapping[str, Mitigation]) -> bool:
+    """Tell whether a parameter should not be switched between every two runs."""
+    known = (mitigation_of(one, mitigations) for one in space.parameters.values() if one.mitigation)
+    clock = any(one.to == "frequency" for one in space.parameters.values())
+    return clock or any(not mitigation.interleavable for mitigation in known)
+
+
 def conditions(space: Space, mitigations: Mapping[str, Mitigation]) -> list[Condition]:
     """What the machine has to be surveyed for; a parameter that can go nowhere is refused."""
     found = [mitigation_of(one, mitigations).applies for one in space.parameters.values() if one.mitigation]

@@ -144,6 +144,8 @@ class Repetitions(Known):
     most: Annotated[int, Field(ge=1)] = 100
     within: Annotated[float, Field(gt=1)] = 1.25
     """The 95 % interval of the SD goes up and down by this factor at most."""
+    block: Annotated[int, Field(ge=1, le=1000)] | None = None
+    """Runs of a cell one after the other, in each round; None: 1, or 5 where a setting takes time to settle."""
 
     @model_validator(mode="after")
     def _forward(self) -> Repetitions:

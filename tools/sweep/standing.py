@@ -62,7 +62,7 @@ def wants_more(rows: Sequence[Row], asked: Repetitions) -> bool:
     if len(rows) >= asked.most or given_up(rows):
         return False
     outcomes = outcomes_of(rows)
-    if outcomes.size < asked.least or not _looked_at(outcomes.size, asked.least):
+    if outcomes.size < asked.least or not _looked_at(outcomes.size, asked):
         return True
     known = known_within(outcomes)
     return not (equal(outcomes) or (known is not None and known <= asked.within))
@@ -89,9 +89,9 @@ def outcomes_of(rows: Sequence[Row]) -> np.ndarray[tuple[int], np.dtype[np.float
     return np.asarray([row["outcome"] for row in rows if row["ok"]], dtype=np.float64)
 
 
-def _looked_at(runs: int, least: int) -> bool:
-    """At the least number of runs, then after 10 % more each time."""
-    at = least
-    while at < runs:
-        at += max(1, -(-at // 10))
-    return at == runs
+def _looked_at(runs: int, asked: Repetitions) -> bool:
+    """At the least number of runs, then after 10 % more each time; at the end of the block in which that falls."""
+    at = asked.least
+    while (later := at + max(1, -(-at // 10))) <= runs:
+        at = later
+    return runs - (asked.block or 1) < at <= runs

@@ -67,14 +67,19 @@ class Sweep:
 
     def go(self) -> str:
         """Run until nothing is left to do; give the reason why it ended."""
+        try:
+            self.ended = self._walk()
+        finally:
+            self.executor.close()
+        return self.ended
+
+    def _walk(self) -> str:
         for batch in self._batches():
             for cell, number in self._rounds(batch):
                 if spent := self._spent():
-                    self.ended = spent
                     return spent
                 self._run(cell, number)
-        self.ended = "every cell is known well enough, or has all its runs"
-        return self.ended
+        return "every cell is known well enough, or has all its runs"
 
     def _batches(self) -> Iterator[list[Cell]]:
         """Give the cells batch by batch: those that were drawn before first, then new ones."""
@@ -119,18 +124,16 @@ class Sweep:
 
         Whether a cell goes on is decided by the rounds before, so that a killed sweep goes on as it would have gone.
         """
-        live = list(cells)
+        live, asked = list(cells), self.space.repetitions
+        block = asked.block or 1
         for number in itertools.count():
-            live = [cell for cell in live if wants_more(self._before(cell, number), self.space.repetitions)]
+            live = [cell for cell in live if wants_more(self.rows(cell)[: number * block], asked)]
             if not live:
                 return
             coin = random.Random(f"{self.seed}:{cells[0].batch}:{number}")
             for cell in coin.sample(live, len(live)):
-                if len(self.rows(cell)) <= number:
+                while len(self.rows(cell)) < min((number + 1) * block, asked.most) and not given_up(self.rows(cell)):
                     yield cell, number
-
-    def _before(self, cell: Cell, number: int) -> Sequence[Row]:
-        return self.rows(cell)[:number]
 
     def _spent(self) -> str:
         """Say which limit is reached; empty while none is."""

@@ -78,6 +78,13 @@ def test_every_cell_is_run_in_every_round_and_the_order_is_random(answers, tmp_p
     assert [int(run["order"]) for run in runs] == list(range(24))
 
 
+def test_the_list_of_runs_names_it_with_its_time(answers, capsys, tmp_path):
+    assert answers(*written(tmp_path, SPACE), "--runs", "1", *PROGRAM)[0] == 0
+    assert main(["runs", "--json"]) == 0
+    (one,) = json.loads(capsys.readouterr().out)["runs"]
+    assert one["verdict"] == "(sweep)" and one["when"]
+
+
 def test_the_other_commands_read_the_runs_with_their_settings(answers, tmp_path):
     assert answers(*written(tmp_path, SPACE), *PROGRAM)[0] == 0
     folder = tmp_path / "vgo-runs/sweep-space"
@@ -96,7 +103,6 @@ def test_an_impossible_cell_is_kept_with_its_reason_and_the_others_run(answers, 
     assert code == 0, err
     answer = json.loads(out)
     assert [one["values"]["cpus"] for one in answer["impossible"]] == ["4095", "4095"]
-    assert main(["runs"]) == 0
     cells = table(tmp_path / "vgo-runs/sweep-space/cells.csv")
     assert all("CPUs 4095 are not among those" in cell["reason"] for cell in cells if cell["cpus"] == "4095")
     assert all(int(cell["n"]) == 6 for cell in cells if cell["cpus"] == "0")
