@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,6 @@ from ..progress import LINE_EVERY_S, Lines
 from ..run_folder import RunFolder, write
 from ..session import base_launch, held, launcher_of, tell_restored
 from ..terminal import amount
-from .files import Files
 from .preview import ask
 from .wish import Wish
 
@@ -89,34 +89,43 @@ def conduct(wish: Wish, interface: Lines) -> Ending:
         executor = LocalExecutor(wish.cells(machine).of, machine, bench, layers)
         sweep = Sweep(wish.space, wish.settings.seed, executor, drawn, ran, Told(interface, wish.space))
         template = subject.model_copy(update={"command": wish.space.command})
-        files = Files(folder, template, machine, bench.described_by(layers))
-        return _ending(sweep, files, _run(sweep, files))
+
+        def write_files() -> tuple[dict[str, Any], str]:
+            from .files import Files  # tables and pictures are dear to load, and no run should wait for that
+
+            return Files(folder, template, machine, bench.described_by(layers)).write(sweep)
+
+        stopped = _run(sweep, write_files)
+        return _ending(sweep, *write_files(), stopped)
 
 
 def _log(path: Path) -> contextlib.closing[RowLog]:
     return contextlib.closing(RowLog(path, "run the same command again"))
 
 
-def _run(sweep: Sweep, files: Files) -> BaseException | None:
+def _run(sweep: Sweep, write_files: Callable[[], object]) -> BaseException | None:
+    """Run; what was measured is written however it ends."""
+    gc.disable()  # a collection between two runs would evict what the next one finds in the cache
     try:
         sweep.go()
     except VgoError:
         with contextlib.suppress(VgoError):  # the first says more
-            files.write(sweep)
+            write_files()
         raise
     except (KeyboardInterrupt, SystemExit) as stop:
         if not sweep.runs:
             raise
         return stop
+    finally:
+        gc.enable()
     return None
 
 
-def _ending(sweep: Sweep, files: Files, stopped: BaseException | None) -> Ending:
-    summary, text = files.write(sweep)
+def _ending(sweep: Sweep, summary: dict[str, Any], text: str, stopped: BaseException | None) -> Ending:
     failure = ""
     if sweep.impossible:
         first = sweep.standing(sweep.cells[0]).reason
-        failure = f"No cell could be run: {first}; see {files.folder / 'cells.csv'} for the others."
+        failure = f"No cell could be run: {first}; see cells.csv in {summary['folder']} for the others."
     return Ending(summary, text, failure, stopped)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from ...knowledge.errors import VgoError
 from ...knowledge.loader import Knowledge, load
+from ...layers.schema import Layer
 from ...tools.layer_choice import WORDS, named
 from ...tools.machine import Machine
 from ...tools.subject import Subject
@@ -22,7 +23,6 @@ from ...tools.sweep.designs import first_cells
 from ...tools.sweep.setting import Settings as CellSettings
 from ...tools.sweep.setting import conditions, settles_slowly
 from ...tools.sweep.space import Space, read_space
-from ...tools.sweep.table import refuse_clash
 from ..commands.subject import subject_of
 from ..session import launcher_of
 from ..settings import Origin, Settings
@@ -91,7 +91,7 @@ def wish_of(arguments: argparse.Namespace, settings: Settings, origins: Mapping[
     layers = tuple(settings.layers) if "layers" in given else ()
     if shorthand := next((word for word in layers if word in WORDS), None):
         raise VgoError(f"--layer {shorthand} would choose anew each time: name the layers of a sweep one by one.")
-    refuse_clash(space, named(layers).values())
+    _refuse_clash(space, named(layers).values())
     _refuse_unused(space)
     name = arguments.name or Path(arguments.space).stem
     if not _NAME.fullmatch(name):
@@ -131,6 +131,13 @@ def _resolved(space: Space, given: Mapping[str, Any], settings: Settings, origin
         raise VgoError(
             f"{place}: {first['msg'].removeprefix('Value error, ')}: correct the option, or {given['space']}."
         ) from error
+
+
+def _refuse_clash(space: Space, layers: Iterable[Layer]) -> None:
+    """Refuse a parameter that has the name of a column of a layer."""
+    for layer in layers:
+        if name := next((name for name in space.parameters if layer.column(name)), None):
+            raise VgoError(f"{name} is a column of the layer {layer.key}: give the parameter another name.")
 
 
 def _refuse_unused(space: Space) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import qmc
 
 from ...knowledge.errors import VgoError
 from .cell import identity
@@ -60,6 +59,8 @@ def latin_hypercube(space: Space, cells: int, seed: int) -> Drawn:
 
 def hypercube(space: Space, cells: int, rng: np.random.Generator) -> list[Values]:
     """Draw cells, impossible and equal ones among them."""
+    from scipy.stats import qmc  # dear to load, and a grid does without
+
     shares = qmc.LatinHypercube(d=len(space.parameters), rng=rng).random(cells)
     return [
         {

@@ -10,13 +10,11 @@ from typing import Any
 
 import polars as pl
 
-from ...knowledge.errors import VgoError
 from ...layers.schema import Layer
 from ..recorded.formats.vgo import measured
 from ..recorded.recorded import Recorded
 from ..row import FIXED
 from .cell import Cell
-from .space import Space
 from .sweep import Sweep
 
 LEADING = ("batch", "round")
@@ -54,13 +52,6 @@ def runs_table(sweep: Sweep, given: str, layers: Iterable[Layer], facts: Mapping
             **{name: one.description for name, one in parameters.items() if one.description},
         },
     )
-
-
-def refuse_clash(space: Space, layers: Iterable[Layer]) -> None:
-    """Refuse a parameter that has the name of a column of a layer."""
-    for layer in layers:
-        if name := next((name for name in space.parameters if layer.column(name)), None):
-            raise VgoError(f"{name} is a column of the layer {layer.key}: give the parameter another name.")
 
 
 def cells_csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
