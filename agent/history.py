@@ -14,7 +14,7 @@ from .transcript import Event, RunEnd, RunStart, ToolEnd, VerdictGiven
 TAIL = 1 << 16
 """Bytes read from the end of a transcript: the verdict and the call before it."""
 
-_OTHERS = {"request.json": "not begun", "study.yaml": "a study"}
+_OTHERS = {"request.json": "not begun", "study.yaml": "a study", "sweep.yaml": "a sweep"}
 """By the file that such a folder has: what is no diagnosis with a transcript."""
 
 

@@ -14,6 +14,10 @@ Number = Annotated[str, Field(pattern=r"^(-?\d+(\.\d+)?|\{[a-z][a-z0-9_]*\})$")]
 """A number, or `{name}`: what a parameter says."""
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
 class Parameter(Known):
     """A number or a word that can be searched for: `{name}` in `apply`, `verify` and `steps` stands for it.
 
@@ -55,6 +59,20 @@ class Group(Known):
     """A cpuset that holds the run, as affinity does, and its children cannot leave it."""
     swappiness: Annotated[int, Field(ge=0, le=100)] | None = None
     """memory.swappiness; version 1 only."""
+    cpu_quota_us: Annotated[int, Field(ge=1000)] | None = Field(default=None, exclude_if=_is_none)
+    """CPU time in each tenth of a second, of all CPUs together (cpu.max, cpu.cfs_quota_us)."""
+    memory_bytes: Annotated[int, Field(ge=1 << 20)] | None = Field(default=None, exclude_if=_is_none)
+    """The most memory that the run may use, page cache included (memory.max, memory.limit_in_bytes)."""
+
+    @property
+    def needs(self) -> frozenset[Controller]:
+        """Controllers that the group must have."""
+        asked: dict[Controller, tuple[object, ...]] = {
+            "cpu": (self.cpu_weight, self.cpu_quota_us),
+            "cpuset": (self.cpus or None,),
+            "memory": (self.swappiness, self.memory_bytes),
+        }
+        return frozenset(name for name, fields in asked.items() if any(field is not None for field in fields))
 
 
 class Spawn(Known):

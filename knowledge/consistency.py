@@ -128,9 +128,7 @@ def _spawn(spawn: Spawn, applies: Condition) -> Iterator[str]:
         yield f"spawn.policy {spawn.policy} needs a priority from 1 to 99. Give one."
     if spawn.reserved_cpus != "0" and "all_but_reserved" not in (spawn.affinity, spawn.group.cpus):
         yield "spawn.reserved_cpus without all_but_reserved reserves nothing. Ask for that, or remove it."
-    group = spawn.group
-    needed = {"cpu": group.cpu_weight is not None, "cpuset": bool(group.cpus), "memory": group.swappiness is not None}
-    for controller in (name for name, asked in needed.items() if asked and name not in applies.group):
+    for controller in sorted(spawn.group.needs - set(applies.group)):
         yield f"spawn.group needs the controller {controller}. Add it to applies.group."
 
 

@@ -43,9 +43,11 @@ def read_model(path: Path, model: type[M]) -> M:
         raise VgoError(_explain(path, text, error, model)) from error
 
 
-def duplicate_keys(path: Path) -> list[str]:
-    """Name top-level keys that stand twice: YAML would silently keep the last."""
+def duplicate_keys(path: Path, within: str = "") -> list[str]:
+    """Name keys that stand twice, at the top or in the mapping `within`: YAML would silently keep the last."""
     root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+    if within and isinstance(root, yaml.MappingNode):
+        root = next((value for key, value in root.value if key.value == within), None)
     if not isinstance(root, yaml.MappingNode):
         return []
     keys = [key.value for key, _ in root.value]

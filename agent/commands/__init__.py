@@ -22,6 +22,7 @@ COMMANDS = {
         Command("try", "apply one mitigation, prove it, compare in pairs, put it back", f"{__name__}.try_"),
         Command("tune", "search a parameter of a mitigation, and confirm the best level"),
         Command("study", "say which thread settings make a parallel program steady, and at what cost"),
+        Command("sweep", "run a command over a space of settings, each until its spread is known"),
         Command("measure", "run a command until its spread is known, and nothing else"),
         Command("profile", "run a command with metric layers on, and nothing else"),
         Command("demo", "diagnose a built-in program whose cause is known", "vgo_agent.evals.demo"),

@@ -43,8 +43,16 @@ def checks() -> dict[str, Callable[[], Iterator[str] | list[str]]]:
     from ...knowledge.loader import check as knowledge
     from ...layers.loader import check as layers
     from ...prompts.render import check as prompts
+    from ...tools.sweep.space import check as sweeps
 
-    return {"knowledge": knowledge, "layers": layers, "columns": columns, "prompts": prompts, "tools": tools}
+    return {
+        "knowledge": knowledge,
+        "layers": layers,
+        "columns": columns,
+        "prompts": prompts,
+        "tools": tools,
+        "sweeps": sweeps,
+    }
 
 
 def columns() -> Iterator[str]:

@@ -78,16 +78,20 @@ def run(arguments: argparse.Namespace) -> int:
     return carry_out(trial, plan, arguments, arguments.after)
 
 
-def options_after(arguments: argparse.Namespace) -> None:
-    """Read the options between MITIGATION and COMMAND, which argparse takes for the beginning of COMMAND."""
+def options_after(arguments: argparse.Namespace, name: str = "mitigation") -> None:
+    """Read the options between MITIGATION and COMMAND, which argparse takes for the beginning of COMMAND.
+
+    `name` is what the first word is called, where it is no mitigation.
+    """
     words = arguments.command
     if not words or words[0] == "--" or not words[0].startswith("-"):
         return
-    mitigation, arguments.command = arguments.mitigation, []
+    first, arguments.command = getattr(arguments, name), []
     # The parser takes the first word that is no option for MITIGATION: it is the program.
     arguments.parser.parse_args([*words, NO_COMMAND], namespace=arguments)
-    arguments.command = [word for word in (arguments.mitigation, *arguments.command) if word != NO_COMMAND]
-    arguments.mitigation = mitigation
+    program = getattr(arguments, name)
+    arguments.command = [word for word in (program, *arguments.command) if word != NO_COMMAND]
+    setattr(arguments, name, first)
 
 
 def _refuse_pairs(pairs: int) -> None:

@@ -14,12 +14,13 @@ from ..row import Row
 class RowLog:
     """Append-only JSON lines; what a killed process left is read back at the start."""
 
-    def __init__(self, path: Path) -> None:
-        """Open, dropping a torn last line."""
+    def __init__(self, path: Path, cure: str = "go on with `vgo-agent resume`") -> None:
+        """Open, dropping a torn last line; `cure` says how to go on when there is no room."""
         path.parent.mkdir(parents=True, exist_ok=True)
         kept = path.read_bytes().rpartition(b"\n")[0] if path.exists() else b""
         self.rows: list[Row] = [json.loads(line) for line in kept.splitlines()]
         self._path = path
+        self._cure = cure
         self._file = path.open("wb", buffering=0)  # a row that does not fit is told now, not at the end
         self._file.write(kept + b"\n" if kept else b"")
 
@@ -31,7 +32,7 @@ class RowLog:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
             raise VgoError(
-                f"Cannot write {self._path} ({error.strerror}); free space there, then go on with `vgo-agent resume`."
+                f"Cannot write {self._path} ({error.strerror}); free space there, then {self._cure}."
             ) from error
         self.rows += rows
 

@@ -93,6 +93,8 @@ def _of_docker(apply: Apply, target: Target) -> Iterator[str]:
         **{f"--ulimit {name}={'-1' if limit == 'unlimited' else limit}": bool(limit) for name, limit in limits.items()},
         f"--cpu-shares={max(2, (group.cpu_weight or 0) * 1024 // 100)}": group.cpu_weight is not None,
         f"--memory-swappiness={group.swappiness}": group.swappiness is not None,
+        f"--cpus={(group.cpu_quota_us or 0) / PERIOD_US:g}": group.cpu_quota_us is not None,
+        f"--memory={group.memory_bytes}": group.memory_bytes is not None,
         "--tmpfs /work:exec --workdir /work --env TMPDIR=/work": apply.tmpfs_directory,
         **dict.fromkeys(_limits_of_docker(apply), True),
     }

@@ -124,6 +124,10 @@ def _grouped(apply: Apply) -> Iterator[str]:
         yield f"CPUWeight={group.cpu_weight}"
     elif apply.spawn.autogroup_nice is not None:
         yield "CPUWeight=10000"
+    if group.cpu_quota_us is not None:
+        yield f"CPUQuota={group.cpu_quota_us / 1000:g}%"
+    if group.memory_bytes is not None:
+        yield f"MemoryMax={group.memory_bytes}"
     for write in in_groups(apply):
         name = write.path.rpartition("/")[2]
         if name in _GROUP_OPTIONS:

@@ -16,6 +16,7 @@ from ...layers.probes.cgroup_tree import MOUNT, own_groups, unified
 from ..execution.launch import Launch, RunGroup
 from ..machine import GroupPlace, Machine
 from .cpu_choice import chosen_cpus
+from .kernel_file import Refused
 from .owner import Owner, this_process
 
 CONTROLLERS: tuple[Controller, ...] = ("cpu", "cpuset", "memory")
@@ -27,6 +28,7 @@ _NAME = re.compile(rf"{PREFIX}(\d+)-(\d+)-\d+$")
 _LEAF = re.compile(r"vgo-agent-\d+$")
 _SHARES_AT_100 = 1024
 _LEAST_SHARES, _MOST_SHARES = 2, 262_144
+_PERIOD_US = 100_000
 _numbers = itertools.count(1)
 
 
@@ -41,8 +43,8 @@ class Part:
 
 def controllers_of(group: Group) -> tuple[Controller, ...]:
     """Name the controllers that a group needs."""
-    needed = {"cpu": group.cpu_weight is not None, "cpuset": bool(group.cpus), "memory": group.swappiness is not None}
-    return tuple(name for name in CONTROLLERS if needed[name])
+    needed = group.needs
+    return tuple(name for name in CONTROLLERS if name in needed)
 
 
 def places(root: Path = Path("/")) -> dict[str, GroupPlace]:
@@ -71,13 +73,22 @@ def parts(spawn: Spawn, machine: Machine) -> tuple[Part, ...]:
     by_folder: dict[str, Part] = {}
     cpus = chosen_cpus(spawn.group.cpus, spawn.reserved_cpus, machine) if spawn.group.cpus else frozenset()
     for controller in controllers_of(spawn.group):
-        if controller not in machine.groups:
-            raise VgoError(f"No control group with the controller {controller} can be made here: {CURE}.")
-        place = machine.groups[controller]
+        place = _place(controller, spawn.group, machine)
         before = by_folder.get(place.folder, Part(place, ()))
         values = _values(controller, spawn.group, cpus, place)
         by_folder[place.folder] = Part(place, (*before.controllers, controller), before.values | values)
     return tuple(by_folder.values())
+
+
+def _place(controller: str, group: Group, machine: Machine) -> GroupPlace:
+    """Find where the group is made; a limit of memory in version 2 stands where the CPU's does."""
+    if controller in machine.groups:
+        return machine.groups[controller]
+    shared = machine.groups.get("cpu")
+    limits = controller == "memory" and group.swappiness is None
+    if limits and shared and shared.version == 2 and controller in _handed(Path(shared.folder)):
+        return shared
+    raise VgoError(f"No control group with the controller {controller} can be made here: {CURE}.")
 
 
 CURE = (
@@ -110,7 +121,7 @@ def made_group(part: Part, homes: dict[str, list[Path]]) -> Iterator[RunGroup]:
     try:
         folder.mkdir()
     except OSError as error:
-        raise VgoError(f"No control group can be made in {folder.parent} ({error.strerror}): {CURE}.") from error
+        raise Refused(f"No control group can be made in {folder.parent} ({error.strerror}): {CURE}.") from error
     try:
         for name, value in part.values.items():
             _write(folder / name, value)
@@ -155,7 +166,7 @@ def _write(path: Path, value: str) -> None:
     try:
         path.write_text(value)
     except OSError as error:
-        raise VgoError(
+        raise Refused(
             f"The kernel refuses {value!r} for {path.name} of a new control group ({error.strerror}): "
             "leave the mitigation out."
         ) from error
@@ -163,14 +174,33 @@ def _write(path: Path, value: str) -> None:
 
 def _values(controller: str, group: Group, cpus: frozenset[int], place: GroupPlace) -> dict[str, str]:
     if controller == "memory":
-        return {"memory.swappiness": str(group.swappiness)}
+        return _memory(group, place)
     if controller == "cpuset":
         listed = ",".join(map(str, sorted(cpus)))
         return {"cpuset.cpus": listed} | ({"cpuset.mems": place.mems} if place.version == 1 else {})
-    weight = group.cpu_weight or 100
+    return {**_weight(group, place), **_quota(group, place)}
+
+
+def _memory(group: Group, place: GroupPlace) -> dict[str, str]:
+    limit = "memory.max" if place.version == 2 else "memory.limit_in_bytes"
+    asked = {"memory.swappiness": group.swappiness, limit: group.memory_bytes}
+    return {name: str(value) for name, value in asked.items() if value is not None}
+
+
+def _weight(group: Group, place: GroupPlace) -> dict[str, str]:
+    if group.cpu_weight is None:
+        return {}
     if place.version == 2:
-        return {"cpu.weight": str(weight)}
-    return {"cpu.shares": str(min(_MOST_SHARES, max(_LEAST_SHARES, weight * _SHARES_AT_100 // 100)))}
+        return {"cpu.weight": str(group.cpu_weight)}
+    return {"cpu.shares": str(min(_MOST_SHARES, max(_LEAST_SHARES, group.cpu_weight * _SHARES_AT_100 // 100)))}
+
+
+def _quota(group: Group, place: GroupPlace) -> dict[str, str]:
+    if group.cpu_quota_us is None:
+        return {}
+    if place.version == 2:
+        return {"cpu.max": f"{group.cpu_quota_us} {_PERIOD_US}"}
+    return {"cpu.cfs_period_us": str(_PERIOD_US), "cpu.cfs_quota_us": str(group.cpu_quota_us)}
 
 
 def _handed(folder: Path) -> list[str]:

@@ -129,7 +129,8 @@ def test_bash_accepts_its_completion_and_completes_with_it(vgo: Vgo) -> None:
 def test_everything_that_is_written_as_data_is_sound(vgo: Vgo) -> None:
     shown = vgo("check", "--json")
     checked = json.loads(shown.stdout)
-    assert checked["problems"] == {"knowledge": [], "layers": [], "columns": [], "prompts": [], "tools": []}
+    parts = ("knowledge", "layers", "columns", "prompts", "tools", "sweeps")
+    assert checked["problems"] == {part: [] for part in parts}
     assert (checked["ok"], shown.returncode) == (True, 0)
 
 

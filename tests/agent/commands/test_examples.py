@@ -49,8 +49,8 @@ def parsed(words):
     parser = Parser(prog=f"vgo-agent {words[0]}")
     module.configure(parser)
     arguments = parser.parse_args(words[1:])
-    if words[0] == "try":
-        options_after(arguments)
+    if words[0] in ("try", "sweep"):
+        options_after(arguments, "mitigation" if words[0] == "try" else "space")
     return arguments
 
 

@@ -24,6 +24,7 @@ OF_PROGRAM = {
     "profile": (),
     "machine": ("run", "--quota", "50%"),
     "try": ("pin_to_cpu",),
+    "sweep": ("threads",),
     "tune": ("--mitigation", "reserve_cores", "--param", "cores=1..1"),
     "study": ("openmp",),
 }

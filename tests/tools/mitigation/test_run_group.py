@@ -205,6 +205,32 @@ def test_in_version_2_the_weight_keeps_its_scale(tmp_path: Path) -> None:
         assert (group.home, group.members) == (tmp_path / "sys/fs/cgroup/job", "cgroup.procs")
 
 
+def test_in_version_2_a_quota_and_a_limit_of_memory_stand_in_one_group(tmp_path: Path) -> None:
+    version_2(tmp_path, "/job", {"/": "cpu memory"})
+    spawn = Spawn.model_validate({"group": {"cpu_quota_us": 50000, "memory_bytes": 1 << 26}})
+    (part,) = parts(spawn, Machine(groups=places(tmp_path)))
+    assert part.controllers == ("cpu", "memory")
+    assert part.values == {"cpu.max": "50000 100000", "memory.max": "67108864"}
+
+
+def test_in_version_2_memory_that_is_not_handed_on_cannot_be_limited(tmp_path: Path) -> None:
+    version_2(tmp_path, "/job", {"/": "cpu"})
+    with pytest.raises(VgoError, match="the controller memory can be made here"):
+        parts(Spawn.model_validate({"group": {"memory_bytes": 1 << 26}}), Machine(groups=places(tmp_path)))
+
+
+@v1
+def test_a_quota_of_the_group_is_proved_in_the_run(
+    one: Callable[..., Mitigation], spawner: Spawner, here: Machine
+) -> None:
+    apply = {"spawn": {"group": {"cpu_quota_us": 20000}}}
+    mitigation = one(scope="cgroup", apply=apply, verify={"group": True})
+    assert mitigation.apply is not None
+    with in_own_group(Launch(argv=("/bin/sleep", "0.05")), mitigation.apply.spawn, here) as launch:
+        (check,) = prove(mitigation, launch, spawner)
+    assert check.passed and "cpu.cfs_quota_us 20000" in check.seen
+
+
 def test_in_version_2_the_leaf_of_the_layer_cgroup_is_not_left(tmp_path: Path) -> None:
     version_2(tmp_path, f"/vgo-agent-{os.getpid()}", {"/": "cpu"})
     spawn = Spawn.model_validate({"group": {"cpu_weight": 1000}})

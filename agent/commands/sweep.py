@@ -1,0 +1,123 @@
+"""sweep: run a command over a space of settings, in random rounds, each cell until its spread is known."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from .options import add_manners, add_out, add_settings
+from .try_ import options_after
+
+if TYPE_CHECKING:
+    from ..sweep.wish import Wish
+
+EPILOG = """\
+examples:
+  vgo-agent sweep fio
+  vgo-agent sweep fio --dry-run
+  vgo-agent sweep threads -- ./solver --size 10
+  vgo-agent sweep space.yaml --design lhs --cells 40 --budget 3600 -- ./bench.sh --block '{block}' --jobs '{jobs}'
+  vgo-agent sweep space.yaml --design adaptive --response cv --json -- ./bench.sh '{block}'
+
+SPACE is a YAML file, or the name of one that ships (cpu, fio, threads): parameters with levels or a range, and where
+each goes. `{name}` in COMMAND stands for a level; a parameter may also go to a variable, CPUs, threads, clock, disk
+scheduler, a quota or memory limit of a control group, or a mitigation. A cell is a combination of levels. All cells
+run in rounds, in another random order each time, until the SD of each is known well enough; what is impossible here is
+kept as failed, with the reason. The same command goes on where an earlier one was stopped or killed. runs.csv in the
+folder is a run table, in which parameters are settings: analyze, compare and power read it.
+"""
+SETTINGS = ("allow", "budget", "timeout", "min-runs", "max-runs", "layer", "launcher", "root", "seed")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.usage = f"{parser.prog} SPACE [OPTIONS] [--] [COMMAND [ARGS...]]"
+    parser.epilog = EPILOG
+    parser.add_argument("space", metavar="SPACE", help="a YAML file, or the name of one that ships")
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="default: the one of SPACE")
+    _add_program(parser)
+    _add_design(parser)
+    parser.add_argument("--dry-run", action="store_true", help="print cells and all that each changes, touch nothing")
+    parser.add_argument("--name", metavar="NAME", help="name of the folder, sweep-NAME below --out (default: of SPACE)")
+    add_settings(parser, SETTINGS)
+    add_out(parser)
+    add_manners(parser)
+    parser.set_defaults(parser=parser)
+
+
+def _add_program(parser: argparse.ArgumentParser) -> None:
+    program = parser.add_argument_group("the program", "also in SPACE")
+    program.add_argument("--shell", action="store_true", help="COMMAND is one line for /bin/sh")
+    program.add_argument(
+        "--metric", metavar="REGEX", help="judge by a number that the program prints: the first group, its last match"
+    )
+    program.add_argument("--unit", help="unit of that number, for the report")
+    program.add_argument("--higher-is-better", action="store_true", help="a larger number is a better one")
+    program.add_argument(
+        "--input", metavar="FILE", action="append", default=[], help="a file the program reads; repeatable"
+    )
+
+
+def _add_design(parser: argparse.ArgumentParser) -> None:
+    design = parser.add_argument_group("the design", "also in SPACE")
+    design.add_argument(
+        "--design",
+        choices=("grid", "lhs", "adaptive"),
+        help="every combination, a Latin hypercube, or new cells where a Gaussian process says (default grid)",
+    )
+    design.add_argument("--cells", type=int, metavar="N", help="cells of lhs, and of adaptive at most (default 20)")
+    design.add_argument(
+        "--response",
+        choices=("sd", "cv", "mean", "median", "p95", "p99"),
+        help="what adaptive looks at, and the report draws (default sd)",
+    )
+    design.add_argument(
+        "--seek",
+        choices=("best", "unknown"),
+        help="adaptive goes where the response may be best, or where it is least known (default best)",
+    )
+    design.add_argument("--within", type=float, metavar="F", help="factor within which the SD is known (default 1.25)")
+    design.add_argument("--runs", type=int, metavar="N", help="runs to spend over all cells")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Sweep."""
+    options_after(arguments, "space")
+    from ..settings import effective
+    from ..sweep.wish import wish_of
+
+    settings, origins = effective(vars(arguments))
+    wish = wish_of(arguments, settings, origins)
+    if arguments.dry_run:
+        return _dry_run(wish, arguments)
+    return _carry_out(wish, arguments)
+
+
+def _dry_run(wish: Wish, arguments: argparse.Namespace) -> int:
+    from ..sweep.preview import preview, words
+    from ..terminal import answer
+
+    shown = preview(wish)
+    answer(shown, words(shown), arguments.json)
+    return 0
+
+
+def _carry_out(wish: Wish, arguments: argparse.Namespace) -> int:
+    import sys
+
+    from ..progress import watching
+    from ..sweep.conduct import conduct
+    from ..terminal import answer, printable
+
+    with watching(wish.settings.quiet, arguments, wish.space.unit or "s") as interface:
+        ending = conduct(wish, interface)
+    answer(ending.summary, ending.text, arguments.json)
+    if isinstance(ending.stopped, KeyboardInterrupt):
+        print("vgo-agent: stopped by Ctrl-C; the same command goes on.", file=sys.stderr)
+        return 130
+    if ending.stopped is not None:
+        raise ending.stopped
+    if ending.failure:
+        print(f"vgo-agent: {printable(ending.failure)}", file=sys.stderr)
+        return 1
+    return 0

@@ -1,0 +1,155 @@
+"""A sweep in words: how it ended, the best cells, every cell in a line."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...tools.subject import Subject
+from ...tools.sweep.adaptive import response_of
+from ...tools.sweep.sweep import Sweep
+from .numbers import number, percent, quantity
+
+MOST_LINES = 200
+"""Cells in the report; cells.csv has all."""
+NAMES = {"sd": "SD", "cv": "CV", "mean": "mean", "median": "median", "p95": "p95", "p99": "p99"}
+"""Responses, as a person reads them."""
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Page:
+    """What the report says."""
+
+    title: str
+    """Name of the folder."""
+    command: str
+    """With the parameters in their places."""
+    sentence: str
+    best: tuple[str, ...]
+    notes: tuple[str, ...]
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    more: int
+    """Cells that are not shown."""
+    summary: dict[str, Any]
+    """The object of --json."""
+
+
+def told(sweep: Sweep, cells: Sequence[Row], subject: Subject, folder: Path) -> Page:
+    """Sum a sweep up."""
+    summary = _summary(sweep, cells, subject, folder)
+    return Page(
+        title=folder.name,
+        command=" ".join(map(_word, sweep.space.command)),
+        sentence=_sentence(summary, sweep),
+        best=tuple(_best_words(summary, subject)),
+        notes=tuple(_notes(summary, sweep)),
+        head=("cell", *sweep.space.parameters, "runs", "mean", "SD [95 %]", "CV", "p99", "note"),
+        rows=tuple(_line(row, sweep, subject.unit) for row in cells[:MOST_LINES]),
+        more=max(0, len(cells) - MOST_LINES),
+        summary=summary,
+    )
+
+
+def _word(word: str) -> str:
+    """Quote a word where a shell would split it; braces of a parameter need no quotes to be read."""
+    plain = word.replace("{", "").replace("}", "")
+    return word if shlex.quote(plain) == plain else shlex.quote(word)
+
+
+def _summary(sweep: Sweep, cells: Sequence[Row], subject: Subject, folder: Path) -> dict[str, Any]:
+    given_up = [row for row in cells if row["reason"]]
+    return {
+        "folder": str(folder),
+        "command": list(sweep.space.command),
+        "ended": sweep.ended or "cut short",
+        "outcome": subject.outcome,
+        "unit": subject.unit,
+        "lower_is_better": subject.lower_is_better,
+        "design": sweep.space.design.kind,
+        "seed": sweep.seed,
+        "settings": list(sweep.space.parameters),
+        "cells": len(cells),
+        "enough": sum(row["enough"] for row in cells),
+        "impossible": [_named(row, sweep) | {"reason": row["reason"]} for row in given_up],
+        "runs": sweep.runs,
+        "failed": sum(row["failed"] for row in cells),
+        "spent_s": sweep.spent_s,
+        "dropped": list(sweep.told),
+        "response": sweep.space.design.response,
+        "best": _best(sweep, cells, subject),
+        "files": [str(folder / name) for name in ("runs.csv", "cells.csv", "report.md", "report.html")],
+    }
+
+
+def _named(row: Row, sweep: Sweep) -> dict[str, Any]:
+    return {"cell": row["cell"], "values": {name: row[name] for name in sweep.space.parameters}}
+
+
+def _best(sweep: Sweep, cells: Sequence[Row], subject: Subject) -> dict[str, Any]:
+    """Find the best cell by each response; those that were given up have none."""
+    found: dict[str, Any] = {}
+    for response in dict.fromkeys((sweep.space.design.response, "sd", "cv", "mean")):
+        scored = [
+            (score, row)
+            for row in cells
+            if not row["reason"] and (score := response_of(row, response, subject.lower_is_better)) is not None
+        ]
+        if scored:
+            row = min(scored, key=lambda one: one[0])[1]
+            found[response] = _named(row, sweep) | {"value": row[response], "runs": row["n"]}
+    return found
+
+
+def _sentence(summary: Mapping[str, Any], sweep: Sweep) -> str:
+    asked = sweep.space.repetitions
+    spent = f"{summary['runs']} runs, {quantity(summary['spent_s'], 's')} of the program"
+    known = f"the SD of {summary['enough']} is known within x{asked.within:g}"
+    failed = f"{len(summary['impossible'])} could not be run"
+    return f"{summary['cells']} cells in {spent}; {known}; {failed}. Ended: {summary['ended']}."
+
+
+def _best_words(summary: Mapping[str, Any], subject: Subject) -> Iterator[str]:
+    for response, best in summary["best"].items():
+        shown = percent(best["value"]) if response == "cv" else quantity(best["value"], subject.unit)
+        levels = ", ".join(f"{name} = {level}" for name, level in best["values"].items())
+        yield f"Best {NAMES[response]}: {shown} at {levels} ({best['cell']}, {best['runs']} runs)."
+
+
+def _notes(summary: Mapping[str, Any], sweep: Sweep) -> Iterator[str]:
+    yield from (f"{one[0].upper()}{one[1:]}." for one in summary["dropped"])
+    if summary["best"]:
+        yield ("The best of many cells looks better than it is: measure it again beside another before you claim it.")
+    reasons: dict[str, list[str]] = {}
+    for one in summary["impossible"]:
+        reasons.setdefault(one["reason"], []).append(one["cell"])
+    for reason, cells in reasons.items():
+        more = f" and {len(cells) - 5} more" if len(cells) > 5 else ""
+        yield f"Not run: {', '.join(cells[:5])}{more}: {reason}."
+    if summary["ended"].startswith("the budget") or not sweep.ended:
+        yield "The same command goes on, with a larger --budget or --runs where one of them ended it."
+
+
+def _line(row: Row, sweep: Sweep, unit: str) -> tuple[str, ...]:
+    levels = tuple(number(level) if isinstance(level, float) else str(level) for level in _levels(row, sweep))
+    bounds = "" if row["sd_low"] is None else f" [{quantity(row['sd_low'], unit)}, {quantity(row['sd_high'], unit)}]"
+    known = "SD not known" if row["known_within"] is None else f"SD known within x{number(row['known_within'], 3)}"
+    note = row["reason"] or ("" if row["enough"] else known)
+    return (
+        row["cell"],
+        *levels,
+        str(row["n"]),
+        quantity(row["mean"], unit),
+        f"{quantity(row['sd'], unit)}{bounds}",
+        percent(row["cv"]),
+        quantity(row["p99"], unit),
+        note,
+    )
+
+
+def _levels(row: Row, sweep: Sweep) -> list[Any]:
+    return [row[name] for name in sweep.space.parameters]

@@ -1,0 +1,1 @@
+"""One sweep from its command to its folder: what is asked for, consent, resuming, the files."""

@@ -1,0 +1,209 @@
+"""Carry a sweep out in its folder, or go on with one: every run is kept as it ends, the tables at the end."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from ...knowledge.errors import VgoError
+from ...tools.execution.bench import Bench
+from ...tools.execution.row_log import RowLog
+from ...tools.execution.spawn import Spawner
+from ...tools.layer_choice import choose
+from ...tools.row import Row
+from ...tools.subject import Frozen, Subject
+from ...tools.sweep.cell import Cell
+from ...tools.sweep.local import LocalExecutor
+from ...tools.sweep.space import Budget, Repetitions, Space
+from ...tools.sweep.sweep import Sweep
+from ..child import ChildFile, end_orphan
+from ..progress import LINE_EVERY_S, Lines
+from ..run_folder import RunFolder, write
+from ..session import base_launch, held, launcher_of, tell_restored
+from ..terminal import amount
+from .preview import ask
+from .wish import Wish
+
+ASKED = "sweep.yaml"
+
+
+class Asked(Frozen):
+    """What was asked for, resolved; a sweep goes on only with the same, but for its limits."""
+
+    space: Space
+    seed: int
+    layers: tuple[str, ...]
+    launcher: str
+    root: str
+    directory: str
+    timeout_s: float | None
+
+    def but_for_limits(self) -> Asked:
+        """The same with the usual repetitions and budget, which may change from one command to the next."""
+        free = {"repetitions": Repetitions(), "budget": Budget(), "description": ""}
+        return self.model_copy(update={"space": self.space.model_copy(update=free)})
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a sweep ended."""
+
+    summary: dict[str, Any]
+    text: str
+    failure: str = ""
+    """Why there is no answer: no cell could be run."""
+    stopped: BaseException | None = None
+    """Ctrl-C, or the exit that a signal asked for; what was run until then is in the tables."""
+
+
+def conduct(wish: Wish, interface: Lines) -> Ending:
+    """Ask, put back what a killed process left, run, and write the files."""
+    ask(wish, interface)
+    tell_restored(interface)
+    subject, machine = wish.here()
+    asked = _asked(wish, subject)
+    with Spawner() as spawner, _folder(wish, asked, interface) as folder, contextlib.ExitStack() as stack:
+        end_orphan(folder / "child.pid")
+        child = ChildFile(folder / "child.pid")
+        stack.callback(child.close)
+        drawn, ran = (stack.enter_context(_log(folder / name)) for name in ("cells.jsonl", "log.jsonl"))
+        bench = Bench(
+            subject=subject,
+            spawner=spawner,
+            folder=folder,
+            launch=base_launch(subject),
+            on_started=child,
+            root=Path(subject.root),
+            launcher=launcher_of(subject),
+        )
+        stack.enter_context(contextlib.closing(bench))
+        layers = choose(wish.layers, bench).layers if wish.layers else ()
+        executor = LocalExecutor(wish.cells(machine).of, machine, bench, layers)
+        sweep = Sweep(wish.space, wish.settings.seed, executor, drawn, ran, Told(interface, wish.space))
+        template = subject.model_copy(update={"command": wish.space.command})
+
+        def write_files() -> tuple[dict[str, Any], str]:
+            from .files import Files  # tables and pictures are dear to load, and no run should wait for that
+
+            return Files(folder, template, machine, bench.described_by(layers)).write(sweep)
+
+        stopped = _run(sweep, write_files)
+        return _ending(sweep, *write_files(), stopped)
+
+
+def _log(path: Path) -> contextlib.closing[RowLog]:
+    return contextlib.closing(RowLog(path, "run the same command again"))
+
+
+def _run(sweep: Sweep, write_files: Callable[[], object]) -> BaseException | None:
+    """Run; what was measured is written however it ends."""
+    gc.disable()  # a collection between two runs would evict what the next one finds in the cache
+    try:
+        sweep.go()
+    except VgoError:
+        with contextlib.suppress(VgoError):  # the first says more
+            write_files()
+        raise
+    except (KeyboardInterrupt, SystemExit) as stop:
+        if not sweep.runs:
+            raise
+        return stop
+    finally:
+        gc.enable()
+    return None
+
+
+def _ending(sweep: Sweep, summary: dict[str, Any], text: str, stopped: BaseException | None) -> Ending:
+    failure = ""
+    if sweep.impossible:
+        first = sweep.standing(sweep.cells[0]).reason
+        failure = f"No cell could be run: {first}; see cells.csv in {summary['folder']} for the others."
+    return Ending(summary, text, failure, stopped)
+
+
+def _asked(wish: Wish, subject: Subject) -> Asked:
+    settings = wish.settings
+    return Asked(
+        space=wish.space,
+        seed=settings.seed,
+        layers=wish.layers,
+        launcher=settings.launcher,
+        root=subject.root,
+        directory=subject.directory,
+        timeout_s=settings.timeout_s,
+    )
+
+
+@contextlib.contextmanager
+def _folder(wish: Wish, asked: Asked, interface: Lines) -> Iterator[Path]:
+    """Make the folder, or take up that of an earlier command with the same space; held against a second process."""
+    folder = wish.folder
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise VgoError(
+            f"Cannot write in {folder.parent} ({error.strerror}); name another folder with --out."
+        ) from error
+    with held(RunFolder(folder)):
+        before = _before(folder)
+        if before and (differs := _differs(before, asked)):
+            raise VgoError(
+                f"{folder} holds a sweep with another {differs}: give this one a --name of its own, or remove that."
+            )
+        if before:
+            interface.say(f"going on with {folder}")
+        page = yaml.safe_dump(asked.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=120)
+        write(folder / ASKED, page.encode())
+        if not before:
+            RunFolder(folder).note_time("begun")
+        yield folder
+
+
+def _before(folder: Path) -> Asked | None:
+    path = folder / ASKED
+    if not path.exists():
+        if any(one.name != ".lock" for one in folder.iterdir()):
+            raise VgoError(f"{folder} is there and holds no sweep: give a --name of its own, or another --out.")
+        return None
+    try:
+        return Asked.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, yaml.YAMLError, ValidationError) as error:
+        raise VgoError(f"{path} is broken, so the sweep cannot go on: remove the folder, or give --name.") from error
+
+
+def _differs(before: Asked, now: Asked) -> str:
+    """Name what is another than it was; empty where the sweep can go on."""
+    one, other = before.but_for_limits(), now.but_for_limits()
+    for name in Asked.model_fields:
+        if name != "space" and getattr(one, name) != getattr(other, name):
+            return name
+    return next((name for name in Space.model_fields if getattr(one.space, name) != getattr(other.space, name)), "")
+
+
+@dataclass
+class Told:
+    """Says now and then how far it is."""
+
+    interface: Lines
+    space: Space
+    _last_s: float = field(default_factory=time.monotonic)
+    _given_up: set[str] = field(default_factory=set)
+
+    def __call__(self, sweep: Sweep, cell: Cell, row: Row) -> None:
+        """Take one run."""
+        if not row["ok"] and cell.id not in self._given_up and (reason := sweep.standing(cell).reason):
+            self._given_up.add(cell.id)
+            self.interface.say(f"  {cell.id} ({cell.name}) is given up: {reason}")
+        if time.monotonic() - self._last_s < LINE_EVERY_S:
+            return
+        self._last_s = time.monotonic()
+        spent = f"{sweep.runs} runs, {amount(sweep.spent_s, 's')} of the program"
+        self.interface.say(f"  round {row['round'] + 1} of {self.space.repetitions.most} at most: {spent}")

@@ -1,0 +1,153 @@
+"""What a sweep is asked to do: the space with what the command line says put in, and where it is kept."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from ...knowledge.errors import VgoError
+from ...knowledge.loader import Knowledge, load
+from ...layers.schema import Layer
+from ...tools.layer_choice import WORDS, named
+from ...tools.machine import Machine
+from ...tools.subject import Subject
+from ...tools.survey import survey
+from ...tools.sweep.cell import Cell
+from ...tools.sweep.designs import first_cells
+from ...tools.sweep.setting import Settings as CellSettings
+from ...tools.sweep.setting import conditions, settles_slowly
+from ...tools.sweep.space import Space, read_space
+from ..commands.subject import subject_of
+from ..session import launcher_of
+from ..settings import Origin, Settings
+
+SETTLING = 5
+"""Runs of a cell one after the other, where a setting should not be switched between every two of them."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
+_NO_KNOWLEDGE = Knowledge({}, {}, "")
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A sweep to carry out."""
+
+    space: Space
+    """Resolved: the command and all else that the command line says is in it."""
+    name: str
+    settings: Settings
+    layers: tuple[str, ...]
+    inputs: tuple[str, ...]
+    knowledge: Knowledge
+
+    @property
+    def folder(self) -> Path:
+        """Where it is kept."""
+        return self.settings.out / f"sweep-{self.name}"
+
+    def subject(self, texts: Mapping[str, str]) -> Subject:
+        """The program of one cell."""
+        return subject_of(
+            argparse.Namespace(
+                command=[filled(word, texts) for word in self.space.command],
+                shell=self.space.shell,
+                metric=self.space.metric,
+                per_iteration=None,
+                unit=self.space.unit or None,
+                higher_is_better=self.space.higher_is_better,
+                input=list(self.inputs),
+            ),
+            self.settings,
+        )
+
+    def here(self) -> tuple[Subject, Machine]:
+        """Survey the machine, with the program of the first cell that has one; none is refused."""
+        refusal: VgoError | None = None
+        for values in first_cells(self.space, self.settings.seed).cells:
+            try:
+                subject = self.subject(Cell("", values).texts)
+            except VgoError as error:
+                refusal = refusal or error
+                continue
+            asked = conditions(self.space, self.knowledge.mitigations)
+            return subject, survey(subject, asked, root=Path(subject.root), launcher=launcher_of(subject))
+        assert refusal is not None
+        raise refusal
+
+    def cells(self, machine: Machine) -> CellSettings:
+        """What makes the setting of each cell."""
+        return CellSettings(self.space, self.knowledge.mitigations, machine, self.subject)
+
+
+def wish_of(arguments: argparse.Namespace, settings: Settings, origins: Mapping[str, Origin]) -> Wish:
+    """Read SPACE and the options; what cannot work is refused before the first run."""
+    given = vars(arguments)
+    space = _resolved(read_space(arguments.space), given, settings, origins)
+    layers = tuple(settings.layers) if "layers" in given else ()
+    if shorthand := next((word for word in layers if word in WORDS), None):
+        raise VgoError(f"--layer {shorthand} would choose anew each time: name the layers of a sweep one by one.")
+    _refuse_clash(space, named(layers).values())
+    _refuse_unused(space)
+    name = arguments.name or Path(arguments.space).stem
+    if not _NAME.fullmatch(name):
+        raise VgoError(f"{name!r} is no name of a folder: give --name, letters and digits, such as fio-2.")
+    known = load() if any(one.mitigation for one in space.parameters.values()) else _NO_KNOWLEDGE
+    conditions(space, known.mitigations)
+    if space.repetitions.block is None and settles_slowly(space, known.mitigations):
+        calm = space.repetitions.model_copy(update={"block": SETTLING})
+        space = space.model_copy(update={"repetitions": calm})
+    return Wish(space, name, settings, layers, tuple(arguments.input), known)
+
+
+def filled(word: str, texts: Mapping[str, str]) -> str:
+    """Put the levels in the place of `{name}`; other braces stay."""
+    return re.sub(r"\{([a-z][a-z0-9_]*)\}", lambda found: texts.get(found[1], found[0]), word)
+
+
+def _resolved(space: Space, given: Mapping[str, Any], settings: Settings, origins: Mapping[str, Origin]) -> Space:
+    """Put what the command line says in its place; it goes before the file."""
+    words = tuple(given["command"][1:] if given["command"][:1] == ["--"] else given["command"])
+    repetitions = {"least": given.get("min_runs"), "most": given.get("max_runs"), "within": given.get("within")}
+    design = {"kind": given.get("design"), **{name: given.get(name) for name in ("cells", "response", "seek")}}
+    # The default of the settings is a limit only where neither SPACE nor the user has one.
+    ours = settings.budget_s if origins["budget"] != "default" else space.budget.seconds or settings.budget_s
+    top = {"command": words, "shell": given["shell"], "metric": given["metric"], "unit": given["unit"]}
+    dumped = space.model_dump()
+    for place, values in {"repetitions": repetitions, "design": design}.items():
+        dumped[place] |= {name: value for name, value in values.items() if value is not None}
+    dumped["budget"] |= {"seconds": ours} | ({"runs": given["runs"]} if given["runs"] is not None else {})
+    dumped |= {name: value for name, value in top.items() if value}
+    dumped["higher_is_better"] |= given["higher_is_better"]
+    try:
+        return Space.model_validate(dumped)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "the options"
+        raise VgoError(
+            f"{place}: {first['msg'].removeprefix('Value error, ')}: correct the option, or {given['space']}."
+        ) from error
+
+
+def _refuse_clash(space: Space, layers: Iterable[Layer]) -> None:
+    """Refuse a parameter that has the name of a column of a layer."""
+    for layer in layers:
+        if name := next((name for name in space.parameters if layer.column(name)), None):
+            raise VgoError(f"{name} is a column of the layer {layer.key}: give the parameter another name.")
+
+
+def _refuse_unused(space: Space) -> None:
+    """Refuse a parameter that changes nothing."""
+    if not space.command:
+        raise VgoError("No command was given: name the program after SPACE, or `command:` in it.")
+    for name, parameter in space.parameters.items():
+        nowhere = parameter.to == "argument" and not parameter.environment and not parameter.mitigation
+        if nowhere and not any(f"{{{name}}}" in word for word in space.command):
+            raise VgoError(
+                f"{name} goes nowhere: write {{{name}}} in the command, or say with `to`, `environment` or "
+                "`mitigation` where it goes."
+            )

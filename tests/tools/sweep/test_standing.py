@@ -1,0 +1,73 @@
+"""Where a cell stands: enough, not enough, or given up."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vgo_agent.tools.sweep.space import Repetitions
+from vgo_agent.tools.sweep.standing import given_up, standing, wants_more
+
+ASKED = Repetitions(least=5, most=60, within=1.3)
+
+
+def rows(outcomes, reason="it exited with 1", begun=1):
+    """One row a run; None is a run that failed."""
+    return [
+        {"ok": int(one is not None), "outcome": one, "begun": begun, "reason": "" if one is not None else reason}
+        for one in outcomes
+    ]
+
+
+def normal(runs):
+    return list(np.random.default_rng(1).normal(100, 5, runs))
+
+
+def test_it_goes_on_until_the_sd_is_known_and_then_stops():
+    asked, drawn = ASKED.model_copy(update={"most": 200}), normal(200)
+    at = next(runs for runs in range(1, 201) if not wants_more(rows(drawn[:runs]), asked))
+    stands = standing(rows(drawn[:at]))
+    assert 10 < at < 200
+    assert stands.enough(ASKED) and stands.known is not None and stands.known <= 1.3
+
+
+def test_equal_runs_are_enough_at_the_least_number():
+    assert wants_more(rows([7.0] * 4), ASKED)
+    assert not wants_more(rows([7.0] * 5), ASKED)
+    assert standing(rows([7.0] * 5)).enough(ASKED)
+
+
+def test_a_cap_ends_it_though_little_is_known():
+    assert not wants_more(rows(normal(6)), Repetitions(least=5, most=6))
+    assert not standing(rows(normal(6))).enough(Repetitions(least=5, most=6))
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "why"),
+    [
+        ([], ""),
+        ([None, None], ""),
+        ([None, None, None], "3 of 3 runs failed, the last because it exited with 1"),
+        ([1.0, None, None], ""),
+        ([1.0, None, None, 2.0, None], "3 of 5 runs failed, the last because it exited with 1"),
+        ([1.0, 2.0, None, None, 3.0], ""),
+    ],
+)
+def test_a_cell_whose_runs_fail_is_given_up(outcomes, why):
+    assert given_up(rows(outcomes)) == why
+    assert wants_more(rows(outcomes), ASKED) is not bool(why)
+
+
+def test_what_cannot_be_begun_is_given_up_at_once():
+    assert given_up(rows([None], "there is no CPU 9", begun=0)) == "there is no CPU 9"
+    assert not wants_more(rows([None], "there is no CPU 9", begun=0), ASKED)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.none() | st.floats(1, 1e6), max_size=20), st.floats(0.001, 1000))
+def test_another_unit_changes_nothing_but_the_numbers(outcomes, factor):
+    scaled = [None if one is None else one * factor for one in outcomes]
+    one, other = standing(rows(outcomes)), standing(rows(scaled))
+    assert (one.runs, one.failed, one.reason) == (other.runs, other.failed, other.reason)
+    if one.summary and other.summary:
+        assert other.summary.mean == pytest.approx(one.summary.mean * factor)

@@ -1,0 +1,1 @@
+"""Sweeps: run a program over a space of settings, and keep what each setting gave."""

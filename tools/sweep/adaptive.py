@@ -1,0 +1,159 @@
+"""The next cells of an adaptive design: a Gaussian process over the cells so far says where to go.
+
+Expected improvement (Jones, Schonlau and Welch 1998) seeks the best response, the greatest predictive SD where the
+surface is least known. Several cells at once are chosen one after the other, each as if it had given what the process
+expects (the "kriging believer" of Ginsbourger et al. 2010).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .cell import identity
+from .designs import Values, hypercube, sifted
+from .level import Level
+from .space import Parameter, Space
+
+MOST_CANDIDATES = 2000
+LEAST_TOLD = 2
+"""Cells with a response, below which the next ones are drawn at random."""
+Floats = npt.NDArray[np.float64]
+
+
+class Told(NamedTuple):
+    """A cell that has been run."""
+
+    values: Values
+    response: float | None
+    """The less, the better; None where it has none."""
+
+
+class Proposal(NamedTuple):
+    """A cell to run, and why."""
+
+    values: Values
+    why: str
+
+
+def propose(
+    space: Space, told: Sequence[Told], count: int, seek: Literal["best", "unknown"], seed: int
+) -> list[Proposal]:
+    """Choose the next cells among those that were not run; fewer than `count` where the space has no more.
+
+    The same cells and seed give the same proposals.
+    """
+    rng = np.random.default_rng((seed, len(told)))
+    left = candidates(space, told, rng)
+    known = [one for one in told if one.response is not None]
+    if len(known) < LEAST_TOLD:
+        return [Proposal(values, "drawn at random, since too few cells have a response") for values in left[:count]]
+    coordinates = Coordinates(space)
+    points, responses = coordinates.of([one.values for one in known]), scaled([one.response or 0.0 for one in known])
+    chosen: list[Proposal] = []
+    while left and len(chosen) < count:
+        scores, means = _scored(points, responses, coordinates.of(left), seek, seed)
+        best = int(np.argmax(scores))
+        chosen.append(Proposal(left.pop(best), _why(seek, float(scores[best]))))
+        points = np.vstack([points, coordinates.of([chosen[-1].values])])
+        responses = np.append(responses, means[best])
+    return chosen
+
+
+def candidates(space: Space, told: Sequence[Told], rng: np.random.Generator) -> list[Values]:
+    """List cells that were not run: all of a small space of levels, a sample of any other, in random order."""
+    levels = {name: parameter.levels for name, parameter in space.parameters.items()}
+    count = math.prod(map(len, levels.values()))
+    if 0 < count <= MOST_CANDIDATES:
+        every: list[Values] = [dict(zip(levels, one, strict=True)) for one in itertools.product(*levels.values())]
+        drawn = [every[place] for place in rng.permutation(count)]
+    else:
+        drawn = hypercube(space, MOST_CANDIDATES, rng)
+    run = {identity(one.values) for one in told}
+    return [values for values in sifted(space, drawn).cells if identity(values) not in run]
+
+
+def scaled(responses: Sequence[float]) -> Floats:
+    """Take logarithms where all are positive: a spread has a scale, and its error is a share of it."""
+    found = np.asarray(responses, dtype=np.float64)
+    return np.log(found) if bool((found > 0).all()) else found
+
+
+class Coordinates:
+    """Cells as points: numbers from 0 to 1, on the scale of their range; one coordinate for each word."""
+
+    def __init__(self, space: Space) -> None:
+        """Find the ends of each parameter."""
+        self._axes = [(name, _Axis(parameter)) for name, parameter in space.parameters.items()]
+
+    def of(self, cells: Sequence[Values]) -> Floats:
+        """Give the points, shape (cells, coordinates)."""
+        rows = [[one for name, axis in self._axes for one in axis.of(values[name])] for values in cells]
+        return np.asarray(rows, dtype=np.float64).reshape(len(cells), -1)
+
+
+class _Axis:
+    def __init__(self, parameter: Parameter) -> None:
+        ends = parameter.range
+        self._log = ends is not None and ends.log
+        self._words = () if parameter.numeric else tuple(dict.fromkeys(map(str, parameter.levels)))
+        numbers = [ends.low, ends.high] if ends else [one for one in parameter.levels if not isinstance(one, str)]
+        self._low, self._high = (min(numbers), max(numbers)) if parameter.numeric else (0.0, 1.0)
+
+    def of(self, level: Level) -> list[float]:
+        if self._words:
+            return [float(str(level) == word) for word in self._words]
+        if isinstance(level, str) or self._high == self._low:
+            return [0.0]
+        if self._log:
+            return [math.log(level / self._low) / math.log(self._high / self._low)]
+        return [(level - self._low) / (self._high - self._low)]
+
+
+def _scored(points: Floats, responses: Floats, at: Floats, seek: str, seed: int) -> tuple[Floats, Floats]:
+    """Score candidates, more is better, and give the mean that is expected there."""
+    from skopt.acquisition import gaussian_ei
+
+    model = _fitted(points, responses, seed)
+    means, sds = (np.asarray(found, dtype=np.float64) for found in model.predict(at, return_std=True))
+    if seek == "unknown":
+        return sds, means
+    return np.asarray(gaussian_ei(at, model, y_opt=float(responses.min())), dtype=np.float64), means
+
+
+def _fitted(points: Floats, responses: Floats, seed: int) -> Any:
+    """Fit a Gaussian process with a Matern kernel, one length a coordinate, and noise."""
+    from sklearn.exceptions import ConvergenceWarning
+    from skopt.learning import GaussianProcessRegressor
+    from skopt.learning.gaussian_process.kernels import ConstantKernel, Matern
+
+    size = points.shape[1]
+    lengths = Matern(length_scale=np.ones(size), length_scale_bounds=[(0.01, 100.0)] * size, nu=2.5)
+    model = GaussianProcessRegressor(
+        kernel=ConstantKernel(1.0, (0.01, 1000.0)) * lengths,
+        noise="gaussian",
+        normalize_y=True,
+        n_restarts_optimizer=1,
+        random_state=seed,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a length at its bound is a parameter without effect
+        return model.fit(points, responses)
+
+
+def _why(seek: str, score: float) -> str:
+    return f"expected improvement {score:.3g}" if seek == "best" else f"greatest predictive SD, {score:.3g}"
+
+
+def response_of(statistics: Mapping[str, float | None], response: str, lower_is_better: bool) -> float | None:
+    """Give a response that is better the less it is; a spread is, whatever the outcome."""
+    value = statistics.get(response)
+    if value is None or response in ("sd", "cv") or lower_is_better:
+        return value
+    return -value

@@ -1,0 +1,117 @@
+"""Run cells on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ...knowledge.errors import VgoError
+from ..execution.bench import Bench
+from ..execution.judge import judge
+from ..execution.through import Through
+from ..execution.way import Ways
+from ..machine import Machine
+from ..mitigation.checks import Check
+from ..mitigation.engine import Applied, applied
+from ..mitigation.kernel_file import Refused
+from ..row import Row
+from .cell import Cell
+from .executor import refused
+from .setting import Setting
+
+
+class Prepared(NamedTuple):
+    """A cell whose settings are ready, or in force."""
+
+    cell: str
+    setting: Setting
+    change: Applied
+    undo: ExitStack
+
+
+@dataclass
+class LocalExecutor:
+    """Sets a cell up, proves once that it is in force, runs it, and puts everything back."""
+
+    settings: Callable[[Cell], Setting]
+    """Raises VgoError where a cell is impossible."""
+    machine: Machine
+    bench: Bench
+    """Its spawner, layers and launcher."""
+    layers: Sequence[str] = ()
+    """Specs of those that are on in every run."""
+    _proved: set[str] = field(default_factory=set)
+    _now: Prepared | None = None
+
+    def run(self, cell: Cell) -> Row:
+        """Run a cell once and give its row; what it sets stays until another cell is run."""
+        if self._now is None or self._now.cell != cell.id:
+            self.close()
+            try:
+                setting = self.settings(cell)
+            except VgoError as error:
+                return refused(_plain(error))
+            try:
+                self._now = self._prepared(cell, setting)
+            except Refused as error:  # another agent that holds the settings is no matter of the cell
+                return refused(_plain(error))
+        try:
+            failing = self._failing(self._now)
+        except VgoError as error:
+            return refused(_plain(error))
+        if failing:
+            return refused(f"not in force: {failing.what} is {failing.seen}, expected {failing.expected}")
+        return self._row(self._now.change, self._now.setting)
+
+    def close(self) -> None:
+        """Put back what the last cell set."""
+        now, self._now = self._now, None
+        if now:
+            now.undo.close()
+
+    def _prepared(self, cell: Cell, setting: Setting) -> Prepared:
+        with ExitStack() as undo:
+            change = undo.enter_context(applied(setting.mitigation, setting.launch, setting.subject, self.machine))
+            return Prepared(cell.id, setting, change, undo.pop_all())
+
+    def _failing(self, now: Prepared) -> Check | None:
+        """Switch it on; the first time prove it, with runs that are no part of the data."""
+        checks: tuple[Check, ...] = ()
+        if now.cell not in self._proved:
+            ways = Ways(self.bench.launcher)
+            checks = now.change.prove(Through(self.bench.spawner, ways), now.setting.subject.timeout_s)
+            self._proved.add(now.cell)
+        return next((check for check in (*checks, *now.change.on()) if not check.passed), None)
+
+    def _row(self, change: Applied, setting: Setting) -> Row:
+        bench, subject = self.bench, setting.subject
+        way = Ways(bench.launcher, lambda spec: (bench.layer(spec), bench.probe(spec))).of(
+            change.launch, tuple(self.layers)
+        )
+        limit_s = bench.limit_s(way)
+        try:
+            run = bench.spawner.run(
+                way.launch, way.probes, limit_s, capture=subject.metric is not None, on_started=bench.on_started
+            )
+        except VgoError as error:  # the program, or a condition of its start
+            return refused(_plain(error))
+        bench.took(run, way)
+        judged = judge(run, subject, way.through, limit_s)
+        cells: dict[str, Any] = way.cells(run.counters)
+        return {
+            "ok": int(judged.outcome is not None),
+            "begun": 1,
+            "reason": judged.failure,
+            "exit_code": run.exit_code,
+            "survivors": run.survivors,
+            "outcome": judged.outcome,
+            "wall_s": run.wall_ns / 1e9,
+            "layers": way.name,
+            **cells,
+        }
+
+
+def _plain(error: VgoError) -> str:
+    return str(error).rstrip(".")

@@ -1,0 +1,230 @@
+"""The space of a sweep: parameters, where each goes, what is left out, and how it is walked; a YAML file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from ...knowledge.errors import VgoError
+from ...knowledge.files import duplicate_keys, read_model
+from ...knowledge.shape import Key, Known
+from ..row import FIXED
+from .level import Level, shown, tidy
+from .where import Condition, Refusal, condition
+
+EXAMPLES = Path(__file__).parent / "examples"
+Target = Literal["argument", "affinity", "threads", "frequency", "scheduler", "cpu_quota", "memory"]
+Response = Literal["sd", "cv", "mean", "median", "p95", "p99"]
+Number = Annotated[int | float, Field(allow_inf_nan=False)]
+OFF, ON = "off", "on"
+RESERVED = {*FIXED, "batch", "round", "reason", "cell", "why"}
+"""Columns of the tables that a sweep writes."""
+STATISTICS = {"n", "failed", "mean", "median", "sd", "sd_low", "sd_high", "cv", "p95", "p99", "minimum", "maximum"}
+STATISTICS |= {"known_within", "enough"}
+
+
+class Range(Known):
+    """Every number from `low` to `high`."""
+
+    low: Number
+    high: Number
+    integer: bool = False
+    log: bool = False
+    """Even steps of the logarithm, as suits sizes."""
+    steps: Annotated[int, Field(ge=2, le=1000)] = 3
+    """Levels of it in a full grid, both ends among them."""
+
+    @model_validator(mode="after")
+    def _forward(self) -> Range:
+        if self.low >= self.high:
+            raise ValueError("low is not below high: swap them, or give one level")
+        if self.log and self.low <= 0:
+            raise ValueError("a log range needs low above zero")
+        return self
+
+    def at(self, share: float) -> int | float:
+        """Give the number at a share of the way, 0 to 1."""
+        if self.log:
+            return tidy(math.exp(math.log(self.low) + share * math.log(self.high / self.low)), self.integer)
+        return tidy(self.low + share * (self.high - self.low), self.integer)
+
+
+class Parameter(Known):
+    """One thing that is varied, by levels or over a range; without more it is `{name}` in the command."""
+
+    description: str = ""
+    unit: str = ""
+    levels: tuple[int | float | str, ...] = ()
+    range: Range | None = None
+    to: Target = "argument"
+    """affinity: a list of CPUs such as 0-1,4; threads: OMP_NUM_THREADS and its kin; frequency: MHz at most;
+    scheduler: of disks; cpu_quota: per cent of one CPU; memory: MiB; the last two of a control group of the run."""
+    environment: str = ""
+    """The variable that it is put in."""
+    mitigation: str = ""
+    """The mitigation that is applied; with `parameter` at that level, without it off or on."""
+    parameter: str = ""
+    device: Annotated[str, Field(pattern=r"^[A-Za-z0-9*_-]+$")] = "*"
+    """The disk of a scheduler, such as vda."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _switch(cls, given: Any) -> Any:
+        """A mitigation without a parameter is off or on, which YAML reads as false and true."""
+        if not isinstance(given, Mapping):
+            return given
+        levels = given.get("levels")
+        switch = "mitigation" in given and "parameter" not in given
+        if switch and levels is None and "range" not in given:
+            return {**given, "levels": (OFF, ON)}
+        if isinstance(levels, list) and any(isinstance(level, bool) for level in levels):
+            if not switch:
+                raise ValueError("YAML reads on, off, yes and no as true or false: put such levels in quotes")
+            return {**given, "levels": [_switch_word(level) for level in levels]}
+        return given
+
+    @model_validator(mode="after")
+    def _whole(self) -> Parameter:
+        if bool(self.levels) == (self.range is not None):
+            raise ValueError("give levels or a range, one of them")
+        if sum((self.to != "argument", bool(self.environment), bool(self.mitigation))) > 1:
+            raise ValueError("it goes to one place: give one of to, environment and mitigation")
+        if self.parameter and not self.mitigation:
+            raise ValueError("parameter is one of a mitigation: name the mitigation")
+        if self.mitigation and not self.parameter and not set(map(shown, self.levels)) <= {OFF, ON}:
+            raise ValueError("a mitigation without a parameter is off or on: name its parameter")
+        if any(isinstance(level, float) and not math.isfinite(level) for level in self.levels):
+            raise ValueError("a level is no finite number")
+        return self
+
+    @property
+    def numeric(self) -> bool:
+        """Every level is a number."""
+        return self.range is not None or not any(isinstance(level, str) for level in self.levels)
+
+    def grid(self) -> tuple[Level, ...]:
+        """Levels of a full grid, as they are written: some may be equal."""
+        if self.range is None:
+            return self.levels
+        last = self.range.steps - 1
+        return tuple(self.range.at(step / last) for step in range(self.range.steps))
+
+    def at(self, share: float) -> Level:
+        """Give the level at a share of the way, 0 up to but without 1; levels have equal parts of it."""
+        if self.range is None:
+            return self.levels[min(int(share * len(self.levels)), len(self.levels) - 1)]
+        if self.range.integer and not self.range.log:
+            return int(self.range.low + math.floor(share * (self.range.high - self.range.low + 1)))
+        return self.range.at(share)
+
+
+class Design(Known):
+    """Which cells are run."""
+
+    kind: Literal["grid", "lhs", "adaptive"] = "grid"
+    cells: Annotated[int, Field(ge=1, le=100_000)] = 20
+    """Of a Latin hypercube, and of an adaptive design at most."""
+    start: Annotated[int, Field(ge=2)] = 8
+    """Cells of the Latin hypercube that an adaptive design begins with."""
+    batch: Annotated[int, Field(ge=1, le=100)] = 2
+    """Cells that an adaptive design chooses at once."""
+    response: Response = "sd"
+    seek: Literal["best", "unknown"] = "best"
+    """Where an adaptive design goes: where the response may be best, or where it is least known."""
+
+
+class Repetitions(Known):
+    """How often a cell is run: until the SD is known within a factor, between two numbers of runs."""
+
+    least: Annotated[int, Field(ge=1)] = 10
+    most: Annotated[int, Field(ge=1)] = 100
+    within: Annotated[float, Field(gt=1)] = 1.25
+    """The 95 % interval of the SD goes up and down by this factor at most."""
+    block: Annotated[int, Field(ge=1, le=1000)] | None = None
+    """Runs of a cell one after the other, in each round; None: 1, or 5 where a setting takes time to settle."""
+
+    @model_validator(mode="after")
+    def _forward(self) -> Repetitions:
+        if self.least > self.most:
+            raise ValueError("least is more than most")
+        return self
+
+
+class Budget(Known):
+    """When the sweep ends though cells are left; the same command with more goes on."""
+
+    runs: Annotated[int, Field(ge=1)] | None = None
+    seconds: Annotated[float, Field(gt=0)] | None = None
+    """Of the program's own time."""
+
+
+class Space(Known):
+    """One file."""
+
+    description: str = ""
+    command: tuple[str, ...] = ()
+    """Where none is given on the command line; `{name}` stands for a level."""
+    shell: bool = False
+    metric: str | None = None
+    unit: str = ""
+    higher_is_better: bool = False
+    parameters: Annotated[dict[Key, Parameter], Field(min_length=1)]
+    where: tuple[str, ...] = ()
+    """What must hold of a cell, such as `record <= size`; the others are left out."""
+    design: Design = Design()
+    repetitions: Repetitions = Repetitions()
+    budget: Budget = Budget()
+
+    @model_validator(mode="after")
+    def _sound(self) -> Space:
+        taken = next((name for name in self.parameters if name in RESERVED | STATISTICS), None)
+        if taken:
+            raise ValueError(f"{taken} is a column of its own in the tables: give the parameter another name")
+        try:
+            self.conditions  # noqa: B018 - to parse them
+        except Refusal as refused:
+            raise ValueError(str(refused)) from refused
+        return self
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """What must hold, parsed."""
+        return tuple(condition(text, self.parameters) for text in self.where)
+
+    def allows(self, values: Mapping[str, Level]) -> bool:
+        """Tell whether a cell is one of the space."""
+        return all(one.holds(values) for one in self.conditions)
+
+
+def read_space(word: str) -> Space:
+    """Read the file, or one that ships, by its bare name; raises VgoError, which names the line."""
+    path = Path(word)
+    if not path.suffix and not path.exists():
+        path = EXAMPLES / f"{word}.yaml"
+    if not path.is_file():
+        ship = ", ".join(sorted(one.stem for one in EXAMPLES.glob("*.yaml")))
+        raise VgoError(f"There is no file {word}; name the YAML file of a space, or one that ships: {ship}.")
+    space = read_model(path, Space)
+    twice = [*duplicate_keys(path), *duplicate_keys(path, "parameters")]
+    if twice:
+        raise VgoError(f"{path}: the key {twice[0]} stands twice. Keep one.")
+    return space
+
+
+def check() -> list[str]:
+    """List what is wrong with the spaces that ship, one sentence each."""
+    problems = []
+    for path in sorted(EXAMPLES.glob("*.yaml")):
+        try:
+            read_space(str(path))
+        except VgoError as error:
+            problems.append(str(error))
+    return problems
+
+
+def _switch_word(level: object) -> object:
+    return (ON if level else OFF) if isinstance(level, bool) else level

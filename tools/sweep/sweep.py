@@ -1,0 +1,167 @@
+"""The sweep itself: cells in random rounds, until each is known well enough or the budget is spent."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ..row import Row
+from .adaptive import Told, propose, response_of
+from .cell import Cell
+from .designs import first_cells
+from .executor import Executor
+from .space import Space
+from .standing import Standing, given_up, standing, wants_more
+
+
+class Log(Protocol):
+    """Rows that survive the death of this process."""
+
+    rows: list[Row]
+
+    def append(self, *rows: Row) -> None:
+        """Keep them."""
+
+
+@dataclass
+class Sweep:
+    """A walk through a space; what the two logs hold is its beginning."""
+
+    space: Space
+    seed: int
+    executor: Executor
+    drawn: Log
+    """Cells, as they were chosen."""
+    ran: Log
+    """Runs, as they were made."""
+    listener: Callable[[Sweep, Cell, Row], None] = lambda sweep, cell, row: None
+    """Called after each run."""
+    told: tuple[str, ...] = ()
+    """What was dropped of the design."""
+    ended: str = ""
+    """Why it ended, in words; empty where it was cut short."""
+    cells: list[Cell] = field(default_factory=list)
+    """Those so far, in the order in which they were chosen."""
+    runs: int = 0
+    """That were begun."""
+    spent_s: float = 0.0
+    """Of the program."""
+    _rows: dict[str, list[Row]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Take up what an earlier process left."""
+        self.cells = [Cell(**{**row, "batch": one["batch"]}) for one in self.drawn.rows for row in one["cells"]]
+        for row in self.ran.rows:
+            self._count(row)
+
+    def rows(self, cell: Cell) -> Sequence[Row]:
+        """Runs of a cell so far."""
+        return self._rows.get(cell.id, ())
+
+    def standing(self, cell: Cell) -> Standing:
+        """Sum a cell up."""
+        return standing(self.rows(cell))
+
+    def go(self) -> str:
+        """Run until nothing is left to do; give the reason why it ended."""
+        try:
+            self.ended = self._walk()
+        finally:
+            self.executor.close()
+        return self.ended
+
+    def _walk(self) -> str:
+        for batch in self._batches():
+            for cell, number in self._rounds(batch):
+                if spent := self._spent():
+                    return spent
+                self._run(cell, number)
+        return "every cell is known well enough, or has all its runs"
+
+    def _batches(self) -> Iterator[list[Cell]]:
+        """Give the cells batch by batch: those that were drawn before first, then new ones."""
+        first = first_cells(self.space, self.seed)
+        self.told = first.told
+        if not self.cells:
+            self._draw([(values, "") for values in first.cells], 0)
+        for number in itertools.count():
+            batch = [cell for cell in self.cells if cell.batch == number]
+            if not batch and not (batch := self._next(number)):
+                return
+            yield batch
+
+    def _next(self, number: int) -> list[Cell]:
+        """Choose the next batch of an adaptive design; none where it has its cells."""
+        design = self.space.design
+        room = min(design.batch, design.cells - len(self.cells))
+        if design.kind != "adaptive" or room < 1:
+            return []
+        better = not self.space.higher_is_better
+        told = [Told(cell.values, self._response(cell, better)) for cell in self.cells]
+        proposals = propose(self.space, told, room, design.seek, self.seed)
+        return self._draw(proposals, number)
+
+    def _response(self, cell: Cell, lower_is_better: bool) -> float | None:
+        stands = self.standing(cell)
+        if stands.reason or stands.summary is None:
+            return None
+        return response_of(stands.summary.model_dump(), self.space.design.response, lower_is_better)
+
+    def _draw(self, chosen: Sequence[tuple[Any, str]], batch: int) -> list[Cell]:
+        """Number cells and keep them, all at once, so that a killed process leaves a batch whole or not at all."""
+        begin = len(self.cells) + 1
+        cells = [Cell(f"c{place:04d}", values, batch, why) for place, (values, why) in enumerate(chosen, begin)]
+        if cells:
+            self.drawn.append({"batch": batch, "cells": [cell.row() for cell in cells]})
+            self.cells += cells
+        return cells
+
+    def _rounds(self, cells: Sequence[Cell]) -> Iterator[tuple[Cell, int]]:
+        """Give cells round by round, each time in another order, so that drift does not load on a cell.
+
+        Whether a cell goes on is decided by the rounds before, so that a killed sweep goes on as it would have gone.
+        """
+        live, asked = list(cells), self.space.repetitions
+        block = asked.block or 1
+        for number in itertools.count():
+            live = [cell for cell in live if wants_more(self.rows(cell)[: number * block], asked)]
+            if not live:
+                return
+            coin = random.Random(f"{self.seed}:{cells[0].batch}:{number}")
+            for cell in coin.sample(live, len(live)):
+                while len(self.rows(cell)) < min((number + 1) * block, asked.most) and not given_up(self.rows(cell)):
+                    yield cell, number
+
+    def _spent(self) -> str:
+        """Say which limit is reached; empty while none is."""
+        budget = self.space.budget
+        if budget.runs is not None and self.runs >= budget.runs:
+            return f"the budget of {budget.runs} runs is spent"
+        if budget.seconds is not None and self.spent_s >= budget.seconds:
+            return f"the budget of {budget.seconds:g} s is spent"
+        return ""
+
+    def _run(self, cell: Cell, number: int) -> None:
+        row = {
+            "order": len(self.ran.rows),
+            "cell": cell.id,
+            "batch": cell.batch,
+            "round": number,
+            **self.executor.run(cell),
+        }
+        self.ran.append(row)
+        self._count(row)
+        self.listener(self, cell, row)
+
+    def _count(self, row: Row) -> None:
+        self._rows.setdefault(str(row["cell"]), []).append(row)
+        self.runs += row["begun"]
+        self.spent_s += row["wall_s"]
+
+    @property
+    def impossible(self) -> bool:
+        """Tell whether every cell was given up."""
+        return bool(self.cells) and all(given_up(self.rows(cell)) for cell in self.cells)

@@ -1,0 +1,98 @@
+"""The two tables of a sweep: one row a run with its settings, one row a cell with its spread."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from ...layers.schema import Layer
+from ..recorded.formats.vgo import measured
+from ..recorded.recorded import Recorded
+from ..row import FIXED
+from .cell import Cell
+from .sweep import Sweep
+
+LEADING = ("batch", "round")
+_MEANT = {
+    "condition": "Cell, as cells.csv numbers it.",
+    "batch": "Cells of a batch were run in rounds of one another.",
+    "round": "Round within the batch, from 0.",
+    "reason": "Why the run does not count.",
+}
+
+
+def runs_table(sweep: Sweep, given: str, layers: Iterable[Layer], facts: Mapping[str, Any]) -> Recorded:
+    """Describe the runs as any run table: parameters are its settings; failed runs are kept, with the reason."""
+    cells = {cell.id: cell for cell in sweep.cells}
+    rows = [_row(row, cells[str(row["cell"])]) for row in sweep.ran.rows]
+    names = tuple(sweep.space.parameters)
+    known = {*FIXED, *LEADING, "reason", *names}
+    metrics = sorted({name for row in rows for name in row} - known)
+    frame = pl.DataFrame(
+        {
+            name: _series(name, [row.get(name) for row in rows])
+            for name in (*FIXED, *LEADING, *names, "reason", *metrics)
+        }
+    )
+    recorded = measured(frame, given, list(layers), facts)
+    parameters = sweep.space.parameters
+    return replace(
+        recorded,
+        roles={**recorded.roles, "order": "order", "condition": "id", **dict.fromkeys((*LEADING, "reason"), "id")}
+        | dict.fromkeys(names, "setting"),
+        units={**recorded.units, **{name: one.unit for name, one in parameters.items() if one.unit}},
+        descriptions={
+            **recorded.descriptions,
+            **_MEANT,
+            **{name: one.description for name, one in parameters.items() if one.description},
+        },
+    )
+
+
+def cells_csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    """Render one row a cell, impossible ones with the reason."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]) if rows else ["cell"], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode()
+
+
+def cell_rows(sweep: Sweep) -> Iterator[dict[str, Any]]:
+    """Sum up each cell, in the order in which they were chosen; numbers in the unit of the outcome."""
+    for cell in sweep.cells:
+        stands = sweep.standing(cell)
+        summary, interval = stands.summary, stands.interval
+        yield {
+            "cell": cell.id,
+            "batch": cell.batch,
+            **cell.values,
+            "n": stands.runs,
+            "failed": stands.failed,
+            **{name: getattr(summary, name, None) for name in ("mean", "median", "sd")},
+            "sd_low": interval.low if interval else None,
+            "sd_high": interval.high if interval else None,
+            **{name: getattr(summary, name, None) for name in ("cv", "p95", "p99", "minimum", "maximum")},
+            "known_within": stands.known,
+            "enough": int(stands.enough(sweep.space.repetitions)),
+            "why": cell.why,
+            "reason": stands.reason,
+        }
+
+
+def _row(row: Mapping[str, Any], cell: Cell) -> dict[str, Any]:
+    """A run as the table has it."""
+    kept = {name: value for name, value in row.items() if name not in ("cell", "begun")}
+    return {**kept, "condition": cell.id, "pair": -1, **cell.values}
+
+
+def _series(name: str, values: Sequence[Any]) -> pl.Series:
+    """A column; words beside numbers make it text."""
+    if any(isinstance(value, str) for value in values):
+        return pl.Series(name, [None if value is None else str(value) for value in values], dtype=pl.String)
+    return pl.Series(name, values, strict=False)
