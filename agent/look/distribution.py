@@ -115,7 +115,8 @@ def _bars(canvas: Canvas, framed: Framed, values: FloatArray, outcomes: Outcomes
     every, those = counts(values, framed.x), counts(values[slow], framed.x)
     for place, (all_here, slow_here) in enumerate(zip(every.tolist(), those.tolist(), strict=True)):
         column = framed.left + place
-        canvas.bar(column, framed.top, framed.bottom, all_here / tall, "fast")
+        if slow_here < all_here:
+            canvas.bar(column, framed.top, framed.bottom, all_here / tall, "fast")
         if slow_here:
             canvas.bar(column, framed.top, framed.bottom, slow_here / tall, "slow", canvas.marks.slow_bar)
 

@@ -31,6 +31,12 @@ class SortedTable(DataTable[Text]):
         self._arrows = ("▲", "▼") if fancy else ("^", "v")
         self._table = Table((), ())
         self._order = Order()
+        self._rows: list[Row] = []
+
+    @property
+    def row_at_cursor(self) -> Row:
+        """The row that the cursor is in; empty without rows."""
+        return self._rows[self.cursor_row] if self.cursor_row < len(self._rows) else ()
 
     def show(self, table: Table) -> None:
         """Show these rows, sorted as those before."""
@@ -58,7 +64,7 @@ class SortedTable(DataTable[Text]):
 
     def _fill(self, header: tuple[str, ...], rows: list[Row]) -> None:
         """Put rows in; the cursor stays where it is."""
-        cursor = self.cursor_coordinate
+        cursor, self._rows = self.cursor_coordinate, rows
         self.clear(columns=True)
         for name in header:
             arrow = self._arrows[self._order.descending] if name == self._order.by else ""
