@@ -33,6 +33,8 @@ class ChatSession:
         self.view: SessionView = EMPTY
         self.failure = ""
         """Why the run cannot be read, or could not begin."""
+        self.stopping = False
+        """It was told to stop, and has not ended."""
         self._following: Following | None = None
         self._link: Link | None = None
         self._worker: subprocess.Popen[bytes] | None = None
@@ -100,6 +102,7 @@ class ChatSession:
                 self.failure = str(error)
             if grown:
                 self.view = self._following.view()
+            self.stopping = self.stopping and self.place == "ours"
             return changed or grown
 
     @property
@@ -130,6 +133,7 @@ class ChatSession:
             if self._link is None or not self._link.open:
                 raise VgoError("Nothing goes on; /diagnose begins, /resume goes on with a run that was cut off.")
             self._link.tell(do, **more)
+            self.stopping |= do == "stop"
 
     def answer(self, granted: bool, reason: str = "", standing: bool = False) -> None:
         """Answer the question that is open."""

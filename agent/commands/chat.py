@@ -46,20 +46,41 @@ def run(arguments: argparse.Namespace) -> int:
     from ..settings import effective
 
     settings, _ = effective(vars(arguments))
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise VgoError("chat needs a terminal; use --plain, or `vgo-agent diagnose` where there is none.")
+    _refuse_terminal()
     from ..desk.desk import Desk
 
     with Desk() as desk:
         session = session_of(arguments, settings, desk)
-        from ..terminal import speaks_unicode
         from ..tui.app import ChatApp
 
         begin = session.request is not None and not arguments.step
-        app = ChatApp(session, arguments.theme, speaks_unicode(sys.stdout), begin)
+        app = ChatApp(session, arguments.theme, begin)
         app.run()
+        told = _told(session)
         session.close()
+    if told:
+        print(told, file=sys.stderr)
     return app.return_code or 0
+
+
+def _refuse_terminal() -> None:
+    """Refuse a terminal that no screen can be drawn on."""
+    from ..terminal import speaks_unicode
+
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise VgoError("chat needs a terminal; use --plain, or `vgo-agent diagnose` where there is none.")
+    if os.environ.get("TERM", "dumb") in ("dumb", ""):
+        raise VgoError("This terminal (TERM=dumb) cannot redraw a screen; use --plain.")
+    if not speaks_unicode(sys.stdout):
+        raise VgoError("This locale is not UTF-8, which the screen is drawn with; set LC_ALL=C.UTF-8, or use --plain.")
+
+
+def _told(session: ChatSession) -> str:
+    """Say where the run is that was left."""
+    if session.folder is None:
+        return ""
+    goes_on = session.place in ("ours", "watching", "elsewhere")
+    return f"{'It goes on' if goes_on else 'It is kept'}: vgo-agent chat {session.folder.path}"
 
 
 def session_of(arguments: argparse.Namespace, settings: Settings, desk: Desk) -> ChatSession:
