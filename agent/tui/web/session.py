@@ -6,12 +6,16 @@ import asyncio
 
 from textual_serve.app_service import AppService
 
+DRIVER = f"{__package__}.driver:FocusedDriver"
 PATIENCE_S = 20.0
 """For the app to put settings back and end by itself; then it is killed, and its watchdog puts back."""
 
 
 class Session(AppService):
     """An app that is heard of when it ends."""
+
+    def _build_environment(self, width: int = 80, height: int = 24) -> dict[str, str]:
+        return {**super()._build_environment(width, height), "TEXTUAL_DRIVER": DRIVER}
 
     async def run(self) -> None:
         """Pass on what the app draws; when it has ended, however it did, close the page."""
