@@ -1,0 +1,23 @@
+"""What is said back: Markdown, and what its references open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One answer in the conversation."""
+
+    text: str
+    """Markdown; a link `source:TAG` opens a reference."""
+    sources: Sequence[Mapping[str, Any]] = ()
+    """`tag`, `about`, `calls`, `events`, `sources` of each reference."""
+    next: Sequence[str] = ()
+    """Commands that may come next."""
+    opens: str = ""
+    """A screen that is to open: `budget`, `report`, `help`, `quit`; empty: none."""
+    failed: bool = False
+    """It says why something was not done."""

@@ -1,0 +1,71 @@
+"""The app: one session, and the screens around it."""
+
+from __future__ import annotations
+
+import gc
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.theme import Theme
+
+if TYPE_CHECKING:
+    from ..chat.session import ChatSession
+
+CONTRAST = Theme(
+    name="high-contrast",
+    primary="#ffff00",
+    secondary="#00ffff",
+    accent="#ffff00",
+    foreground="#ffffff",
+    background="#000000",
+    surface="#000000",
+    panel="#000000",
+    success="#00ff00",
+    warning="#ffff00",
+    error="#ff8080",
+    dark=True,
+)
+THEMES = {"dark": "textual-dark", "light": "textual-light", "high-contrast": CONTRAST.name}
+
+
+class ChatApp(App[None]):
+    """Talk, look, decide."""
+
+    TITLE = "vgo-agent chat"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f1", "help", "Help"),
+        Binding("ctrl+q", "quit", "Leave"),
+    ]
+
+    def __init__(self, session: ChatSession, theme: str = "dark", fancy: bool = True, begin: bool = False) -> None:
+        """Take a session; `begin` starts its program at once."""
+        super().__init__()
+        self.session = session
+        self._named = THEMES[theme]
+        self._fancy = fancy
+        self._begin = begin
+
+    def on_mount(self) -> None:
+        """Open the first screen."""
+        gc.disable()  # a collection in the midst of imports stops the screen for longer than a key press may take
+        self.register_theme(CONTRAST)
+        self.theme = self._named
+        from .screens.session import SessionScreen
+
+        screen = SessionScreen(self.session, self._fancy)
+        self.push_screen(screen)
+        if self._begin:
+            screen.call_after_refresh(screen.action_say, "/diagnose")
+        self.set_timer(5.0, self._collect_again)
+
+    def _collect_again(self) -> None:
+        gc.freeze()
+        gc.enable()
+
+    def action_help(self) -> None:
+        """List what can be said."""
+        from .screens.session import SessionScreen
+
+        if isinstance(self.screen, SessionScreen):
+            self.screen.action_say("/help")

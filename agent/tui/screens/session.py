@@ -1,0 +1,173 @@
+"""A run: the chat, and beside it the tabs that look at it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.screen import Screen
+from textual.widgets import Footer, Input
+
+from ...chat.actions import do
+from ...chat.reply import Reply
+from ...chat.talk import Exchange, keep, kept
+from ...progress import described, figures_of
+from ..messages import Asked, SourceAsked, StepAsked
+from ..widgets.conversation import Conversation
+from ..widgets.header import Header
+from ..widgets.look import Look
+from ..widgets.prompt import Prompt
+
+if TYPE_CHECKING:
+    from ...chat.session import ChatSession
+
+LOOK_EVERY_S = 0.2
+WIDE = 110
+
+
+class SessionScreen(Screen[None]):
+    """Follows one run; whatever it shows can be had again from the run folder."""
+
+    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [(0, "-narrow"), (WIDE, "-wide")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f2,ctrl+t", "turn", "Chat/Look"),
+        Binding("f5", "pause", "Pause/Go on"),
+        Binding("f6", "say('/budget')", "Budget"),
+        Binding("f8", "say('/stop')", "Stop"),
+        Binding("escape", "focus_line", "Type", show=False),
+    ]
+    CSS = """
+    SessionScreen Conversation { width: 1fr; }
+    SessionScreen.-wide Look { width: 1fr; border-left: solid $primary; }
+    SessionScreen.-narrow Look { display: none; }
+    SessionScreen.-narrow.-looking Look { display: block; width: 1fr; }
+    SessionScreen.-narrow.-looking Conversation { display: none; }
+    """
+
+    def __init__(self, session: ChatSession, fancy: bool = True) -> None:
+        """Take the session to show."""
+        super().__init__()
+        self.session = session
+        self._fancy = fancy
+        self._talk: list[Exchange] = []
+        self._answered = 0
+
+    def compose(self) -> ComposeResult:
+        """Lay it out."""
+        yield Header()
+        with Horizontal():
+            yield Conversation(self._fancy)
+            yield Look()
+        yield Prompt()
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """Show what there is, and look again and again."""
+        self.action_focus_line()
+        self.rebuild()
+        self.set_interval(LOOK_EVERY_S, self._look)
+
+    def rebuild(self) -> None:
+        """Show the run anew, from its folder alone."""
+        folder = self.session.folder
+        self._talk = list(kept(folder)) if folder else []
+        self.query_one(Conversation).clear()
+        self.draw()
+
+    def draw(self) -> None:
+        """Bring every widget up to date."""
+        session = self.session
+        view, state = session.view, session.state
+        self.query_one(Header).show(view, state, session.place, session.failure)
+        self.query_one(Conversation).show(view, self._talk, progress_of(session))
+        self.query_one(Look).show(view)
+        self._ask_for_approval()
+
+    @work(thread=True, exclusive=True, group="look")
+    def _look(self) -> None:
+        if self.session.look():
+            self.app.call_from_thread(self.draw)
+
+    def on_asked(self, event: Asked) -> None:
+        """Do what was said, without waiting for it."""
+        self._do(event.line)
+
+    @work(thread=True, group="do")
+    def _do(self, line: str) -> None:
+        reply = do(self.session, line)
+        self.session.look()
+        self.app.call_from_thread(self._reply, line, reply)
+
+    def _reply(self, line: str, reply: Reply) -> None:
+        exchange = Exchange(line, reply, self.session.view.events)
+        if reply.text or reply.failed:
+            self._talk.append(exchange)
+            if self.session.folder:
+                keep(self.session.folder, exchange)
+        self.draw()
+        self._open(reply.opens)
+
+    def _open(self, name: str) -> None:
+        from . import OPENED
+
+        if name == "quit":
+            self.app.exit()
+        elif name in OPENED:
+            OPENED[name](self)
+
+    def _ask_for_approval(self) -> None:
+        question = self.session.state.question
+        if question is None or not self.session.state.in_charge or question["number"] == self._answered:
+            return
+        self._answered = question["number"]
+        from .approve import Approve
+
+        self.app.push_screen(Approve(question), self._approve)
+
+    def _approve(self, given: dict[str, Any] | None) -> None:
+        if given is not None:
+            self.session.answer(**given)
+
+    def on_source_asked(self, event: SourceAsked) -> None:
+        """Open what a reference rests on."""
+        sources: Sequence[Any] = [one for exchange in reversed(self._talk) for one in exchange.reply.sources]
+        found = next((one for one in sources if one["tag"] == event.tag), None)
+        if found is not None:
+            from .source import SourceScreen
+
+            self.app.push_screen(SourceScreen(self.session, found))
+
+    def on_step_asked(self, event: StepAsked) -> None:
+        """Unfold the card of a step."""
+        self.remove_class("-looking")
+        card = self.query(f"#card-{event.call_id}").first()
+        card.collapsed = False  # type: ignore[attr-defined]
+        card.scroll_visible()
+
+    def action_say(self, line: str) -> None:
+        """Do what a key stands for."""
+        self._do(line)
+
+    def action_pause(self) -> None:
+        """Pause, or go on."""
+        self._do("/resume" if self.session.state.paused else "/pause")
+
+    def action_turn(self) -> None:
+        """On a narrow screen, turn between chat and tabs."""
+        self.toggle_class("-looking")
+
+    def action_focus_line(self) -> None:
+        """Type."""
+        self.query_one(Prompt).query_one(Input).focus()
+
+
+def progress_of(session: ChatSession) -> str:
+    """Say where the runs of the step that goes on are."""
+    live = session.view.measured[-1] if session.view.measured else None
+    if live is None or not live.going_on:
+        return ""
+    return "; ".join(described(figure, session.view.unit) for figure in figures_of(live))

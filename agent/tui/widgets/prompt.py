@@ -1,0 +1,61 @@
+"""The line that the user types, with the commands that it may become."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.suggester import SuggestFromList
+from textual.widgets import Input, Static
+
+from ...chat.words import COMMANDS, LONGEST, completed
+from ..messages import Asked
+
+MOST_SHOWN = 8
+
+
+class Prompt(Vertical):
+    """An input; above it, while a command is typed, what it may become."""
+
+    DEFAULT_CSS = """
+    Prompt { height: auto; }
+    Prompt #hints { height: auto; color: $text-muted; padding: 0 2; display: none; }
+    Prompt #hints.-some { display: block; }
+    Prompt Input { border: none; height: 1; padding: 0 1; background: $surface; }
+    """
+
+    def compose(self) -> ComposeResult:
+        """Hints above the line."""
+        yield Static("", id="hints", markup=False)
+        names = [f"/{name}" for name in COMMANDS]
+        yield Input(
+            placeholder="ask, or / for commands",
+            suggester=SuggestFromList(names, case_sensitive=False),
+            max_length=LONGEST,
+            id="line",
+        )
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Show what a command may become."""
+        found = completed(event.value)[:MOST_SHOWN]
+        hints = self.query_one("#hints", Static)
+        hints.update("\n".join(f"{one.usage:<22} {one.words}" for one in found))
+        hints.set_class(bool(found), "-some")
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Say it."""
+        event.stop()
+        line = event.value.strip()
+        event.input.clear()
+        if line:
+            self.post_message(Asked(line))
+
+    def on_key(self, event: object) -> None:
+        """Tab takes the first command that fits."""
+        key = getattr(event, "key", "")
+        line = self.query_one(Input)
+        found = completed(line.value)
+        if key == "tab" and found:
+            line.value = f"/{found[0].name} "
+            line.cursor_position = len(line.value)
+            event.stop()  # type: ignore[attr-defined]
+            event.prevent_default()  # type: ignore[attr-defined]
