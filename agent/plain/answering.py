@@ -9,7 +9,9 @@ from typing import Any
 from ...tools.plan import NO_MORE
 
 _DENIED = re.compile(r"(?:/deny|no|n|deny|skip)(?:[ ,:]+(?:because )?(?P<reason>.*))?", re.IGNORECASE)
-_GRANTED = re.compile(r"(?:/approve|yes|y|approve|ok)(?P<run>[ ,]+(?:for )?(?:this |the )?run)?(?: once)?", re.IGNORECASE)
+_GRANTED = re.compile(
+    r"(?:/approve|yes|y|approve|ok)(?P<run>[ ,]+(?:for )?(?:this |the )?run)?(?: once)?", re.IGNORECASE
+)
 _NEVER = re.compile(r"(?:/never|never)(?:[ ,].*)?", re.IGNORECASE)
 _DONE = re.compile(r"(?:/done|done|yes|y)", re.IGNORECASE)
 

@@ -30,8 +30,10 @@ class Plain:
         self._telling = Telling(session)
         self._left = False
 
-    def converse(self) -> None:
-        """Go on until `/quit`, or until input has ended and so has the run."""
+    def converse(self, begin: bool = False) -> None:
+        """Go on until `/quit`, or until input has ended and so has the run; `begin` starts the program at once."""
+        if begin:
+            self._reply("/diagnose")
         while not self._left:
             self._session.look()
             self._tell()
@@ -84,7 +86,10 @@ class Plain:
             self._say("Approved." if given["granted"] else "Denied.")
             session.look()
             return
-        reply = do(session, line)
+        self._reply(line)
+
+    def _reply(self, line: str) -> None:
+        session, reply = self._session, do(self._session, line)
         if reply.opens == "quit":
             self._left = True
             self._say("The run goes on without this chat." if session.place == "ours" else "Goodbye.")
