@@ -5,13 +5,13 @@ from __future__ import annotations
 import subprocess
 import threading
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Literal
 
 from ...knowledge.errors import VgoError
 from ..desk.desk import Desk
+from ..past.held import is_held
 from ..run_folder import RunFolder
-from ..session import Request, held, opened
+from ..session import Request, opened
 from ..session_view.following import Following
 from ..session_view.view import EMPTY, SessionView
 from ..worker.link import Link, last_words, started
@@ -116,13 +116,13 @@ class ChatSession:
         with self._lock:
             if self.folder is None:
                 return "none"
-            if self._link and self._link.open:
+            if self._link and self._link.open and (self._link.heard or self._worker is None):
                 return "ours" if self._link.state.in_charge else "watching"
             if self._worker is not None:
                 return "ours"
             if self.view.status in ("finished",):
                 return "still"
-            return "elsewhere" if _held_by_another(self.folder) else "still"
+            return "elsewhere" if is_held(self.folder.path) else "still"
 
     def tell(self, do: str, **more: Any) -> None:
         """Command the worker; VgoError where there is none, or another app commands it."""
@@ -169,14 +169,4 @@ class ChatSession:
         assert self.folder is not None
         if code and not self.failure:
             self.failure = last_words(self.folder) if code == 1 else ""
-        return True
-
-
-def _held_by_another(folder: RunFolder) -> bool:
-    if not Path(folder.path / ".lock").exists():
-        return False
-    try:
-        with held(folder):
-            return False
-    except VgoError:
         return True
