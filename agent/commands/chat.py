@@ -61,6 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     with Desk() as desk:
         session = session_of(arguments, settings, desk)
+        session.speaks = _speaker(settings)
         begin = session.request is not None and not arguments.step
         try:
             return _line_by_line(session, begin) if arguments.plain else _on_screen(session, arguments, begin)
@@ -120,6 +121,15 @@ def _in_browser(arguments: argparse.Namespace, settings: Settings) -> int:
         if session.place == "ours" and session.folder:
             tell(f"The run goes on: vgo-agent chat {session.folder.path}")
     return 0
+
+
+def _speaker(settings: Settings) -> str:
+    """Name the model that is to choose what is said; refused here where it cannot be used."""
+    if not settings.model:
+        return ""
+    from ..model.chosen import wish_of
+
+    return wish_of(settings.model, settings).model_dump_json()
 
 
 def _refuse_terminal() -> None:
