@@ -5,13 +5,14 @@ from __future__ import annotations
 import subprocess
 import threading
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Literal
 
 from ...knowledge.errors import VgoError
+from ...tools.plan import Plan
 from ..desk.desk import Desk
+from ..past.held import is_held
 from ..run_folder import RunFolder
-from ..session import Request, held, opened
+from ..session import Request, opened
 from ..session_view.following import Following
 from ..session_view.view import EMPTY, SessionView
 from ..worker.link import Link, last_words, started
@@ -33,6 +34,10 @@ class ChatSession:
         self.view: SessionView = EMPTY
         self.failure = ""
         """Why the run cannot be read, or could not begin."""
+        self.speaks = ""
+        """The wish for a language model that chooses what is said, as JSON; empty: templates."""
+        self.stopping = False
+        """It was told to stop, and has not ended."""
         self._following: Following | None = None
         self._link: Link | None = None
         self._worker: subprocess.Popen[bytes] | None = None
@@ -54,8 +59,8 @@ class ChatSession:
         """Ask for a call as soon as the worker listens."""
         self._waiting.append((tool, arguments))
 
-    def again(self) -> None:
-        """Begin a new run of the program that is open."""
+    def again(self, plan: Plan | None = None) -> None:
+        """Begin a new run of the program that is open; with a plan, of that and nothing else."""
         from ..session import read_request
 
         with self._lock:
@@ -64,10 +69,10 @@ class ChatSession:
             if self.folder is not None:
                 asked = read_request(self.folder)
                 name = self.folder.path.name.partition("-")[2].partition("-")[2] or "command"
-                wanted = {
-                    key: getattr(asked, key) for key in ("subject", "limits", "planner", "plan", "after", "model")
-                }
-                self.request = Request(out=self.folder.path.parent, name=name, **wanted)
+                planner, model = ("fixed", None) if plan else (asked.planner, asked.model)
+                self.request = Request(
+                    asked.subject, asked.limits, self.folder.path.parent, name, planner, plan or asked.plan, model=model
+                )
             self.leave()
             self.begin()
 
@@ -100,6 +105,7 @@ class ChatSession:
                 self.failure = str(error)
             if grown:
                 self.view = self._following.view()
+            self.stopping = self.stopping and self.place == "ours"
             return changed or grown
 
     @property
@@ -113,13 +119,13 @@ class ChatSession:
         with self._lock:
             if self.folder is None:
                 return "none"
-            if self._link and self._link.open:
+            if self._link and self._link.open and (self._link.heard or self._worker is None):
                 return "ours" if self._link.state.in_charge else "watching"
             if self._worker is not None:
                 return "ours"
             if self.view.status in ("finished",):
                 return "still"
-            return "elsewhere" if _held_by_another(self.folder) else "still"
+            return "elsewhere" if is_held(self.folder.path) else "still"
 
     def tell(self, do: str, **more: Any) -> None:
         """Command the worker; VgoError where there is none, or another app commands it."""
@@ -130,6 +136,7 @@ class ChatSession:
             if self._link is None or not self._link.open:
                 raise VgoError("Nothing goes on; /diagnose begins, /resume goes on with a run that was cut off.")
             self._link.tell(do, **more)
+            self.stopping |= do == "stop"
 
     def answer(self, granted: bool, reason: str = "", standing: bool = False) -> None:
         """Answer the question that is open."""
@@ -165,14 +172,4 @@ class ChatSession:
         assert self.folder is not None
         if code and not self.failure:
             self.failure = last_words(self.folder) if code == 1 else ""
-        return True
-
-
-def _held_by_another(folder: RunFolder) -> bool:
-    if not Path(folder.path / ".lock").exists():
-        return False
-    try:
-        with held(folder):
-            return False
-    except VgoError:
         return True

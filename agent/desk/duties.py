@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .answering import ask, explain, source
+from .answering import ask, explain, named, source
 from .warming import warm
 
 DUTIES: dict[str, Callable[..., Any]] = {
     "warm": warm,
     "ask": ask,
     "explain": explain,
+    "named": named,
     "source": source,
 }

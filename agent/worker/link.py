@@ -50,6 +50,8 @@ class Link:
         self._socket = opened
         self._held = b""
         self.state = State()
+        self.heard = False
+        """Whether the worker has told its state."""
         self.open = True
 
     @classmethod
@@ -72,7 +74,7 @@ class Link:
             changed = True
             *lines, self._held = (self._held + came).split(b"\n")
             if lines:
-                self.state = state_of(json.loads(lines[-1]))
+                self.state, self.heard = state_of(json.loads(lines[-1])), True
         return changed
 
     def tell(self, do: str, **more: Any) -> None:
