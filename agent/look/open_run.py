@@ -17,6 +17,7 @@ from ...tools.candidates import Block, Candidates, candidates
 from ...tools.case import Case, Finished, Record
 from ...tools.fit_tree import FitTreeArguments, fitted
 from ...tools.label import LabelResult, RunClasses
+from ...tools.machine import Machine
 from ...tools.profiled import Profiled, profiled
 from ...tools.rank_factors import LEAST_EFFECT, RANK_FACTORS, RankArguments, RankedFactor, RankResult
 from ...tools.recorded.read import read as read_recorded
@@ -25,7 +26,6 @@ from ...tools.statistics.association.factors import associate
 from ...tools.statistics.association.tree import Tree
 from ...tools.statistics.labels.classes import Labelled, label, label_at
 from ...tools.statistics.shape.describe import Shape, describe
-from ..conduct import machine_of
 from ..record import bodies, record_of
 from ..run_folder import RunFolder
 from ..transcript import RunStart, read
@@ -149,7 +149,8 @@ def open_run(path: Path) -> OpenRun | None:
         return None
     kept = KeptRecord(record.calls, record.store)
     knowledge = start.plan.known(load_knowledge())
-    case = Case(CUT_CALL, start.subject, start.limits, machine_of(start, folder), knowledge, kept, plan=start.plan)
+    machine = Machine.model_validate_json(folder.get(start.machine))
+    case = Case(CUT_CALL, start.subject, start.limits, machine, knowledge, kept, plan=start.plan)
     return OpenRun(case, folder)
 
 

@@ -52,7 +52,7 @@ class WhatIf:
             return "" if self.recorded is None else _found(self.recorded)
         keys = "Enter keeps it, escape puts it back."
         if not self.fitted:
-            return f"Moved cut: {waits or 'fitting.'} {keys}"
+            return f"Moved cut. {waits or 'Fitting.'} {keys}"
         assert self.refitted is not None  # fitted
         return f"Moved cut: {_found(self.refitted)} {keys}"
 

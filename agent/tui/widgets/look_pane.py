@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from typing import ClassVar
 
@@ -9,6 +10,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.events import DescendantFocus
 from textual.timer import Timer
 from textual.widgets import Static, TabbedContent, TabPane
 
@@ -30,6 +32,7 @@ from ...look.asked import (
 from ...look.computers import Computers
 from ...look.scenes import Looking, Outcomes, Scatter
 from ...look.what_if import WhatIf, looking_at, ranking
+from ...terminal import speaks_unicode
 from .cores_view import CoresView
 from .distribution_view import DistributionView
 from .look_messages import CutKept, CutRefitted, Refused, TableOpened
@@ -40,7 +43,8 @@ from .tree_view import TreeView
 
 REST_S = 0.5
 """After the last move of the cut, before the exact answer is computed."""
-WAITS = "fitting waits until no program is measured (F5 pauses)."
+WAITS = "It is read when no program is measured; F5 pauses."
+NO_TABLE = "There is no table of these runs yet."
 TABS = ("distribution", "order", "tree", "factor", "compare", "cores", "ranking", "runs", "steps")
 
 
@@ -59,10 +63,10 @@ class LookPane(Vertical):
         Binding(str(number), f"choose('{name}')", name.capitalize(), show=False) for number, name in enumerate(TABS, 1)
     ]
 
-    def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
-        """`fancy`: the terminal can show more than ASCII."""
-        super().__init__(id=id)
-        self._fancy = fancy
+    def __init__(self, *, fancy: bool | None = None, id: str | None = None, classes: str | None = None) -> None:
+        """`fancy`: the terminal can show more than ASCII; None: as its encoding says."""
+        super().__init__(id=id, classes=classes)
+        self._fancy = speaks_unicode(sys.__stdout__ or sys.stdout) if fancy is None else fancy
         self.state = WhatIf(Looking())
         self.measuring = False
         """A program is measured now, so that nothing is computed beside it."""
@@ -132,7 +136,13 @@ class LookPane(Vertical):
     @on(TabbedContent.TabActivated)
     def read_when_seen(self, event: TabbedContent.TabActivated) -> None:
         """Open the table once somebody looks at its rows."""
-        if event.pane.id == "runs":
+        table = self.query_one(PagedTable)
+        if event.pane.id == "runs" and not table.has_rows:
+            table.say("Reading the runs." if self._open() else self._waits())
+
+    def on_descendant_focus(self, event: DescendantFocus) -> None:
+        """Open the table when somebody comes to the cut, so that the first move does not wait for it."""
+        if isinstance(event.widget, DistributionView):
             self._open()
 
     @on(DistributionView.CutMoved)
@@ -216,6 +226,8 @@ class LookPane(Vertical):
             case Page():
                 self.query_one(PagedTable).put(answer)
             case Failed(sentence):
+                self._computers.forget()
+                self.query_one(PagedTable).say(sentence)
                 self.post_message(Refused(sentence))
         self._spread()
 
@@ -241,6 +253,6 @@ class LookPane(Vertical):
         self.query_one("#look-words", Static).update(state.words(self._waits()))
 
     def _waits(self) -> str:
-        if self._source is None:
-            return "there is no table of its runs to fit to."
-        return WAITS if self.measuring else ""
+        if self.measuring:
+            return WAITS
+        return NO_TABLE if self._source is None else ""

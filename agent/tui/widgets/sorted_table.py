@@ -84,6 +84,10 @@ class PagedTable(SortedTable):
         Binding("p", "page(-1)", "Page before"),
     ]
 
+    DEFAULT_CSS = """
+    PagedTable { border-bottom: solid $primary; }
+    """
+
     class Wanted(Message):
         """Rows are to be read."""
 
@@ -99,10 +103,22 @@ class PagedTable(SortedTable):
         self._header: tuple[str, ...] = ()
         self._first = self._total = 0
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether a page was read."""
+        return bool(self._rows)
+
     def begin(self, header: tuple[str, ...]) -> None:
         """Another table: ask for its first page."""
         self._header, self._order = header[:MOST_COLUMNS], Order()
         self.post_message(self.Wanted(0, self._order))
+
+    def say(self, sentence: str) -> None:
+        """Say why there are no rows."""
+        self._header, self._first, self._total = (), 0, 0
+        self.border_subtitle = ""
+        self._table = Table((sentence,), ())
+        self._fill((sentence,), [])
 
     def put(self, page: Page) -> None:
         """Show a page that was read."""
