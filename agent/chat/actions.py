@@ -9,8 +9,10 @@ from typing import Any
 
 from ...knowledge.errors import VgoError
 from ..session_view.step import WORDS
+from .past_runs import PAST, compared
 from .reply import Reply
 from .session import ChatSession
+from .take_away import TAKEN
 from .words import COMMANDS, Meant, meant
 
 Action = Callable[[ChatSession, str], Reply]
@@ -78,7 +80,7 @@ def _try(session: ChatSession, argument: str) -> Reply:
 
 
 def _compare(session: ChatSession, argument: str) -> Reply:
-    return _wish(session, "compare")
+    return compared(session, argument) or _wish(session, "compare")
 
 
 def _diagnose(session: ChatSession, argument: str) -> Reply:
@@ -211,4 +213,6 @@ ACTIONS: dict[str, Action] = {
     "quit": _quit,
     "ask": _ask,
     "unknown": _unknown,
+    **PAST,
+    **TAKEN,
 }

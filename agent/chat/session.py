@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal
 
 from ...knowledge.errors import VgoError
@@ -22,13 +23,17 @@ Place = Literal["none", "ours", "watching", "elsewhere", "still"]
 still: nobody works on it."""
 
 
+RUNS_AT = Path("vgo-runs")
+
+
 class ChatSession:
     """All of it may be called from any thread."""
 
-    def __init__(self, desk: Desk, request: Request | None = None) -> None:
-        """Begin with a program to diagnose, or without one."""
+    def __init__(self, desk: Desk, request: Request | None = None, out: Path = RUNS_AT) -> None:
+        """Begin with a program to diagnose, or without one; `out` is where runs are kept."""
         self.desk = desk
         self.request = request
+        self.out = out
         self.folder: RunFolder | None = None
         self.view: SessionView = EMPTY
         self.failure = ""

@@ -128,12 +128,12 @@ def session_of(arguments: argparse.Namespace, settings: Settings, desk: Desk) ->
 
     words = [word for word in arguments.command if word != "--"]
     if not words:
-        return ChatSession(desk)
+        return ChatSession(desk, out=settings.out)
     if len(words) == 1 and _names_run(words[0], settings.out):
-        session = ChatSession(desk)
+        session = ChatSession(desk, out=settings.out)
         session.open(run_meant(words[0], settings.out))
         return session
-    return ChatSession(desk, request_of(arguments, settings))
+    return ChatSession(desk, request_of(arguments, settings), settings.out)
 
 
 def _names_run(word: str, out: Path) -> bool:

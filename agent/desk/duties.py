@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .answering import ask, explain, source
+from .recorded import export, recorded
 from .warming import warm
 
 DUTIES: dict[str, Callable[..., Any]] = {
@@ -13,4 +14,6 @@ DUTIES: dict[str, Callable[..., Any]] = {
     "ask": ask,
     "explain": explain,
     "source": source,
+    "recorded": recorded,
+    "export": export,
 }
