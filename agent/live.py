@@ -8,6 +8,7 @@ from typing import Any
 
 from ..knowledge.errors import VgoError
 from ..knowledge.loader import Knowledge
+from ..knowledge.passages import cited
 from ..knowledge.schema import Mitigation
 from ..tools.apply_by_hand import APPLY_BY_HAND, BY_HAND
 from ..tools.base import Outcome, ToolError
@@ -67,6 +68,7 @@ class Live:
             "scope": mitigation.scope,
             "would": [] if by_hand else list(dict.fromkeys(line for one in variants for line in self._would(one))),
             "hurts": mitigation.hurts,
+            "sources": [cited(reference) for reference in mitigation.references],
             "steps": list(mitigation.steps) if by_hand else [],
         }
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...knowledge.errors import VgoError
+from ...tools.plan import Plan
 from ..session_view.step import WORDS
 from .past_runs import PAST, compared
 from .reply import Reply
@@ -76,7 +77,11 @@ def _look_up(session: ChatSession, argument: str) -> Reply:
 def _try(session: ChatSession, argument: str) -> Reply:
     if not argument:
         raise VgoError("Name the mitigation: /try pin_to_cpu; the tab Factors and `vgo-agent mitigations` list them.")
-    return _wish(session, "apply_mitigation", {"mitigation": argument})
+    named = session.desk.ask("named", word=argument)
+    if session.view.status == "finished":
+        session.again(Plan(mitigation=named["key"], by_hand=named["by_hand"]))
+        return Reply(f"A new run of the same program begins, to try {named['key']} and nothing else.")
+    return _wish(session, "apply_mitigation", {"mitigation": named["key"]})
 
 
 def _compare(session: ChatSession, argument: str) -> Reply:
@@ -169,7 +174,7 @@ def _ask(session: ChatSession, argument: str) -> Reply:
     if not argument:
         return Reply("")
     run = str(session.folder.path) if session.folder and session.view.status == "finished" else ""
-    given = session.desk.ask("ask", question=argument, run=run)
+    given = session.desk.ask("ask", question=argument, run=run, model=session.speaks)
     note = "" if run or session.folder is None else "\n\n*From what is known; the run has no verdict yet.*"
     return Reply(given["markdown"] + note, given["sources"], given["next"])
 

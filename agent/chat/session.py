@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ...knowledge.errors import VgoError
+from ...tools.plan import Plan
 from ..desk.desk import Desk
 from ..past.held import is_held
 from ..run_folder import RunFolder
@@ -38,6 +39,10 @@ class ChatSession:
         self.view: SessionView = EMPTY
         self.failure = ""
         """Why the run cannot be read, or could not begin."""
+        self.speaks = ""
+        """The wish for a language model that chooses what is said, as JSON; empty: templates."""
+        self.stopping = False
+        """It was told to stop, and has not ended."""
         self._following: Following | None = None
         self._link: Link | None = None
         self._worker: subprocess.Popen[bytes] | None = None
@@ -59,8 +64,8 @@ class ChatSession:
         """Ask for a call as soon as the worker listens."""
         self._waiting.append((tool, arguments))
 
-    def again(self) -> None:
-        """Begin a new run of the program that is open."""
+    def again(self, plan: Plan | None = None) -> None:
+        """Begin a new run of the program that is open; with a plan, of that and nothing else."""
         from ..session import read_request
 
         with self._lock:
@@ -69,10 +74,10 @@ class ChatSession:
             if self.folder is not None:
                 asked = read_request(self.folder)
                 name = self.folder.path.name.partition("-")[2].partition("-")[2] or "command"
-                wanted = {
-                    key: getattr(asked, key) for key in ("subject", "limits", "planner", "plan", "after", "model")
-                }
-                self.request = Request(out=self.folder.path.parent, name=name, **wanted)
+                planner, model = ("fixed", None) if plan else (asked.planner, asked.model)
+                self.request = Request(
+                    asked.subject, asked.limits, self.folder.path.parent, name, planner, plan or asked.plan, model=model
+                )
             self.leave()
             self.begin()
 
@@ -105,6 +110,7 @@ class ChatSession:
                 self.failure = str(error)
             if grown:
                 self.view = self._following.view()
+            self.stopping = self.stopping and self.place == "ours"
             return changed or grown
 
     @property
@@ -135,6 +141,7 @@ class ChatSession:
             if self._link is None or not self._link.open:
                 raise VgoError("Nothing goes on; /diagnose begins, /resume goes on with a run that was cut off.")
             self._link.tell(do, **more)
+            self.stopping |= do == "stop"
 
     def answer(self, granted: bool, reason: str = "", standing: bool = False) -> None:
         """Answer the question that is open."""

@@ -66,13 +66,11 @@ COMMANDS = {
         Command("runs", "/runs", "list the runs so far", r"(?:show|list)(?: me)?(?: the)?(?: past| last)? runs"),
         Command(
             "open",
-            "/open RUN|FILE ...",
+            "/open RUN or FILES",
             "open a run, or recorded runs side by side",
             r"open (?:the )?(?:run )?(last|\S+)(?: run)?",
         ),
-        Command(
-            "delete", "/delete RUN", "delete the folder of a run, after a question", r"delete (?:the )?(?:run )?(\S+)"
-        ),
+        Command("delete", "/delete RUN", "delete a run, after a question", r"delete (?:the )?(?:run )?(\S+)"),
         Command("report", "/report", "conclude, and show the report", r"(?:show )?(?:the )?report|conclude"),
         Command("undo", "/undo", "take back what you asked for and has not begun", r"undo|never mind"),
         Command("pause", "/pause", "wait after the run that goes on", r"pause|wait"),
@@ -85,7 +83,7 @@ COMMANDS = {
             "copy",
             "/copy",
             "copy the command line that won",
-            r"copy (?:the )?(?:winning )?(?:command(?: line)?|winner)",
+            r"copy(?: the)?(?: winning)? (?:command(?: line)?|winner)",
         ),
         Command("save", "/save [FOLDER]", "save the report there", r"save (?:the )?report(?: (?:to|in|into) (\S+))?"),
         Command(

@@ -55,25 +55,27 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.web:
         return _in_browser(arguments, settings)
     drawn = "TEXTUAL_DRIVER" in os.environ  # by a page of --web
-    if not (arguments.plain or drawn or (sys.stdin.isatty() and sys.stdout.isatty())):
-        raise VgoError("chat needs a terminal; use --plain, or `vgo-agent diagnose` where there is none.")
+    if not (arguments.plain or drawn):
+        _refuse_terminal()
     from ..desk.desk import Desk
 
     with Desk() as desk:
         session = session_of(arguments, settings, desk)
+        session.speaks = _speaker(settings)
         begin = session.request is not None and not arguments.step
         try:
-            return _line_by_line(session, begin) if arguments.plain else _on_screen(session, arguments, begin, drawn)
+            return _line_by_line(session, begin) if arguments.plain else _on_screen(session, arguments, begin)
         finally:
             session.close()
 
 
-def _on_screen(session: ChatSession, arguments: argparse.Namespace, begin: bool, drawn: bool) -> int:
-    from ..terminal import speaks_unicode
+def _on_screen(session: ChatSession, arguments: argparse.Namespace, begin: bool) -> int:
     from ..tui.app import ChatApp
 
-    app = ChatApp(session, arguments.theme, drawn or speaks_unicode(sys.stdout), begin)
+    app = ChatApp(session, arguments.theme, begin)
     app.run()
+    if told := _told(session):
+        print(told, file=sys.stderr)
     return app.return_code or 0
 
 
@@ -119,6 +121,35 @@ def _in_browser(arguments: argparse.Namespace, settings: Settings) -> int:
         if session.place == "ours" and session.folder:
             tell(f"The run goes on: vgo-agent chat {session.folder.path}")
     return 0
+
+
+def _speaker(settings: Settings) -> str:
+    """Name the model that is to choose what is said; refused here where it cannot be used."""
+    if not settings.model:
+        return ""
+    from ..model.chosen import wish_of
+
+    return wish_of(settings.model, settings).model_dump_json()
+
+
+def _refuse_terminal() -> None:
+    """Refuse a terminal that no screen can be drawn on."""
+    from ..terminal import speaks_unicode
+
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise VgoError("chat needs a terminal; use --plain, or `vgo-agent diagnose` where there is none.")
+    if os.environ.get("TERM", "dumb") in ("dumb", ""):
+        raise VgoError("This terminal (TERM=dumb) cannot redraw a screen; use --plain.")
+    if not speaks_unicode(sys.stdout):
+        raise VgoError("This locale is not UTF-8, which the screen is drawn with; set LC_ALL=C.UTF-8, or use --plain.")
+
+
+def _told(session: ChatSession) -> str:
+    """Say where the run is that was left."""
+    if session.folder is None:
+        return ""
+    goes_on = session.place in ("ours", "watching", "elsewhere")
+    return f"{'It goes on' if goes_on else 'It is kept'}: vgo-agent chat {session.folder.path}"
 
 
 def session_of(arguments: argparse.Namespace, settings: Settings, desk: Desk) -> ChatSession:

@@ -14,13 +14,31 @@ if TYPE_CHECKING:
     from ...knowledge.index import Index
     from ..answers.answer import Answer
     from ..answers.conversation import Conversation
+    from ..answers.speaker import Speaker
 
 MOST_FOUND = 4
 
 
-def ask(question: str, run: str = "") -> dict[str, Any]:
-    """Give Markdown, with a link for each reference, and what the references stand for."""
-    return _told(_conversation(run).ask(question)) if run else _found(question)
+def ask(question: str, run: str = "", model: str = "") -> dict[str, Any]:
+    """Give Markdown, with a link for each reference, and what the references stand for.
+
+    `model`: the wish for a language model that chooses what is said of a run, as JSON; empty: templates.
+    """
+    if not run:
+        return _found(question)
+    conversation = _conversation(run)
+    conversation.speaker = _speaker(model) if model else None
+    return _told(conversation.ask(question))
+
+
+def named(word: str) -> dict[str, Any]:
+    """Give the key of a mitigation that is meant, and whether a person has to apply it; VgoError names what is near."""
+    from ...knowledge.loader import load
+    from ..commands.trial import for_a_person
+    from ..commands.wanted import mitigation_meant
+
+    mitigation = mitigation_meant(word, load())
+    return {"key": mitigation.key, "by_hand": for_a_person(mitigation)}
 
 
 def explain(name: str) -> dict[str, Any]:
@@ -59,6 +77,15 @@ def _conversation(run: str) -> Conversation:
     conversation = conversation_on(RunFolder.find(Path(run)))
     conversation.index = _index()
     return conversation
+
+
+@functools.lru_cache(maxsize=1)
+def _speaker(model: str) -> Speaker | None:
+    from ..answers.model_meant import speaking
+    from ..model.wish import ModelWish
+
+    wish = ModelWish.model_validate_json(model)
+    return speaking(wish, wish.decision_timeout_s, False).__enter__()  # open until this process ends
 
 
 @functools.cache

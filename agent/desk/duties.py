@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .answering import ask, explain, source
+from .answering import ask, explain, named, source
 from .recorded import export, recorded
 from .warming import warm
 
@@ -13,6 +13,7 @@ DUTIES: dict[str, Callable[..., Any]] = {
     "warm": warm,
     "ask": ask,
     "explain": explain,
+    "named": named,
     "source": source,
     "recorded": recorded,
     "export": export,

@@ -38,12 +38,11 @@ class ChatApp(App[None]):
         Binding("ctrl+q", "quit", "Leave"),
     ]
 
-    def __init__(self, session: ChatSession, theme: str = "dark", fancy: bool = True, begin: bool = False) -> None:
+    def __init__(self, session: ChatSession, theme: str = "dark", begin: bool = False) -> None:
         """Take a session; `begin` starts its program at once."""
         super().__init__()
         self.session = session
         self._named = THEMES[theme]
-        self._fancy = fancy
         self._begin = begin
 
     def on_mount(self) -> None:
@@ -53,7 +52,7 @@ class ChatApp(App[None]):
         self.theme = self._named
         from .screens.session import SessionScreen
 
-        screen = SessionScreen(self.session, self._fancy)
+        screen = SessionScreen(self.session)
         self.push_screen(screen)
         if self._begin:
             screen.call_after_refresh(screen.action_say, "/diagnose")
@@ -62,6 +61,18 @@ class ChatApp(App[None]):
     def _collect_again(self) -> None:
         gc.freeze()
         gc.enable()
+
+    async def action_quit(self) -> None:
+        """Leave; where the run was told to stop, once its settings are put back."""
+        if not self.session.stopping:
+            self.exit()
+            return
+        self.notify("The screen closes when every setting is put back.")
+        self.set_interval(0.1, self._leave_when_stopped)
+
+    def _leave_when_stopped(self) -> None:
+        if not self.session.stopping:
+            self.exit()
 
     def action_help(self) -> None:
         """List what can be said."""

@@ -29,8 +29,7 @@ class Approve(ModalScreen[dict[str, Any]]):
     Approve > VerticalScroll { width: 90%; max-width: 100; height: auto; max-height: 90%;
         border: thick $warning; background: $surface; padding: 0 1; }
     Approve HorizontalGroup { height: auto; }
-    Approve Button { margin: 0 1 0 0; min-width: 8; height: 1; border: none; }
-    Approve Input { height: 1; border: none; }
+    Approve Button { margin: 0 1 0 0; min-width: 8; }
     """
 
     def __init__(self, question: Mapping[str, Any]) -> None:
@@ -42,7 +41,9 @@ class Approve(ModalScreen[dict[str, Any]]):
         """Say it all, then ask."""
         with VerticalScroll(can_focus=False):
             yield Static(Text("\n".join(map(printable, self._words()))), id="words")
-            yield Input(placeholder="reason, if you deny: the planner reads it", id="reason", max_length=300)
+            yield Input(
+                placeholder="reason, if you deny: the planner reads it", id="reason", max_length=300, compact=True
+            )
             with HorizontalGroup():
                 yield from self._buttons()
 
@@ -52,14 +53,14 @@ class Approve(ModalScreen[dict[str, Any]]):
 
     def _buttons(self) -> ComposeResult:
         if self._question.get("steps"):
-            yield Button("Done", id="once", variant="success")
-            yield Button("Skip", id="deny")
-            yield Button("Stop asking", id="never", variant="error")
+            yield Button("Done", id="once", variant="success", compact=True)
+            yield Button("Skip", id="deny", compact=True)
+            yield Button("Stop asking", id="never", variant="error", compact=True)
             return
-        yield Button("Approve once", id="once", variant="success")
-        yield Button("For this run", id="run", variant="success")
-        yield Button("Deny", id="deny")
-        yield Button("Never", id="never", variant="error")
+        yield Button("Approve once", id="once", variant="success", compact=True)
+        yield Button("For this run", id="run", variant="success", compact=True)
+        yield Button("Deny", id="deny", compact=True)
+        yield Button("Never", id="never", variant="error", compact=True)
 
     def on_mount(self) -> None:
         """Nothing is approved by an enter that was meant for something else."""

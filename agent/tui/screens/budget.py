@@ -21,8 +21,7 @@ class Budget(ModalScreen[str]):
     Budget { align: center middle; }
     Budget > Vertical { width: 60; max-width: 95%; height: auto; border: thick $primary; background: $surface;
         padding: 0 1; }
-    Budget Input { height: 1; border: none; }
-    Budget Button { margin: 0 1 0 0; height: 1; border: none; }
+    Budget Button { margin: 0 1 0 0; }
     Budget HorizontalGroup { height: auto; }
     """
 
@@ -37,13 +36,13 @@ class Budget(ModalScreen[str]):
         with Vertical():
             yield Label(f"Spent: {spent / 60:.1f} of {limits.budget_s / 60:g} minutes of the program's own time.")
             yield Label("Minutes:")
-            yield Input(f"{limits.budget_s / 60:g}", type="number", id="minutes")
+            yield Input(f"{limits.budget_s / 60:g}", type="number", id="minutes", compact=True)
             yield Label("Runs of one condition at most:")
-            yield Input(str(limits.max_runs), type="integer", id="runs")
+            yield Input(str(limits.max_runs), type="integer", id="runs", compact=True)
             yield Label("It holds from the next step on.")
             with HorizontalGroup():
-                yield Button("Set", id="set", variant="primary")
-                yield Button("Leave it", id="leave")
+                yield Button("Set", id="set", variant="primary", compact=True)
+                yield Button("Leave it", id="leave", compact=True)
 
     def on_input_submitted(self) -> None:
         """Enter sets it."""

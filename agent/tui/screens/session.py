@@ -10,29 +10,37 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.screen import Screen
-from textual.widgets import Footer, Input
+from textual.widgets import Footer, Static
 
+from ....knowledge.errors import VgoError
 from ...chat.actions import do
+from ...chat.progress import progress_of
 from ...chat.reply import Reply
 from ...chat.talk import Exchange, keep, kept
-from ...progress import described, figures_of
 from ..messages import Asked, SourceAsked, StepAsked
+from ..widgets.card import Card
 from ..widgets.conversation import Conversation
 from ..widgets.header import Header
 from ..widgets.look import Look
-from ..widgets.prompt import Prompt
+from ..widgets.prompt import Line, Prompt
 
 if TYPE_CHECKING:
     from ...chat.session import ChatSession
 
 LOOK_EVERY_S = 0.2
-WIDE = 110
+WIDE, NARROW, SHORT = 110, 40, 10
+"""Columns at which tabs stand beside the chat; columns and lines below which nothing can be drawn."""
 
 
 class SessionScreen(Screen[None]):
     """Follows one run; whatever it shows can be had again from the run folder."""
 
-    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [(0, "-narrow"), (WIDE, "-wide")]
+    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [
+        (0, "-tiny"),
+        (NARROW, "-narrow"),
+        (WIDE, "-wide"),
+    ]
+    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [(0, "-flat"), (SHORT, "-tall")]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f2,ctrl+t", "turn", "Chat/Look"),
         Binding("f5", "pause", "Pause/Go on"),
@@ -46,24 +54,28 @@ class SessionScreen(Screen[None]):
     SessionScreen.-narrow Look { display: none; }
     SessionScreen.-narrow.-looking Look { display: block; width: 1fr; }
     SessionScreen.-narrow.-looking Conversation { display: none; }
+    SessionScreen #small { display: none; height: 1fr; }
+    SessionScreen.-tiny #small, SessionScreen.-flat #small { display: block; }
+    SessionScreen.-tiny .drawn, SessionScreen.-flat .drawn { display: none; }
     """
 
-    def __init__(self, session: ChatSession, fancy: bool = True) -> None:
+    def __init__(self, session: ChatSession) -> None:
         """Take the session to show."""
         super().__init__()
         self.session = session
-        self._fancy = fancy
         self._talk: list[Exchange] = []
         self._answered = 0
+        self._busy = 0
 
     def compose(self) -> ComposeResult:
         """Lay it out."""
-        yield Header()
-        with Horizontal():
-            yield Conversation(self._fancy)
+        yield Header(classes="drawn")
+        yield Static(f"Too small: make the terminal {NARROW}x{SHORT}, or use --plain.", id="small", markup=False)
+        with Horizontal(classes="drawn"):
+            yield Conversation()
             yield Look()
-        yield Prompt()
-        yield Footer()
+        yield Prompt(classes="drawn")
+        yield Footer(classes="drawn")
 
     def on_mount(self) -> None:
         """Show what there is, and look again and again."""
@@ -78,13 +90,12 @@ class SessionScreen(Screen[None]):
         self.query_one(Conversation).clear()
         self.draw()
 
-    def draw(self) -> None:
+    def draw(self, fresh: bool = False) -> None:
         """Bring every widget up to date."""
         session = self.session
-        view, state = session.view, session.state
-        self.query_one(Header).show(view, state, session.place, session.failure)
-        self.query_one(Conversation).show(view, self._talk, progress_of(session))
-        self.query_one(Look).show(view)
+        self.query_one(Header).show(session, busy=self._busy > 0)
+        self.query_one(Conversation).show(session.view, self._talk, progress_of(session.view), fresh)
+        self.query_one(Look).show(session.view)
         self._ask_for_approval()
 
     @work(thread=True, exclusive=True, group="look")
@@ -94,7 +105,13 @@ class SessionScreen(Screen[None]):
 
     def on_asked(self, event: Asked) -> None:
         """Do what was said, without waiting for it."""
-        self._do(event.line)
+        self.action_say(event.line)
+
+    def action_say(self, line: str) -> None:
+        """Do what a line or a key asks for."""
+        self._busy += 1
+        self.draw()
+        self._do(line)
 
     @work(thread=True, group="do")
     def _do(self, line: str) -> None:
@@ -103,19 +120,20 @@ class SessionScreen(Screen[None]):
         self.app.call_from_thread(self._reply, line, reply)
 
     def _reply(self, line: str, reply: Reply) -> None:
+        self._busy -= 1
         exchange = Exchange(line, reply, self.session.view.events)
-        if reply.text or reply.failed:
+        if reply.text:
             self._talk.append(exchange)
             if self.session.folder:
                 keep(self.session.folder, exchange)
-        self.draw()
+        self.draw(fresh=True)
         self._open(reply.opens)
 
     def _open(self, name: str) -> None:
         from . import OPENED
 
         if name == "quit":
-            self.app.exit()
+            self.app.call_later(self.app.action_quit)
         elif name in OPENED:
             OPENED[name](self)
 
@@ -129,8 +147,12 @@ class SessionScreen(Screen[None]):
         self.app.push_screen(Approve(question), self._approve)
 
     def _approve(self, given: dict[str, Any] | None) -> None:
-        if given is not None:
+        if given is None:
+            return
+        try:
             self.session.answer(**given)
+        except VgoError as error:
+            self.app.notify(str(error), severity="error")
 
     def on_source_asked(self, event: SourceAsked) -> None:
         """Open what a reference rests on."""
@@ -144,17 +166,13 @@ class SessionScreen(Screen[None]):
     def on_step_asked(self, event: StepAsked) -> None:
         """Unfold the card of a step."""
         self.remove_class("-looking")
-        card = self.query(f"#card-{event.call_id}").first()
-        card.collapsed = False  # type: ignore[attr-defined]
-        card.scroll_visible()
-
-    def action_say(self, line: str) -> None:
-        """Do what a key stands for."""
-        self._do(line)
+        for card in self.query(f"#card-{event.call_id}").results(Card):
+            card.collapsed = False
+            card.scroll_visible()
 
     def action_pause(self) -> None:
         """Pause, or go on."""
-        self._do("/resume" if self.session.state.paused else "/pause")
+        self.action_say("/resume" if self.session.state.paused else "/pause")
 
     def action_turn(self) -> None:
         """On a narrow screen, turn between chat and tabs."""
@@ -162,12 +180,4 @@ class SessionScreen(Screen[None]):
 
     def action_focus_line(self) -> None:
         """Type."""
-        self.query_one(Prompt).query_one(Input).focus()
-
-
-def progress_of(session: ChatSession) -> str:
-    """Say where the runs of the step that goes on are."""
-    live = session.view.measured[-1] if session.view.measured else None
-    if live is None or not live.going_on:
-        return ""
-    return "; ".join(described(figure, session.view.unit) for figure in figures_of(live))
+        self.query_one(Line).focus()

@@ -4,31 +4,33 @@ from __future__ import annotations
 
 from rich.text import Text
 from textual.app import ComposeResult
+from textual.content import Content
 from textual.widgets import Collapsible, Static
 
 from ...session_view.step import Step
 from ...terminal import printable
 
 MARKS = {"chosen": "…", "going on": "▸", "done": "✓", "failed": "✗", "denied": "–"}
-PLAIN = {"chosen": ".", "going on": ">", "done": "ok", "failed": "no", "denied": "-"}
 
 
 class Card(Collapsible):
     """One step; folded until it is opened."""
 
     DEFAULT_CSS = """
-    Card { padding: 0 0 0 1; border: none; margin: 0 0 0 0; background: $background; }
-    Card Contents { padding: 0 0 0 3; }
+    Card { padding: 0; border: none; background: $background; }
+    Card:focus-within { background-tint: transparent; }
+    Card > Contents { padding: 0 0 0 4; }
+    Card > CollapsibleTitle { width: 1fr; height: 1; padding: 0; text-overflow: ellipsis; text-wrap: nowrap; }
     Card.-failed > CollapsibleTitle { color: $text-error; }
     Card.-denied > CollapsibleTitle { color: $text-warning; }
     Card.-going-on > CollapsibleTitle { text-style: bold; }
     """
 
-    def __init__(self, step: Step, fancy: bool = True) -> None:
+    def __init__(self, step: Step) -> None:
         """Take the step as it is now."""
         super().__init__(title="", collapsed=True, id=f"card-{step.call_id}")
         self._step = step
-        self._marks = MARKS if fancy else PLAIN
+        self._shown: tuple[Step, str] | None = None
         self._body = Static("", markup=False)
 
     def compose(self) -> ComposeResult:
@@ -42,12 +44,14 @@ class Card(Collapsible):
         self.show(self._step)
 
     def show(self, step: Step, progress: str = "") -> None:
-        """Draw the step as it is now."""
-        self._step = step
+        """Draw the step as it is now, where that is not what is drawn."""
+        if self._shown == (step, progress):
+            return
+        self._shown = (step, progress)
         for state in MARKS:
             self.set_class(step.state == state, f"-{state.replace(' ', '-')}")
         told = progress or step.summary or step.why
-        self.title = str(Text(printable(f"{self._marks[step.state]} {step.title}: {told}"))).replace("[", "\\[")
+        self._title.label = Content(printable(f"{MARKS[step.state]} {step.title}: {told}"))
         self._body.update(Text("\n".join(_lines(step, progress))))
 
 

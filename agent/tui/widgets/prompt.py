@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.suggester import SuggestFromList
@@ -10,27 +11,40 @@ from textual.widgets import Input, Static
 from ...chat.words import COMMANDS, LONGEST, completed
 from ..messages import Asked
 
-MOST_SHOWN = 8
+MOST_SHOWN = 6
+
+
+class Line(Input):
+    """One line; a text that is pasted becomes one, and no longer than is read."""
+
+    def _on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        event.prevent_default()
+        room = LONGEST - len(self.value)
+        words = " ".join(event.text[: 4 * LONGEST].split())
+        self.insert_text_at_cursor(words[:room])
+        if len(event.text) > room:
+            self.app.notify(f"Only the first {LONGEST} characters are read.", severity="warning")
 
 
 class Prompt(Vertical):
     """An input; above it, while a command is typed, what it may become."""
 
     DEFAULT_CSS = """
-    Prompt { height: auto; }
+    Prompt { height: auto; dock: bottom; margin: 0 0 1 0; background: $surface; }
     Prompt #hints { height: auto; color: $text-muted; padding: 0 2; display: none; }
     Prompt #hints.-some { display: block; }
-    Prompt Input { border: none; height: 1; padding: 0 1; background: $surface; }
     """
 
     def compose(self) -> ComposeResult:
         """Hints above the line."""
         yield Static("", id="hints", markup=False)
         names = [f"/{name}" for name in COMMANDS]
-        yield Input(
+        yield Line(
             placeholder="ask, or / for commands",
             suggester=SuggestFromList(names, case_sensitive=False),
             max_length=LONGEST,
+            compact=True,
             id="line",
         )
 
@@ -49,13 +63,12 @@ class Prompt(Vertical):
         if line:
             self.post_message(Asked(line))
 
-    def on_key(self, event: object) -> None:
+    def on_key(self, event: events.Key) -> None:
         """Tab takes the first command that fits."""
-        key = getattr(event, "key", "")
-        line = self.query_one(Input)
+        line = self.query_one(Line)
         found = completed(line.value)
-        if key == "tab" and found:
+        if event.key == "tab" and found:
             line.value = f"/{found[0].name} "
             line.cursor_position = len(line.value)
-            event.stop()  # type: ignore[attr-defined]
-            event.prevent_default()  # type: ignore[attr-defined]
+            event.stop()
+            event.prevent_default()
