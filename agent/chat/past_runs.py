@@ -41,7 +41,7 @@ def row(one: Past) -> tuple[str, ...]:
 
 def open_run(session: ChatSession, argument: str) -> Reply:
     """Open a run; a file of recorded runs, or several, are looked at side by side."""
-    words = _split(argument)
+    words = split(argument)
     if not words:
         raise VgoError("Name a run or files: /open last, /open vgo-runs/NAME, /open a.csv b.csv; /runs lists runs.")
     places = [_place(session, word) for word in words]
@@ -57,7 +57,7 @@ def open_run(session: ChatSession, argument: str) -> Reply:
 
 def compared(session: ChatSession, argument: str) -> Reply | None:
     """Hold runs or files side by side; None where none is named."""
-    words = _split(argument.replace(" and ", " ").replace(" with ", " "))
+    words = split(argument.replace(" and ", " ").replace(" with ", " "))
     if argument.strip() in ("last two", "the last two", "last two runs"):
         words = [one.folder for one in history(session.out)[:2]]
         if len(words) < 2:
@@ -75,7 +75,7 @@ def side_by_side(session: ChatSession, places: list[Path]) -> Reply:
 
 def delete_run(session: ChatSession, argument: str) -> Reply:
     """Delete a run, once that was confirmed."""
-    *words, last = _split(argument) or [""]
+    *words, last = split(argument) or [""]
     sure = bool(words) and last.lower() == SURE
     name = words[0] if sure else last
     if not name or len(words) > 1:
@@ -90,7 +90,8 @@ def delete_run(session: ChatSession, argument: str) -> Reply:
     return Reply(f"{place} is deleted ({delete(place) / 1e6:.1f} MB).", opens="runs")
 
 
-def _split(words: str) -> list[str]:
+def split(words: str) -> list[str]:
+    """Split a line as a shell does."""
     try:
         return shlex.split(words)
     except ValueError as error:

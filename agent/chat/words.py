@@ -30,9 +30,9 @@ COMMANDS = {
     for command in (
         Command(
             "diagnose",
-            "/diagnose",
+            "/diagnose [COMMAND]",
             "let the planner take the steps, up to the verdict",
-            r"(?:diagnose|go|find (?:out )?(?:the cause|why).*|do (?:it )?all)",
+            r"diagnose (?!it$)(\S.*)|(?:diagnose(?: it)?|go|find (?:out )?(?:the cause|why).*|do (?:it )?all)",
         ),
         Command("measure", "/measure", "run until the spread is known", r"(?:please )?(?:measure|run)(?: it| again)?"),
         Command("profile", "/profile", "run with counters beside", r"(?:please )?(?:profile|explore|count)(?: it)?"),
@@ -74,7 +74,7 @@ COMMANDS = {
         Command("report", "/report", "conclude, and show the report", r"(?:show )?(?:the )?report|conclude"),
         Command("undo", "/undo", "take back what you asked for and has not begun", r"undo|never mind"),
         Command("pause", "/pause", "wait after the run that goes on", r"pause|wait"),
-        Command("resume", "/resume", "go on", r"resume|go on|continue"),
+        Command("resume", "/resume [RUN]", "go on", r"(?:resume|go on|continue)(?: with (\S+))?"),
         Command("stop", "/stop", "end it, and put every setting back", r"stop|abort"),
         Command("budget", "/budget [MINUTES] [RUNS]", "change how far to go", r"budget(?: (.+))?"),
         Command("step", "/step", "choose every step yourself", r"step by step"),

@@ -31,10 +31,10 @@ class Plain:
         self._telling = Telling(session)
         self._left = False
 
-    def converse(self, begin: bool = False) -> None:
-        """Go on until `/quit`, or until input has ended and so has the run; `begin` starts the program at once."""
-        if begin:
-            self._reply("/diagnose")
+    def converse(self, first: str = "") -> None:
+        """Go on until `/quit`, or until input has ended and so has the run; `first` is said before all else."""
+        if first:
+            self._reply(first)
         while not self._left:
             self._session.look()
             self._tell()
