@@ -35,7 +35,7 @@ def runs(session: ChatSession, argument: str) -> Reply:
 def row(one: Past) -> tuple[str, ...]:
     """Give one run as the cells of a table."""
     command = one.listed.command
-    short = command if len(command) <= LONGEST_COMMAND else f"{command[: LONGEST_COMMAND - 3]}..."
+    short = command if len(command) <= LONGEST_COMMAND else f"...{command[3 - LONGEST_COMMAND :]}"
     return one.when, one.listed.verdict, one.listed.factor or "", one.ratio, short, one.folder.name
 
 
@@ -70,7 +70,7 @@ def side_by_side(session: ChatSession, places: list[Path]) -> Reply:
     """Look at recorded runs together, the first one the baseline; one alone is described."""
     paths = [str(place) for place in places]
     given = session.desk.ask("recorded", paths=paths)
-    return Reply(f"```text\n{given['words']}\n```", opens="recorded", about=paths)
+    return Reply(f"```text\n{given['words']}\n```", given["headline"], opens="recorded", about=paths)
 
 
 def delete_run(session: ChatSession, argument: str) -> Reply:

@@ -13,6 +13,8 @@ class Reply:
 
     text: str
     """Markdown; a link `source:TAG` opens a reference."""
+    brief: str = ""
+    """What stands in the chat where the screen that opens shows the rest."""
     sources: Sequence[Mapping[str, Any]] = ()
     """`tag`, `about`, `calls`, `events`, `sources` of each reference."""
     next: Sequence[str] = ()

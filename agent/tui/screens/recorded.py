@@ -66,7 +66,8 @@ class RecordedScreen(ModalScreen[None]):
     def _show(self, given: Mapping[str, Any]) -> None:
         self._given = given
         self.query_one("#headline", Static).update(Text(printable(given["headline"])))
-        self.query_one("#words", Static).update(Text("\n".join(map(printable, given["words"].split("\n")))))
+        words = given["words"].removeprefix(given["headline"]).strip("\n").split("\n")
+        self.query_one("#words", Static).update(Text("\n".join(map(printable, words))))
         if given["rows"]:
             table = self.query_one(DataTable)
             table.display = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -123,7 +124,7 @@ class SessionScreen(Screen[None]):
 
     def _reply(self, line: str, reply: Reply) -> None:
         self._busy -= 1
-        exchange = Exchange(line, reply, self.session.view.events)
+        exchange = Exchange(line, replace(reply, text=reply.brief or reply.text), self.session.view.events)
         if reply.text and reply.opens != "runs":
             self._talk.append(exchange)
             if self.session.folder:
