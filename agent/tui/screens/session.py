@@ -38,12 +38,12 @@ WIDE, NARROW, SHORT = 110, 40, 10
 class SessionScreen(Screen[None]):
     """Follows one run; whatever it shows can be had again from the run folder."""
 
-    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [
+    HORIZONTAL_BREAKPOINTS = [
         (0, "-tiny"),
         (NARROW, "-narrow"),
         (WIDE, "-wide"),
     ]
-    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [(0, "-flat"), (SHORT, "-tall")]
+    VERTICAL_BREAKPOINTS = [(0, "-flat"), (SHORT, "-tall")]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f2,ctrl+t", "turn", "Chat/Look"),
         Binding("f3", "say('/runs')", "Runs"),
