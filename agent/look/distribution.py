@@ -11,7 +11,7 @@ from ...tools.statistics.values import FloatArray, finite, sorted_quantile
 from .canvas import Canvas
 from .dots import pointed, slow_of
 from .frame import Axis, Framed, Picture, frame, outcome_axis, words
-from .scale import Scale, Window, counts, extent
+from .scale import LARGEST, Scale, Window, counts, extent
 from .scenes import Outcomes
 
 EMPTY = "There is no run to show yet."
@@ -78,7 +78,7 @@ def density(values: FloatArray, scale: Scale) -> FloatArray:
     sharpest decides, which the interquartile range would smooth away. Cells beside the window count too, so that
     zooming in leaves the curve as it is.
     """
-    x = np.sort(finite(values))
+    x = np.clip(np.sort(finite(values)), -LARGEST, LARGEST)
     width = max(0.9 * _sharpest(x) * x.size**-0.2 / scale.step, 0.5)
     reach = int(min(np.ceil(SMOOTHED * width), 8 * scale.cells))
     beside = Scale(
@@ -93,7 +93,8 @@ def _sharpest(ascending: FloatArray) -> float:
     """SD, or that of a normal law whose middle half is as narrow as the narrowest half of the runs."""
     half = max(ascending.size // 2, 1)
     shortest = float((ascending[half:] - ascending[: ascending.size - half]).min(initial=np.inf)) / 1.349
-    sd = float(ascending.std())
+    size = float(ascending[-1] - ascending[0])
+    sd = size * float(((ascending - ascending[0]) / size).std()) if size else 0.0
     return min(sd, shortest) if shortest > 0 else sd
 
 

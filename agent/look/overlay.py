@@ -68,9 +68,9 @@ def _ruler(canvas: Canvas, framed: Framed, shown: Overlay) -> None:
         return
     ends = (shown.ratio if shown.low is None else shown.low, shown.ratio if shown.high is None else shown.high)
     ruler = Scale(Window(0.0, max(RULER_END, 1.05 * max(shown.ratio, ends[1]))), framed.x.cells // 3)
-    left = framed.right + 1 - ruler.cells
+    left, first, last = framed.right + 1 - ruler.cells, ruler.place(ends[0]), ruler.place(ends[1])
     for place in range(ruler.cells):
-        inside = ends[0] <= ruler.value(place) <= ends[1]
+        inside = first <= place <= last
         mark = "=" if inside else canvas.marks.level
         canvas.put(framed.top, left + place, mark, "mitigated" if inside else "faint")
     canvas.put(framed.top, left + ruler.place(1.0), "1", "cut")
