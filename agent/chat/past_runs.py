@@ -70,7 +70,7 @@ def side_by_side(session: ChatSession, places: list[Path]) -> Reply:
     """Look at recorded runs together, the first one the baseline; one alone is described."""
     paths = [str(place) for place in places]
     given = session.desk.ask("recorded", paths=paths)
-    return Reply(f"```text\n{given['words']}\n```", given["headline"], opens="recorded", about=paths)
+    return Reply(f"```text\n{given['words']}\n```", opens="recorded", about=paths, brief=given["headline"])
 
 
 def delete_run(session: ChatSession, argument: str) -> Reply:

@@ -13,8 +13,6 @@ class Reply:
 
     text: str
     """Markdown; a link `source:TAG` opens a reference."""
-    brief: str = ""
-    """What stands in the chat where the screen that opens shows the rest."""
     sources: Sequence[Mapping[str, Any]] = ()
     """`tag`, `about`, `calls`, `events`, `sources` of each reference."""
     next: Sequence[str] = ()
@@ -25,3 +23,5 @@ class Reply:
     """What that screen is about: paths, or a text to copy."""
     failed: bool = False
     """It says why something was not done."""
+    brief: str = ""
+    """What stands in the chat where the screen that opens shows the rest."""
