@@ -41,9 +41,7 @@ def _wish(session: ChatSession, tool: str, arguments: Mapping[str, Any] | None =
     if session.place in ("none", "still"):
         _refuse_ended(session)
         session.begin("step")
-        session.wish_later(tool, arguments or {})
-    else:
-        session.tell("wish", tool=tool, arguments=arguments or {}, why="you asked for it")
+    session.tell("wish", tool=tool, arguments=arguments or {}, why="you asked for it")
     return Reply(f"{WORDS.get(tool, tool)}: next.")
 
 

@@ -28,6 +28,7 @@ class Approve(ModalScreen[dict[str, Any]]):
     Approve { align: center middle; }
     Approve > VerticalScroll { width: 90%; max-width: 100; height: auto; max-height: 90%;
         border: thick $warning; background: $surface; padding: 0 1; }
+    Approve .keys { color: $text-muted; }
     Approve HorizontalGroup { height: auto; }
     Approve Button { margin: 0 1 0 0; min-width: 8; }
     """
@@ -46,6 +47,7 @@ class Approve(ModalScreen[dict[str, Any]]):
             )
             with HorizontalGroup():
                 yield from self._buttons()
+            yield Static("tab: next; enter: press; ctrl+y: the first; ctrl+d: deny", classes="keys")
 
     def _words(self) -> list[str]:
         sources = [f"  source: {one}" for one in self._question.get("sources", ())]

@@ -17,7 +17,7 @@ from vgo_agent.agent.tui.screens.session import SessionScreen
 from vgo_agent.agent.tui.widgets.card import Card
 from vgo_agent.agent.tui.widgets.conclusion import Conclusion
 
-from .conftest import on_screen, request_in, say, until
+from .conftest import looking, on_screen, request_in, say, until
 
 REASON = "not on this machine"
 
@@ -85,7 +85,7 @@ def test_pause_budget_kill_and_attach_again(session: ChatSession, desk: Desk) ->
     async def again(pilot: Pilot[None]) -> None:
         await until(lambda: back.state.in_charge, pilot)
         other.open(folder)
-        await until(lambda: other.look() or other.place == "watching", pilot)
+        await until(looking(other, lambda: other.place == "watching"), pilot)
         await say(pilot, "go on")
         await until(lambda: len(back.view.steps) >= 2 and back.view.steps[1].state != "chosen", pilot)
         os.kill(worker_of(back), signal.SIGKILL)
