@@ -10,8 +10,10 @@ from typing import Any
 from ...knowledge.errors import VgoError
 from ...tools.plan import Plan
 from ..session_view.step import WORDS
+from .past_runs import PAST, compared, open_run, split
 from .reply import Reply
 from .session import ChatSession
+from .take_away import TAKEN
 from .words import COMMANDS, Meant, meant
 
 Action = Callable[[ChatSession, str], Reply]
@@ -83,10 +85,13 @@ def _try(session: ChatSession, argument: str) -> Reply:
 
 
 def _compare(session: ChatSession, argument: str) -> Reply:
-    return _wish(session, "compare")
+    return compared(session, argument) or _wish(session, "compare")
 
 
 def _diagnose(session: ChatSession, argument: str) -> Reply:
+    if argument:
+        session.begin_with(split(argument))
+        return Reply("It begins: first a trial run, then the baseline.", opens="run")
     if session.place == "ours":
         session.tell("mode", mode="auto")
         return Reply("The planner takes the steps from here on; what you ask for still comes first.")
@@ -101,12 +106,13 @@ def _again(session: ChatSession, argument: str) -> Reply:
 
 
 def _resume(session: ChatSession, argument: str) -> Reply:
+    opens = open_run(session, argument).opens if argument else ""
     if session.place == "ours":
         session.tell("go")
-        return Reply("It goes on.")
+        return Reply("It goes on.", opens=opens)
     _refuse_ended(session)
     session.begin("auto")
-    return Reply("It goes on where it was cut off.")
+    return Reply("It goes on where it was cut off.", opens=opens)
 
 
 def _pause(session: ChatSession, argument: str) -> Reply:
@@ -216,4 +222,6 @@ ACTIONS: dict[str, Action] = {
     "quit": _quit,
     "ask": _ask,
     "unknown": _unknown,
+    **PAST,
+    **TAKEN,
 }

@@ -18,6 +18,10 @@ class Reply:
     next: Sequence[str] = ()
     """Commands that may come next."""
     opens: str = ""
-    """A screen that is to open: `budget`, `report`, `help`, `quit`; empty: none."""
+    """A screen that is to open: `budget`, `report`, `runs`, `recorded`, `quit`, ...; empty: none."""
+    about: Sequence[str] = ()
+    """What that screen is about: paths, or a text to copy."""
     failed: bool = False
     """It says why something was not done."""
+    brief: str = ""
+    """What stands in the chat where the screen that opens shows the rest."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 from ...knowledge.errors import VgoError
+from ...tools.mitigation.restore import restore
 from ...tools.plan import Plan
 from ..desk.desk import Desk
 from ..past.held import is_held
@@ -23,13 +25,27 @@ Place = Literal["none", "ours", "watching", "elsewhere", "still"]
 still: nobody works on it."""
 
 
+RUNS_AT = Path("vgo-runs")
+
+
 class ChatSession:
     """All of it may be called from any thread."""
 
-    def __init__(self, desk: Desk, request: Request | None = None) -> None:
-        """Begin with a program to diagnose, or without one."""
+    def __init__(
+        self,
+        desk: Desk,
+        request: Request | None = None,
+        out: Path = RUNS_AT,
+        asking: Callable[[Sequence[str]], Request] | None = None,
+    ) -> None:
+        """Begin with a program to diagnose, or without one; `out` is where runs are kept.
+
+        `asking` makes a request of a command line, with the options that the session was begun with.
+        """
+        self.asking = asking
         self.desk = desk
         self.request = request
+        self.out = out
         self.folder: RunFolder | None = None
         self.view: SessionView = EMPTY
         self.failure = ""
@@ -38,6 +54,7 @@ class ChatSession:
         """The wish for a language model that chooses what is said, as JSON; empty: templates."""
         self.stopping = False
         """It was told to stop, and has not ended."""
+        self._put_back: tuple[str, ...] = ()
         self._following: Following | None = None
         self._link: Link | None = None
         self._worker: subprocess.Popen[bytes] | None = None
@@ -53,7 +70,19 @@ class ChatSession:
                 self.open(opened(self.request))
             assert self.folder is not None
             self.failure = ""
+            self._put_back = tuple(restore())
             self._worker = started(self.folder, mode)
+
+    def begin_with(self, words: Sequence[str]) -> None:
+        """Begin a run of another program."""
+        with self._lock:
+            if self.place not in ("none", "still"):
+                raise VgoError("This run goes on; /stop ends it first.")
+            if self.asking is None:
+                raise VgoError("No other program can be begun here; start another `vgo-agent chat COMMAND`.")
+            self.request = self.asking(words)
+            self.leave()
+            self.begin()
 
     def wish_later(self, tool: str, arguments: Mapping[str, Any]) -> None:
         """Ask for a call as soon as the worker listens."""
@@ -112,6 +141,11 @@ class ChatSession:
     def state(self) -> State:
         """What the worker last told."""
         return self._link.state if self._link and self._link.open else State(doing="")
+
+    @property
+    def restored(self) -> tuple[str, ...]:
+        """What a dead process had left changed, and was put back before anything was measured."""
+        return (*self._put_back, *self.state.restored)
 
     @property
     def place(self) -> Place:

@@ -30,9 +30,9 @@ COMMANDS = {
     for command in (
         Command(
             "diagnose",
-            "/diagnose",
+            "/diagnose [COMMAND]",
             "let the planner take the steps, up to the verdict",
-            r"(?:diagnose|go|find (?:out )?(?:the cause|why).*|do (?:it )?all)",
+            r"diagnose (?!it$)(\S.*)|(?:diagnose(?: it)?|go|find (?:out )?(?:the cause|why).*|do (?:it )?all)",
         ),
         Command("measure", "/measure", "run until the spread is known", r"(?:please )?(?:measure|run)(?: it| again)?"),
         Command("profile", "/profile", "run with counters beside", r"(?:please )?(?:profile|explore|count)(?: it)?"),
@@ -56,16 +56,48 @@ COMMANDS = {
         ),
         Command("lookup", "/lookup FACTOR", "see what is known of a factor, and what may help", r"look up (\S+)"),
         Command("try", "/try MITIGATION", "apply a mitigation, prove it, compare in pairs", r"(?:try|apply) (\S+)"),
-        Command("compare", "/compare [RUN RUN]", "judge the pairs, or two runs", r"compare(?: (?:it|them))?"),
+        Command(
+            "compare",
+            "/compare [RUN RUN]",
+            "judge the pairs, or two runs",
+            r"compare(?: (?:it|them|(?:the )?(last two)(?: runs)?|(\S+ (?:and|with) \S+)))?",
+        ),
         Command("explain", "/explain NAME", "say what is known of a factor, a mitigation or a column", r"explain (.+)"),
+        Command("runs", "/runs", "list the runs so far", r"(?:show|list)(?: me)?(?: the)?(?: past| last)? runs"),
+        Command(
+            "open",
+            "/open RUN or FILES",
+            "open a run, or recorded runs side by side",
+            r"open (?:the )?(?:run )?(last|\S+)(?: run)?",
+        ),
+        Command("delete", "/delete RUN", "delete a run, after a question", r"delete (?:the )?(?:run )?(\S+)"),
         Command("report", "/report", "conclude, and show the report", r"(?:show )?(?:the )?report|conclude"),
         Command("undo", "/undo", "take back what you asked for and has not begun", r"undo|never mind"),
         Command("pause", "/pause", "wait after the run that goes on", r"pause|wait"),
-        Command("resume", "/resume", "go on", r"resume|go on|continue"),
+        Command("resume", "/resume [RUN]", "go on", r"(?:resume|go on|continue)(?: with (\S+))?"),
         Command("stop", "/stop", "end it, and put every setting back", r"stop|abort"),
         Command("budget", "/budget [MINUTES] [RUNS]", "change how far to go", r"budget(?: (.+))?"),
         Command("step", "/step", "choose every step yourself", r"step by step"),
         Command("again", "/again", "begin another run of the same program", r"again|once more"),
+        Command(
+            "copy",
+            "/copy",
+            "copy the command line that won",
+            r"copy(?: the)?(?: winning)? (?:command(?: line)?|winner)",
+        ),
+        Command("save", "/save [FOLDER]", "save the report there", r"save (?:the )?report(?: (?:to|in|into) (\S+))?"),
+        Command(
+            "export",
+            "/export [FILE]",
+            "save the table of runs, as CSV or Parquet",
+            r"(?:export|save) (?:the )?(?:table|runs)(?: (?:to|in|into|as) (\S+))?",
+        ),
+        Command(
+            "screenshot",
+            "/screenshot [FILE]",
+            "save a picture of the screen, as SVG or PNG",
+            r"(?:take |save )?(?:a |the )?screenshot(?: (?:to|in|into|as) (\S+))?",
+        ),
         Command("help", "/help", "list what you can say", r"help|what can (?:i|you) (?:do|say)"),
         Command("quit", "/quit", "leave; the run goes on", r"quit|exit|bye"),
     )
@@ -85,7 +117,7 @@ def meant(line: str) -> Meant:
     for command in COMMANDS.values():
         found = re.fullmatch(command.plain, plain) if command.plain else None
         if found:
-            return Meant(command.name, (found[1] if found.re.groups else None) or "")
+            return Meant(command.name, next(filter(None, found.groups()), ""))
     return Meant("ask", text)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ examples:
   vgo-agent chat ./bench.sh
   vgo-agent chat --metric 'time: ([0-9.]+) ms' --unit ms -- python bench.py
   vgo-agent chat vgo-runs/20250314-092653-bench.sh
+  vgo-agent chat before.csv after.csv
   vgo-agent chat --plain ./bench.sh < lines.txt
   vgo-agent chat --web --port 8765 ./bench.sh
 
@@ -34,7 +36,7 @@ THEMES = ("dark", "light", "high-contrast")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.usage = f"{parser.prog} [OPTIONS] [--] [COMMAND [ARGS...] | RUN]"
+    parser.usage = f"{parser.prog} [OPTIONS] [--] [COMMAND [ARGS...] | RUN | FILE ...]"
     parser.epilog = EPILOG
     add_program(parser)
     add_settings(parser)
@@ -62,24 +64,36 @@ def run(arguments: argparse.Namespace) -> int:
     with Desk() as desk:
         session = session_of(arguments, settings, desk)
         session.speaks = _speaker(settings)
-        begin = session.request is not None and not arguments.step
+        first = first_line(session, arguments)
         try:
-            return _line_by_line(session, begin) if arguments.plain else _on_screen(session, arguments, begin)
+            return _line_by_line(session, first) if arguments.plain else _on_screen(session, arguments, first)
         finally:
             session.close()
 
 
-def _on_screen(session: ChatSession, arguments: argparse.Namespace, begin: bool) -> int:
+def first_line(session: ChatSession, arguments: argparse.Namespace) -> str:
+    """Say what is to be done at once: begin, open what is named, or list the runs."""
+    from shlex import join
+
+    if session.request is not None:
+        return "" if arguments.step else "/diagnose"
+    if session.folder is not None:
+        return ""
+    words = [word for word in arguments.command if word != "--"]
+    return f"/open {join(words)}" if words else "/runs"
+
+
+def _on_screen(session: ChatSession, arguments: argparse.Namespace, first: str) -> int:
     from ..tui.app import ChatApp
 
-    app = ChatApp(session, arguments.theme, begin)
+    app = ChatApp(session, arguments.theme, first)
     app.run()
     if told := _told(session):
         print(told, file=sys.stderr)
     return app.return_code or 0
 
 
-def _line_by_line(session: ChatSession, begin: bool) -> int:
+def _line_by_line(session: ChatSession, first: str) -> int:
     from ..plain.lines import LinesIn
     from ..plain.plain import Plain
     from ..terminal import answer
@@ -89,7 +103,7 @@ def _line_by_line(session: ChatSession, begin: bool) -> int:
 
     plain = Plain(session, LinesIn(sys.stdin.fileno()), say, patient=not sys.stdin.isatty())
     try:
-        plain.converse(begin)
+        plain.converse(first)
     except KeyboardInterrupt:
         plain.stop()
         raise
@@ -109,14 +123,8 @@ def _in_browser(arguments: argparse.Namespace, settings: Settings) -> int:
         if session.request is not None:
             session.begin("step" if arguments.step else "auto")
         named = [str(session.folder.path.resolve())] if session.folder else arguments.command
-        words = [
-            "--theme",
-            arguments.theme,
-            "--out",
-            str(settings.out),
-            "--",
-            *(word for word in named if word != "--"),
-        ]
+        options = ["--theme", arguments.theme, "--out", str(settings.out)]
+        words = [*options, "--", *(word for word in named if word != "--")]
         serve([*FRONT_DOOR, "chat", *words], arguments.port, tell)
         if session.place == "ours" and session.folder:
             tell(f"The run goes on: vgo-agent chat {session.folder.path}")
@@ -157,18 +165,28 @@ def session_of(arguments: argparse.Namespace, settings: Settings, desk: Desk) ->
     from ..chat.session import ChatSession
     from .meant import run_meant
 
+    def asking(line: Sequence[str]) -> Request:
+        return request_of(argparse.Namespace(**{**vars(arguments), "command": list(line)}), settings)
+
     words = [word for word in arguments.command if word != "--"]
-    if not words:
-        return ChatSession(desk)
+    if not words or _are_recorded(words, settings.out):
+        return ChatSession(desk, None, settings.out, asking)
     if len(words) == 1 and _names_run(words[0], settings.out):
-        session = ChatSession(desk)
+        session = ChatSession(desk, None, settings.out, asking)
         session.open(run_meant(words[0], settings.out))
         return session
-    return ChatSession(desk, request_of(arguments, settings))
+    return ChatSession(desk, request_of(arguments, settings), settings.out, asking)
 
 
 def _names_run(word: str, out: Path) -> bool:
     return any(os.path.isfile(place / "request.json") for place in (Path(word), Path(word).parent, out / word))
+
+
+def _are_recorded(words: Sequence[str], out: Path) -> bool:
+    """Tell files of recorded runs, and several runs, from a program: a program can be executed."""
+    if len(words) == 1 and _names_run(words[0], out):
+        return False
+    return all(_names_run(word, out) or (os.path.isfile(word) and not os.access(word, os.X_OK)) for word in words)
 
 
 def request_of(arguments: argparse.Namespace, settings: Settings) -> Request:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .answering import ask, explain, named, source
+from .recorded import export, recorded
 from .warming import warm
 
 DUTIES: dict[str, Callable[..., Any]] = {
@@ -14,4 +15,6 @@ DUTIES: dict[str, Callable[..., Any]] = {
     "explain": explain,
     "named": named,
     "source": source,
+    "recorded": recorded,
+    "export": export,
 }

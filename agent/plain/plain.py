@@ -6,7 +6,8 @@ is a script; only what steers (`/pause`, `/stop`, ...) is done at once there too
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from ..chat.actions import do
 from ..chat.session import ChatSession
@@ -30,10 +31,10 @@ class Plain:
         self._telling = Telling(session)
         self._left = False
 
-    def converse(self, begin: bool = False) -> None:
-        """Go on until `/quit`, or until input has ended and so has the run; `begin` starts the program at once."""
-        if begin:
-            self._reply("/diagnose")
+    def converse(self, first: str = "") -> None:
+        """Go on until `/quit`, or until input has ended and so has the run; `first` is said before all else."""
+        if first:
+            self._reply(first)
         while not self._left:
             self._session.look()
             self._tell()
@@ -96,9 +97,18 @@ class Plain:
             return
         for told in unmarked(reply.text):
             self._say(f"Error: {told}" if reply.failed else told)
+        if reply.opens == "screenshot":
+            self._say("Error: there is no screen to take a picture of; what was said here can be copied as it is.")
         for source in reply.sources:
-            self._say(f"  {source['tag']}: {'; '.join(source.get('sources') or [source.get('about', '')])}")
+            self._say(f"  {source['tag']}: {_rests_on(source)}")
         for following in reply.next:
             self._say(f"  next: {following}")
         if session.folder and reply.text:
             keep(session.folder, Exchange(line, reply, session.view.events))
+
+
+def _rests_on(source: Mapping[str, Any]) -> str:
+    """Say what a reference stands for: works, else the events of the run."""
+    works = "; ".join(filter(None, source.get("sources", ())))
+    events = ", ".join(str(event) for event in source.get("events", ()))
+    return works or (f"events {events} of the run" if events else str(source.get("about", "")))

@@ -49,12 +49,22 @@ class Telling:
             self._ended.clear()
             if folder:
                 yield f"The run is kept in {folder}."
+                yield from self._of_past()
+
+    def _of_past(self) -> Iterator[str]:
+        """Of a run that was opened, tell how many steps there are; what they gave is asked for."""
+        steps = [step for step in self._session.view.steps if step.state in TOLD]
+        if not steps:
+            return
+        self._begun |= {step.call_id for step in steps}
+        self._ended |= {step.call_id for step in steps}
+        yield f"{len(steps)} steps have ended; the last, {steps[-1].title}: {steps[-1].summary}"
 
     def _of_worker(self) -> Iterator[str]:
         state = self._session.state
-        for line in state.restored[self._restored :]:
+        for line in self._session.restored[self._restored :]:
             yield f"Put back, left by a vgo-agent that was killed: {line}"
-        self._restored = len(state.restored)
+        self._restored = len(self._session.restored)
         doing = state.doing if state.doing not in ("choosing the next step", "") else self._doing
         if doing != self._doing:
             self._doing = doing
@@ -64,7 +74,7 @@ class Telling:
         if step.call_id not in self._begun:
             self._begun.add(step.call_id)
             self._progress_s = self._clock()
-            yield f"Step {number}, {step.title}: {step.why}."
+            yield f"Step {number}, {step.title}: {step.why.rstrip('.')}."
         if step.state in TOLD and step.call_id not in self._ended:
             self._ended.add(step.call_id)
             yield f"Step {number} {TOLD[step.state] or 'done: '}{step.summary}"
@@ -92,6 +102,9 @@ class Telling:
         if status == "finished":
             reason = str(session.view.conclusion.get("reason", ""))
             yield f"Verdict: {session.view.verdict}. {reason[:1].upper()}{reason[1:]}".rstrip()
+            command = session.view.conclusion.get("command")
+            yield from [f"The command line that won: {command}"] if command else []
+            yield f"Report: {self._folder}/report.html"
         elif status in ("interrupted", "failed"):
             yield f"The run was {status}: {session.view.reason or 'it was stopped'}. /resume goes on with it."
 

@@ -38,12 +38,12 @@ class ChatApp(App[None]):
         Binding("ctrl+q", "quit", "Leave"),
     ]
 
-    def __init__(self, session: ChatSession, theme: str = "dark", begin: bool = False) -> None:
-        """Take a session; `begin` starts its program at once."""
+    def __init__(self, session: ChatSession, theme: str = "dark", first: str = "") -> None:
+        """Take a session, and the first line to do."""
         super().__init__()
         self.session = session
         self._named = THEMES[theme]
-        self._begin = begin
+        self._first = first
 
     def on_mount(self) -> None:
         """Open the first screen."""
@@ -54,8 +54,8 @@ class ChatApp(App[None]):
 
         screen = SessionScreen(self.session)
         self.push_screen(screen)
-        if self._begin:
-            screen.call_after_refresh(screen.action_say, "/diagnose")
+        if self._first:
+            screen.call_after_refresh(screen.action_say, self._first)
         self.set_timer(5.0, self._collect_again)
 
     def _collect_again(self) -> None:

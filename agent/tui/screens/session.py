@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import work
@@ -36,14 +38,15 @@ WIDE, NARROW, SHORT = 110, 40, 10
 class SessionScreen(Screen[None]):
     """Follows one run; whatever it shows can be had again from the run folder."""
 
-    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [
+    HORIZONTAL_BREAKPOINTS = [
         (0, "-tiny"),
         (NARROW, "-narrow"),
         (WIDE, "-wide"),
     ]
-    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [(0, "-flat"), (SHORT, "-tall")]
+    VERTICAL_BREAKPOINTS = [(0, "-flat"), (SHORT, "-tall")]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f2,ctrl+t", "turn", "Chat/Look"),
+        Binding("f3", "say('/runs')", "Runs"),
         Binding("f5", "pause", "Pause/Go on"),
         Binding("f6", "say('/budget')", "Budget"),
         Binding("f8", "say('/stop')", "Stop"),
@@ -130,21 +133,36 @@ class SessionScreen(Screen[None]):
 
     def _reply(self, line: str, reply: Reply) -> None:
         self._busy -= 1
-        exchange = Exchange(line, reply, self.session.view.events)
-        if reply.text:
+        exchange = Exchange(line, replace(reply, text=reply.brief or reply.text), self.session.view.events)
+        if reply.text and reply.opens != "runs":
             self._talk.append(exchange)
             if self.session.folder:
                 keep(self.session.folder, exchange)
         self.draw(fresh=True)
-        self._open(reply.opens)
+        self._open(reply)
 
-    def _open(self, name: str) -> None:
+    def _open(self, reply: Reply) -> None:
         from . import OPENED
 
-        if name == "quit":
+        if reply.opens == "quit":
             self.app.call_later(self.app.action_quit)
-        elif name in OPENED:
-            OPENED[name](self)
+        elif reply.opens in OPENED:
+            OPENED[reply.opens](self, reply)
+
+    def save_picture(self, name: str) -> None:
+        """Write what is on the screen now, without holding it up."""
+        self._write_picture(self.app.export_screenshot(), Path(name))
+
+    @work(thread=True)
+    def _write_picture(self, svg: str, path: Path) -> None:
+        from ...chat.picture import write_picture
+
+        try:
+            write_picture(svg, path)
+        except VgoError as error:
+            self.app.call_from_thread(self.app.notify, str(error), severity="error")
+        else:
+            self.app.call_from_thread(self.app.notify, f"Saved: {path.absolute()}")
 
     def _ask_for_approval(self) -> None:
         question = self.session.state.question

@@ -114,7 +114,7 @@ def on_screen(
     """Open the app, do what is to be done, and leave it."""
 
     async def use() -> None:
-        app = ChatApp(session, begin=begin)
+        app = ChatApp(session, first="/diagnose" if begin else "")
         async with app.run_test(size=size) as pilot:
             await pilot.pause()
             await talk(pilot)
