@@ -32,6 +32,11 @@ class Computer:
         """Whether an answer is still to come."""
         return self._pump is not None and not self._pump.done()
 
+    @property
+    def pid(self) -> int:
+        """Of the process; 0 where none runs."""
+        return self._process.pid if self._process is not None else 0
+
     def ask(self, question: Question) -> None:
         """Ask; returns at once. Opening another table drops what was asked of the one before."""
         if isinstance(question, OpenFile | GiveRuns):

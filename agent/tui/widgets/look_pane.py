@@ -95,6 +95,11 @@ class LookPane(Vertical):
                     yield view
         yield Static("", id="look-words", markup=False)
 
+    @property
+    def computing(self) -> bool:
+        """Whether a table is open in a process of its own."""
+        return self._computers.opened
+
     async def on_unmount(self) -> None:
         """End the processes that compute."""
         await self._computers.close()
