@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ...knowledge.errors import VgoError
+from ...tools.mitigation.restore import restore
 from ...tools.plan import Plan
 from ..desk.desk import Desk
 from ..past.held import is_held
@@ -53,6 +54,7 @@ class ChatSession:
         """The wish for a language model that chooses what is said, as JSON; empty: templates."""
         self.stopping = False
         """It was told to stop, and has not ended."""
+        self._put_back: tuple[str, ...] = ()
         self._following: Following | None = None
         self._link: Link | None = None
         self._worker: subprocess.Popen[bytes] | None = None
@@ -68,6 +70,7 @@ class ChatSession:
                 self.open(opened(self.request))
             assert self.folder is not None
             self.failure = ""
+            self._put_back = tuple(restore())
             self._worker = started(self.folder, mode)
 
     def begin_with(self, words: Sequence[str]) -> None:
@@ -138,6 +141,11 @@ class ChatSession:
     def state(self) -> State:
         """What the worker last told."""
         return self._link.state if self._link and self._link.open else State(doing="")
+
+    @property
+    def restored(self) -> tuple[str, ...]:
+        """What a dead process had left changed, and was put back before anything was measured."""
+        return (*self._put_back, *self.state.restored)
 
     @property
     def place(self) -> Place:

@@ -16,7 +16,8 @@ def lines_of(session: ChatSession) -> tuple[str, str]:
         words.append("read-only: another vgo-agent works on it")
     words += [f"next: {', '.join(state.wishes)}"] if state.wishes else []
     words += ["other limits from the next step on"] if state.limits else []
-    words += [f"put back, left by a dead vgo-agent: {'; '.join(state.restored)}"] if state.restored else []
+    restored = "; ".join(session.restored)
+    words += [f"put back, left by a vgo-agent that was killed: {restored}"] if restored else []
     return command, " | ".join(words)
 
 

@@ -23,6 +23,7 @@ class Marks(NamedTuple):
     slow_dot: str
     curve: str
     cut: str
+    cut_row: str
     cursor: str
     upright: str
     level: str
@@ -32,8 +33,8 @@ class Marks(NamedTuple):
     faint_bar: str
 
 
-FANCY = Marks("█", " ▁▂▃▄▅▆▇", "▒", "·", "×", "•", "┃", "┊", "│", "─", "└", "├─ ", "└─ ", "░")
-ASCII = Marks("#", " .:", "x", ".", "x", "o", "!", ":", "|", "-", "+", "|- ", "`- ", ".")
+FANCY = Marks("█", " ▁▂▃▄▅▆▇", "▒", "•", "×", "•", "┃", "═", "┊", "│", "─", "└", "├─ ", "└─ ", "░")
+ASCII = Marks("#", " .:", "x", ".", "x", "o", "!", "=", ":", "|", "-", "+", "|- ", "`- ", ".")
 
 
 class Span(NamedTuple):

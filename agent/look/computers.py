@@ -29,6 +29,10 @@ class Computers:
         self._open = table
         self._quick.ask(table)
 
+    def forget(self) -> None:
+        """Nothing is open any more."""
+        self._open = None
+
     def ask(self, question: Question) -> None:
         """Ask about the table that is open; returns at once."""
         if not (isinstance(question, Refit) and question.exact):

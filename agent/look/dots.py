@@ -37,7 +37,7 @@ def cut_line(canvas: Canvas, framed: Framed, cut: float | None) -> None:
     """Draw the cut where outcomes go upwards."""
     row = -1 if cut is None else framed.row(cut)
     for column in range(framed.left, framed.right + 1) if row >= 0 else ():
-        canvas.put(row, column, canvas.marks.level, "cut")
+        canvas.put(row, column, canvas.marks.cut_row, "cut")
 
 
 def pointed(canvas: Canvas, framed: Framed, cursor: float | None) -> None:

@@ -54,11 +54,11 @@ def _reading(scatter: Scatter, cursor: float | None, across: Window, canvas: Can
 
 
 def _fitted(canvas: Canvas, framed: Framed, x: FloatArray, y: FloatArray) -> None:
-    """Draw the least-squares line on free cells' columns; none where the outcome does not vary."""
+    """Draw the least-squares line."""
     middle, size = float(x.mean()), float(np.ptp(x))
     u = (x - middle) / size
     slope = float(u @ (y - y.mean()) / (u @ u))
     for place in range(framed.x.cells):
         row = framed.row(float(y.mean()) + slope * (framed.x.value(place) - middle) / size)
         if row >= 0:
-            canvas.put(row, framed.left + place, canvas.marks.curve, "curve")
+            canvas.put(row, framed.left + place, canvas.marks.level, "curve")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from .canvas import Canvas
 from .scale import Scale, Window, evenly, ticks
+from .scenes import Outcomes
 
 LABEL = 10
 """Cells of the numbers beside an upright axis."""
@@ -13,6 +14,8 @@ LEAST_WIDTH, LEAST_HEIGHT = 24, 7
 """Below them there are words and no plot."""
 BETWEEN = 10
 """Cells that a number below the axis is given."""
+LONGEST = 16
+"""Letters of a name beside an axis."""
 TOO_SMALL = "Too small for a plot: make the window larger."
 
 
@@ -77,6 +80,12 @@ def frame(canvas: Canvas, x: Axis, y: Axis, title: str, reading: str) -> Framed 
     _upright(canvas, framed, y)
     _level(canvas, framed, x)
     return framed
+
+
+def outcome_axis(window: Window, outcomes: Outcomes) -> Axis:
+    """Name the outcome, as far as there is room, with the unit where the numbers do not carry it."""
+    unit = "" if outcomes.unit in ("", "s") else f", {outcomes.unit}"
+    return Axis(window, outcomes.unit, f"{outcomes.name[:LONGEST]}{unit}")
 
 
 def words(canvas: Canvas, sentence: str) -> Picture:

@@ -18,14 +18,12 @@ from ...tools.recorded.shapes import Design, Wanted
 from ...tools.statistics.association.factors import associate
 from ...tools.statistics.association.tree import fit_tree
 from ...tools.statistics.labels.classes import label, label_at
-from ...tools.statistics.ranks import r_squared
 from ...tools.statistics.shape.describe import Shape, describe
 from ...tools.statistics.values import FloatArray
 from .asked import ColumnRead, Opened, Page, ReadPage, Refit, Refitted
+from .pages import page_of, thinned
 from .scenes import Factor, Outcomes, tree_of
 
-MOST_DRAWN = 5_000
-"""Points of a scatter: more than any terminal has cells for."""
 QUICK_DRAWS, ALL_DRAWS = 200, 2000
 """Permutations while a cut moves, and for the answer that stays."""
 
@@ -104,24 +102,11 @@ class OpenTable:
 
     def column(self, name: str) -> ColumnRead:
         """Read one column that may explain, or one that was set aside and holds numbers."""
-        outcome = self.design.outcome
-        values = self._values(name)
-        rows = np.arange(outcome.size)
-        if rows.size > MOST_DRAWN:
-            rows = np.sort(np.random.default_rng(0).choice(rows, MOST_DRAWN, replace=False))
-        unit = self.design.units.get(name, "")
-        return ColumnRead(name, values[rows], outcome[rows], unit, r_squared(values, outcome))
+        return thinned(name, self._values(name), self.design.outcome, self.design.units.get(name, ""))
 
     def page(self, asked: ReadPage) -> Page:
-        """Read some rows, sorted by a column; missing cells come last."""
-        frame = self.frame
-        if asked.by is not None:
-            if asked.by not in frame.columns:
-                raise VgoError(f"{self.source} has no column {asked.by} to sort by.")
-            frame = frame.sort(asked.by, descending=asked.descending, nulls_last=True, maintain_order=True)
-        rows = frame.slice(asked.first, asked.count).rows()
-        shown = tuple(tuple(map(_cell, row)) for row in rows)
-        return Page(asked.first, frame.height, asked.by, asked.descending, shown)
+        """Read some rows."""
+        return page_of(self.frame, self.source, asked)
 
     def _values(self, name: str) -> FloatArray:
         if name in self.design.names:
@@ -168,9 +153,3 @@ def _steady(source: str, frame: pl.DataFrame, design: Design) -> OpenTable:
     shape = describe(design.outcome, ordered=design.ordered)
     after = design.after(shape.warm_up)
     return OpenTable(source, frame, after, shape)
-
-
-def _cell(value: object) -> str | float | None:
-    if value is None or isinstance(value, (int, float)):
-        return value
-    return str(value)

@@ -9,7 +9,7 @@ from ...tools.statistics.values import FloatArray, finite
 from .canvas import Canvas
 from .distribution import HEADROOM, density
 from .dots import pointed
-from .frame import Axis, Framed, Picture, frame, words
+from .frame import Axis, Framed, Picture, frame, outcome_axis, words
 from .scale import Scale, Window, counts, extent
 from .scenes import Overlay
 
@@ -27,8 +27,8 @@ def overlay(canvas: Canvas, shown: Overlay, window: Window | None = None, cursor
     curve = density(arms[1], cells) / arms[1].size
     bars = counts(arms[0], cells) / arms[0].size
     tall = max(float(curve.max()), float(bars.max())) * HEADROOM or 1.0
-    axes = Axis(across, shown.baseline.unit, shown.baseline.name), Axis(Window(0.0, 100 * tall), "", "%")
-    framed = frame(canvas, *axes, _title(canvas, shown), _reading(shown, arms, cursor, cells.step))
+    axes = outcome_axis(across, shown.baseline), Axis(Window(0.0, 100 * tall))
+    framed = frame(canvas, *axes, _title(shown), _reading(canvas, shown, arms, cursor, cells.step))
     if framed is None:
         return Picture(canvas)
     for place, share in enumerate((bars / tall).tolist()):
@@ -49,18 +49,17 @@ def ratio_words(shown: Overlay) -> str:
     return f"SD ratio {shown.ratio:.3g} [{shown.low:.3g}, {shown.high:.3g}]"
 
 
-def _title(canvas: Canvas, shown: Overlay) -> str:
-    verdict = f": {shown.verdict}" if shown.verdict else ""
-    marks = canvas.marks
-    return f"{shown.mitigation}, {ratio_words(shown)}{verdict}  {marks.faint_bar} baseline {marks.curve} mitigated"
+def _title(shown: Overlay) -> str:
+    verdict = f", {shown.verdict}" if shown.verdict else ""
+    return f"{shown.mitigation}: {ratio_words(shown)}{verdict}"
 
 
-def _reading(shown: Overlay, arms: tuple[FloatArray, ...], cursor: float | None, step: float) -> str:
+def _reading(canvas: Canvas, shown: Overlay, arms: tuple[FloatArray, ...], cursor: float | None, step: float) -> str:
     if cursor is None:
-        return "arrow keys read values; up and down choose a mitigation"
-    unit = shown.baseline.unit
+        marks = canvas.marks
+        return f"% of runs: {marks.faint_bar} baseline, {marks.curve} mitigated; = interval of the ratio, 1 no change"
     here = [float((np.abs(arm - cursor) <= step / 2).mean()) for arm in arms]
-    return f"{amount(cursor, unit)}: {here[0]:.1%} of baseline runs, {here[1]:.1%} of mitigated"
+    return f"{amount(cursor, shown.baseline.unit)}: {here[0]:.1%} of baseline runs, {here[1]:.1%} of mitigated"
 
 
 def _ruler(canvas: Canvas, framed: Framed, shown: Overlay) -> None:
@@ -69,9 +68,9 @@ def _ruler(canvas: Canvas, framed: Framed, shown: Overlay) -> None:
         return
     ends = (shown.ratio if shown.low is None else shown.low, shown.ratio if shown.high is None else shown.high)
     ruler = Scale(Window(0.0, max(RULER_END, 1.05 * max(shown.ratio, ends[1]))), framed.x.cells // 3)
-    left = framed.right + 1 - ruler.cells
+    left, first, last = framed.right + 1 - ruler.cells, ruler.place(ends[0]), ruler.place(ends[1])
     for place in range(ruler.cells):
-        inside = ends[0] <= ruler.value(place) <= ends[1]
+        inside = first <= place <= last
         mark = "=" if inside else canvas.marks.level
         canvas.put(framed.top, left + place, mark, "mitigated" if inside else "faint")
     canvas.put(framed.top, left + ruler.place(1.0), "1", "cut")

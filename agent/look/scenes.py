@@ -122,6 +122,3 @@ class Looking:
     scatters: Mapping[str, Scatter] = field(default_factory=dict)
     """By column."""
     overlays: tuple[Overlay, ...] = ()
-    steps: Table | None = None
-    running: bool = False
-    """Runs are being made now."""

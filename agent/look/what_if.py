@@ -46,14 +46,26 @@ class WhatIf:
         """Likewise."""
         return self.looking.factors if self.found is None else self.found.factors
 
-    def words(self) -> str:
-        """Say what stands on the screen, in one line."""
+    def words(self, waits: str = "") -> str:
+        """Say what stands on the screen, in one line; `waits`: why nothing is fitted now."""
         if self.moved is None:
             return "" if self.recorded is None else _found(self.recorded)
         keys = "Enter keeps it, escape puts it back."
-        if self.refitted is None or self.refitted.cut != self.moved:
-            return f"Moved cut: fitting. {keys}"
+        if not self.fitted:
+            return f"Moved cut. {waits or 'Fitting.'} {keys}"
+        assert self.refitted is not None  # fitted
         return f"Moved cut: {_found(self.refitted)} {keys}"
+
+    @property
+    def fitted(self) -> bool:
+        """Whether what stands beside a moved cut is of this cut."""
+        return self.refitted is not None and self.refitted.cut == self.moved
+
+    def seen(self, looking: Looking) -> WhatIf:
+        """Show another moment of the record; a cut that was recorded meanwhile is no longer a moved one."""
+        same = looking.cut == self.looking.cut
+        state = replace(self, looking=looking, recorded=self.recorded if same and looking.tree is None else None)
+        return state if self.moved is None or same or looking.cut is None else state.back()
 
     def at(self, cut: float) -> WhatIf:
         """Move the cut."""
@@ -62,11 +74,6 @@ class WhatIf:
     def back(self) -> WhatIf:
         """Put the cut back."""
         return replace(self, moved=None, refitted=None)
-
-    def kept(self) -> WhatIf:
-        """Take the moved cut for the one that stands."""
-        found = self.refitted if self.refitted is not None and self.refitted.cut == self.moved else None
-        return WhatIf(replace(self.looking, cut=self.moved, tree=None, factors=()), found)
 
     def with_answer(self, found: Refitted) -> WhatIf:
         """Take in a fit; an exact one of another cut, or a quick one after an exact, is too late."""

@@ -62,9 +62,9 @@ class Telling:
 
     def _of_worker(self) -> Iterator[str]:
         state = self._session.state
-        for line in state.restored[self._restored :]:
+        for line in self._session.restored[self._restored :]:
             yield f"Put back, left by a vgo-agent that was killed: {line}"
-        self._restored = len(state.restored)
+        self._restored = len(self._session.restored)
         doing = state.doing if state.doing not in ("choosing the next step", "") else self._doing
         if doing != self._doing:
             self._doing = doing

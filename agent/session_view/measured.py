@@ -46,7 +46,7 @@ class Measured:
     def where(self, condition: str = BASELINE) -> npt.NDArray[np.bool_]:
         """Rows of one condition that count, shape (rows,)."""
         place = self.conditions.index(condition) if condition in self.conditions else -1
-        return self.counted & (self.condition == place)
+        return np.asarray(self.counted & (self.condition == place))
 
     def outcome(self, condition: str = BASELINE) -> Floats:
         """Outcomes of the runs that count, in run order."""

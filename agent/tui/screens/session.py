@@ -24,6 +24,7 @@ from ..widgets.card import Card
 from ..widgets.conversation import Conversation
 from ..widgets.header import Header
 from ..widgets.look import Look
+from ..widgets.look_messages import CutKept, Refused
 from ..widgets.prompt import Line, Prompt
 
 if TYPE_CHECKING:
@@ -37,12 +38,12 @@ WIDE, NARROW, SHORT = 110, 40, 10
 class SessionScreen(Screen[None]):
     """Follows one run; whatever it shows can be had again from the run folder."""
 
-    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [
+    HORIZONTAL_BREAKPOINTS = [
         (0, "-tiny"),
         (NARROW, "-narrow"),
         (WIDE, "-wide"),
     ]
-    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [(0, "-flat"), (SHORT, "-tall")]
+    VERTICAL_BREAKPOINTS = [(0, "-flat"), (SHORT, "-tall")]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f2,ctrl+t", "turn", "Chat/Look"),
         Binding("f3", "say('/runs')", "Runs"),
@@ -98,13 +99,21 @@ class SessionScreen(Screen[None]):
         session = self.session
         self.query_one(Header).show(session, busy=self._busy > 0)
         self.query_one(Conversation).show(session.view, self._talk, progress_of(session.view), fresh)
-        self.query_one(Look).show(session.view)
+        self.query_one(Look).show(session.view, measuring=_measuring(session))
         self._ask_for_approval()
 
     @work(thread=True, exclusive=True, group="look")
     def _look(self) -> None:
         if self.session.look():
             self.app.call_from_thread(self.draw)
+
+    def on_cut_kept(self, event: CutKept) -> None:
+        """Record a cut that was moved by hand."""
+        self.action_say(f"/label {event.cut!r}")
+
+    def on_refused(self, event: Refused) -> None:
+        """Say why something cannot be looked at."""
+        self.notify(event.sentence, severity="warning", markup=False)
 
     def on_asked(self, event: Asked) -> None:
         """Do what was said, without waiting for it."""
@@ -199,3 +208,12 @@ class SessionScreen(Screen[None]):
     def action_focus_line(self) -> None:
         """Type."""
         self.query_one(Line).focus()
+
+
+def _measuring(session: ChatSession) -> bool:
+    """Whether the program may run now, so that heavy work would disturb it."""
+    return (
+        session.place in ("ours", "watching", "elsewhere")
+        and session.view.status == "going on"
+        and not (session.state.paused or session.state.waiting or session.state.question)
+    )

@@ -13,7 +13,6 @@ from ...look.canvas import Canvas
 from ...look.cores import CoreRates, Reading, rates, read_cores
 from ...look.cores_page import cores_page
 from ...look.frame import Picture
-from ...look.scale import Window
 from .picture_view import PictureView
 
 READ_EVERY_S = 1.0
@@ -34,11 +33,6 @@ class CoresView(PictureView):
         self._rates: tuple[CoreRates, ...] = ()
         self._first = 0
         self._reading: Timer | None = None
-
-    @property
-    def span(self) -> Window | None:
-        """Cores have no axis."""
-        return None
 
     def on_mount(self) -> None:
         """Make the timer; it runs while this is shown."""

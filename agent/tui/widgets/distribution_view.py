@@ -13,10 +13,10 @@ from ...look.distribution import Cutting, distribution
 from ...look.frame import Picture
 from ...look.scale import Window, extent
 from ...look.scenes import Outcomes
-from .picture_view import PictureView
+from .plot_view import PlotView
 
 
-class DistributionView(PictureView):
+class DistributionView(PlotView):
     """Bars of slow and fast runs."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from typing import ClassVar
 
@@ -9,6 +10,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.events import DescendantFocus
 from textual.timer import Timer
 from textual.widgets import Static, TabbedContent, TabPane
 
@@ -16,7 +18,6 @@ from ....tools.statistics.values import FloatArray
 from ...look.asked import (
     Answer,
     ColumnRead,
-    Described,
     Failed,
     GiveRuns,
     Opened,
@@ -29,17 +30,21 @@ from ...look.asked import (
     Refitted,
 )
 from ...look.computers import Computers
-from ...look.scenes import Looking, Outcomes, Scatter, Table
+from ...look.scenes import Looking, Outcomes, Scatter
 from ...look.what_if import WhatIf, looking_at, ranking
+from ...terminal import speaks_unicode
 from .cores_view import CoresView
 from .distribution_view import DistributionView
 from .look_messages import CutKept, CutRefitted, Refused, TableOpened
 from .plots import FactorView, OverlayView, RunOrderView
 from .sorted_table import PAGE, PagedTable, SortedTable
+from .steps import Steps
 from .tree_view import TreeView
 
 REST_S = 0.5
 """After the last move of the cut, before the exact answer is computed."""
+WAITS = "It is read when no program is measured; F5 pauses."
+NO_TABLE = "There is no table of these runs yet."
 TABS = ("distribution", "order", "tree", "factor", "compare", "cores", "ranking", "runs", "steps")
 
 
@@ -58,29 +63,33 @@ class LookPane(Vertical):
         Binding(str(number), f"choose('{name}')", name.capitalize(), show=False) for number, name in enumerate(TABS, 1)
     ]
 
-    def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
-        """`fancy`: the terminal can show more than ASCII."""
-        super().__init__(id=id)
-        self._fancy = fancy
-        self._state = WhatIf(Looking())
+    def __init__(self, *, fancy: bool | None = None, id: str | None = None, classes: str | None = None) -> None:
+        """`fancy`: the terminal can show more than ASCII; None: as its encoding says."""
+        super().__init__(id=id, classes=classes)
+        self._fancy = speaks_unicode(sys.__stdout__ or sys.stdout) if fancy is None else fancy
+        self.state = WhatIf(Looking())
+        self.measuring = False
+        """A program is measured now, so that nothing is computed beside it."""
+        self._source: OpenFile | GiveRuns | None = None
         self._scatters: dict[str, Scatter] = {}
         self._computers = Computers(self._answered)
         self._rest: Timer | None = None
 
     def compose(self) -> ComposeResult:
         """Lay out the tabs."""
+        fancy = self._fancy
         views = (
-            DistributionView(fancy=self._fancy),
-            RunOrderView(fancy=self._fancy),
-            TreeView(fancy=self._fancy),
-            FactorView(fancy=self._fancy),
-            OverlayView(fancy=self._fancy),
-            CoresView(fancy=self._fancy),
-            SortedTable(fancy=self._fancy, id="look-ranking"),
-            PagedTable(fancy=self._fancy, id="look-runs"),
-            SortedTable(fancy=self._fancy, id="look-steps"),
+            DistributionView(fancy=fancy),
+            RunOrderView(fancy=fancy),
+            TreeView(fancy=fancy),
+            FactorView(fancy=fancy),
+            OverlayView(fancy=fancy),
+            CoresView(fancy=fancy),
+            SortedTable(fancy=fancy, id="look-ranking"),
+            PagedTable(fancy=fancy, id="look-runs"),
+            Steps(fancy=fancy, id="look-steps"),
         )
-        with TabbedContent(initial=TABS[0]):
+        with TabbedContent(initial=TABS[0], id="tabs"):
             for name, view in zip(TABS, views, strict=True):
                 with TabPane(name.capitalize(), id=name):
                     yield view
@@ -90,21 +99,26 @@ class LookPane(Vertical):
         """End the processes that compute."""
         await self._computers.close()
 
-    def show(self, looking: Looking) -> None:
+    def look_at(self, looking: Looking) -> None:
         """Show another moment; a cut that is being moved stays where it is."""
-        recorded = self._state.recorded if looking.cut == self._state.looking.cut else None
-        self._state = replace(self._state, looking=looking, recorded=None if looking.tree else recorded)
+        self.state = self.state.seen(looking)
         self._spread()
 
     def open_file(self, path: str, outcome: str | None = None) -> None:
         """Open a recorded file or a run folder, to page through and to refit; TableOpened or Refused follows."""
-        self._scatters.clear()
-        self._computers.open(OpenFile(path, outcome))
+        self.offer(OpenFile(path, outcome))
+        self._open()
 
     def give_runs(self, outcomes: Outcomes, names: tuple[str, ...], values: FloatArray) -> None:
         """Take runs that are at hand, `values` of shape (runs, columns); TableOpened follows."""
+        self.offer(GiveRuns(outcomes, names, values))
+        self._open()
+
+    def offer(self, source: OpenFile | GiveRuns) -> None:
+        """Say what to open once somebody moves the cut or pages through the runs; what was open is closed."""
+        self._source = source
         self._scatters.clear()
-        self._computers.open(GiveRuns(outcomes, names, values))
+        self._computers.forget()
 
     async def warm(self) -> None:
         """Start the process that refits before it is needed; not while a program is measured."""
@@ -112,35 +126,45 @@ class LookPane(Vertical):
 
     def choose(self, tab: str) -> None:
         """Show a tab, and give what is in it the keys."""
-        self.query_one(TabbedContent).active = tab
+        self.query_one("#tabs", TabbedContent).active = tab
         self.query_one(f"TabPane#{tab} > *").focus()
 
     def action_choose(self, tab: str) -> None:
         """Show a tab."""
         self.choose(tab)
 
+    @on(TabbedContent.TabActivated)
+    def read_when_seen(self, event: TabbedContent.TabActivated) -> None:
+        """Open the table once somebody looks at its rows."""
+        table = self.query_one(PagedTable)
+        if event.pane.id == "runs" and not table.has_rows:
+            table.say("Reading the runs." if self._open() else self._waits())
+
+    def on_descendant_focus(self, event: DescendantFocus) -> None:
+        """Open the table when somebody comes to the cut, so that the first move does not wait for it."""
+        if isinstance(event.widget, DistributionView):
+            self._open()
+
     @on(DistributionView.CutMoved)
     def move_cut(self, event: DistributionView.CutMoved) -> None:
         """Draw the cut where it is now, and fit there."""
         event.stop()
-        self._state = self._state.at(event.cut)
+        self.state = self.state.at(event.cut)
         self._spread()
-        self._fit()
+        self.fit()
 
     @on(DistributionView.CutKept)
     def keep_cut(self, event: DistributionView.CutKept) -> None:
-        """Let the app record the cut; until it has, it stands here."""
+        """Let the app record the cut; it counts as moved until it has."""
         event.stop()
-        if self._state.moved is not None:
-            self.post_message(CutKept(self._state.moved))
-            self._state = self._state.kept()
-            self._spread()
+        if self.state.moved is not None:
+            self.post_message(CutKept(self.state.moved))
 
     @on(DistributionView.CutDropped)
     def drop_cut(self, event: DistributionView.CutDropped) -> None:
         """Put the cut back."""
         event.stop()
-        self._state = self._state.back()
+        self.state = self.state.back()
         self._spread()
 
     @on(TreeView.ColumnChosen)
@@ -154,7 +178,7 @@ class LookPane(Vertical):
     def read_column(self, event: FactorView.Wanted) -> None:
         """Read the numbers of a column."""
         event.stop()
-        if self._computers.opened:
+        if self._open():
             self._computers.ask(ReadColumn(event.column))
 
     @on(PagedTable.Wanted)
@@ -163,56 +187,72 @@ class LookPane(Vertical):
         event.stop()
         self._computers.ask(ReadPage(event.first, PAGE, event.order.by, event.order.descending))
 
-    def _fit(self) -> None:
+    def fit(self) -> None:
         """Fit quickly now, and exactly once the cut rests."""
-        cut = self._state.cutting.cut
-        if cut is None or not self._computers.opened:
+        cut = self.state.cutting.cut
+        if cut is None or not self._open():
             return
         self._computers.ask(Refit(cut))
         if self._rest is not None:
             self._rest.stop()
-        self._rest = self.set_timer(REST_S, lambda: self._computers.ask(Refit(cut, exact=True)))
+        self._rest = self.set_timer(REST_S, lambda: self._fit_exactly(cut))
+
+    def _fit_exactly(self, cut: float) -> None:
+        if cut == self.state.cutting.cut and not self.measuring:
+            self._computers.ask(Refit(cut, exact=True))
+
+    def _open(self) -> bool:
+        """Open what was offered, if it is not open; tell whether there is a table to ask."""
+        if self._source is None or self.measuring:
+            return False
+        if not self._computers.opened:
+            self._computers.open(self._source)
+        return True
 
     def _answered(self, question: Question, answer: Answer) -> None:
         """Take in an answer of the processes."""
+        if not self.is_attached:
+            return
         match answer:
             case Opened():
-                self._opened(answer)
+                self._take_table(answer)
             case Refitted():
-                self._state = self._state.with_answer(answer)
-                if self._state.moved is not None:
+                self.state = self.state.with_answer(answer)
+                if self.state.moved is not None:
                     self.post_message(CutRefitted(answer))
             case ColumnRead():
-                self._scatters[answer.name] = self._scatter(answer)
+                outcomes = replace(self.state.looking.outcomes, values=answer.outcomes)
+                self._scatters[answer.name] = Scatter(answer.name, answer.values, outcomes, answer.unit, answer.r2)
             case Page():
                 self.query_one(PagedTable).put(answer)
             case Failed(sentence):
+                self._computers.forget()
+                self.query_one(PagedTable).say(sentence)
                 self.post_message(Refused(sentence))
-            case Described():
-                return
         self._spread()
 
-    def _opened(self, opened: Opened) -> None:
-        if not self._state.looking.outcomes.values.size:
-            self._state = WhatIf(looking_at(opened))
+    def _take_table(self, opened: Opened) -> None:
+        alone = not self.state.looking.outcomes.values.size
+        if alone:
+            self.state = WhatIf(looking_at(opened))
         self.query_one(PagedTable).begin(opened.header)
         self.post_message(TableOpened(opened))
-        if self._state.looking.tree is None:
-            self._fit()
-
-    def _scatter(self, read: ColumnRead) -> Scatter:
-        outcomes = replace(self._state.looking.outcomes, values=read.outcomes)
-        return Scatter(read.name, read.values, outcomes, read.unit, read.r2)
+        if alone:
+            self.fit()
 
     def _spread(self) -> None:
         """Hand every tab what it shows."""
-        state, looking = self._state, self._state.looking
+        state, looking = self.state, self.state.looking
         self.query_one(DistributionView).show(looking.outcomes, state.cutting, looking.modes)
         self.query_one(RunOrderView).show(looking.outcomes, state.cutting)
         self.query_one(TreeView).show(state.tree)
         columns = tuple(one.column for one in state.factors)
-        self.query_one(FactorView).show(columns, {**looking.scatters, **self._scatters}, state.cutting.cut)
+        self.query_one(FactorView).show(columns, {**self._scatters, **looking.scatters}, state.cutting.cut)
         self.query_one(OverlayView).show(looking.overlays)
         self.query_one("#look-ranking", SortedTable).show(ranking(state.factors))
-        self.query_one("#look-steps", SortedTable).show(looking.steps or Table((), ()))
-        self.query_one("#look-words", Static).update(state.words())
+        self.query_one("#look-words", Static).update(state.words(self._waits()))
+
+    def _waits(self) -> str:
+        if self.measuring:
+            return WAITS
+        return NO_TABLE if self._source is None else ""

@@ -1,4 +1,4 @@
-"""A picture of characters as a widget: keys zoom, pan and move a cursor; only what changed is drawn again."""
+"""A picture of characters as a widget; only what changed is drawn again."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import time
 from typing import ClassVar
 
 from rich.segment import Segment
-from textual import events
-from textual.binding import Binding, BindingType
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.timer import Timer
@@ -15,16 +13,13 @@ from textual.widget import Widget
 
 from ...look.canvas import Canvas
 from ...look.frame import Picture
-from ...look.scale import Window
 
 EVERY_S = 0.25
 """Between two drawings because of new runs; keys are answered at once."""
-ZOOM, PAN = 1.5, 0.2
-"""Factor, and share of the window, of one key press."""
 
 
 class PictureView(Widget, can_focus=True):
-    """What all plots have in common; a plot says how it is drawn and how far its axis goes."""
+    """What all pictures have in common; each says how it is drawn."""
 
     DEFAULT_CSS = """
     PictureView { width: 1fr; height: 1fr; }
@@ -49,25 +44,11 @@ class PictureView(Widget, can_focus=True):
         "look--baseline",
         "look--mitigated",
     }
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("plus,equals_sign", "zoom(1)", "Zoom", key_display="+/-"),
-        Binding("minus", "zoom(-1)", "Zoom out", show=False),
-        Binding("0", "whole", "All"),
-        Binding("shift+left,less_than_sign", "pan(-1)", "Pan", key_display="shift+arrows"),
-        Binding("shift+right,greater_than_sign", "pan(1)", "Pan right", show=False),
-        Binding("left", "move(-1)", "Read", key_display="arrows"),
-        Binding("right", "move(1)", "Read right", show=False),
-        Binding("ctrl+left", "move(-10)", "Far left", show=False),
-        Binding("ctrl+right", "move(10)", "Far right", show=False),
-    ]
 
     def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
         """`fancy`: the terminal can show more than ASCII."""
         super().__init__(id=id)
         self.fancy = fancy
-        self.window: Window | None = None
-        """None shows everything."""
-        self.cursor: float | None = None
         self._picture: Picture | None = None
         self._drawn_s = 0.0
         self._soon: Timer | None = None
@@ -75,17 +56,6 @@ class PictureView(Widget, can_focus=True):
     def picture(self, canvas: Canvas) -> Picture:
         """Draw what is to be seen now."""
         raise NotImplementedError
-
-    @property
-    def span(self) -> Window | None:
-        """How far the axis goes; None where there is nothing to show."""
-        raise NotImplementedError
-
-    @property
-    def step(self) -> float:
-        """What one cell spans; 0 without a plot."""
-        framed = self._current().framed
-        return framed.x.step if framed else 0.0
 
     def changed(self) -> None:
         """There is something new to show: draw it, a few times a second at most."""
@@ -125,58 +95,6 @@ class PictureView(Widget, can_focus=True):
         """Draw all in the colours of another theme."""
         super().notify_style_update()
         self.refresh()
-
-    def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Read what lies under the mouse."""
-        value = self._current().x_at(event.x)
-        if value is not None and value != self.cursor:
-            self.cursor = value
-            self.redraw()
-
-    def on_leave(self) -> None:
-        """The mouse has gone, and with it what it read."""
-        if self.cursor is not None:
-            self.cursor = None
-            self.redraw()
-
-    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Zoom in."""
-        event.stop()
-        self.action_zoom(1)
-
-    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """Zoom out."""
-        event.stop()
-        self.action_zoom(-1)
-
-    def action_zoom(self, direction: int) -> None:
-        """Show less, or more, about the cursor."""
-        if (shown := self.window or self.span) is not None:
-            about = self.cursor if self.cursor is not None else (shown.low + shown.high) / 2
-            self.window = shown.zoomed(ZOOM if direction > 0 else 1 / ZOOM, about)
-            self.redraw()
-
-    def action_whole(self) -> None:
-        """Show everything again."""
-        self.window = None
-        self.redraw()
-
-    def action_pan(self, direction: int) -> None:
-        """Move to one side."""
-        if (shown := self.window or self.span) is not None:
-            self.window = shown.panned(PAN * direction)
-            self.redraw()
-
-    def action_move(self, cells: int) -> None:
-        """Move the cursor; it begins in the middle."""
-        if (shown := self.window or self.span) is None or not self.step:
-            return
-        here = (shown.low + shown.high) / 2 if self.cursor is None else self.cursor
-        self.cursor = here + cells * self.step
-        self.window = self.window and self.window.holding(self.cursor)
-        if self.window is None:
-            self.cursor = min(max(self.cursor, shown.low), shown.high)
-        self.redraw()
 
     def _current(self) -> Picture:
         """The picture of this size; drawn anew where there is none."""

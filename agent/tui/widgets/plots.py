@@ -16,7 +16,7 @@ from ...look.overlay import overlay
 from ...look.run_order import run_order
 from ...look.scale import Window, extent
 from ...look.scenes import Outcomes, Overlay, Scatter
-from .picture_view import PictureView
+from .plot_view import PlotView
 
 CHOOSE: list[BindingType] = [
     Binding("up", "choose(-1)", "Other", key_display="up/down"),
@@ -26,7 +26,7 @@ NO_FACTOR = "There is no factor to show yet: rank the factors first."
 NO_COMPARISON = "There is nothing to compare yet: try a mitigation, or open a second run."
 
 
-class RunOrderView(PictureView):
+class RunOrderView(PlotView):
     """Outcomes in run order."""
 
     def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
@@ -50,7 +50,7 @@ class RunOrderView(PictureView):
         return run_order(canvas, self._outcomes, self._cutting, self.window, self.cursor)
 
 
-class FactorView(PictureView):
+class FactorView(PlotView):
     """One factor against the outcome; up and down choose another."""
 
     BINDINGS: ClassVar[list[BindingType]] = CHOOSE
@@ -106,7 +106,7 @@ class FactorView(PictureView):
         return factor_scatter(canvas, scatter, self._cut, self.window, self.cursor)
 
 
-class OverlayView(PictureView):
+class OverlayView(PlotView):
     """Baseline and one mitigation; up and down choose another."""
 
     BINDINGS: ClassVar[list[BindingType]] = CHOOSE

@@ -31,6 +31,12 @@ class SortedTable(DataTable[Text]):
         self._arrows = ("▲", "▼") if fancy else ("^", "v")
         self._table = Table((), ())
         self._order = Order()
+        self._rows: list[Row] = []
+
+    @property
+    def row_at_cursor(self) -> Row:
+        """The row that the cursor is in; empty without rows."""
+        return self._rows[self.cursor_row] if self.cursor_row < len(self._rows) else ()
 
     def show(self, table: Table) -> None:
         """Show these rows, sorted as those before."""
@@ -58,7 +64,7 @@ class SortedTable(DataTable[Text]):
 
     def _fill(self, header: tuple[str, ...], rows: list[Row]) -> None:
         """Put rows in; the cursor stays where it is."""
-        cursor = self.cursor_coordinate
+        cursor, self._rows = self.cursor_coordinate, rows
         self.clear(columns=True)
         for name in header:
             arrow = self._arrows[self._order.descending] if name == self._order.by else ""
@@ -78,6 +84,10 @@ class PagedTable(SortedTable):
         Binding("p", "page(-1)", "Page before"),
     ]
 
+    DEFAULT_CSS = """
+    PagedTable { border-bottom: solid $primary; }
+    """
+
     class Wanted(Message):
         """Rows are to be read."""
 
@@ -93,10 +103,22 @@ class PagedTable(SortedTable):
         self._header: tuple[str, ...] = ()
         self._first = self._total = 0
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether a page was read."""
+        return bool(self._rows)
+
     def begin(self, header: tuple[str, ...]) -> None:
         """Another table: ask for its first page."""
         self._header, self._order = header[:MOST_COLUMNS], Order()
         self.post_message(self.Wanted(0, self._order))
+
+    def say(self, sentence: str) -> None:
+        """Say why there are no rows."""
+        self._header, self._first, self._total = (), 0, 0
+        self.border_subtitle = ""
+        self._table = Table((sentence,), ())
+        self._fill((sentence,), [])
 
     def put(self, page: Page) -> None:
         """Show a page that was read."""

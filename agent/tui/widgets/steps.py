@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from textual.widgets import DataTable
-
+from ...look.scenes import Table
 from ...session_view.view import SessionView
 from ..messages import StepAsked
+from .sorted_table import SortedTable
 
 MARKS = {"chosen": "..", "going on": "..", "done": "ok", "failed": "no", "denied": "--"}
+HEADER = ("id", "", "step", "s", "result")
 
 
-class Steps(DataTable[str]):
+class Steps(SortedTable):
     """One row a step; enter opens it."""
 
-    def on_mount(self) -> None:
-        """Name the columns."""
-        self.cursor_type = "row"
-        self.add_columns("", "step", "s", "result")
-
-    def show(self, view: SessionView) -> None:
+    def show_steps(self, view: SessionView) -> None:
         """Fill it anew: there are few."""
-        at = self.cursor_row
-        self.clear()
-        for step in view.steps:
-            seconds = "" if step.seconds is None else f"{step.seconds:.1f}"
-            self.add_row(MARKS[step.state], step.title, seconds, step.summary, key=step.call_id)
-        self.move_cursor(row=min(at, max(0, self.row_count - 1)))
+        rows = tuple(
+            (step.call_id, MARKS[step.state], step.title, _tenths(step.seconds), step.summary) for step in view.steps
+        )
+        self.show(Table(HEADER, rows))
 
-    def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
+    def on_data_table_cell_selected(self) -> None:
         """Ask for the step."""
-        self.post_message(StepAsked(str(event.row_key.value)))
+        call_id = self.row_at_cursor[0] if self.row_at_cursor else None
+        if call_id is not None:
+            self.post_message(StepAsked(str(call_id)))
+
+
+def _tenths(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 1)

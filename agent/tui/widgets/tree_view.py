@@ -10,7 +10,6 @@ from textual.message import Message
 
 from ...look.canvas import Canvas
 from ...look.frame import Picture
-from ...look.scale import Window
 from ...look.scenes import Tree
 from ...look.tree_page import Line, tree_page
 from .picture_view import PictureView
@@ -45,11 +44,6 @@ class TreeView(PictureView):
         if tree is not self._tree:
             self._tree = tree
             self.changed()
-
-    @property
-    def span(self) -> Window | None:
-        """A tree has no axis."""
-        return None
 
     def picture(self, canvas: Canvas) -> Picture:
         """Draw the lines."""
