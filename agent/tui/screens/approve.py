@@ -16,6 +16,8 @@ from ....tools.plan import NO_MORE
 from ...progress import asked
 from ...terminal import printable
 
+LATER = "  You may leave meanwhile: `vgo-agent chat RUN` asks again, after a reboot too."
+
 
 class Approve(ModalScreen[dict[str, Any]]):
     """Gives what `ChatSession.answer` takes; it cannot be left without an answer."""
@@ -51,7 +53,7 @@ class Approve(ModalScreen[dict[str, Any]]):
 
     def _words(self) -> list[str]:
         sources = [f"  source: {one}" for one in self._question.get("sources", ())]
-        return [*asked(self._question), *sources]
+        return [*asked({**self._question, "later": LATER}), *sources]
 
     def _buttons(self) -> ComposeResult:
         if self._question.get("steps"):

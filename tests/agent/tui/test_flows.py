@@ -35,6 +35,8 @@ def test_every_step_by_talking_and_the_run_replays(session: ChatSession) -> None
         for number, line in enumerate(said, 1):
             await say(pilot, line)
             await until(lambda n=number: len(session.view.steps) == n and waits(session), pilot)
+        await say(pilot, "/budget 2 90")
+        await until(lambda: session.state.limits, pilot)
         await say(pilot, "/try thp_always")
         await until(lambda: isinstance(pilot.app.screen, Approve), pilot)
         shown = str(pilot.app.screen.query_one("#words").content)  # type: ignore[attr-defined]
@@ -56,6 +58,8 @@ def test_every_step_by_talking_and_the_run_replays(session: ChatSession) -> None
     assert "leaves one class empty" in ends["c003"].error
     (answer,) = bodies(events, Approval)
     assert (answer.granted, answer.by, answer.reason) == (False, "user", REASON)
+    (changed,) = bodies(events, LimitsChanged)
+    assert (changed.limits.budget_s, changed.limits.max_runs) == (120, 90)
     report = replay(session.folder)
     assert report.ok, report.difference
 
