@@ -88,6 +88,17 @@ def test_a_folder_that_cannot_be_read_is_told_on_the_screen(
     on_screen(opened_on(copied, desk), look)
 
 
+def test_a_result_of_another_form_is_told_on_the_screen(copied: RunFolder, desk: Desk) -> None:
+    text = copied.transcript.read_text()
+    assert '"factors":' in text
+    copied.transcript.write_text(text.replace('"factors":', '"causes":'))
+
+    async def look(pilot: Pilot[None]) -> None:
+        await until(lambda: "a result of another form" in header(pilot), pilot)
+
+    on_screen(opened_on(copied, desk), look)
+
+
 def test_a_table_that_was_lost_is_told_on_the_screen(copied: RunFolder, desk: Desk) -> None:
     for path in (copied.path / "artefacts").iterdir():
         if path.read_bytes().startswith(b"order,"):
