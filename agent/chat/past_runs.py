@@ -50,7 +50,7 @@ def open_run(session: ChatSession, argument: str) -> Reply:
     one = described(listed(places[0]))
     if not (one.can_open or one.can_resume):
         raise VgoError(f"{one.folder.name} cannot be opened. {one.note}")
-    session.open(RunFolder.find(places[0]))
+    session.open(RunFolder(places[0]))
     said = one.listed.verdict if one.state == "finished" else one.note
     return Reply(f"{one.folder}: {said}", opens="run")
 

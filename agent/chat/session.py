@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -58,7 +58,9 @@ class ChatSession:
         self._following: Following | None = None
         self._link: Link | None = None
         self._worker: subprocess.Popen[bytes] | None = None
-        self._waiting: list[tuple[str, Mapping[str, Any]]] = []
+        self._waiting: list[tuple[str, dict[str, Any]]] = []
+        """Commands for a worker that does not listen yet."""
+        self._seen: Place = "none"
         self._lock = threading.RLock()
 
     def begin(self, mode: Mode = "auto") -> None:
@@ -83,10 +85,6 @@ class ChatSession:
             self.request = self.asking(words)
             self.leave()
             self.begin()
-
-    def wish_later(self, tool: str, arguments: Mapping[str, Any]) -> None:
-        """Ask for a call as soon as the worker listens."""
-        self._waiting.append((tool, arguments))
 
     def again(self, plan: Plan | None = None) -> None:
         """Begin a new run of the program that is open; with a plan, of that and nothing else."""
@@ -167,9 +165,14 @@ class ChatSession:
             place = self.place
             if place in ("watching", "elsewhere"):
                 raise VgoError("Another vgo-agent works on this run; here you can only watch.")
-            if self._link is None or not self._link.open:
+            if self._link is not None and self._link.open:
+                self._link.tell(do, **more)
+            elif self._worker is None:
                 raise VgoError("Nothing goes on; /diagnose begins, /resume goes on with a run that was cut off.")
-            self._link.tell(do, **more)
+            elif do == "stop":
+                self._worker.terminate()
+            else:
+                self._waiting.append((do, more))
             self.stopping |= do == "stop"
 
     def answer(self, granted: bool, reason: str = "", standing: bool = False) -> None:
@@ -195,14 +198,16 @@ class ChatSession:
             changed = False
         changed |= bool(self._link and self._link.look())
         while self._waiting and self._link and self._link.open and self._link.state.in_charge:
-            tool, arguments = self._waiting.pop(0)
-            self._link.tell("wish", tool=tool, arguments=arguments, why="you asked for it")
-        return self._worker_ended() or changed
+            do, more = self._waiting.pop(0)
+            self._link.tell(do, **more)
+        ended, before, self._seen = self._worker_ended(), self._seen, self.place
+        return ended or changed or before != self._seen
 
     def _worker_ended(self) -> bool:
         if self._worker is None or self._worker.poll() is None or (self._link and self._link.open):
             return False
         code, self._worker = self._worker.returncode, None
+        self._waiting.clear()
         assert self.folder is not None
         if code and not self.failure:
             self.failure = last_words(self.folder) if code == 1 else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 from textual.pilot import Pilot
@@ -10,19 +9,20 @@ from textual.widgets import DataTable, Static
 
 from vgo_agent.agent.chat.session import ChatSession
 from vgo_agent.agent.desk.desk import Desk
-from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.tui.screens.delete import DeleteScreen
 from vgo_agent.agent.tui.screens.recorded import RecordedScreen
 from vgo_agent.agent.tui.screens.session import SessionScreen
 from vgo_agent.agent.tui.screens.start import StartScreen
 
+from ..answers.run_made import written
+from ..report.conftest import MAKERS
 from .conftest import on_screen, say, until
 
 
-def runs_of(finished: RunFolder, tmp_path: Path, desk: Desk, count: int = 2) -> ChatSession:
-    """A session that looks at copies of a run."""
+def runs_of(tmp_path: Path, desk: Desk, count: int = 2) -> ChatSession:
+    """A session that looks at runs that were made without measuring."""
     for number in range(count):
-        shutil.copytree(finished.path, tmp_path / "vgo-runs" / f"run-{number}")
+        written(MAKERS["mitigated"](), tmp_path / "vgo-runs" / f"run-{number}")
     return ChatSession(desk, out=tmp_path / "vgo-runs")
 
 
@@ -37,8 +37,8 @@ async def listed(pilot: Pilot[None], count: int) -> None:
     await until(lambda: pilot.app.screen.query_one(DataTable).row_count == count, pilot)
 
 
-def test_a_past_run_is_opened_from_the_list_and_the_winner_is_taken_away(finished, tmp_path, desk) -> None:
-    session = runs_of(finished, tmp_path, desk)
+def test_a_past_run_is_opened_from_the_list_and_the_winner_is_taken_away(tmp_path, desk) -> None:
+    session = runs_of(tmp_path, desk)
 
     async def talk(pilot: Pilot[None]) -> None:
         await listed(pilot, 2)
@@ -57,8 +57,8 @@ def test_a_past_run_is_opened_from_the_list_and_the_winner_is_taken_away(finishe
     assert drawn.startswith("<svg") and "@font-face" not in drawn and "http" not in drawn.partition(">")[2]
 
 
-def test_two_that_are_marked_are_held_side_by_side(finished, tmp_path, desk) -> None:
-    session = runs_of(finished, tmp_path, desk)
+def test_two_that_are_marked_are_held_side_by_side(tmp_path, desk) -> None:
+    session = runs_of(tmp_path, desk)
 
     async def talk(pilot: Pilot[None]) -> None:
         await listed(pilot, 2)
@@ -78,8 +78,8 @@ def test_two_that_are_marked_are_held_side_by_side(finished, tmp_path, desk) -> 
     on_screen(session, talk)
 
 
-def test_a_run_is_deleted_only_after_a_yes(finished, tmp_path, desk) -> None:
-    session = runs_of(finished, tmp_path, desk)
+def test_a_run_is_deleted_only_after_a_yes(tmp_path, desk) -> None:
+    session = runs_of(tmp_path, desk)
 
     def left() -> int:
         return len(list((tmp_path / "vgo-runs").iterdir()))
@@ -98,8 +98,8 @@ def test_a_run_is_deleted_only_after_a_yes(finished, tmp_path, desk) -> None:
     on_screen(session, talk)
 
 
-def test_broken_folders_are_listed_with_why_and_not_opened(finished, tmp_path, desk) -> None:
-    session = runs_of(finished, tmp_path, desk, 1)
+def test_broken_folders_are_listed_with_why_and_not_opened(tmp_path, desk) -> None:
+    session = runs_of(tmp_path, desk, 1)
     transcript = tmp_path / "vgo-runs" / "run-0" / "transcript.jsonl"
     transcript.write_text(transcript.read_text().replace('"format":1', '"format":99', 1))
 
