@@ -9,7 +9,7 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Callable
 
-from .asked import Answer, Describe, Failed, GiveRuns, OpenFile, Question
+from .asked import Answer, Failed, GiveRuns, OpenFile, Question
 
 LENGTH = 8
 ENDED = "The process that computes has ended ({why}); the next request starts it again."
@@ -69,7 +69,7 @@ class Computer:
 
     def _stale(self, question: Question) -> bool:
         """Whether it was asked of a table that gives way to another."""
-        return not isinstance(question, Describe) and any(kind in self._waiting for kind in (OpenFile, GiveRuns))
+        return any(kind in self._waiting for kind in (OpenFile, GiveRuns))
 
     async def _answer(self, question: Question) -> Answer:
         fresh = self._process is None

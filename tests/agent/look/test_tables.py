@@ -37,7 +37,7 @@ def table(tmp_path):
 
 
 def test_an_exact_refit_is_what_analyze_says_of_that_cut(table):
-    found = open_file(table, "time_s").refit(Refit(1.4, exact=True))
+    found = open_file(table, "time_s").fits.refit(Refit(1.4, exact=True))
     ((_, design),) = designs(read(table), Wanted(outcome="time_s"))
     asked = analyse(design, Question(cut=Cut("given", (1.4,))))
     assert asked.tree is not None and found.tree == tree_of(asked.tree.model_dump())
@@ -49,13 +49,13 @@ def test_an_exact_refit_is_what_analyze_says_of_that_cut(table):
 
 def test_a_quick_refit_names_the_same_factor():
     opened = take_runs(GIVEN.outcomes, NAMES, VALUES)
-    quick, exact = opened.refit(Refit(1.4)), opened.refit(Refit(1.4, exact=True))
+    quick, exact = opened.fits.refit(Refit(1.4)), opened.fits.refit(Refit(1.4, exact=True))
     assert quick.factors[0].name == exact.factors[0].name == "c"
     assert (quick.n_slow, quick.tree) == (exact.n_slow, exact.tree)
 
 
 def test_a_cut_beside_the_runs_is_answered_with_a_sentence():
-    found = take_runs(GIVEN.outcomes, NAMES, VALUES).refit(Refit(99.0))
+    found = take_runs(GIVEN.outcomes, NAMES, VALUES).fits.refit(Refit(99.0))
     assert (found.n_slow, found.tree) == (0, None)
     assert found.reason == "The cut leaves 0 runs on one side, which needs 5."
 
@@ -79,11 +79,11 @@ def test_a_page_is_a_part_of_the_sorted_table(table):
 
 def test_a_column_of_many_runs_is_thinned_and_keeps_its_r2():
     many = RNG.normal(size=3 * MOST_DRAWN)
-    column = take_runs(Outcomes(many, "s", "time"), ("x",), (2 * many)[:, None]).column("x")
+    column = take_runs(Outcomes(many, "s", "time"), ("x",), (2 * many)[:, None]).fits.column("x")
     assert column.values.size == MOST_DRAWN
     assert np.array_equal(column.values, 2 * column.outcomes) and column.r2 == pytest.approx(1.0)
     with pytest.raises(VgoError, match="no column of numbers named y"):
-        take_runs(GIVEN.outcomes, NAMES, VALUES).column("y")
+        take_runs(GIVEN.outcomes, NAMES, VALUES).fits.column("y")
 
 
 def test_the_newest_cut_wins_and_a_process_that_was_killed_is_started_again():

@@ -10,6 +10,7 @@ from vgo_agent.agent.look.asked import Opened, OpenFile, ReadColumn, ReadPage, R
 from vgo_agent.agent.look.child import answered
 from vgo_agent.agent.look.of_session import looking_of
 from vgo_agent.agent.look.open_run import OpenRun, open_run
+from vgo_agent.agent.look.open_table import OpenTable
 from vgo_agent.agent.look.scenes import Looking
 from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.session_view.following import Following
@@ -31,9 +32,10 @@ def view(finished: RunFolder) -> SessionView:
 
 
 @pytest.fixture(scope="module")
-def opened(finished: RunFolder) -> OpenRun:
+def opened(finished: RunFolder) -> OpenTable:
     table, answer = answered(OpenFile(str(finished.path)), None)
-    assert isinstance(table, OpenRun) and isinstance(answer, Opened)
+    assert table is not None and isinstance(answer, Opened) and answer.rows == table.frame.height
+    assert isinstance(table.fits, OpenRun)
     return table
 
 
@@ -48,8 +50,8 @@ def test_what_is_shown_is_what_the_record_says(view: SessionView) -> None:
         assert (shown.ratio, shown.low, shown.high) == (sd["value"], sd["low"], sd["high"])
 
 
-def test_the_runs_that_are_opened_are_those_that_are_drawn(view: SessionView, opened: OpenRun) -> None:
-    drawn, again = looking_of(view), opened.opened()
+def test_the_runs_that_are_opened_are_those_that_are_drawn(view: SessionView, opened: OpenTable) -> None:
+    drawn, again = looking_of(view), opened.fits.shaped()
     assert again.cut == drawn.cut
     assert np.array_equal(again.outcomes.values, drawn.outcomes.values)
     name, scatter = next(iter(drawn.scatters.items()))
@@ -58,21 +60,21 @@ def test_the_runs_that_are_opened_are_those_that_are_drawn(view: SessionView, op
     assert len(opened.page(ReadPage(count=10)).rows) == 10
 
 
-def test_an_exact_refit_at_the_recorded_cut_is_the_record(view: SessionView, opened: OpenRun) -> None:
+def test_an_exact_refit_at_the_recorded_cut_is_the_record(view: SessionView, opened: OpenTable) -> None:
     recorded = looking_of(view)
     assert recorded.cut is not None
-    found = opened.refit(Refit(recorded.cut, exact=True))
+    found = opened.fits.refit(Refit(recorded.cut, exact=True))
     assert found.factors == recorded.factors
     assert found.tree == recorded.tree
-    quick = opened.refit(Refit(recorded.cut))
+    quick = opened.fits.refit(Refit(recorded.cut))
     assert quick.tree == found.tree and {one.column for one in quick.factors} < {one.column for one in found.factors}
 
 
-def test_a_cut_between_the_runs_labels_and_one_beside_them_does_not(opened: OpenRun) -> None:
-    values = opened.outcomes.values
+def test_a_cut_between_the_runs_labels_and_one_beside_them_does_not(opened: OpenTable) -> None:
+    values = opened.fits.shaped().outcomes.values
     middle = float(np.median(values))
-    assert opened.refit(Refit(middle)).n_slow == int((middle < values).sum())
-    assert opened.refit(Refit(float(values.max()))).reason == "The cut leaves 0 runs on one side, which needs 5."
+    assert opened.fits.refit(Refit(middle)).n_slow == int((middle < values).sum())
+    assert opened.fits.refit(Refit(float(values.max()))).reason == "The cut leaves 0 runs on one side, which needs 5."
 
 
 def test_a_run_without_a_profile_is_nothing_to_refit(tmp_path) -> None:
