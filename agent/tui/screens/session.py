@@ -195,7 +195,7 @@ class SessionScreen(Screen[None]):
     def on_step_asked(self, event: StepAsked) -> None:
         """Unfold the card of a step."""
         self.remove_class("-looking")
-        for card in self.query(f"#card-{event.call_id}").results(Card):
+        for card in self.query(f".card-{event.call_id}").results(Card):
             card.collapsed = False
             card.scroll_visible()
 
