@@ -16,6 +16,8 @@ from .session import ChatSession
 from .take_away import TAKEN
 from .words import COMMANDS, Meant, meant
 
+WIDEST = 24
+"""Characters of a usage in the list of commands."""
 Action = Callable[[ChatSession, str], Reply]
 STEPS = {"measure": "measure", "profile": "profile", "tree": "fit_tree", "rank": "rank_factors"}
 """Commands that are one call without a choice."""
@@ -41,9 +43,7 @@ def _wish(session: ChatSession, tool: str, arguments: Mapping[str, Any] | None =
     if session.place in ("none", "still"):
         _refuse_ended(session)
         session.begin("step")
-        session.wish_later(tool, arguments or {})
-    else:
-        session.tell("wish", tool=tool, arguments=arguments or {}, why="you asked for it")
+    session.tell("wish", tool=tool, arguments=arguments or {}, why="you asked for it")
     return Reply(f"{WORDS.get(tool, tool)}: next.")
 
 
@@ -184,8 +184,8 @@ def _ask(session: ChatSession, argument: str) -> Reply:
 
 
 def _help(session: ChatSession, argument: str) -> Reply:
-    rows = [f"| `{one.usage}` | {one.words} |" for one in COMMANDS.values()]
-    text = "\n".join(["| say | and it will |", "|---|---|", *rows])
+    rows = [f"{one.usage:<{WIDEST}} {one.words}" for one in COMMANDS.values()]
+    text = "\n".join(["```text", *rows, "```"])
     return Reply(
         f"{text}\n\nPlain words do the same, as *measure it*, *cut at 0.42*, *try pin_to_cpu*; the rest is a question."
     )

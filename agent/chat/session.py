@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,6 +26,7 @@ still: nobody works on it."""
 
 
 RUNS_AT = Path("vgo-runs")
+READ_ONLY = "Another vgo-agent works on this run; here you can only watch."
 
 
 class ChatSession:
@@ -58,12 +59,16 @@ class ChatSession:
         self._following: Following | None = None
         self._link: Link | None = None
         self._worker: subprocess.Popen[bytes] | None = None
-        self._waiting: list[tuple[str, Mapping[str, Any]]] = []
+        self._waiting: list[tuple[str, dict[str, Any]]] = []
+        """Commands for a worker that does not listen yet."""
+        self._seen: Place = "none"
         self._lock = threading.RLock()
 
     def begin(self, mode: Mode = "auto") -> None:
         """Start the run that was asked for, or go on with the one that is open."""
         with self._lock:
+            if self.place in ("watching", "elsewhere"):
+                raise VgoError(READ_ONLY)
             if self.folder is None:
                 if self.request is None:
                     raise VgoError("There is no program yet: `vgo-agent chat COMMAND`, or choose a run with /runs.")
@@ -83,10 +88,6 @@ class ChatSession:
             self.request = self.asking(words)
             self.leave()
             self.begin()
-
-    def wish_later(self, tool: str, arguments: Mapping[str, Any]) -> None:
-        """Ask for a call as soon as the worker listens."""
-        self._waiting.append((tool, arguments))
 
     def again(self, plan: Plan | None = None) -> None:
         """Begin a new run of the program that is open; with a plan, of that and nothing else."""
@@ -130,7 +131,7 @@ class ChatSession:
             try:
                 grown = self._following.look()
             except VgoError as error:
-                changed, grown = changed or not self.failure, False
+                changed, grown = changed or not self.failure, not self.failure
                 self.failure = str(error)
             if grown:
                 self.view = self._following.view()
@@ -166,10 +167,15 @@ class ChatSession:
         with self._lock:
             place = self.place
             if place in ("watching", "elsewhere"):
-                raise VgoError("Another vgo-agent works on this run; here you can only watch.")
-            if self._link is None or not self._link.open:
+                raise VgoError(READ_ONLY)
+            if self._link is not None and self._link.open:
+                self._link.tell(do, **more)
+            elif self._worker is None:
                 raise VgoError("Nothing goes on; /diagnose begins, /resume goes on with a run that was cut off.")
-            self._link.tell(do, **more)
+            elif do == "stop":
+                self._worker.terminate()
+            else:
+                self._waiting.append((do, more))
             self.stopping |= do == "stop"
 
     def answer(self, granted: bool, reason: str = "", standing: bool = False) -> None:
@@ -195,14 +201,16 @@ class ChatSession:
             changed = False
         changed |= bool(self._link and self._link.look())
         while self._waiting and self._link and self._link.open and self._link.state.in_charge:
-            tool, arguments = self._waiting.pop(0)
-            self._link.tell("wish", tool=tool, arguments=arguments, why="you asked for it")
-        return self._worker_ended() or changed
+            do, more = self._waiting.pop(0)
+            self._link.tell(do, **more)
+        ended, before, self._seen = self._worker_ended(), self._seen, self.place
+        return ended or changed or before != self._seen
 
     def _worker_ended(self) -> bool:
         if self._worker is None or self._worker.poll() is None or (self._link and self._link.open):
             return False
         code, self._worker = self._worker.returncode, None
+        self._waiting.clear()
         assert self.folder is not None
         if code and not self.failure:
             self.failure = last_words(self.folder) if code == 1 else ""

@@ -36,7 +36,7 @@ def _doing(session: ChatSession) -> str:
     current = view.current
     if current is not None and current.state == "going on":
         return current.title
-    return state.doing or view.status
+    return state.doing or ("starting" if view.status == "not begun" else view.status)
 
 
 def _ended(session: ChatSession) -> str:

@@ -55,13 +55,11 @@ class ReadPage:
 
 
 @dataclass(frozen=True)
-class Describe:
-    """Find the modes of runs that are still being made; answered by Described."""
-
-    values: FloatArray
+class FindShape:
+    """Find modes and the automatic cut, or the one that is recorded; answered by Shaped."""
 
 
-Question = OpenFile | GiveRuns | Refit | ReadColumn | ReadPage | Describe
+Question = OpenFile | GiveRuns | FindShape | Refit | ReadColumn | ReadPage
 
 
 @dataclass(frozen=True)
@@ -70,16 +68,24 @@ class Opened:
 
     source: str
     outcomes: Outcomes
-    """Of the runs that count, after warm-up."""
+    """Of the runs that count."""
     columns: tuple[str, ...]
     """That may explain."""
     rows: int
     """Of the whole table."""
     header: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Shaped:
+    """What the runs look like that are labelled."""
+
+    outcomes: Outcomes
+    """After warm-up; of a diagnosis those of its profile."""
     modes: tuple[float, ...]
     cut: float | None
-    """Where the automatic label lies; None where nothing can be labelled."""
-    notes: tuple[str, ...] = ()
+    """None where nothing can be labelled."""
 
 
 @dataclass(frozen=True)
@@ -121,17 +127,10 @@ class Page:
 
 
 @dataclass(frozen=True)
-class Described:
-    """Where the modes lie."""
-
-    modes: tuple[float, ...]
-
-
-@dataclass(frozen=True)
 class Failed:
     """What the user can mend, in one sentence."""
 
     sentence: str
 
 
-Answer = Opened | Refitted | ColumnRead | Page | Described | Failed
+Answer = Opened | Shaped | Refitted | ColumnRead | Page | Failed

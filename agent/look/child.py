@@ -13,12 +13,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ...knowledge.errors import VgoError
-from ...tools.statistics.shape.describe import describe
-from .asked import Answer, Describe, Described, Failed, GiveRuns, OpenFile, Question, ReadColumn, ReadPage, Refit
-from .open_run import OpenRun, open_run
+from .asked import Answer, Failed, FindShape, GiveRuns, OpenFile, Question, ReadColumn, ReadPage, Refit
 from .open_table import OpenTable, open_file, take_runs
 
-Table = OpenTable | OpenRun
 LENGTH = 8
 NOT_OPEN = "No table is open: open a run or a file first."
 
@@ -28,7 +25,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the interface to understand
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    table: Table | None = None
+    table: OpenTable | None = None
     while (question := _read(sys.stdin.buffer)) is not None:
         try:
             table, answer = answered(question, table)
@@ -37,13 +34,10 @@ def main() -> None:
         _write(answers, answer)
 
 
-def answered(question: Question, table: Table | None) -> tuple[Table | None, Answer]:
+def answered(question: Question, table: OpenTable | None) -> tuple[OpenTable | None, Answer]:
     """Answer one question; the table that is open afterwards comes first."""
-    if isinstance(question, Describe):
-        return table, Described(tuple(mode.position for mode in describe(question.values).modes))
     if isinstance(question, OpenFile):
-        path = Path(question.path)
-        table = (None if question.outcome else open_run(path)) or open_file(path, question.outcome)
+        table = open_file(Path(question.path), question.outcome)
         return table, table.opened()
     if isinstance(question, GiveRuns):
         table = take_runs(question.outcomes, question.names, question.values)
@@ -53,10 +47,16 @@ def answered(question: Question, table: Table | None) -> tuple[Table | None, Ans
     return table, _of_table(question, table)
 
 
-def _of_table(question: Refit | ReadColumn | ReadPage, table: Table) -> Answer:
-    if isinstance(question, Refit):
-        return table.refit(question)
-    return table.page(question) if isinstance(question, ReadPage) else table.column(question.name)
+def _of_table(question: FindShape | Refit | ReadColumn | ReadPage, table: OpenTable) -> Answer:
+    match question:
+        case ReadPage():
+            return table.page(question)
+        case FindShape():
+            return table.fits.shaped()
+        case Refit():
+            return table.fits.refit(question)
+        case ReadColumn(name):
+            return table.fits.column(name)
 
 
 def _read(source: BinaryIO) -> Question | None:

@@ -9,7 +9,7 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Callable
 
-from .asked import Answer, Describe, Failed, GiveRuns, OpenFile, Question
+from .asked import Answer, Failed, GiveRuns, OpenFile, Question
 
 LENGTH = 8
 ENDED = "The process that computes has ended ({why}); the next request starts it again."
@@ -31,6 +31,11 @@ class Computer:
     def busy(self) -> bool:
         """Whether an answer is still to come."""
         return self._pump is not None and not self._pump.done()
+
+    @property
+    def pid(self) -> int:
+        """Of the process; 0 where none runs."""
+        return self._process.pid if self._process is not None else 0
 
     def ask(self, question: Question) -> None:
         """Ask; returns at once. Opening another table drops what was asked of the one before."""
@@ -64,7 +69,7 @@ class Computer:
 
     def _stale(self, question: Question) -> bool:
         """Whether it was asked of a table that gives way to another."""
-        return not isinstance(question, Describe) and any(kind in self._waiting for kind in (OpenFile, GiveRuns))
+        return any(kind in self._waiting for kind in (OpenFile, GiveRuns))
 
     async def _answer(self, question: Question) -> Answer:
         fresh = self._process is None

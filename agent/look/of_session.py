@@ -77,15 +77,15 @@ def _factor(found: Mapping[str, Any]) -> Factor:
 def _overlay(view: SessionView, pairs: Measured) -> Overlay:
     """Both arms of one batch; the ratio once the batch is compared."""
     mitigation = next(name for name in pairs.conditions if name != BASELINE)
-    arms = [_outcomes(view, pairs, pairs.where(name)) for name in (BASELINE, mitigation)]
+    baseline, mitigated = (_outcomes(view, pairs, pairs.where(name)) for name in (BASELINE, mitigation))
     batch = next((step.arguments.get("batch") for step in view.steps if step.call_id == pairs.call_id), None)
     name = f"{mitigation}, batch {batch}" if batch else mitigation
     compared = next((step for step in view.steps if step.tool == "compare" and _about(step.arguments, pairs)), None)
     if compared is None or compared.result is None:
-        return Overlay(*arms, name)
+        return Overlay(baseline, mitigated, name)
     comparison = compared.result["comparison"]
     sd = next(one for one in comparison["ratios"] if one["statistic"] == "sd")
-    return Overlay(*arms, name, sd["value"], sd["low"], sd["high"], comparison["verdict"])
+    return Overlay(baseline, mitigated, name, sd["value"], sd["low"], sd["high"], comparison["verdict"])
 
 
 def _about(arguments: Mapping[str, Any], pairs: Measured) -> bool:

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-import polars as pl
-
 from ...knowledge.errors import VgoError
 from ...knowledge.loader import load as load_knowledge
 from ...tools.analysis.verdict import LEAST_IN_CLASS
@@ -20,7 +18,6 @@ from ...tools.label import LabelResult, RunClasses
 from ...tools.machine import Machine
 from ...tools.profiled import Profiled, profiled
 from ...tools.rank_factors import LEAST_EFFECT, RANK_FACTORS, RankArguments, RankedFactor, RankResult
-from ...tools.recorded.read import read as read_recorded
 from ...tools.run_table import RunTable
 from ...tools.statistics.association.factors import associate
 from ...tools.statistics.association.tree import Tree
@@ -29,10 +26,10 @@ from ...tools.statistics.shape.describe import Shape, describe
 from ..record import bodies, record_of
 from ..run_folder import RunFolder
 from ..transcript import RunStart, read
-from .asked import ColumnRead, Opened, Page, ReadPage, Refit, Refitted
-from .open_table import QUICK_DRAWS
-from .pages import page_of, thinned
+from .asked import ColumnRead, Refit, Refitted, Shaped
+from .pages import thinned
 from .scenes import Factor, Outcomes, tree_of
+from .steady_runs import QUICK_DRAWS, too_few
 
 CUT_CALL = "cut"
 """Id of the label that stands in for one that nobody has recorded."""
@@ -69,29 +66,16 @@ class OpenRun:
         return describe(self.outcomes.values)
 
     @cached_property
-    def frame(self) -> pl.DataFrame:
-        """All runs, for those who page through them."""
-        return read_recorded(self.folder.path).frame
-
-    @cached_property
     def outcomes(self) -> Outcomes:
         """What is drawn."""
         subject = self.case.subject
         return Outcomes(self.profiled.outcome, subject.unit, subject.outcome, subject.lower_is_better)
 
-    def opened(self) -> Opened:
-        """Tell what there is."""
-        labels, shape = self.case.record.succeeded("label"), self.shape
+    def shaped(self) -> Shaped:
+        """Tell where modes and cut lie."""
+        labels = self.case.record.succeeded("label")
         cut = labels[-1].read(LabelResult).classes.cut if labels else self._own_cut()
-        return Opened(
-            source=str(self.folder.path),
-            outcomes=self.outcomes,
-            columns=tuple(sorted(self.profiled.table.names)),
-            rows=self.frame.height,
-            header=tuple(self.frame.columns),
-            modes=tuple(mode.position for mode in shape.modes),
-            cut=cut,
-        )
+        return Shaped(self.outcomes, tuple(mode.position for mode in self.shape.modes), cut)
 
     def refit(self, asked: Refit) -> Refitted:
         """Label, fit and rank at a cut."""
@@ -100,8 +84,7 @@ class OpenRun:
         labelled = label_at(outcomes.values, asked.cut, outcomes.lower_is_better)
         slow, runs = labelled.classes.n_slow, outcomes.values.size
         if min(slow, runs - slow) < LEAST_IN_CLASS:
-            reason = f"The cut leaves {min(slow, runs - slow)} runs on one side, which needs {LEAST_IN_CLASS}."
-            return Refitted(asked.cut, asked.exact, slow, runs, reason=reason)
+            return Refitted(asked.cut, asked.exact, slow, runs, reason=too_few(min(slow, runs - slow)))
         case = self._case_at(labelled)
         try:
             chosen = candidates(case)
@@ -118,10 +101,6 @@ class OpenRun:
         if name not in known:
             raise VgoError(f"{self.folder.path} has no column of numbers named {name}.")
         return thinned(name, self.profiled.table.column(name), self.outcomes.values, known[name].unit)
-
-    def page(self, asked: ReadPage) -> Page:
-        """Read some rows."""
-        return page_of(self.frame, str(self.folder.path), asked)
 
     def _own_cut(self) -> float | None:
         outcomes = self.outcomes

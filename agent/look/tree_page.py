@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .canvas import Canvas, Marks
+from .canvas import Canvas, Ink, Marks
 from .scenes import Node, Tree
 
 BAR = 10
@@ -41,7 +41,7 @@ def tree_page(canvas: Canvas, tree: Tree | None, chosen: int = 0) -> tuple[Line,
     first = min(max(chosen - room // 2, 0), max(len(every) - room, 0))
     for row, (place, line) in enumerate(list(enumerate(every))[first : first + room], 1):
         canvas.write(row, 0, ">" if place == chosen else " ", "cursor")
-        ink = "plain" if line.column else "slow" if line.slow_share >= 0.5 else "fast"
+        ink: Ink = "plain" if line.column else "slow" if line.slow_share >= 0.5 else "fast"
         canvas.write(row, 2, line.words, ink)
     return every
 

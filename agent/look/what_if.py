@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from .asked import Opened, Refitted
+from .asked import Refitted, Shaped
 from .distribution import Cutting
 from .scenes import Factor, Looking, Table, Tree
 
@@ -85,9 +85,9 @@ class WhatIf:
         return replace(self, recorded=found) if self.moved is None else replace(self, refitted=found)
 
 
-def looking_at(opened: Opened) -> Looking:
+def looking_at(shaped: Shaped) -> Looking:
     """Show a table on its own, without a session around it."""
-    return Looking(outcomes=opened.outcomes, cut=opened.cut, modes=opened.modes)
+    return Looking(outcomes=shaped.outcomes, cut=shaped.cut, modes=shaped.modes)
 
 
 def _found(found: Refitted) -> str:

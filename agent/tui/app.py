@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gc
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual.app import App
+from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.screen import Screen
 from textual.theme import Theme
 
 if TYPE_CHECKING:
@@ -73,6 +76,18 @@ class ChatApp(App[None]):
     def _leave_when_stopped(self) -> None:
         if not self.session.stopping:
             self.exit()
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """List the commands of the chat in the palette, before those of the app."""
+        from ..chat.words import COMMANDS
+        from .screens.session import SessionScreen
+
+        if isinstance(screen, SessionScreen):
+            for command in COMMANDS.values():
+                if command.usage == f"/{command.name}" or "[" in command.usage:
+                    say = partial(screen.action_say, f"/{command.name}")
+                    yield SystemCommand(command.usage, command.words, say)
+        yield from super().get_system_commands(screen)
 
     def action_help(self) -> None:
         """List what can be said."""

@@ -16,6 +16,8 @@ from ....tools.plan import NO_MORE
 from ...progress import asked
 from ...terminal import printable
 
+LATER = "  You may leave meanwhile: `vgo-agent chat RUN` asks again, after a reboot too."
+
 
 class Approve(ModalScreen[dict[str, Any]]):
     """Gives what `ChatSession.answer` takes; it cannot be left without an answer."""
@@ -28,6 +30,7 @@ class Approve(ModalScreen[dict[str, Any]]):
     Approve { align: center middle; }
     Approve > VerticalScroll { width: 90%; max-width: 100; height: auto; max-height: 90%;
         border: thick $warning; background: $surface; padding: 0 1; }
+    Approve .keys { color: $text-muted; }
     Approve HorizontalGroup { height: auto; }
     Approve Button { margin: 0 1 0 0; min-width: 8; }
     """
@@ -46,10 +49,11 @@ class Approve(ModalScreen[dict[str, Any]]):
             )
             with HorizontalGroup():
                 yield from self._buttons()
+            yield Static("tab: next; enter: press; ctrl+y: the first; ctrl+d: deny", classes="keys")
 
     def _words(self) -> list[str]:
         sources = [f"  source: {one}" for one in self._question.get("sources", ())]
-        return [*asked(self._question), *sources]
+        return [*asked({**self._question, "later": LATER}), *sources]
 
     def _buttons(self) -> ComposeResult:
         if self._question.get("steps"):

@@ -48,13 +48,14 @@ class DistributionView(PlotView):
         """Begin without runs."""
         super().__init__(fancy=fancy, id=id)
         self._outcomes = Outcomes()
-        self._cutting = Cutting()
+        self.cutting = Cutting()
+        """Where the line stands."""
         self._modes: tuple[float, ...] = ()
 
     def show(self, outcomes: Outcomes, cutting: Cutting, modes: tuple[float, ...]) -> None:
         """Show these runs and this cut; a cut that was moved is drawn at once, since a key moved it."""
-        at_once = cutting != self._cutting and outcomes is self._outcomes
-        self._outcomes, self._cutting, self._modes = outcomes, cutting, modes
+        at_once = cutting != self.cutting and outcomes is self._outcomes
+        self._outcomes, self.cutting, self._modes = outcomes, cutting, modes
         if at_once:
             self.redraw()
         else:
@@ -67,14 +68,14 @@ class DistributionView(PlotView):
 
     def picture(self, canvas: Canvas) -> Picture:
         """Draw the distribution."""
-        return distribution(canvas, self._outcomes, self._cutting, self.window, self.cursor, self._modes)
+        return distribution(canvas, self._outcomes, self.cutting, self.window, self.cursor, self._modes)
 
     def action_cut(self, cells: int) -> None:
         """Move the cut by cells; zoom in for finer steps."""
         shown = self.window or self.span
         if shown is None or not self.step:
             return
-        here = (shown.low + shown.high) / 2 if self._cutting.cut is None else self._cutting.cut
+        here = (shown.low + shown.high) / 2 if self.cutting.cut is None else self.cutting.cut
         cut = here + cells * self.step
         if self.window is not None:
             self.window = self.window.holding(cut)
@@ -83,17 +84,17 @@ class DistributionView(PlotView):
 
     def on_click(self, event: events.Click) -> None:
         """Put the cut where the mouse is."""
-        value = self._current().x_at(event.x)
+        value = self.value_at(event.x)
         if value is not None:
             self.cursor = None
             self.post_message(self.CutMoved(value))
 
     def action_keep(self) -> None:
         """Keep the cut where it stands."""
-        if self._cutting.moved:
+        if self.cutting.moved:
             self.post_message(self.CutKept())
 
     def action_drop(self) -> None:
         """Put the cut back."""
-        if self._cutting.moved:
+        if self.cutting.moved:
             self.post_message(self.CutDropped())

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -19,6 +20,7 @@ from ...look.asked import (
     Answer,
     ColumnRead,
     Failed,
+    FindShape,
     GiveRuns,
     Opened,
     OpenFile,
@@ -28,6 +30,7 @@ from ...look.asked import (
     ReadPage,
     Refit,
     Refitted,
+    Shaped,
 )
 from ...look.computers import Computers
 from ...look.scenes import Looking, Outcomes, Scatter
@@ -71,6 +74,8 @@ class LookPane(Vertical):
         self.measuring = False
         """A program is measured now, so that nothing is computed beside it."""
         self._source: OpenFile | GiveRuns | None = None
+        self._alone = False
+        """What is shown is the table that was opened, without a session around it."""
         self._scatters: dict[str, Scatter] = {}
         self._computers = Computers(self._answered)
         self._rest: Timer | None = None
@@ -95,12 +100,18 @@ class LookPane(Vertical):
                     yield view
         yield Static("", id="look-words", markup=False)
 
+    @property
+    def computing(self) -> bool:
+        """Whether a table is open in a process of its own."""
+        return self._computers.opened
+
     async def on_unmount(self) -> None:
         """End the processes that compute."""
         await self._computers.close()
 
     def look_at(self, looking: Looking) -> None:
         """Show another moment; a cut that is being moved stays where it is."""
+        self._alone = False
         self.state = self.state.seen(looking)
         self._spread()
 
@@ -116,6 +127,8 @@ class LookPane(Vertical):
 
     def offer(self, source: OpenFile | GiveRuns) -> None:
         """Say what to open once somebody moves the cut or pages through the runs; what was open is closed."""
+        if self._alone:
+            self.state = WhatIf(Looking())
         self._source = source
         self._scatters.clear()
         self._computers.forget()
@@ -211,33 +224,44 @@ class LookPane(Vertical):
 
     def _answered(self, question: Question, answer: Answer) -> None:
         """Take in an answer of the processes."""
-        if not self.is_attached:
-            return
-        match answer:
-            case Opened():
-                self._take_table(answer)
-            case Refitted():
-                self.state = self.state.with_answer(answer)
-                if self.state.moved is not None:
-                    self.post_message(CutRefitted(answer))
-            case ColumnRead():
-                outcomes = replace(self.state.looking.outcomes, values=answer.outcomes)
-                self._scatters[answer.name] = Scatter(answer.name, answer.values, outcomes, answer.unit, answer.r2)
-            case Page():
-                self.query_one(PagedTable).put(answer)
-            case Failed(sentence):
-                self._computers.forget()
-                self.query_one(PagedTable).say(sentence)
-                self.post_message(Refused(sentence))
-        self._spread()
+        if self.is_attached:
+            takes: dict[type, Callable[[Any], None]] = {
+                Opened: self._take_table,
+                Shaped: self._take_shape,
+                Refitted: self._take_fit,
+                ColumnRead: self._take_column,
+                Page: self.query_one(PagedTable).put,
+                Failed: self._refuse,
+            }
+            takes[type(answer)](answer)
+            self._spread()
+
+    def _take_fit(self, found: Refitted) -> None:
+        self.state = self.state.with_answer(found)
+        if self.state.moved is not None:
+            self.post_message(CutRefitted(found))
+
+    def _take_column(self, read: ColumnRead) -> None:
+        outcomes = replace(self.state.looking.outcomes, values=read.outcomes)
+        self._scatters[read.name] = Scatter(read.name, read.values, outcomes, read.unit, read.r2)
+
+    def _refuse(self, failed: Failed) -> None:
+        self._computers.forget()
+        self.query_one(PagedTable).say(failed.sentence)
+        self.post_message(Refused(failed.sentence))
 
     def _take_table(self, opened: Opened) -> None:
-        alone = not self.state.looking.outcomes.values.size
-        if alone:
-            self.state = WhatIf(looking_at(opened))
+        """Show the rows at once; what the runs look like takes longer."""
+        if not self.state.looking.outcomes.values.size:
+            self._alone = True
+            self.state = WhatIf(Looking(opened.outcomes))
         self.query_one(PagedTable).begin(opened.header)
         self.post_message(TableOpened(opened))
-        if alone:
+        self._computers.ask(FindShape())
+
+    def _take_shape(self, shaped: Shaped) -> None:
+        if self._alone and self.state.moved is None:
+            self.state = WhatIf(looking_at(shaped))
             self.fit()
 
     def _spread(self) -> None:

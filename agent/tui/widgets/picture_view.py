@@ -57,6 +57,16 @@ class PictureView(Widget, can_focus=True):
         """Draw what is to be seen now."""
         raise NotImplementedError
 
+    @property
+    def text(self) -> str:
+        """What is shown, a line a row, without colours."""
+        return self._current().canvas.text()
+
+    @property
+    def waits(self) -> bool:
+        """Whether something newer will be drawn soon."""
+        return self._soon is not None
+
     def changed(self) -> None:
         """There is something new to show: draw it, a few times a second at most."""
         wait = self._drawn_s + EVERY_S - time.monotonic()

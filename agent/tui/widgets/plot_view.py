@@ -41,15 +41,21 @@ class PlotView(PictureView):
         """How far the axis goes; None where there is nothing to show."""
         raise NotImplementedError
 
+    def value_at(self, column: int) -> float | None:
+        """What lies under a column of this widget; None beside the plot."""
+        return self._current().x_at(column)
+
     @property
     def step(self) -> float:
-        """What one cell spans; 0 without a plot."""
+        """What one cell spans; 0 without a plot. What waits to be drawn is drawn: keys act on what there is."""
+        if self.waits:
+            self.redraw()
         framed = self._current().framed
         return framed.x.step if framed else 0.0
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
         """Read what lies under the mouse."""
-        value = self._current().x_at(event.x)
+        value = self.value_at(event.x)
         if value is not None and value != self.cursor:
             self.cursor = value
             self.redraw()

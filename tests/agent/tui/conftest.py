@@ -15,10 +15,15 @@ from textual.pilot import Pilot
 
 from vgo_agent.agent.chat.session import ChatSession
 from vgo_agent.agent.desk.desk import Desk
+from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.agent.run_folder import RunFolder
-from vgo_agent.agent.session import Request
+from vgo_agent.agent.session import Asked, Request
+from vgo_agent.agent.transcript import RunEnd, Transcript
+from vgo_agent.agent.transcript import line as line_of
 from vgo_agent.agent.tui.app import ChatApp
 from vgo_agent.agent.tui.widgets.prompt import Line
+from vgo_agent.evals.contest.loop import PlannerContestant
+from vgo_agent.evals.recorded.recorded_case import read_case
 from vgo_agent.tools.subject import Limits, Subject
 
 FAULTS = """
@@ -28,6 +33,7 @@ block = b"x" * ((24 << 20) if os.urandom(1)[0] < 90 else (2 << 20))
 print("time_ms", (time.process_time_ns() - begun) / 1e6)
 """
 PATIENCE_S = 200.0
+CASE = Path(__file__).parents[3] / "evals/cases/cpu-hops"
 
 
 def request_in(folder: Path, **limits: object) -> Request:
@@ -59,35 +65,45 @@ def stop(session: ChatSession) -> None:
         return
     session.open(session.folder)
     if session.place in ("ours", "elsewhere"):
-        asyncio.run(until(lambda: session.look() or session.state.in_charge or session.place == "still"))
+        asyncio.run(until(looking(session, lambda: session.state.in_charge or session.place == "still")))
     if session.place == "ours":
         session.tell("stop")
-        asyncio.run(until(lambda: session.look() or session.place == "still"))
+        asyncio.run(until(looking(session, lambda: session.place == "still")))
     session.leave()
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory: pytest.TempPathFactory, desk: Desk) -> RunFolder:
-    """Diagnose once; whoever changes it takes a copy."""
-    one = ChatSession(desk, request_in(tmp_path_factory.mktemp("finished")))
-    one.begin()
-
-    def ended() -> bool:
-        one.look()
-        if one.state.question is not None:
-            one.answer(False, "not in a test")
-        return one.place == "still" and (one.view.status == "finished" or bool(one.failure))
-
-    asyncio.run(until(ended))
-    assert one.folder is not None and not one.failure
-    folder = one.folder
-    one.leave()
+def finished(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    """A diagnosis over recorded runs, the same every time; whoever changes it takes a copy."""
+    place = tmp_path_factory.mktemp("finished") / "20250314-092653-cpu-hops"
+    case = read_case(CASE).shown
+    with PlannerContestant("rules", lambda seed: Rules()).diagnosed(case, 1) as diagnosed:
+        assert not diagnosed.ended
+        shutil.copytree(diagnosed.folder.path, place)
+        events, start = diagnosed.transcript.events, diagnosed.start
+    folder = RunFolder(place)
+    folder.transcript.write_bytes(b"".join(map(line_of, events)))
+    count, tip = len(events), events[-1].hash
+    Transcript(folder.transcript, events).append(RunEnd(status="finished", count=count, tip=tip))
+    asked = Asked(subject=start.subject, limits=start.limits)
+    (place / "request.json").write_text(asked.model_dump_json())
+    (place / "report.md").write_text("# A report\n\nIt says what was found.\n")
     return folder
 
 
 @pytest.fixture
 def copied(finished: RunFolder, tmp_path: Path) -> RunFolder:
     return RunFolder(Path(shutil.copytree(finished.path, tmp_path / "copied")))
+
+
+def looking(session: ChatSession, holds: Callable[[], object]) -> Callable[[], object]:
+    """Look each time before it is asked whether something holds; with an app, the app looks."""
+
+    def looked() -> object:
+        session.look()
+        return holds()
+
+    return looked
 
 
 async def until(holds: Callable[[], object], pilot: Pilot[None] | None = None) -> None:

@@ -1,5 +1,6 @@
 """Bad terminals, bad folders, bad lines: a sentence on the screen, and never a stack trace over it."""
 
+import asyncio
 import os
 import pty
 import resource
@@ -22,7 +23,7 @@ from vgo_agent.agent.tui.widgets.header import Header
 from vgo_agent.agent.tui.widgets.prompt import Line
 from vgo_agent.agent.worker.link import Link
 
-from .conftest import FAULTS, on_screen, request_in, say, stop, until
+from .conftest import FAULTS, looking, on_screen, request_in, say, stop, until
 
 COMMAND = Path(sys.executable).with_name("vgo-agent")
 
@@ -56,7 +57,7 @@ def test_a_screen_that_is_resized_in_the_midst_of_drawing_goes_on(copied: RunFol
             await pilot.resize_terminal(width, height)
             await pilot.press("f2")
         await pilot.pause()
-        assert "faults.py" in header(pilot)
+        assert "mitigated" in header(pilot)
 
     on_screen(opened_on(copied, desk), look)
 
@@ -83,6 +84,17 @@ def test_a_folder_that_cannot_be_read_is_told_on_the_screen(
     async def look(pilot: Pilot[None]) -> None:
         await until(lambda: told in header(pilot), pilot)
         await say(pilot, "/help")  # the rest goes on
+
+    on_screen(opened_on(copied, desk), look)
+
+
+def test_a_result_of_another_form_is_told_on_the_screen(copied: RunFolder, desk: Desk) -> None:
+    text = copied.transcript.read_text()
+    assert '"factors":' in text
+    copied.transcript.write_text(text.replace('"factors":', '"causes":'))
+
+    async def look(pilot: Pilot[None]) -> None:
+        await until(lambda: "a result of another form" in header(pilot), pilot)
 
     on_screen(opened_on(copied, desk), look)
 
@@ -131,9 +143,7 @@ def test_commands_that_cannot_be_done_are_answered_in_a_sentence(copied: RunFold
 
 def test_garbage_on_the_wire_changes_nothing(session: ChatSession) -> None:
     session.begin("step")
-    import asyncio
-
-    asyncio.run(until(lambda: session.look() or session.state.waiting))
+    asyncio.run(until(looking(session, lambda: session.state.waiting)))
     assert session.folder is not None
     other = Link.to(session.folder)
     assert other is not None
@@ -143,7 +153,7 @@ def test_garbage_on_the_wire_changes_nothing(session: ChatSession) -> None:
     for line in (b"\n", b"[]\n", b'{"do":7}\n', b'{"do":"limits","limits":3}\n', b'{"do":"answer"}\n', b"\xff\n"):
         session._link._socket.sendall(line)
     session.tell("wish", tool="measure")
-    asyncio.run(until(lambda: session.look() or (session.view.steps and session.view.steps[0].state == "done")))
+    asyncio.run(until(looking(session, lambda: session.view.steps and session.view.steps[0].state == "done")))
     other.close()
 
 

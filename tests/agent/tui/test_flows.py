@@ -17,7 +17,7 @@ from vgo_agent.agent.tui.screens.session import SessionScreen
 from vgo_agent.agent.tui.widgets.card import Card
 from vgo_agent.agent.tui.widgets.conclusion import Conclusion
 
-from .conftest import on_screen, request_in, say, until
+from .conftest import looking, on_screen, request_in, say, until
 
 REASON = "not on this machine"
 
@@ -32,9 +32,12 @@ def test_every_step_by_talking_and_the_run_replays(session: ChatSession) -> None
     async def talk(pilot: Pilot[None]) -> None:
         screen = pilot.app.screen
         assert isinstance(screen, SessionScreen)
-        for number, line in enumerate(said, 1):
+        for line in said:
+            before = len(session.view.steps)
             await say(pilot, line)
-            await until(lambda n=number: len(session.view.steps) == n and waits(session), pilot)
+            await until(lambda: len(session.view.steps) > before and waits(session), pilot)  # noqa: B023 - awaited here
+        await say(pilot, "/budget 2 90")
+        await until(lambda: session.state.limits, pilot)
         await say(pilot, "/try thp_always")
         await until(lambda: isinstance(pilot.app.screen, Approve), pilot)
         shown = str(pilot.app.screen.query_one("#words").content)  # type: ignore[attr-defined]
@@ -56,6 +59,8 @@ def test_every_step_by_talking_and_the_run_replays(session: ChatSession) -> None
     assert "leaves one class empty" in ends["c003"].error
     (answer,) = bodies(events, Approval)
     assert (answer.granted, answer.by, answer.reason) == (False, "user", REASON)
+    (changed,) = bodies(events, LimitsChanged)
+    assert (changed.limits.budget_s, changed.limits.max_runs) == (120, 90)
     report = replay(session.folder)
     assert report.ok, report.difference
 
@@ -85,7 +90,7 @@ def test_pause_budget_kill_and_attach_again(session: ChatSession, desk: Desk) ->
     async def again(pilot: Pilot[None]) -> None:
         await until(lambda: back.state.in_charge, pilot)
         other.open(folder)
-        await until(lambda: other.look() or other.place == "watching", pilot)
+        await until(looking(other, lambda: other.place == "watching"), pilot)
         await say(pilot, "go on")
         await until(lambda: len(back.view.steps) >= 2 and back.view.steps[1].state != "chosen", pilot)
         os.kill(worker_of(back), signal.SIGKILL)
@@ -145,7 +150,7 @@ def test_a_question_is_answered_with_references_that_open(copied, desk: Desk) ->
 def test_nothing_is_approved_by_an_enter_that_was_meant_for_something_else(copied, desk: Desk) -> None:
     session = ChatSession(desk)
     session.open(copied)
-    given = []
+    given: list[object] = []
 
     async def talk(pilot: Pilot[None]) -> None:
         question = {"mitigation": "X", "scope": "system", "would": ["write 1 to /x"], "hurts": "", "steps": []}
