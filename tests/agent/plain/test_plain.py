@@ -30,6 +30,7 @@ def talk(folder: Path, *words: str, lines: str = "", **env: str) -> subprocess.C
         input=lines,
         capture_output=True,
         text=True,
+        errors="surrogateescape",
         cwd=folder,
         timeout=240,
         env=os.environ | {"XDG_CONFIG_HOME": str(folder / "config")} | env,
