@@ -45,4 +45,6 @@ def _items(lines: list[str]) -> list[str]:
 
 
 def _escaped(text: str) -> str:
-    return re.sub(r"([\\`*_\[\]<])", r"\\\1", text)
+    """Keep what stands in backquotes as it is, and take its meaning from every other mark."""
+    parts = re.split(r"(`[^`]+`)", text)
+    return "".join(one if place % 2 else re.sub(r"([\\`*_\[\]<])", r"\\\1", one) for place, one in enumerate(parts))

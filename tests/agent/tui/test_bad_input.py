@@ -225,7 +225,8 @@ def test_a_folder_that_was_opened_and_not_begun_begins(tmp_path: Path, desk: Des
 
 
 def test_words_for_a_terminal_become_markdown_that_fits_any_width() -> None:
-    words = "A title\nthat goes on [1]\n\nList:\n  1. First\n     When: it\n         rains\n  - other_one\n\nTable:\n  A    B"
+    listed = "List:\n  1. First\n     When: it\n         rains\n  - other_one"
+    words = f"A title\nthat goes on [1]\n\n{listed}\n\nTable:\n  A    B"
     assert as_markdown(words) == (
         "A title that goes on \\[1\\]\n\n**List:**\n\n1. First\n   - When: it rains\n- other\\_one\n\n"
         "**Table:**\n\n```text\n  A    B\n```"
