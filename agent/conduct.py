@@ -22,12 +22,13 @@ from .graph import Loop
 from .interface import Interface
 from .live import Live, clear_partial
 from .planning import Planning, planning
-from .record import bodies, record_of
+from .record import bodies, limits_of, record_of
 from .report.render import outputs
 from .report.summary import summary, text
 from .run_folder import RunFolder, write
 from .schemas import schemas_digest
 from .session import Asked, Ending, base_launch, launcher_of
+from .steering import Steering
 from .transcript import Decision, RunEnd, RunStart, ToolEnd, Transcript, canonical, read
 
 
@@ -42,7 +43,9 @@ class Conducted:
     transcript: Transcript
 
 
-def conduct(folder: RunFolder, asked: Asked, spawner: Spawner, interface: Interface) -> Ending:
+def conduct(
+    folder: RunFolder, asked: Asked, spawner: Spawner, interface: Interface, steering: Steering | None = None
+) -> Ending:
     """Begin, or go on with, the diagnosis in a folder; end its transcript however it ends."""
     path = folder.transcript
     transcript = Transcript.open(path) if path.exists() else Transcript.create(path)
@@ -53,7 +56,7 @@ def conduct(folder: RunFolder, asked: Asked, spawner: Spawner, interface: Interf
     folder.note_time("conducting", age_s=process_age_s())
     try:
         with planning(asked.planner, asked.model) as chosen:
-            _loop(part, chosen, interface)
+            _loop(part, chosen, interface, steering)
         return _finish(part)
     except (KeyboardInterrupt, SystemExit) as stop:  # SystemExit: the spawner makes it of SIGTERM and SIGHUP
         _close(part, "interrupted", "Ctrl-C" if isinstance(stop, KeyboardInterrupt) else f"exit {stop.code}")
@@ -63,7 +66,7 @@ def conduct(folder: RunFolder, asked: Asked, spawner: Spawner, interface: Interf
         raise
 
 
-def _loop(part: Conducted, chosen: Planning, interface: Interface) -> None:
+def _loop(part: Conducted, chosen: Planning, interface: Interface, steering: Steering | None) -> None:
     """Drive the graph until the verdict."""
     start = _start(part, chosen)
     machine = machine_of(start, part.folder)
@@ -78,10 +81,10 @@ def _loop(part: Conducted, chosen: Planning, interface: Interface) -> None:
         root=Path(start.subject.root),
         launcher=launcher_of(start.subject),
     )
-    live = Live(part.folder, start.subject, start.limits, machine, part.knowledge, bench, interface, start.plan)
+    live = Live(part.folder, start.subject, machine, part.knowledge, bench, interface, start.plan)
     try:
         choose(start.limits.layers, bench)  # a layer that can show nothing here is refused before the first run
-        loop = Loop(start, chosen.planner, part.transcript, live, part.folder)
+        loop = Loop(start, chosen.planner, part.transcript, live, part.folder, steering)
         if part.asked.after:
             loop.begin_with(measured_in(RunFolder(Path(part.asked.after)), part.folder))
         loop.run(part.folder.checkpoint, interface.approve)
@@ -156,7 +159,7 @@ def finished_run(folder: RunFolder, transcript: Transcript, knowledge: Knowledge
         events=events,
         record=record_of(events, folder),
         subject=start.subject,
-        limits=start.limits,
+        limits=limits_of(events),
         machine=machine_of(start, folder),
         knowledge=knowledge,
         planner=start.planner,

@@ -28,8 +28,20 @@ from ..tools.subject import Limits
 from .legal import legal, was_legal
 from .planners.base import Choice, Planner, View
 from .planners.rules import Rules
-from .record import bodies, record_of
-from .transcript import Approval, Decision, Event, EventBody, RunStart, ToolEnd, ToolStart, Transcript, VerdictGiven
+from .record import bodies, limits_of, record_of
+from .steering import USER, Steering, Unsteered
+from .transcript import (
+    Approval,
+    Decision,
+    Event,
+    EventBody,
+    LimitsChanged,
+    RunStart,
+    ToolEnd,
+    ToolStart,
+    Transcript,
+    VerdictGiven,
+)
 
 MOST_DECISIONS = 120
 FALLBACK: Planner = Rules("fallback")
@@ -43,11 +55,14 @@ class State(TypedDict):
     events: Annotated[list[dict[str, Any]], operator.add]
 
 
+NO_EVENTS: State = {"events": []}
+
+
 class Acting(Protocol):
     """What differs between a live diagnosis and a replay."""
 
-    def act(self, decision: Decision, record: Record) -> ToolEnd:
-        """Run a tool, or serve it from a record."""
+    def act(self, decision: Decision, record: Record, limits: Limits) -> ToolEnd:
+        """Run a tool within these limits, or serve it from a record."""
 
     def scope(self, decision: Decision) -> str:
         """Scope of the mitigation that a decision would apply; empty for anything else."""
@@ -62,14 +77,27 @@ class Acting(Protocol):
 class Loop:
     """One diagnosis as a graph over a transcript."""
 
-    def __init__(self, start: RunStart, planner: Planner, transcript: Transcript, acting: Acting, store: Store) -> None:
+    def __init__(
+        self,
+        start: RunStart,
+        planner: Planner,
+        transcript: Transcript,
+        acting: Acting,
+        store: Store,
+        steering: Steering | None = None,
+    ) -> None:
         """Tie the parts together; nothing runs yet."""
         self.start = start
-        self.limits: Limits = start.limits
+        self.steering: Steering = steering or Unsteered()
         self.planner = planner
         self.transcript = transcript
         self.acting = acting
         self.store = store
+
+    @property
+    def limits(self) -> Limits:
+        """Those in force."""
+        return limits_of(self.transcript.events) if self.transcript.events else self.start.limits
 
     def run(self, checkpoint: Path | None, approve: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
         """Start, or go on where a checkpoint left off, until the verdict; without a file, keep none."""
@@ -123,8 +151,10 @@ class Loop:
         return self._emit(state, lambda: self.start)
 
     def plan(self, state: State) -> State:
-        """Let the planner choose; after repeated errors, the rule policy."""
-        return self._emit(state, self._decide)
+        """Let the user or the planner choose; after repeated errors, the rule policy."""
+        changed = self._changed(state)
+        both: State = {"events": state["events"] + changed["events"]}
+        return {"events": changed["events"] + self._emit(both, self._decide)["events"]}
 
     def gate(self, state: State) -> State:
         """Ask before anything beyond process scope; the interrupt stands alone, since a resume re-runs this node."""
@@ -149,7 +179,7 @@ class Loop:
             return {"events": []}
         started = self._emit(state, lambda: ToolStart(call_id=decision.call_id))
         both: State = {"events": state["events"] + started["events"]}
-        ended = self._emit(both, lambda: self.acting.act(decision, self._record()))
+        ended = self._emit(both, lambda: self.acting.act(decision, self._record(), self.limits))
         return {"events": started["events"] + ended["events"]}
 
     def observe(self, state: State) -> State:
@@ -167,22 +197,36 @@ class Loop:
         """Give the verdict with the events it rests on."""
         return self._emit(state, self._verdict)
 
+    def _changed(self, state: State) -> State:
+        """Write down other limits, where the user has set some since the last step."""
+        if ahead := self._ahead(state):
+            return self._emit(state, lambda: ahead[0].body) if isinstance(ahead[0].body, LimitsChanged) else NO_EVENTS
+        now = self.limits
+        limits = self.steering.limits(len(bodies(self.transcript.events, Decision)), now)
+        return NO_EVENTS if limits == now else self._emit(state, lambda: LimitsChanged(limits=limits))
+
     def _decide(self) -> Decision:
         record, events = self._record(), self.transcript.events
         allowed = legal(record, self.limits, self.start.plan)
         decisions = len(bodies(events, Decision))
         view = View(record, self.limits, allowed, decisions, self.start.plan)
         planner = self.planner if not self._failing(record) else FALLBACK
-        choice = planner.choose(view) if decisions < MOST_DECISIONS else Choice("conclude", {}, "enough decisions")
+        wish = self.steering.wish(view) if decisions < MOST_DECISIONS else Choice("conclude", {}, "enough decisions")
+        choice = wish or planner.choose(view)
         return Decision(
             call_id=f"c{decisions + 1:03d}",
             tool=choice.tool,
             arguments=dict(choice.arguments),
             why=choice.why,
-            origin=FALLBACK.name if choice.said and choice.said.passed_over else planner.name,
+            origin=self._origin(choice, planner, of_user=wish is not None and decisions < MOST_DECISIONS),
             legal=tuple(allowed.tools),
             said=choice.said,
         )
+
+    def _origin(self, choice: Choice, planner: Planner, of_user: bool) -> str:
+        if of_user:
+            return USER
+        return FALLBACK.name if choice.said and choice.said.passed_over else planner.name
 
     def _failing(self, record: Record) -> bool:
         """Whether the planner makes nothing but mistakes; mitigations that the machine refuses are none of its."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..knowledge.errors import VgoError
 from ..knowledge.loader import Knowledge
+from ..knowledge.passages import cited
 from ..knowledge.schema import Mitigation
 from ..tools.apply_by_hand import APPLY_BY_HAND, BY_HAND
 from ..tools.base import Outcome, ToolError
@@ -33,23 +34,22 @@ class Live:
 
     folder: RunFolder
     subject: Subject
-    limits: Limits
     machine: Machine
     knowledge: Knowledge
     bench: Measuring
     interface: Interface
     plan: Plan = NO_PLAN
 
-    def act(self, decision: Decision, record: Record) -> ToolEnd:
+    def act(self, decision: Decision, record: Record, limits: Limits) -> ToolEnd:
         """Run one call; an error that the planner can mend becomes its end."""
         self.interface.decided(decision)
-        end = self._end(decision, record)
+        end = self._end(decision, record, limits)
         self.interface.ended(decision, end)
         return end
 
-    def _end(self, decision: Decision, record: Record) -> ToolEnd:
+    def _end(self, decision: Decision, record: Record, limits: Limits) -> ToolEnd:
         try:
-            outcome = call_tool(decision, self._case(decision, record))
+            outcome = call_tool(decision, self._case(decision, record, limits))
         except ToolError as error:
             return ToolEnd(call_id=decision.call_id, error=str(error))
         return ended(decision, outcome, {name: self.folder.put(data) for name, data in outcome.artefacts.items()})
@@ -68,6 +68,7 @@ class Live:
             "scope": mitigation.scope,
             "would": [] if by_hand else list(dict.fromkeys(line for one in variants for line in self._would(one))),
             "hurts": mitigation.hurts,
+            "sources": [cited(reference) for reference in mitigation.references],
             "steps": list(mitigation.steps) if by_hand else [],
         }
 
@@ -95,9 +96,9 @@ class Live:
         (self.folder.partial / f"{end.call_id}.jsonl").unlink(missing_ok=True)
         self.bench.choice_of(end.call_id).unlink(missing_ok=True)
 
-    def _case(self, decision: Decision, record: Record) -> Case:
+    def _case(self, decision: Decision, record: Record, limits: Limits) -> Case:
         knowledge = filled(self.knowledge, decision, self.machine)
-        return Case(decision.call_id, self.subject, self.limits, self.machine, knowledge, record, self.bench, self.plan)
+        return Case(decision.call_id, self.subject, limits, self.machine, knowledge, record, self.bench, self.plan)
 
 
 def call_tool(decision: Decision, case: Case) -> Outcome:

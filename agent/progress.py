@@ -17,6 +17,7 @@ from .terminal import amount, printable, speaks_unicode
 
 if TYPE_CHECKING:
     from ..tools.execution.bench import Progress
+    from .session_view.measured import Measured
     from .transcript import Decision, ToolEnd
 
 LINE_EVERY_S = 5.0
@@ -54,6 +55,16 @@ def figures(progress: Progress) -> list[Figures]:
         rows.setdefault(str(row["condition"]), []).append(row)
     split = ((name, [row["outcome"] for row in own if row["ok"] == 1], len(own)) for name, own in rows.items())
     return [Figures(name, outcomes, total - len(outcomes)) for name, outcomes, total in split]
+
+
+def figures_of(measured: Measured) -> list[Figures]:
+    """Split measured runs by condition, in the order in which conditions appear."""
+    found = []
+    for place, name in enumerate(measured.conditions):
+        outcomes = measured.outcome(name).tolist()
+        total = int((measured.condition == place).sum())
+        found.append(Figures(name, outcomes, total - len(outcomes)))
+    return found
 
 
 def described(figure: Figures, unit: str) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from ..tools.case import Finished, Record, Store
-from .transcript import Approval, Decision, Event, EventBody, ToolEnd
+from ..tools.subject import Limits
+from .transcript import Approval, Decision, Event, EventBody, LimitsChanged, RunStart, ToolEnd
 
 B = TypeVar("B", bound=EventBody)
 
@@ -14,6 +15,12 @@ B = TypeVar("B", bound=EventBody)
 def bodies(events: Sequence[Event], kind: type[B]) -> list[B]:
     """All bodies of one kind, in order."""
     return [event.body for event in events if isinstance(event.body, kind)]
+
+
+def limits_of(events: Sequence[Event]) -> Limits:
+    """Limits in force: those of the start, or the last that the user set since."""
+    changed = bodies(events, LimitsChanged)
+    return changed[-1].limits if changed else bodies(events, RunStart)[0].limits
 
 
 def record_of(events: Sequence[Event], store: Store) -> Record:

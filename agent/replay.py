@@ -14,6 +14,7 @@ from ..prompts.render import versions
 from ..tools.base import ToolError
 from ..tools.case import Case, Record
 from ..tools.registry import TOOLS
+from ..tools.subject import Limits
 from .conduct import machine_of
 from .graph import Loop
 from .live import call_tool, ended, mitigation_scope
@@ -29,6 +30,7 @@ from .record import bodies
 from .run_folder import RunFolder
 from .schemas import schemas_digest
 from .session import read_request
+from .steering import Resteered
 from .transcript import Approval, Decision, Event, RunEnd, RunStart, ToolEnd, Transcript, canonical, read
 from .verify import Report, verify
 
@@ -65,13 +67,13 @@ class Served:
     folder: RunFolder
     knowledge: Knowledge
 
-    def act(self, decision: Decision, record: Record) -> ToolEnd:
+    def act(self, decision: Decision, record: Record, limits: Limits) -> ToolEnd:
         """Serve a measurement by its call, or run a pure tool."""
         if decision.tool in TOOLS and TOOLS[decision.tool].measures:
             return self._served(decision)
         start = self.start
         machine = machine_of(start, self.folder)
-        case = Case(decision.call_id, start.subject, start.limits, machine, self.knowledge, record, plan=start.plan)
+        case = Case(decision.call_id, start.subject, limits, machine, self.knowledge, record, plan=start.plan)
         try:
             return ended(decision, call_tool(decision, case), {})
         except ToolError as error:
@@ -122,7 +124,7 @@ def replay(folder: RunFolder, without_model: bool = False) -> Report:
     fresh = Transcript.in_memory()
     with _planning(start[0], events, folder, without_model) as (planner, note):
         try:
-            Loop(again, planner, fresh, served, folder).run(None, served.approve)
+            Loop(again, planner, fresh, served, folder, Resteered(events)).run(None, served.approve)
         except (Diverged, VgoError) as error:
             difference = _first_difference(events, fresh.events) or str(error)
         else:

@@ -27,6 +27,7 @@ from .run_folder import RunFolder, write
 
 if TYPE_CHECKING:
     from .interface import Interface
+    from .steering import Steering
 
 CONDUCT = f"{__package__}.conduct"
 
@@ -73,6 +74,16 @@ class Ending:
 def diagnose(request: Request, interface: Interface) -> Ending:
     """Run the program for trial while libraries load, then conduct the diagnosis."""
     tell_restored(interface)
+    with Spawner() as spawner:
+        trial = Trial(spawner, request.subject, interface)
+        folder = opened(request)
+        with held(folder):
+            trial.until_loaded(folder)
+            return conduct()(folder, read_request(folder), spawner, interface)
+
+
+def opened(request: Request) -> RunFolder:
+    """Make the folder of a diagnosis that is to begin, with what is asked for in it."""
     asked = Asked(
         subject=request.subject,
         limits=request.limits,
@@ -81,31 +92,57 @@ def diagnose(request: Request, interface: Interface) -> Ending:
         plan=request.plan,
         after=request.after,
     )
-    with Spawner() as spawner:
-        loading = Loading(CONDUCT)
-        interface.trying(" ".join(request.subject.command))
-        way = Ways(launcher=launcher_of(request.subject)).of(base_launch(request.subject))
-        try_once(spawner, way, request.subject)
-        folder = RunFolder.create(request.out, request.name)
-        with held(folder):
-            write(folder.path / "request.json", asked.model_dump_json(indent=2).encode() + b"\n")
-            folder.note_time("begun", age_s=process_age_s())
-            interface.loading(" ".join(request.subject.command), str(folder.path))
-            child = ChildFile(folder.child)
-            while not loading.done:
-                try_once(spawner, way, request.subject, child)
-            child.close()
-            return conduct()(folder, asked, spawner, interface)
+    folder = RunFolder.create(request.out, request.name)
+    write(folder.path / "request.json", asked.model_dump_json(indent=2).encode() + b"\n")
+    return folder
 
 
 def resume(folder: RunFolder, interface: Interface) -> Ending:
     """Go on where a killed or interrupted diagnosis stopped."""
     tell_restored(interface)
-    asked = read_request(folder)
+    read_request(folder)
     with Spawner() as spawner, held(folder):
+        return _gone_on(folder, spawner, interface)
+
+
+def work(folder: RunFolder, interface: Interface, steering: Steering) -> Ending:
+    """Begin, or go on with, what a folder asks for; the caller holds it."""
+    tell_restored(interface)
+    asked = read_request(folder)
+    with Spawner() as spawner:
+        if folder.transcript.exists():
+            return _gone_on(folder, spawner, interface, steering)
         end_orphan(folder.child)
-        interface.loading(" ".join(asked.subject.command), str(folder.path))
-        return conduct()(folder, asked, spawner, interface)
+        Trial(spawner, asked.subject, interface).until_loaded(folder)
+        return conduct()(folder, asked, spawner, interface, steering)
+
+
+def _gone_on(folder: RunFolder, spawner: Spawner, interface: Interface, steering: Steering | None = None) -> Ending:
+    asked = read_request(folder)
+    end_orphan(folder.child)
+    interface.loading(" ".join(asked.subject.command), str(folder.path))
+    return conduct()(folder, asked, spawner, interface, steering)
+
+
+class Trial:
+    """Trial runs: a broken command is told at once, and heavy libraries load meanwhile."""
+
+    def __init__(self, spawner: Spawner, subject: Subject, interface: Interface) -> None:
+        """Run once."""
+        self._spawner, self._subject, self._interface = spawner, subject, interface
+        self._loading = Loading(CONDUCT)
+        interface.trying(" ".join(subject.command))
+        self._way = Ways(launcher=launcher_of(subject)).of(base_launch(subject))
+        try_once(spawner, self._way, subject)
+
+    def until_loaded(self, folder: RunFolder) -> None:
+        """Run until the libraries are there."""
+        folder.note_time("begun", age_s=process_age_s())
+        self._interface.loading(" ".join(self._subject.command), str(folder.path))
+        child = ChildFile(folder.child)
+        while not self._loading.done:
+            try_once(self._spawner, self._way, self._subject, child)
+        child.close()
 
 
 def read_request(folder: RunFolder) -> Asked:

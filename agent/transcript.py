@@ -102,6 +102,13 @@ class ToolEnd(Body):
     """Name to SHA-256."""
 
 
+class LimitsChanged(Body):
+    """The user changed how far to go while the run went on; from here on these hold."""
+
+    kind: Literal["limits_changed"] = "limits_changed"
+    limits: Limits
+
+
 class VerdictGiven(Body):
     """The answer, and the events it rests on."""
 
@@ -125,7 +132,7 @@ class RunEnd(Body):
     """Files of the run folder made from the events, by SHA-256."""
 
 
-EventBody = RunStart | Decision | Approval | ToolStart | ToolEnd | VerdictGiven | RunEnd
+EventBody = RunStart | LimitsChanged | Decision | Approval | ToolStart | ToolEnd | VerdictGiven | RunEnd
 
 
 class Event(BaseModel):

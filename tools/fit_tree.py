@@ -40,12 +40,13 @@ def run(arguments: FitTreeArguments, case: Case) -> Outcome:
     """
     chosen = candidates(case)
     blocks = chosen.blocks or (chosen.common,)
-    found = [_fitted(block, arguments.depth, case) for block in blocks]
+    found = [fitted(block, arguments.depth, case) for block in blocks]
     result = max(found, key=lambda one: one.tree.cross_validated or 0.0)
     return Outcome(result)
 
 
-def _fitted(block: Block, depth: int, case: Case) -> FitTreeResult:
+def fitted(block: Block, depth: int, case: Case) -> FitTreeResult:
+    """Fit to the runs of one block."""
     looked = look(block.columns, block.slow, block.outcome, block.wall_s)
     runs = block.slow.size
     values = np.column_stack((block.columns.values[:, looked.kept], np.arange(runs, dtype=np.float64)))

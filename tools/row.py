@@ -7,6 +7,8 @@ from typing import Any
 
 Row = Mapping[str, Any]
 BASELINE = "baseline"
+RUNS = "runs.csv"
+"""Artefact of a measuring call: its table."""
 FIXED = ("order", "condition", "pair", "ok", "exit_code", "survivors", "outcome", "wall_s", "layers")
 """order: 0 upwards within its table; pair: -1 outside pairs; ok: 0 where the run failed and does not count;
 survivors: processes that the run left behind, which were ended; layers: keys of those that were on, joined by +,

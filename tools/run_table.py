@@ -17,10 +17,11 @@ from ..layers.loader import load_layers
 from ..layers.schema import Column, Layer
 from .execution.samples import ITERATION, SAMPLES, layer_of
 from .row import BASELINE, FIXED, REQUIRED, Row
+from .row import RUNS as RUNS
 
 Floats = npt.NDArray[np.float64]
-RUNS, LAYERS = "runs.csv", "layers.json"
-"""Artefacts of a measuring call; the second where layers or a launcher were used."""
+LAYERS = "layers.json"
+"""Artefact of a measuring call where layers or a launcher were used."""
 
 
 class Pairs(NamedTuple):

@@ -18,6 +18,7 @@ COMMANDS = {
     command.name: command
     for command in (
         Command("diagnose", "find why some runs of a command are slow, and prove what makes them stop"),
+        Command("chat", "diagnose in a terminal app: talk, look at the runs as they come, decide"),
         Command("mitigations", "list what can be done about a factor, what applies here, and why the rest does not"),
         Command("try", "apply one mitigation, prove it, compare in pairs, put it back", f"{__name__}.try_"),
         Command("tune", "search a parameter of a mitigation, and confirm the best level"),

@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.words and not question:
         raise _nothing_asked()
     wish = wish_of(settings.model, settings) if settings.model else None  # refused before anything is read
-    conversation = _conversation(folder)
+    conversation = conversation_on(folder)
     from ..answers.model_meant import speaking
 
     demanded = origins["model"] == "flag"
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _talk(conversation, settings, arguments.json)
 
 
-def _conversation(folder: RunFolder) -> Conversation:
+def conversation_on(folder: RunFolder) -> Conversation:
     """Read a run that has ended; nothing in its folder is changed."""
     from ..record import bodies
     from ..transcript import RunStart, Transcript, read

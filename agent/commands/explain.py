@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not found:
         return _unknown(name, known, arguments.json)
     one = explained(found, name, known, Path(arguments.root))
-    answer(one.values, _words(one), arguments.json)
+    answer(one.values, words_of(one), arguments.json)
     return 0
 
 
@@ -76,7 +76,8 @@ def _unknown(name: str, known: Knowledge, as_json: bool) -> int:
     return 1
 
 
-def _words(one: Explained) -> str:
+def words_of(one: Explained) -> str:
+    """Lay out one entry."""
     parts = [_head(one), _folded_item(one.values["description"], 0, 0)]
     parts += [_signals(one)] if one.signals else []
     parts += [folded(f"It brings: {', '.join(one.values['makes'])}.")] if one.values.get("makes") else []

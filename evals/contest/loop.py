@@ -84,7 +84,7 @@ class PlannerContestant:
             folder = RunFolder.create(Path(place), "case")
             start = self._start(case, seed, folder, knowledge)
             bench = RecordedBench(case, knowledge, seed, folder.partial)
-            live = _Served(folder, start.subject, start.limits, case.recording.machine, knowledge, bench, Silent())
+            live = _Served(folder, start.subject, case.recording.machine, knowledge, bench, Silent())
             transcript, ended = Transcript.in_memory(), ""
             try:
                 Loop(start, self.planner(seed), transcript, live, folder).run(None, Silent().approve)

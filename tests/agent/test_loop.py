@@ -81,7 +81,7 @@ def loop(folder: Path, choices: tuple[Choice, ...], watcher: Watcher, **limits: 
     with Spawner() as spawner:
         launch = Launch(argv=argv, directory=folder)
         bench = Bench(subject, spawner, run.partial, launch, watcher.progressed, ChildFile(run.child))
-        live = Live(run, subject, start.limits, machine, knowledge, bench, watcher)
+        live = Live(run, subject, machine, knowledge, bench, watcher)
         yield Loop(start, Scripted(choices), Transcript.create(run.transcript), live, run)
         bench.close()
 

@@ -111,7 +111,7 @@ def _per_unit(design: Design) -> FloatArray | None:
 def _associated(steps: Steps, question: Question) -> Association:
     assert steps.labelled is not None
     design = steps.design
-    per, per_name = _divisors(design)
+    per, per_name = divisors(design)
     return associate(
         columns(design),
         steps.labelled.worse,
@@ -139,7 +139,7 @@ def columns(design: Design) -> Columns:
     )
 
 
-def _divisors(design: Design) -> tuple[FloatArray | None, tuple[str, ...]]:
+def divisors(design: Design) -> tuple[FloatArray | None, tuple[str, ...]]:
     """What columns are divided by: a time; for a throughput the work done and the time that a unit of it takes."""
     outcome = design.outcome
     if outcome.min() <= 0:

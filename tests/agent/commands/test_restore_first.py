@@ -20,6 +20,7 @@ from vgo_agent.tools.subject import Limits, Subject
 COMMAND = Path(sys.executable).with_name("vgo-agent")
 OF_PROGRAM = {
     "diagnose": (),
+    "chat": ("--plain",),
     "measure": (),
     "profile": (),
     "machine": ("run", "--quota", "50%"),
@@ -65,8 +66,8 @@ def test_every_command_is_one_of_these_or_measures_nothing() -> None:
 @pytest.mark.parametrize("name", OF_PROGRAM)
 def test_it_restores_before_the_first_run(name: str, program: Path, knob: Path, tmp_path: Path) -> None:
     words = [str(COMMAND), name, *OF_PROGRAM[name], "--", str(program)]
-    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120)
-    assert "/sys/knob: wanted -> old" in ended.stderr
+    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+    assert "/sys/knob: wanted -> old" in ended.stderr + ended.stdout
     assert (tmp_path / "seen").read_text().startswith("old\n")
     assert knob.read_text() == "old\n"
     assert os.listdir(tmp_path / "journal") == ["lock"]

@@ -15,7 +15,6 @@ from ....knowledge.errors import VgoError
 from ....layers.loader import load_layers
 from ....layers.schema import Column, Layer
 from ...row import BASELINE, FIXED, REQUIRED
-from ...run_table import LAYERS, read_layers
 from ..recorded import Recorded
 from ..source import Source
 from .base import Format
@@ -79,6 +78,8 @@ def counted(recorded: Recorded) -> Recorded:
 
 def _layers(folder: Path) -> list[Layer]:
     """Read the layers that lie beside the table, as they were when it was made; else the shipped ones."""
+    from ...run_table import LAYERS, read_layers  # brings pandas, which takes longer than reading most tables
+
     beside = folder / LAYERS
     return list((read_layers(beside.read_bytes()) if beside.is_file() else load_layers()).values())
 

@@ -1,0 +1,224 @@
+"""What each command does; every one gives a reply, and whatever it changes is seen in the run."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...knowledge.errors import VgoError
+from ...tools.plan import Plan
+from ..session_view.step import WORDS
+from .past_runs import PAST, compared, open_run, split
+from .reply import Reply
+from .session import ChatSession
+from .take_away import TAKEN
+from .words import COMMANDS, Meant, meant
+
+Action = Callable[[ChatSession, str], Reply]
+STEPS = {"measure": "measure", "profile": "profile", "tree": "fit_tree", "rank": "rank_factors"}
+"""Commands that are one call without a choice."""
+
+
+def do(session: ChatSession, line: str) -> Reply:
+    """Do what a line asks for; what cannot be done is said."""
+    asked = meant(line)
+    try:
+        return _action(asked)(session, asked.argument)
+    except VgoError as error:
+        return Reply(str(error), failed=True)
+
+
+def _action(asked: Meant) -> Action:
+    if asked.name in STEPS:
+        return _step(STEPS[asked.name])
+    return ACTIONS[asked.name]
+
+
+def _wish(session: ChatSession, tool: str, arguments: Mapping[str, Any] | None = None) -> Reply:
+    """Ask for a call; where nothing goes on yet, begin, and take the steps one by one."""
+    if session.place in ("none", "still"):
+        _refuse_ended(session)
+        session.begin("step")
+    session.tell("wish", tool=tool, arguments=arguments or {}, why="you asked for it")
+    return Reply(f"{WORDS.get(tool, tool)}: next.")
+
+
+def _refuse_ended(session: ChatSession) -> None:
+    if session.view.status == "finished":
+        raise VgoError("This run has its verdict, and no step can be added; /again begins another one.")
+
+
+def _step(tool: str) -> Action:
+    return lambda session, argument: _wish(session, tool)
+
+
+def _label(session: ChatSession, argument: str) -> Reply:
+    if not argument:
+        return _wish(session, "label")
+    try:
+        cut = float(argument)
+    except ValueError:
+        cut = math.nan
+    if not math.isfinite(cut):
+        raise VgoError(
+            f"{argument!r} is no number: write /label 0.42, in {session.view.unit or 'the unit of the outcome'}."
+        )
+    return _wish(session, "label", {"cut": cut})
+
+
+def _look_up(session: ChatSession, argument: str) -> Reply:
+    return _wish(session, "look_up", {"factor": argument} if argument else {})
+
+
+def _try(session: ChatSession, argument: str) -> Reply:
+    if not argument:
+        raise VgoError("Name the mitigation: /try pin_to_cpu; the tab Factors and `vgo-agent mitigations` list them.")
+    named = session.desk.ask("named", word=argument)
+    if session.view.status == "finished":
+        session.again(Plan(mitigation=named["key"], by_hand=named["by_hand"]))
+        return Reply(f"A new run of the same program begins, to try {named['key']} and nothing else.")
+    return _wish(session, "apply_mitigation", {"mitigation": named["key"]})
+
+
+def _compare(session: ChatSession, argument: str) -> Reply:
+    return compared(session, argument) or _wish(session, "compare")
+
+
+def _diagnose(session: ChatSession, argument: str) -> Reply:
+    if argument:
+        session.begin_with(split(argument))
+        return Reply("It begins: first a trial run, then the baseline.", opens="run")
+    if session.place == "ours":
+        session.tell("mode", mode="auto")
+        return Reply("The planner takes the steps from here on; what you ask for still comes first.")
+    _refuse_ended(session)
+    session.begin("auto")
+    return Reply("It begins: first a trial run, then the baseline.")
+
+
+def _again(session: ChatSession, argument: str) -> Reply:
+    session.again()
+    return Reply("A new run of the same program begins.")
+
+
+def _resume(session: ChatSession, argument: str) -> Reply:
+    opens = open_run(session, argument).opens if argument else ""
+    if session.place == "ours":
+        session.tell("go")
+        return Reply("It goes on.", opens=opens)
+    _refuse_ended(session)
+    session.begin("auto")
+    return Reply("It goes on where it was cut off.", opens=opens)
+
+
+def _pause(session: ChatSession, argument: str) -> Reply:
+    session.tell("pause")
+    return Reply("It waits after the run that goes on; /resume goes on.")
+
+
+def _stop(session: ChatSession, argument: str) -> Reply:
+    session.tell("stop")
+    return Reply("It ends, and every setting is put back; /resume goes on later.")
+
+
+def _mode_step(session: ChatSession, argument: str) -> Reply:
+    if session.place != "ours":
+        _refuse_ended(session)
+        session.begin("step")
+        return Reply("It begins; every step waits for you. /measure comes first.")
+    session.tell("mode", mode="step")
+    return Reply("Every step waits for you; /diagnose lets the planner go on.")
+
+
+def _undo(session: ChatSession, argument: str) -> Reply:
+    if not session.state.wishes:
+        return Reply("Nothing waits that could be taken back; a step that has begun stands in the record.")
+    session.tell("unwish")
+    return Reply("What you asked for and had not begun is taken back.")
+
+
+def _budget(session: ChatSession, argument: str) -> Reply:
+    if not argument:
+        return Reply("", opens="budget")
+    words = argument.replace("minutes", "").replace("runs", "").replace("min", "").split()
+    try:
+        minutes, *runs = map(float, words)
+        limits: dict[str, Any] = {"budget_s": _positive(minutes) * 60}
+        limits |= {"max_runs": max(2, int(_positive(runs[0])))} if runs else {}
+    except ValueError as error:
+        raise VgoError(f"{argument!r} is no budget: write /budget 20 for 20 minutes, or /budget 20 300.") from error
+    session.tell("limits", limits=limits)
+    return Reply("The new budget holds from the next step on.")
+
+
+def _positive(number: float) -> float:
+    if not (math.isfinite(number) and number > 0):
+        raise ValueError(number)
+    return number
+
+
+def _report(session: ChatSession, argument: str) -> Reply:
+    if session.view.status != "finished":
+        return _wish(session, "conclude")
+    assert session.folder is not None
+    return Reply(f"The report: {session.folder.path / 'report.md'}", opens="report")
+
+
+def _explain(session: ChatSession, argument: str) -> Reply:
+    if not argument:
+        raise VgoError("Name a factor, a mitigation or a column: /explain page_faults.")
+    return Reply(session.desk.ask("explain", name=argument)["markdown"])
+
+
+def _ask(session: ChatSession, argument: str) -> Reply:
+    if not argument:
+        return Reply("")
+    run = str(session.folder.path) if session.folder and session.view.status == "finished" else ""
+    given = session.desk.ask("ask", question=argument, run=run, model=session.speaks)
+    note = "" if run or session.folder is None else "\n\n*From what is known; the run has no verdict yet.*"
+    return Reply(given["markdown"] + note, given["sources"], given["next"])
+
+
+def _help(session: ChatSession, argument: str) -> Reply:
+    text = "\n".join(f"- `{one.usage}` {one.words}" for one in COMMANDS.values())
+    return Reply(
+        f"{text}\n\nPlain words do the same, as *measure it*, *cut at 0.42*, *try pin_to_cpu*; the rest is a question."
+    )
+
+
+def _unknown(session: ChatSession, argument: str) -> Reply:
+    near = difflib.get_close_matches(argument, COMMANDS, n=1)
+    return Reply(
+        f"There is no /{argument}{f'; did you mean /{near[0]}?' if near else '; /help lists what there is.'}",
+        failed=True,
+    )
+
+
+def _quit(session: ChatSession, argument: str) -> Reply:
+    return Reply("", opens="quit")
+
+
+ACTIONS: dict[str, Action] = {
+    "diagnose": _diagnose,
+    "label": _label,
+    "lookup": _look_up,
+    "try": _try,
+    "compare": _compare,
+    "explain": _explain,
+    "report": _report,
+    "again": _again,
+    "undo": _undo,
+    "pause": _pause,
+    "resume": _resume,
+    "stop": _stop,
+    "budget": _budget,
+    "step": _mode_step,
+    "help": _help,
+    "quit": _quit,
+    "ask": _ask,
+    "unknown": _unknown,
+    **PAST,
+    **TAKEN,
+}

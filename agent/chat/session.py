@@ -1,0 +1,217 @@
+"""One conversation: a run that is followed, the worker that runs it, and the desk that answers."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from ...knowledge.errors import VgoError
+from ...tools.mitigation.restore import restore
+from ...tools.plan import Plan
+from ..desk.desk import Desk
+from ..past.held import is_held
+from ..run_folder import RunFolder
+from ..session import Request, opened
+from ..session_view.following import Following
+from ..session_view.view import EMPTY, SessionView
+from ..worker.link import Link, last_words, started
+from ..worker.wire import Mode, State
+
+Place = Literal["none", "ours", "watching", "elsewhere", "still"]
+"""none: no run; ours: a worker that obeys us; watching: another app commands it; elsewhere: a one-shot command has it;
+still: nobody works on it."""
+
+
+RUNS_AT = Path("vgo-runs")
+READ_ONLY = "Another vgo-agent works on this run; here you can only watch."
+
+
+class ChatSession:
+    """All of it may be called from any thread."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        request: Request | None = None,
+        out: Path = RUNS_AT,
+        asking: Callable[[Sequence[str]], Request] | None = None,
+    ) -> None:
+        """Begin with a program to diagnose, or without one; `out` is where runs are kept.
+
+        `asking` makes a request of a command line, with the options that the session was begun with.
+        """
+        self.asking = asking
+        self.desk = desk
+        self.request = request
+        self.out = out
+        self.folder: RunFolder | None = None
+        self.view: SessionView = EMPTY
+        self.failure = ""
+        """Why the run cannot be read, or could not begin."""
+        self.speaks = ""
+        """The wish for a language model that chooses what is said, as JSON; empty: templates."""
+        self.stopping = False
+        """It was told to stop, and has not ended."""
+        self._put_back: tuple[str, ...] = ()
+        self._following: Following | None = None
+        self._link: Link | None = None
+        self._worker: subprocess.Popen[bytes] | None = None
+        self._waiting: list[tuple[str, dict[str, Any]]] = []
+        """Commands for a worker that does not listen yet."""
+        self._seen: Place = "none"
+        self._lock = threading.RLock()
+
+    def begin(self, mode: Mode = "auto") -> None:
+        """Start the run that was asked for, or go on with the one that is open."""
+        with self._lock:
+            if self.place in ("watching", "elsewhere"):
+                raise VgoError(READ_ONLY)
+            if self.folder is None:
+                if self.request is None:
+                    raise VgoError("There is no program yet: `vgo-agent chat COMMAND`, or choose a run with /runs.")
+                self.open(opened(self.request))
+            assert self.folder is not None
+            self.failure = ""
+            self._put_back = tuple(restore())
+            self._worker = started(self.folder, mode)
+
+    def begin_with(self, words: Sequence[str]) -> None:
+        """Begin a run of another program."""
+        with self._lock:
+            if self.place not in ("none", "still"):
+                raise VgoError("This run goes on; /stop ends it first.")
+            if self.asking is None:
+                raise VgoError("No other program can be begun here; start another `vgo-agent chat COMMAND`.")
+            self.request = self.asking(words)
+            self.leave()
+            self.begin()
+
+    def again(self, plan: Plan | None = None) -> None:
+        """Begin a new run of the program that is open; with a plan, of that and nothing else."""
+        from ..session import read_request
+
+        with self._lock:
+            if self.place not in ("none", "still"):
+                raise VgoError("This run goes on; /stop ends it first.")
+            if self.folder is not None:
+                asked = read_request(self.folder)
+                name = self.folder.path.name.partition("-")[2].partition("-")[2] or "command"
+                planner, model = ("fixed", None) if plan else (asked.planner, asked.model)
+                self.request = Request(
+                    asked.subject, asked.limits, self.folder.path.parent, name, planner, plan or asked.plan, model=model
+                )
+            self.leave()
+            self.begin()
+
+    def open(self, folder: RunFolder) -> None:
+        """Follow a run, and attach to its worker where it has one."""
+        with self._lock:
+            self.leave()
+            self.folder, self._following, self.failure = folder, Following(folder), ""
+            self._link = Link.to(folder)
+            self.look()
+
+    def leave(self) -> None:
+        """Let the run go on alone."""
+        with self._lock:
+            if self._link:
+                self._link.close()
+            self.folder = self._following = self._link = None
+            self.view = EMPTY
+
+    def look(self) -> bool:
+        """Read what is new; tell whether anything changed."""
+        with self._lock:
+            if self._following is None or self.folder is None:
+                return False
+            changed = self._look_at_worker()
+            try:
+                grown = self._following.look()
+            except VgoError as error:
+                changed, grown = changed or not self.failure, not self.failure
+                self.failure = str(error)
+            if grown:
+                self.view = self._following.view()
+            self.stopping = self.stopping and self.place == "ours"
+            return changed or grown
+
+    @property
+    def state(self) -> State:
+        """What the worker last told."""
+        return self._link.state if self._link and self._link.open else State(doing="")
+
+    @property
+    def restored(self) -> tuple[str, ...]:
+        """What a dead process had left changed, and was put back before anything was measured."""
+        return (*self._put_back, *self.state.restored)
+
+    @property
+    def place(self) -> Place:
+        """Say who works on the run."""
+        with self._lock:
+            if self.folder is None:
+                return "none"
+            if self._link and self._link.open and (self._link.heard or self._worker is None):
+                return "ours" if self._link.state.in_charge else "watching"
+            if self._worker is not None:
+                return "ours"
+            if self.view.status in ("finished",):
+                return "still"
+            return "elsewhere" if is_held(self.folder.path) else "still"
+
+    def tell(self, do: str, **more: Any) -> None:
+        """Command the worker; VgoError where there is none, or another app commands it."""
+        with self._lock:
+            place = self.place
+            if place in ("watching", "elsewhere"):
+                raise VgoError(READ_ONLY)
+            if self._link is not None and self._link.open:
+                self._link.tell(do, **more)
+            elif self._worker is None:
+                raise VgoError("Nothing goes on; /diagnose begins, /resume goes on with a run that was cut off.")
+            elif do == "stop":
+                self._worker.terminate()
+            else:
+                self._waiting.append((do, more))
+            self.stopping |= do == "stop"
+
+    def answer(self, granted: bool, reason: str = "", standing: bool = False) -> None:
+        """Answer the question that is open."""
+        question = self.state.question
+        if question is None:
+            return
+        given = {"granted": granted, "reason": reason, "standing": standing}
+        self.tell("answer", number=question["number"], answer=given)
+
+    def close(self) -> None:
+        """Leave the run, and end the desk."""
+        self.leave()
+        self.desk.close()
+
+    def _look_at_worker(self) -> bool:
+        assert self.folder is not None
+        if self._link is None or not self._link.open:
+            fresh = Link.to(self.folder) if self._worker is not None else None
+            self._link = fresh or self._link
+            changed = fresh is not None
+        else:
+            changed = False
+        changed |= bool(self._link and self._link.look())
+        while self._waiting and self._link and self._link.open and self._link.state.in_charge:
+            do, more = self._waiting.pop(0)
+            self._link.tell(do, **more)
+        ended, before, self._seen = self._worker_ended(), self._seen, self.place
+        return ended or changed or before != self._seen
+
+    def _worker_ended(self) -> bool:
+        if self._worker is None or self._worker.poll() is None or (self._link and self._link.open):
+            return False
+        code, self._worker = self._worker.returncode, None
+        self._waiting.clear()
+        assert self.folder is not None
+        if code and not self.failure:
+            self.failure = last_words(self.folder) if code == 1 else ""
+        return True

@@ -1,0 +1,201 @@
+"""chat: the terminal app; talk, look, decide."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...knowledge.errors import VgoError
+from .options import add_program, add_settings, add_voice
+
+if TYPE_CHECKING:
+    from ..chat.session import ChatSession
+    from ..desk.desk import Desk
+    from ..session import Request
+    from ..settings import Settings
+
+EPILOG = """\
+examples:
+  vgo-agent chat ./bench.sh
+  vgo-agent chat --metric 'time: ([0-9.]+) ms' --unit ms -- python bench.py
+  vgo-agent chat vgo-runs/20250314-092653-bench.sh
+  vgo-agent chat before.csv after.csv
+  vgo-agent chat --plain ./bench.sh < lines.txt
+  vgo-agent chat --web --port 8765 ./bench.sh
+
+Words and slash commands do the same; /help lists them. The diagnosis runs in a process of its own: it goes on when the
+terminal is lost, and `vgo-agent chat RUN` is there again. Without a COMMAND or RUN it begins with the runs so far.
+"""
+FRONT_DOOR = (sys.executable, "-P", "-c", "import sys; from vgo_agent.agent.cli import main; sys.exit(main())")
+THEMES = ("dark", "light", "high-contrast")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.usage = f"{parser.prog} [OPTIONS] [--] [COMMAND [ARGS...] | RUN | FILE ...]"
+    parser.epilog = EPILOG
+    add_program(parser)
+    add_settings(parser)
+    app = parser.add_argument_group("the app")
+    app.add_argument("--step", action="store_true", help="begin nothing: every step waits for you")
+    app.add_argument("--plain", action="store_true", help="line by line, for screen readers, pipes and logs")
+    app.add_argument("--web", action="store_true", help="in a browser of this machine; the address is printed")
+    app.add_argument("--port", type=int, default=0, metavar="N", help="port of --web (default: a free one)")
+    app.add_argument("--theme", choices=THEMES, default="dark", help="colours (default dark)")
+    add_voice(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Open the app."""
+    from ..settings import effective
+
+    settings, _ = effective(vars(arguments))
+    if arguments.web:
+        return _in_browser(arguments, settings)
+    drawn = "TEXTUAL_DRIVER" in os.environ  # by a page of --web
+    if not (arguments.plain or drawn):
+        _refuse_terminal()
+    from ..desk.desk import Desk
+
+    with Desk() as desk:
+        session = session_of(arguments, settings, desk)
+        session.speaks = _speaker(settings)
+        first = first_line(session, arguments)
+        try:
+            return _line_by_line(session, first) if arguments.plain else _on_screen(session, arguments, first)
+        finally:
+            session.close()
+
+
+def first_line(session: ChatSession, arguments: argparse.Namespace) -> str:
+    """Say what is to be done at once: begin, open what is named, or list the runs."""
+    from shlex import join
+
+    if session.request is not None:
+        return "" if arguments.step else "/diagnose"
+    if session.folder is not None:
+        return ""
+    words = [word for word in arguments.command if word != "--"]
+    return f"/open {join(words)}" if words else "/runs"
+
+
+def _on_screen(session: ChatSession, arguments: argparse.Namespace, first: str) -> int:
+    from ..tui.app import ChatApp
+
+    app = ChatApp(session, arguments.theme, first)
+    app.run()
+    if told := _told(session):
+        print(told, file=sys.stderr)
+    return app.return_code or 0
+
+
+def _line_by_line(session: ChatSession, first: str) -> int:
+    from ..plain.lines import LinesIn
+    from ..plain.plain import Plain
+    from ..terminal import answer
+
+    def say(line: str) -> None:
+        answer({}, line, False)
+
+    plain = Plain(session, LinesIn(sys.stdin.fileno()), say, patient=not sys.stdin.isatty())
+    try:
+        plain.converse(first)
+    except KeyboardInterrupt:
+        plain.stop()
+        raise
+    return 1 if session.failure else 0
+
+
+def _in_browser(arguments: argparse.Namespace, settings: Settings) -> int:
+    """Begin the run here, once, and let every page follow it: a page that is loaded again begins no other run."""
+    from ..desk.desk import Desk
+    from ..tui.web.server import serve
+
+    def tell(line: str) -> None:
+        print(line, flush=True)
+
+    with Desk() as desk:
+        session = session_of(arguments, settings, desk)
+        if session.request is not None:
+            session.begin("step" if arguments.step else "auto")
+        named = [str(session.folder.path.resolve())] if session.folder else arguments.command
+        options = ["--theme", arguments.theme, "--out", str(settings.out)]
+        words = [*options, "--", *(word for word in named if word != "--")]
+        serve([*FRONT_DOOR, "chat", *words], arguments.port, tell)
+        if session.place == "ours" and session.folder:
+            tell(f"The run goes on: vgo-agent chat {session.folder.path}")
+    return 0
+
+
+def _speaker(settings: Settings) -> str:
+    """Name the model that is to choose what is said; refused here where it cannot be used."""
+    if not settings.model:
+        return ""
+    from ..model.chosen import wish_of
+
+    return wish_of(settings.model, settings).model_dump_json()
+
+
+def _refuse_terminal() -> None:
+    """Refuse a terminal that no screen can be drawn on."""
+    from ..terminal import speaks_unicode
+
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise VgoError("chat needs a terminal; use --plain, or `vgo-agent diagnose` where there is none.")
+    if os.environ.get("TERM", "dumb") in ("dumb", ""):
+        raise VgoError("This terminal (TERM=dumb) cannot redraw a screen; use --plain.")
+    if not speaks_unicode(sys.stdout):
+        raise VgoError("This locale is not UTF-8, which the screen is drawn with; set LC_ALL=C.UTF-8, or use --plain.")
+
+
+def _told(session: ChatSession) -> str:
+    """Say where the run is that was left."""
+    if session.folder is None:
+        return ""
+    goes_on = session.place in ("ours", "watching", "elsewhere")
+    return f"{'It goes on' if goes_on else 'It is kept'}: vgo-agent chat {session.folder.path}"
+
+
+def session_of(arguments: argparse.Namespace, settings: Settings, desk: Desk) -> ChatSession:
+    """Make the session that the words name: a run, or a program."""
+    from ..chat.session import ChatSession
+    from .meant import run_meant
+
+    def asking(line: Sequence[str]) -> Request:
+        return request_of(argparse.Namespace(**{**vars(arguments), "command": list(line)}), settings)
+
+    words = [word for word in arguments.command if word != "--"]
+    if not words or _are_recorded(words, settings.out):
+        return ChatSession(desk, None, settings.out, asking)
+    if len(words) == 1 and _names_run(words[0], settings.out):
+        session = ChatSession(desk, None, settings.out, asking)
+        session.open(run_meant(words[0], settings.out))
+        return session
+    return ChatSession(desk, request_of(arguments, settings), settings.out, asking)
+
+
+def _names_run(word: str, out: Path) -> bool:
+    return any(os.path.isfile(place / "request.json") for place in (Path(word), Path(word).parent, out / word))
+
+
+def _are_recorded(words: Sequence[str], out: Path) -> bool:
+    """Tell files of recorded runs, and several runs, from a program: a program can be executed."""
+    if len(words) == 1 and _names_run(words[0], out):
+        return False
+    return all(_names_run(word, out) or (os.path.isfile(word) and not os.access(word, os.X_OK)) for word in words)
+
+
+def request_of(arguments: argparse.Namespace, settings: Settings) -> Request:
+    """Read the options as `diagnose` does."""
+    from ..model.chosen import who_decides
+    from ..session import Request
+    from .subject import short_name, subject_of
+
+    subject = subject_of(arguments, settings)
+    planner, model = who_decides(settings)
+    name = short_name(subject.command, subject.shell)
+    return Request(subject, settings.limits(), settings.out, name, planner, model=model)

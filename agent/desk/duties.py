@@ -1,0 +1,20 @@
+"""Every duty of the desk: JSON in, JSON out; its libraries are imported when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .answering import ask, explain, named, source
+from .recorded import export, recorded
+from .warming import warm
+
+DUTIES: dict[str, Callable[..., Any]] = {
+    "warm": warm,
+    "ask": ask,
+    "explain": explain,
+    "named": named,
+    "source": source,
+    "recorded": recorded,
+    "export": export,
+}

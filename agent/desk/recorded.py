@@ -1,0 +1,91 @@
+"""Recorded runs for a screen: one table described and looked at, several side by side; and a table as a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ...knowledge.errors import VgoError
+
+MOST_ARMS = 12
+MOST_DRAWN = 20_000
+"""Outcomes of an arm that are handed on; of more, as many, evenly spread over the sorted ones."""
+
+
+def recorded(paths: list[str], metric: str = "") -> dict[str, Any]:
+    """Give the answer in words, a table of the arms, and the outcomes of each for a picture."""
+    if len(paths) == 1:
+        return _alone(Path(paths[0]), metric)
+    from ..past.side_by_side import HEADER, side_by_side
+
+    found = side_by_side([Path(path) for path in paths], metric or None)
+    return {
+        "headline": found.headline,
+        "words": found.words,
+        "header": list(HEADER),
+        "rows": [list(row) for row in found.rows],
+        "unit": found.found.unit,
+        "metric": found.found.metric,
+        "arms": {name: _thinned(values) for name, values in found.values.items()},
+    }
+
+
+def export(run: str, path: str) -> dict[str, Any]:
+    """Write the table of a run as CSV or Parquet, with what its columns mean."""
+    from ...tools.recorded.read import read
+    from ...tools.recorded.write import write
+
+    table = read(Path(run), (), None)
+    return {"files": [str(one) for one in write(table, Path(path))], "rows": table.frame.height}
+
+
+def _alone(path: Path, metric: str) -> dict[str, Any]:
+    from ...tools.recorded.design import Wanted, designs
+    from ...tools.recorded.outline import outline
+    from ...tools.recorded.read import read
+    from ..report.outline import text as described
+
+    table = read(path, (), None)
+    found = outline(table)
+    outcome = metric or found.outcome
+    if outcome is None:
+        following = "name the outcome: vgo-agent analyze FILE --outcome COL"
+        return {**_NOTHING, "headline": f"{path.name}: no outcome", "words": described(found, (), following)}
+    parts = designs(table, Wanted(outcome=outcome, group=table.group))
+    return {
+        **_NOTHING,
+        "headline": f"{path.name}: {found.rows} runs, {outcome}",
+        "words": _analysed(parts, table) or described(found, (), f"vgo-agent analyze {path} --outcome {outcome}"),
+        "unit": found.unit or "",
+        "metric": outcome,
+        "arms": {_named(path, values): _thinned(part.outcome) for values, part in parts[:MOST_ARMS]},
+    }
+
+
+def _named(path: Path, values: Mapping[str, object]) -> str:
+    return ", ".join(f"{column}={value}" for column, value in values.items()) or path.name
+
+
+_NOTHING: dict[str, Any] = {"headline": "", "words": "", "header": [], "rows": [], "unit": "", "metric": "", "arms": {}}
+
+
+def _analysed(parts: Any, table: Any) -> str:
+    from ...tools.analysis.groups import analyse_groups
+    from ...tools.analysis.question import Question
+    from ..report.analysis import text
+
+    try:
+        return text(analyse_groups(parts, Question()), table)
+    except VgoError as refused:  # it is described all the same
+        return str(refused)
+
+
+def _thinned(values: Any) -> list[float]:
+    import numpy as np
+
+    finite = np.asarray(values, float)
+    finite = np.sort(finite[np.isfinite(finite)])
+    if finite.size > MOST_DRAWN:
+        finite = finite[np.linspace(0, finite.size - 1, MOST_DRAWN).round().astype(int)]
+    return [float(value) for value in finite]

@@ -1,0 +1,136 @@
+"""What the interface asks of the process that computes, and what it answers: frozen, plain, quick to unpickle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...tools.statistics.values import FloatArray
+from .scenes import Factor, Outcomes, Tree
+
+
+@dataclass(frozen=True)
+class OpenFile:
+    """Read a recorded file, or a run folder; answered by Opened."""
+
+    path: str
+    outcome: str | None = None
+    """None: as the format says."""
+
+
+@dataclass(frozen=True)
+class GiveRuns:
+    """Take runs that the interface holds; answered by Opened."""
+
+    outcomes: Outcomes
+    names: tuple[str, ...]
+    values: FloatArray
+    """Shape (runs, columns)."""
+
+
+@dataclass(frozen=True)
+class Refit:
+    """Label at a cut, fit the tree, rank the factors; answered by Refitted."""
+
+    cut: float
+    exact: bool = False
+    """With all draws, importance and intervals, as the step by hand would; else with few draws, while a cut moves."""
+
+
+@dataclass(frozen=True)
+class ReadColumn:
+    """Read one column beside the outcome; answered by ColumnRead."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class ReadPage:
+    """Read some rows of the whole table; answered by Page."""
+
+    first: int = 0
+    count: int = 200
+    by: str | None = None
+    """Column to sort by; None: as the table stands."""
+    descending: bool = False
+
+
+@dataclass(frozen=True)
+class FindShape:
+    """Find modes and the automatic cut, or the one that is recorded; answered by Shaped."""
+
+
+Question = OpenFile | GiveRuns | FindShape | Refit | ReadColumn | ReadPage
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A table is open: what is drawn at once."""
+
+    source: str
+    outcomes: Outcomes
+    """Of the runs that count."""
+    columns: tuple[str, ...]
+    """That may explain."""
+    rows: int
+    """Of the whole table."""
+    header: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Shaped:
+    """What the runs look like that are labelled."""
+
+    outcomes: Outcomes
+    """After warm-up; of a diagnosis those of its profile."""
+    modes: tuple[float, ...]
+    cut: float | None
+    """None where nothing can be labelled."""
+
+
+@dataclass(frozen=True)
+class Refitted:
+    """What one cut gives; where it cannot be labelled there, `reason` says so and the rest is empty."""
+
+    cut: float
+    exact: bool
+    n_slow: int
+    runs: int
+    tree: Tree | None = None
+    factors: tuple[Factor, ...] = ()
+    p_value: float | None = None
+    seconds: float = 0.0
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class ColumnRead:
+    """A column, thinned to what can be drawn."""
+
+    name: str
+    values: FloatArray
+    outcomes: FloatArray
+    unit: str
+    r2: float | None
+    """Of all runs."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """Rows as they are shown; numbers are numbers."""
+
+    first: int
+    total: int
+    by: str | None
+    descending: bool
+    rows: tuple[tuple[str | float | None, ...], ...]
+
+
+@dataclass(frozen=True)
+class Failed:
+    """What the user can mend, in one sentence."""
+
+    sentence: str
+
+
+Answer = Opened | Shaped | Refitted | ColumnRead | Page | Failed

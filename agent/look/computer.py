@@ -1,0 +1,110 @@
+"""The parent's side of the process that computes: it never blocks, and of each kind of question the newest wins."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import pickle
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Callable
+
+from .asked import Answer, Failed, GiveRuns, OpenFile, Question
+
+LENGTH = 8
+ENDED = "The process that computes has ended ({why}); the next request starts it again."
+CHILD = "vgo_agent.agent.look.child"
+
+
+class Computer:
+    """One warm process. Questions wait while it works; an older one of the same kind gives way to a newer."""
+
+    def __init__(self, answered: Callable[[Question, Answer], None]) -> None:
+        """Hand each answer on, in the loop that asked."""
+        self._answered = answered
+        self._waiting: dict[type, Question] = {}
+        self._opened: OpenFile | GiveRuns | None = None
+        self._process: Process | None = None
+        self._pump: asyncio.Task[None] | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether an answer is still to come."""
+        return self._pump is not None and not self._pump.done()
+
+    @property
+    def pid(self) -> int:
+        """Of the process; 0 where none runs."""
+        return self._process.pid if self._process is not None else 0
+
+    def ask(self, question: Question) -> None:
+        """Ask; returns at once. Opening another table drops what was asked of the one before."""
+        if isinstance(question, OpenFile | GiveRuns):
+            self._opened = question
+            self._waiting.clear()
+        self._waiting[type(question)] = question
+        if not self.busy:
+            self._pump = asyncio.create_task(self._answer_all())
+
+    async def warm(self) -> None:
+        """Start the process, so that the first question does not wait for its imports."""
+        await self._started()
+
+    async def close(self) -> None:
+        """End the process."""
+        if self._pump is not None:
+            self._pump.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._pump
+        if self._process is not None:
+            await _ended(self._process)
+            self._process = None
+
+    async def _answer_all(self) -> None:
+        while self._waiting:
+            question = self._waiting.pop(next(iter(self._waiting)))
+            answer = await self._answer(question)
+            if not self._stale(question):
+                self._answered(question, answer)
+
+    def _stale(self, question: Question) -> bool:
+        """Whether it was asked of a table that gives way to another."""
+        return any(kind in self._waiting for kind in (OpenFile, GiveRuns))
+
+    async def _answer(self, question: Question) -> Answer:
+        fresh = self._process is None
+        process = await self._started()
+        try:
+            if fresh and self._opened is not None and question is not self._opened:
+                await _exchange(process, self._opened)
+            return await _exchange(process, question)
+        except (asyncio.IncompleteReadError, BrokenPipeError, ConnectionResetError):
+            self._process = None
+            code = await process.wait()
+            return Failed(ENDED.format(why=f"signal {-code}" if code < 0 else f"exit {code}"))
+
+    async def _started(self) -> Process:
+        if self._process is None:
+            # A session of its own: Ctrl-C and the hang-up of the terminal are not for it; it ends with its input.
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", CHILD, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, start_new_session=True
+            )
+        return self._process
+
+
+async def _exchange(process: Process, question: Question) -> Answer:
+    assert process.stdin is not None and process.stdout is not None  # both are pipes
+    content = pickle.dumps(question, protocol=5)
+    process.stdin.write(len(content).to_bytes(LENGTH, "big"))
+    process.stdin.write(content)
+    await process.stdin.drain()
+    length = int.from_bytes(await process.stdout.readexactly(LENGTH), "big")
+    answer: Answer = pickle.loads(await process.stdout.readexactly(length))
+    return answer
+
+
+async def _ended(process: Process) -> None:
+    """End it now: it holds nothing but copies."""
+    with contextlib.suppress(ProcessLookupError):
+        process.kill()
+    await process.wait()

@@ -1,0 +1,59 @@
+"""Two warm processes: one that is always quick, and one for exact answers, so that they keep nobody waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .asked import Answer, GiveRuns, Opened, OpenFile, Question, Refit
+from .computer import Computer
+
+
+class Computers:
+    """Ask, and the answer comes back in the same loop; the exact process is started when it is first needed."""
+
+    def __init__(self, answered: Callable[[Question, Answer], None]) -> None:
+        """Hand each answer on."""
+        self._answered = answered
+        self._quick = Computer(answered)
+        self._exact = Computer(self._answered_exactly)
+        self._open: OpenFile | GiveRuns | None = None
+        self._open_exactly: OpenFile | GiveRuns | None = None
+
+    @property
+    def opened(self) -> bool:
+        """Whether a table was asked for."""
+        return self._open is not None
+
+    def open(self, table: OpenFile | GiveRuns) -> None:
+        """Open a table instead of the one before."""
+        self._open = table
+        self._quick.ask(table)
+
+    def forget(self) -> None:
+        """Nothing is open any more."""
+        self._open = None
+
+    def ask(self, question: Question) -> None:
+        """Ask about the table that is open; returns at once."""
+        if not (isinstance(question, Refit) and question.exact):
+            self._quick.ask(question)
+            return
+        if self._open is not None and self._open_exactly is not self._open:
+            self._open_exactly = self._open
+            self._exact.ask(self._open)
+        self._exact.ask(question)
+
+    async def warm(self) -> None:
+        """Start the quick process before it is needed."""
+        await self._quick.warm()
+
+    async def close(self) -> None:
+        """End both."""
+        await self._quick.close()
+        await self._exact.close()
+
+    def _answered_exactly(self, question: Question, answer: Answer) -> None:
+        if isinstance(answer, Opened):  # the quick process has told so already
+            return
+        if isinstance(question, Refit) or self._open_exactly is not self._open:
+            self._answered(question, answer)

@@ -1,0 +1,107 @@
+"""What each core does: busy and stolen time, interrupts, frequency, read from /proc and /sys.
+
+One reading is a few small files; it is taken only while somebody looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path("/")
+TICKS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+"""Columns of /proc/stat, `man 5 proc`."""
+NOT_LINUX = "No per-core figures here: /proc/stat cannot be read."
+
+
+@dataclass(frozen=True)
+class CoreReading:
+    """Counters of one core since boot."""
+
+    ticks: Mapping[str, int]
+    interrupts: int = 0
+    mhz: float | None = None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """All cores at one moment."""
+
+    at_s: float
+    """Monotonic."""
+    cores: Mapping[int, CoreReading] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CoreRates:
+    """One core between two readings."""
+
+    core: int
+    busy: float | None
+    """Share of the time, 0 to 1; None where no tick passed."""
+    steal: float | None
+    interrupts_s: float
+    """A second."""
+    mhz: float | None
+
+
+def read_cores(at_s: float, root: Path = ROOT) -> Reading:
+    """Read the counters; no cores where the kernel does not tell."""
+    stat = _text(root / "proc/stat")
+    interrupts = _interrupts(_text(root / "proc/interrupts"))
+    cores = {}
+    for line in stat.splitlines():
+        name, *numbers = line.split()
+        if name.startswith("cpu") and name[3:].isdigit():
+            core = int(name[3:])
+            ticks = dict(zip(TICKS, map(int, numbers), strict=False))
+            cores[core] = CoreReading(ticks, interrupts.get(core, 0), _mhz(core, root))
+    return Reading(at_s, cores)
+
+
+def rates(before: Reading, after: Reading) -> tuple[CoreRates, ...]:
+    """What passed between two readings, core by core; those that are in both."""
+    seconds = max(after.at_s - before.at_s, 1e-9)
+    return tuple(
+        _rate(core, before.cores[core], now, seconds) for core, now in after.cores.items() if core in before.cores
+    )
+
+
+def _rate(core: int, before: CoreReading, after: CoreReading, seconds: float) -> CoreRates:
+    passed = {name: max(count - before.ticks.get(name, 0), 0) for name, count in after.ticks.items()}
+    total = sum(passed.values())
+    idle = passed.get("idle", 0) + passed.get("iowait", 0)
+    return CoreRates(
+        core=core,
+        busy=(total - idle) / total if total else None,
+        steal=passed.get("steal", 0) / total if total else None,
+        interrupts_s=max(after.interrupts - before.interrupts, 0) / seconds,
+        mhz=after.mhz,
+    )
+
+
+def _interrupts(text: str) -> dict[int, int]:
+    """Interrupts of each core, over all lines of /proc/interrupts that give one number a core."""
+    first, *rest = text.splitlines() or [""]
+    cores = [int(name[3:]) for name in first.split() if name.startswith("CPU") and name[3:].isdigit()]
+    totals = dict.fromkeys(cores, 0)
+    for line in rest:
+        numbers = line.split()[1 : 1 + len(cores)]
+        if len(numbers) == len(cores) and all(number.isdigit() for number in numbers):
+            for core, number in zip(cores, numbers, strict=True):
+                totals[core] += int(number)
+    return totals
+
+
+def _mhz(core: int, root: Path) -> float | None:
+    """Frequency now; virtual machines seldom tell."""
+    khz = _text(root / f"sys/devices/system/cpu/cpu{core}/cpufreq/scaling_cur_freq").strip()
+    return int(khz) / 1000 if khz.isdigit() else None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError):  # not there, or not for us: then it is not shown
+        return ""

@@ -1,0 +1,140 @@
+"""The distribution of outcomes: bars of slow and fast runs, a density over them, modes, quantiles, and the cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...tools.amount import amount
+from ...tools.statistics.values import FloatArray, finite, sorted_quantile
+from .canvas import Canvas
+from .dots import pointed, slow_of
+from .frame import Axis, Framed, Picture, frame, outcome_axis, words
+from .scale import LARGEST, Scale, Window, counts, extent
+from .scenes import Outcomes
+
+EMPTY = "There is no run to show yet."
+QUANTILES = (0.05, 0.5, 0.95)
+SMOOTHED = 4.0
+"""Bandwidths beyond which the kernel is nothing."""
+HEADROOM = 1.08
+
+
+@dataclass(frozen=True)
+class Cutting:
+    """Where the outcome is cut; `moved`: not as the record has it."""
+
+    cut: float | None = None
+    moved: bool = False
+
+
+def distribution(
+    canvas: Canvas,
+    outcomes: Outcomes,
+    cutting: Cutting,
+    window: Window | None = None,
+    cursor: float | None = None,
+    modes: tuple[float, ...] = (),
+) -> Picture:
+    """Draw one arm; `window` None shows all runs."""
+    values = finite(outcomes.values)
+    sentence = unshowable(values, outcomes)
+    shown = window or extent(values)
+    if sentence or shown is None:
+        return words(canvas, sentence or EMPTY)
+    cells = Scale(shown, max(canvas.width - 11, 1))
+    tall = max(float(counts(values, cells).max()), 1.0) * HEADROOM
+    axes = outcome_axis(shown, outcomes), Axis(Window(0.0, tall))
+    title = _title(np.sort(values), outcomes, canvas.marks.bar, canvas.marks.slow_bar, cutting)
+    framed = frame(canvas, *axes, title, reading(values, outcomes, cutting, cursor, cells.step))
+    if framed is None:
+        return Picture(canvas)
+    _bars(canvas, framed, values, outcomes, cutting)
+    curve = density(values, framed.x) / tall
+    canvas.line(framed.left, framed.top, framed.bottom, curve, canvas.marks.curve, "curve")
+    _marked(canvas, framed, modes, cutting, cursor)
+    return Picture(canvas, framed)
+
+
+def unshowable(values: FloatArray, outcomes: Outcomes) -> str:
+    """Say why there is no distribution; empty where there is one."""
+    if not outcomes.values.size:
+        return EMPTY
+    if not values.size:
+        return f"None of {outcomes.values.size} runs has a finite {outcomes.name}: check that the program succeeds."
+    if values.size == 1:
+        return f"One run so far: {amount(float(values[0]), outcomes.unit)}. A distribution needs two."
+    if values.min() == values.max():
+        return f"All {values.size} runs gave {amount(float(values[0]), outcomes.unit)}: there is no spread to show."
+    return ""
+
+
+def density(values: FloatArray, scale: Scale) -> FloatArray:
+    """Smooth the counts of the cells with a normal kernel, shape (cells,), in runs a cell.
+
+    Bandwidth by Silverman 1986, 0.9 s n^(-1/5), at least half a cell, where s is the lesser of the SD and of the
+    shortest interval with half of the runs over 1.349 (its length for a normal law with SD 1): of several modes the
+    sharpest decides, which the interquartile range would smooth away. Cells beside the window count too, so that
+    zooming in leaves the curve as it is.
+    """
+    x = np.clip(np.sort(finite(values)), -LARGEST, LARGEST)
+    width = max(0.9 * _sharpest(x) * x.size**-0.2 / scale.step, 0.5)
+    reach = int(min(np.ceil(SMOOTHED * width), 8 * scale.cells))
+    beside = Scale(
+        Window(scale.window.low - reach * scale.step, scale.window.high + reach * scale.step), scale.cells + 2 * reach
+    )
+    kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
+    smooth: FloatArray = np.convolve(counts(x, beside), kernel / kernel.sum(), mode="valid")
+    return smooth
+
+
+def _sharpest(ascending: FloatArray) -> float:
+    """SD, or that of a normal law whose middle half is as narrow as the narrowest half of the runs."""
+    half = max(ascending.size // 2, 1)
+    shortest = float((ascending[half:] - ascending[: ascending.size - half]).min(initial=np.inf)) / 1.349
+    size = float(ascending[-1] - ascending[0])
+    sd = size * float(((ascending - ascending[0]) / size).std()) if size else 0.0
+    return min(sd, shortest) if shortest > 0 else sd
+
+
+def reading(values: FloatArray, outcomes: Outcomes, cutting: Cutting, cursor: float | None, step: float) -> str:
+    """Read the cut, or what lies under the cursor."""
+    if cursor is not None:
+        here = int((np.abs(values - cursor) <= step / 2).sum())
+        below = float((values <= cursor).mean())
+        return f"{amount(cursor, outcomes.unit)}: {here} runs here, {below:.1%} at or below"
+    if cutting.cut is None:
+        return "no cut yet"
+    slow, how = int(slow_of(values, outcomes, cutting.cut).sum()), "moved cut" if cutting.moved else "cut"
+    return f"{how} at {amount(cutting.cut, outcomes.unit)}: {slow} of {values.size} runs are slow"
+
+
+def _title(ascending: FloatArray, outcomes: Outcomes, fast: str, slow: str, cutting: Cutting) -> str:
+    quantiles = [
+        f"p{100 * share:g} {amount(float(sorted_quantile(ascending, share)), outcomes.unit)}" for share in QUANTILES
+    ]
+    legend = f"  {fast} fast {slow} slow" if cutting.cut is not None else ""
+    return f"{ascending.size} runs, {', '.join(quantiles)}{legend}"
+
+
+def _bars(canvas: Canvas, framed: Framed, values: FloatArray, outcomes: Outcomes, cutting: Cutting) -> None:
+    slow = slow_of(values, outcomes, cutting.cut)
+    tall = framed.y.window.high
+    every, those = counts(values, framed.x), counts(values[slow], framed.x)
+    for place, (all_here, slow_here) in enumerate(zip(every.tolist(), those.tolist(), strict=True)):
+        column = framed.left + place
+        if slow_here < all_here:
+            canvas.bar(column, framed.top, framed.bottom, all_here / tall, "fast")
+        if slow_here:
+            canvas.bar(column, framed.top, framed.bottom, slow_here / tall, "slow", canvas.marks.slow_bar)
+
+
+def _marked(canvas: Canvas, framed: Framed, modes: tuple[float, ...], cutting: Cutting, cursor: float | None) -> None:
+    """Put the cut, the cursor, and an M below each mode."""
+    for mode in modes:
+        if (column := framed.column(mode)) >= 0:
+            canvas.put(framed.bottom + 1, column, "M", "curve")
+    if cutting.cut is not None and (column := framed.column(cutting.cut)) >= 0:
+        canvas.upright(column, framed.top, framed.bottom + 1, canvas.marks.cut, "cut")
+    pointed(canvas, framed, cursor)

@@ -1,0 +1,64 @@
+"""One factor against the outcome, with the line that its R2 is of."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...tools.amount import amount
+from ...tools.statistics.ranks import r_squared
+from ...tools.statistics.values import FloatArray
+from .canvas import Canvas
+from .dots import cut_line, dots, pointed, slow_of
+from .frame import Axis, Framed, Picture, frame, words
+from .scale import Window, extent
+from .scenes import Scatter
+
+
+def factor_scatter(
+    canvas: Canvas, scatter: Scatter, cut: float | None, window: Window | None = None, cursor: float | None = None
+) -> Picture:
+    """Draw the runs; `window` and `cursor` are values of the column."""
+    x, y = scatter.values, scatter.outcomes.values
+    both = np.isfinite(x) & np.isfinite(y)
+    if not both.any():
+        return words(canvas, f"No run has a finite {scatter.column} and outcome to show.")
+    if np.ptp(x[both]) == 0:
+        return words(canvas, f"{scatter.column} was {amount(float(x[both][0]), scatter.unit)} in every run.")
+    across, up = window or extent(x[both]), extent(y[both])
+    assert across is not None and up is not None  # both hold a finite value
+    axes = Axis(across, scatter.unit, scatter.column[:24]), Axis(up, scatter.outcomes.unit)
+    framed = frame(canvas, *axes, _title(canvas, scatter, x[both], y[both]), _reading(scatter, cursor, across, canvas))
+    if framed is None:
+        return Picture(canvas)
+    cut_line(canvas, framed, cut)
+    dots(canvas, framed, x[both], y[both], slow_of(y[both], scatter.outcomes, cut))
+    _fitted(canvas, framed, x[both], y[both])
+    pointed(canvas, framed, cursor)
+    return Picture(canvas, framed)
+
+
+def _title(canvas: Canvas, scatter: Scatter, x: FloatArray, y: FloatArray) -> str:
+    r2 = scatter.r2 if scatter.r2 is not None else r_squared(x, y)
+    said = "R2 undefined" if r2 is None else f"R2 {r2:.2f}"
+    return f"{scatter.column}: {said}, {x.size} runs  {canvas.marks.fast_dot} fast {canvas.marks.slow_dot} slow"
+
+
+def _reading(scatter: Scatter, cursor: float | None, across: Window, canvas: Canvas) -> str:
+    if cursor is None:
+        return "arrow keys read values; up and down choose a factor"
+    step = across.width / max(canvas.width - 11, 1)
+    near = scatter.outcomes.values[np.abs(scatter.values - cursor) <= step / 2]
+    near = near[np.isfinite(near)]
+    middle = f", median {amount(float(np.median(near)), scatter.outcomes.unit)}" if near.size else ""
+    return f"{scatter.column} {amount(cursor, scatter.unit)}: {near.size} runs{middle}"
+
+
+def _fitted(canvas: Canvas, framed: Framed, x: FloatArray, y: FloatArray) -> None:
+    """Draw the least-squares line."""
+    middle, size = float(x.mean()), float(np.ptp(x))
+    u = (x - middle) / size
+    slope = float(u @ (y - y.mean()) / (u @ u))
+    for place in range(framed.x.cells):
+        row = framed.row(float(y.mean()) + slope * (framed.x.value(place) - middle) / size)
+        if row >= 0:
+            canvas.put(row, framed.left + place, canvas.marks.level, "curve")

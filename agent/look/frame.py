@@ -1,0 +1,120 @@
+"""The frame of a plot: a line of words above, axes with round numbers, a line that reads values below."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .canvas import Canvas
+from .scale import Scale, Window, evenly, ticks
+from .scenes import Outcomes
+
+LABEL = 10
+"""Cells of the numbers beside an upright axis."""
+LEAST_WIDTH, LEAST_HEIGHT = 24, 7
+"""Below them there are words and no plot."""
+BETWEEN = 10
+"""Cells that a number below the axis is given."""
+LONGEST = 16
+"""Letters of a name beside an axis."""
+TOO_SMALL = "Too small for a plot: make the window larger."
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What one direction of a plot shows."""
+
+    window: Window
+    unit: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Framed:
+    """Where the plot lies on its canvas."""
+
+    x: Scale
+    y: Scale
+    left: int
+    top: int
+    bottom: int
+
+    @property
+    def right(self) -> int:
+        """Last column."""
+        return self.left + self.x.cells - 1
+
+    def row(self, value: float) -> int:
+        """Row of a value; -1 where it is not shown."""
+        place = self.y.place(value)
+        return -1 if place < 0 else self.bottom - place
+
+    def column(self, value: float) -> int:
+        """Column of a value; -1 where it is not shown."""
+        place = self.x.place(value)
+        return -1 if place < 0 else self.left + place
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A canvas that is done; `framed` is None where only words were written."""
+
+    canvas: Canvas
+    framed: Framed | None = field(default=None)
+
+    def x_at(self, column: int) -> float | None:
+        """Value under a column of the canvas; None beside the plot."""
+        if self.framed is None or not self.framed.left <= column <= self.framed.right:
+            return None
+        return self.framed.x.value(column - self.framed.left)
+
+
+def frame(canvas: Canvas, x: Axis, y: Axis, title: str, reading: str) -> Framed | None:
+    """Draw title, axes and reading; None where there is no room for a plot."""
+    if canvas.width < LEAST_WIDTH or canvas.height < LEAST_HEIGHT:
+        words(canvas, TOO_SMALL)
+        return None
+    canvas.write(0, 0, title)
+    canvas.write(canvas.height - 1, 0, reading)
+    top, bottom, left = 1, canvas.height - 4, min(LABEL, canvas.width // 4) + 1
+    framed = Framed(Scale(x.window, canvas.width - left), Scale(y.window, bottom - top + 1), left, top, bottom)
+    _upright(canvas, framed, y)
+    _level(canvas, framed, x)
+    return framed
+
+
+def outcome_axis(window: Window, outcomes: Outcomes) -> Axis:
+    """Name the outcome, as far as there is room, with the unit where the numbers do not carry it."""
+    unit = "" if outcomes.unit in ("", "s") else f", {outcomes.unit}"
+    return Axis(window, outcomes.unit, f"{outcomes.name[:LONGEST]}{unit}")
+
+
+def words(canvas: Canvas, sentence: str) -> Picture:
+    """Fold a sentence into the canvas."""
+    row, line = 0, ""
+    for word in sentence.split():
+        if line and len(line) + 1 + len(word) > canvas.width:
+            canvas.write(row, 0, line)
+            row, line = row + 1, word
+        else:
+            line = f"{line} {word}".strip()
+    canvas.write(row, 0, line)
+    return Picture(canvas)
+
+
+def _upright(canvas: Canvas, framed: Framed, axis: Axis) -> None:
+    canvas.upright(framed.left - 1, framed.top, framed.bottom, canvas.marks.upright, "faint")
+    for tick in ticks(axis.window, max(framed.y.cells // 2, 2), axis.unit):
+        row, label = framed.row(tick.value), tick.words[: framed.left - 2]
+        canvas.write(row, framed.left - 2 - len(label), label, "faint")
+
+
+def _level(canvas: Canvas, framed: Framed, axis: Axis) -> None:
+    row = framed.bottom + 1
+    canvas.put(row, framed.left - 1, canvas.marks.corner, "faint")
+    for column in range(framed.left, framed.right + 1):
+        canvas.put(row, column, canvas.marks.level, "faint")
+    name = f" {axis.name}" if axis.name else ""
+    room = framed.x.cells - len(name)
+    for place, label in evenly(ticks(axis.window, max(room // BETWEEN, 2), axis.unit), framed.x, room):
+        canvas.write(row + 1, framed.left + place, label, "faint")
+    canvas.write(row + 1, framed.right + 1 - len(name), name, "faint")

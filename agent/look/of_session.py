@@ -1,0 +1,92 @@
+"""What the tabs show of a session at one moment: its arrays, and what its steps have found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ...tools.row import BASELINE, FIXED
+from ...tools.statistics.values import BoolArray
+from ..session_view.measured import Measured
+from ..session_view.view import SessionView
+from .scenes import Factor, Looking, Outcomes, Overlay, Scatter, tree_of
+
+
+def looking_of(view: SessionView) -> Looking:
+    """Show what is being measured now; after a label, the runs that were labelled."""
+    factors = tuple(_factor(one) for one in view.ranked)
+    tree, cut = view.tree, view.cut
+    live = view.measured[-1] if view.measured else None
+    shown = _labelled(view) or live
+    return Looking(
+        outcomes=Outcomes() if shown is None else _outcomes(view, shown, _standing(view, shown)),
+        cut=None if cut is None else cut.value,
+        modes=() if cut is None else tuple(mode["position"] for mode in cut.shape.get("modes", ())),
+        tree=None if tree is None else tree_of(tree),
+        factors=factors,
+        scatters=_scatters(view, factors),
+        overlays=tuple(_overlay(view, one) for one in view.measured if len(one.conditions) > 1),
+    )
+
+
+def _labelled(view: SessionView) -> Measured | None:
+    """The profile that the cut is of; None while a newer one is made."""
+    profiles = [one for one in view.measured if one.tool == "profile"]
+    return profiles[-1] if view.cut is not None and profiles else None
+
+
+def _standing(view: SessionView, shown: Measured) -> BoolArray:
+    """Runs that the label is of: those with layers on, where that tells as many as were labelled."""
+    counted = shown.where(BASELINE)
+    if view.cut is None or shown.tool != "profile":
+        return counted
+    metrics = [column for name, column in shown.columns.items() if name not in FIXED]
+    read = np.isfinite(metrics).any(axis=0) if metrics else counted
+    return counted & read if int((counted & read).sum()) == len(view.cut.slow) else counted
+
+
+def _outcomes(view: SessionView, shown: Measured, rows: BoolArray) -> Outcomes:
+    return Outcomes(shown.columns["outcome"][rows], view.unit, view.outcome, view.lower_is_better)
+
+
+def _scatters(view: SessionView, factors: tuple[Factor, ...]) -> Mapping[str, Scatter]:
+    profile = _labelled(view)
+    if profile is None:
+        return {}
+    rows = _standing(view, profile)
+    outcomes = _outcomes(view, profile, rows)
+    shown = {one.column: one for one in factors if one.column in profile.columns}
+    return {name: Scatter(name, profile.columns[name][rows], outcomes, r2=one.r2) for name, one in shown.items()}
+
+
+def _factor(found: Mapping[str, Any]) -> Factor:
+    return Factor(
+        name=found["factor"],
+        column=found["column"],
+        auc=found["auc"],
+        p_value=found["p_value"],
+        r2=found["r2"],
+        visible=found["visible"],
+        slow_median=found["slow_median"],
+        fast_median=found["fast_median"],
+    )
+
+
+def _overlay(view: SessionView, pairs: Measured) -> Overlay:
+    """Both arms of one batch; the ratio once the batch is compared."""
+    mitigation = next(name for name in pairs.conditions if name != BASELINE)
+    baseline, mitigated = (_outcomes(view, pairs, pairs.where(name)) for name in (BASELINE, mitigation))
+    batch = next((step.arguments.get("batch") for step in view.steps if step.call_id == pairs.call_id), None)
+    name = f"{mitigation}, batch {batch}" if batch else mitigation
+    compared = next((step for step in view.steps if step.tool == "compare" and _about(step.arguments, pairs)), None)
+    if compared is None or compared.result is None:
+        return Overlay(baseline, mitigated, name)
+    comparison = compared.result["comparison"]
+    sd = next(one for one in comparison["ratios"] if one["statistic"] == "sd")
+    return Overlay(baseline, mitigated, name, sd["value"], sd["low"], sd["high"], comparison["verdict"])
+
+
+def _about(arguments: Mapping[str, Any], pairs: Measured) -> bool:
+    return bool(arguments.get("call") == pairs.call_id)

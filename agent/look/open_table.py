@@ -1,0 +1,111 @@
+"""A table in the process that computes; what takes long to import is imported when the first question needs it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import polars as pl
+
+from ...knowledge.errors import VgoError
+from ...tools.recorded.design import designs
+from ...tools.recorded.read import read
+from ...tools.recorded.recorded import Recorded
+from ...tools.recorded.shapes import Design, Wanted
+from ...tools.statistics.values import FloatArray
+from .asked import ColumnRead, Opened, Page, ReadPage, Refit, Refitted, Shaped
+from .pages import page_of
+from .scenes import Outcomes
+
+
+class Fits(Protocol):
+    """What computes on the runs of a table."""
+
+    def shaped(self) -> Shaped:
+        """Find modes and cut."""
+
+    def refit(self, asked: Refit) -> Refitted:
+        """Label, fit and rank at a cut."""
+
+    def column(self, name: str) -> ColumnRead:
+        """Read one column over the runs that are labelled."""
+
+
+@dataclass(frozen=True)
+class OpenTable:
+    """The rows of a table, and what can be computed on them."""
+
+    source: str
+    frame: pl.DataFrame
+    design: Design
+    folder: Path | None = None
+    """Of a diagnosis, whose profile is what is labelled."""
+
+    @property
+    def outcomes(self) -> Outcomes:
+        """Of the runs that count."""
+        design = self.design
+        return Outcomes(design.outcome, design.unit, design.outcome_name, design.lower_is_better)
+
+    def opened(self) -> Opened:
+        """Tell what there is."""
+        header = tuple(self.frame.columns)
+        return Opened(self.source, self.outcomes, self.design.names, self.frame.height, header, self.design.warnings)
+
+    def page(self, asked: ReadPage) -> Page:
+        """Read some rows."""
+        return page_of(self.frame, self.source, asked)
+
+    @cached_property
+    def fits(self) -> Fits:
+        """Load what computes."""
+        if self.folder is not None:
+            from .open_run import open_run
+
+            run = open_run(self.folder)
+            if run is not None:
+                return run
+        from .steady_runs import steady
+
+        return steady(self.source, self.frame, self.design)
+
+
+def open_file(path: Path, outcome: str | None = None) -> OpenTable:
+    """Read a recorded file or a run folder; of several groups, the one with most runs."""
+    recorded = read(path)
+    run = outcome is None and (path / "request.json").is_file()
+    return OpenTable(recorded.source, recorded.frame, _largest(recorded, outcome), path if run else None)
+
+
+def take_runs(outcomes: Outcomes, names: tuple[str, ...], values: FloatArray) -> OpenTable:
+    """Take runs that are at hand; columns with gaps or without change explain nothing and are left out."""
+    rows = np.flatnonzero(np.isfinite(outcomes.values))
+    if not rows.size:
+        raise VgoError(f"No run has a finite {outcomes.name}, so nothing can be fitted: record some that succeed.")
+    part = values[rows]
+    varies = np.isfinite(part).all(axis=0) & (part != part[:1]).any(axis=0)
+    frame = pl.DataFrame({outcomes.name: outcomes.values, **{name: values[:, i] for i, name in enumerate(names)}})
+    design = Design(
+        outcome_name=outcomes.name,
+        unit=outcomes.unit,
+        lower_is_better=outcomes.lower_is_better,
+        outcome=outcomes.values[rows],
+        names=tuple(name for name, does in zip(names, varies, strict=True) if does),
+        values=np.asfortranarray(part[:, varies]),
+        rows=rows,
+        ordered=True,
+    )
+    return OpenTable("these runs", frame, design)
+
+
+def _largest(recorded: Recorded, outcome: str | None) -> Design:
+    parts = designs(recorded, Wanted(outcome=outcome))
+    group, design = max(parts, key=lambda part: part[1].outcome.size)
+    if not group:
+        return design
+    named = ", ".join(f"{name} {value}" for name, value in group.items())
+    words = f"The largest of {len(parts)} groups is shown: {named}."
+    return replace(design, warnings=(words, *design.warnings))

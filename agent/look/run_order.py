@@ -1,0 +1,55 @@
+"""Outcomes in the order of the runs: spells, drift and warm-up are seen here and not in a distribution."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...tools.amount import amount
+from ...tools.statistics.values import finite
+from .canvas import Canvas
+from .distribution import EMPTY, Cutting
+from .dots import cut_line, dots, pointed, slow_of
+from .frame import Axis, Picture, frame, words
+from .scale import Window, extent
+from .scenes import Outcomes
+
+
+def run_order(
+    canvas: Canvas, outcomes: Outcomes, cutting: Cutting, window: Window | None = None, cursor: float | None = None
+) -> Picture:
+    """Draw one mark for each run, as far as cells allow; `window` and `cursor` are run numbers, from 1."""
+    values = outcomes.values
+    if not finite(values).size:
+        return words(canvas, EMPTY if not values.size else f"None of {values.size} runs has a finite {outcomes.name}.")
+    shown = window or Window(0.5, values.size + 0.5)
+    numbers = np.arange(1, values.size + 1, dtype=np.float64)
+    inside = (numbers >= shown.low) & (numbers <= shown.high)
+    level = extent(values[inside]) or extent(values)
+    if level is None:
+        return words(canvas, EMPTY)
+    failed = values.size - finite(values).size
+    title = f"{values.size} runs in order" + (f", {failed} without a finite {outcomes.name}" if failed else "")
+    title += _legend(canvas, cutting)
+    axes = Axis(shown, "", "run"), Axis(level, outcomes.unit, outcomes.name)
+    framed = frame(canvas, *axes, title, order_reading(outcomes, cursor))
+    if framed is None:
+        return Picture(canvas)
+    cut_line(canvas, framed, cutting.cut)
+    dots(canvas, framed, numbers[inside], values[inside], slow_of(values[inside], outcomes, cutting.cut))
+    pointed(canvas, framed, cursor)
+    return Picture(canvas, framed)
+
+
+def order_reading(outcomes: Outcomes, cursor: float | None) -> str:
+    """Read the run under the cursor."""
+    if cursor is None:
+        return "arrow keys read a run"
+    place = min(max(round(cursor), 1), outcomes.values.size) - 1
+    value = float(outcomes.values[place])
+    shown = amount(value, outcomes.unit) if np.isfinite(value) else f"no finite {outcomes.name}"
+    return f"run {place + 1}: {shown}"
+
+
+def _legend(canvas: Canvas, cutting: Cutting) -> str:
+    marks = canvas.marks
+    return f"  {marks.fast_dot} fast {marks.slow_dot} slow" if cutting.cut is not None else ""

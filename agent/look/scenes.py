@@ -1,0 +1,124 @@
+"""What pictures are made of: arrays and what is known about them, frozen; nothing is computed here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...tools.statistics.values import FloatArray
+
+NOTHING: FloatArray = np.empty(0)
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Outcomes in run order, shape (runs,); some may not be finite."""
+
+    values: FloatArray = field(default_factory=lambda: NOTHING)
+    unit: str = ""
+    name: str = "outcome"
+    lower_is_better: bool = True
+
+
+@dataclass(frozen=True)
+class Node:
+    """A question of a tree, or with no column an answer; as `tools.statistics.association.tree.Node`."""
+
+    n: int
+    slow_share: float
+    column: str | None = None
+    threshold: float = 0.0
+    left: int | None = None
+    right: int | None = None
+    shares: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A fitted tree, the root first. The tools' own would bring the library that fits it into the interface."""
+
+    nodes: tuple[Node, ...]
+    in_sample: float
+    cross_validated: float | None
+
+
+def tree_of(dumped: Mapping[str, Any]) -> Tree:
+    """Take a tree as it stands in a transcript."""
+    names = ("n", "slow_share", "column", "left", "right")
+    nodes = tuple(
+        Node(
+            **{name: node.get(name) for name in names},
+            threshold=node.get("threshold") or 0.0,
+            shares=tuple(node.get("shares") or ()),
+        )
+        for node in dumped["nodes"]
+    )
+    return Tree(nodes, dumped["in_sample"], dumped.get("cross_validated"))
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One factor as the ranking shows it."""
+
+    name: str
+    column: str
+    auc: float
+    p_value: float
+    r2: float | None
+    visible: bool
+    slow_median: float
+    fast_median: float
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """One column against the outcome, run by run."""
+
+    column: str
+    values: FloatArray
+    """Shape (runs,), in step with `outcomes`."""
+    outcomes: Outcomes
+    unit: str = ""
+    r2: float | None = None
+    """Of all runs, where `values` are a sample of them."""
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """Baseline and mitigated runs, and what the comparison says of their spread."""
+
+    baseline: Outcomes
+    mitigated: Outcomes
+    mitigation: str
+    ratio: float | None = None
+    """SD of mitigated over baseline."""
+    low: float | None = None
+    high: float | None = None
+    """95 % interval of the ratio."""
+    verdict: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A few rows that fit into memory; numbers sort as numbers."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str | float | None, ...], ...]
+
+
+@dataclass(frozen=True)
+class Looking:
+    """All that the tabs show at one moment; what is not there yet is empty or None."""
+
+    outcomes: Outcomes = field(default_factory=Outcomes)
+    cut: float | None = None
+    """As the record has it."""
+    modes: tuple[float, ...] = ()
+    tree: Tree | None = None
+    factors: tuple[Factor, ...] = ()
+    scatters: Mapping[str, Scatter] = field(default_factory=dict)
+    """By column."""
+    overlays: tuple[Overlay, ...] = ()

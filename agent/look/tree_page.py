@@ -1,0 +1,73 @@
+"""The tree as lines: each question with its two answers below it, at each end a bar of slow runs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .canvas import Canvas, Ink, Marks
+from .scenes import Node, Tree
+
+BAR = 10
+"""Cells of a bar at 100 %."""
+
+
+class Line(NamedTuple):
+    """One line; `column` is what it asks about, empty where it answers."""
+
+    words: str
+    column: str
+    slow_share: float
+
+
+def lines(tree: Tree, marks: Marks) -> tuple[Line, ...]:
+    """Lay out the whole tree; every node has one line, in the order in which it is read."""
+    return tuple(_lines(tree, tree.nodes[0], "", "", "", marks))
+
+
+def headline(tree: Tree) -> str:
+    """Say how well the tree does."""
+    unseen = "not cross-validated" if tree.cross_validated is None else f"{tree.cross_validated:.2f} on unseen runs"
+    return f"Accuracy {tree.in_sample:.2f} fitted, {unseen}: a tree explains and proves nothing."
+
+
+def tree_page(canvas: Canvas, tree: Tree | None, chosen: int = 0) -> tuple[Line, ...]:
+    """Draw as many lines as there is room for, the chosen one among them."""
+    if tree is None:
+        canvas.write(0, 0, "There is no tree yet: label the runs first.")
+        return ()
+    canvas.write(0, 0, headline(tree), "faint")
+    every = lines(tree, canvas.marks)
+    room = max(canvas.height - 1, 1)
+    first = min(max(chosen - room // 2, 0), max(len(every) - room, 0))
+    for row, (place, line) in enumerate(list(enumerate(every))[first : first + room], 1):
+        canvas.write(row, 0, ">" if place == chosen else " ", "cursor")
+        ink: Ink = "plain" if line.column else "slow" if line.slow_share >= 0.5 else "fast"
+        canvas.write(row, 2, line.words, ink)
+    return every
+
+
+def _lines(tree: Tree, node: Node, before: str, branch: str, condition: str, marks: Marks) -> list[Line]:
+    said = f"{condition}: " if condition else ""
+    if node.column is None or node.left is None or node.right is None:
+        return [Line(f"{before}{branch}{said}{_bar(node, marks)} {_answer(node)}", "", node.slow_share)]
+    below = before + (" " * 3 if branch in ("", marks.last_branch) else f"{marks.upright}  ")
+    if not branch:
+        below = before
+    asked = Line(f"{before}{branch}{said}{node.column}? ({node.n} runs)", node.column, node.slow_share)
+    threshold = f"{node.threshold:.6g}"
+    return [
+        asked,
+        *_lines(tree, tree.nodes[node.left], below, marks.branch, f"at most {threshold}", marks),
+        *_lines(tree, tree.nodes[node.right], below, marks.last_branch, f"more than {threshold}", marks),
+    ]
+
+
+def _bar(node: Node, marks: Marks) -> str:
+    slow = round(BAR * node.slow_share)
+    return marks.slow_bar * slow + marks.level * (BAR - slow)
+
+
+def _answer(node: Node) -> str:
+    if node.shares:
+        return f"{node.n} runs, best class first: {', '.join(f'{share:.0%}' for share in node.shares)}"
+    return f"{node.slow_share:.0%} of {node.n} runs slow"

@@ -1,0 +1,114 @@
+"""The loop: look, tell what is new, do what was typed.
+
+A person at a terminal is answered at once. Lines of a pipe wait until what goes on has ended, so that a file of lines
+is a script; only what steers (`/pause`, `/stop`, ...) is done at once there too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..chat.actions import do
+from ..chat.session import ChatSession
+from ..chat.talk import Exchange, keep
+from ..chat.words import meant
+from .answering import answered
+from .lines import LinesIn
+from .telling import Telling
+from .unmarked import unmarked
+
+LOOK_EVERY_S = 0.2
+STEERS = frozenset({"pause", "resume", "stop", "undo", "budget"})
+
+
+class Plain:
+    """One conversation."""
+
+    def __init__(self, session: ChatSession, lines: LinesIn, say: Callable[[str], None], patient: bool) -> None:
+        """Take where lines come from and go to; `patient`: each waits for the one before."""
+        self._session, self._lines, self._say, self._patient = session, lines, say, patient
+        self._telling = Telling(session)
+        self._left = False
+
+    def converse(self, first: str = "") -> None:
+        """Go on until `/quit`, or until input has ended and so has the run; `first` is said before all else."""
+        if first:
+            self._reply(first)
+        while not self._left:
+            self._session.look()
+            self._tell()
+            if self._lines.first and self._is_turn():
+                self._take(self._lines.take())
+            elif self._lines.ended and not self._lines.first and not self._goes_on():
+                self._left = True
+            else:
+                self._lines.wait(LOOK_EVERY_S)
+
+    def stop(self) -> None:
+        """End the run that goes on, and wait until every setting is back."""
+        if self._session.place != "ours":
+            return
+        self._say("Stopping; settings are put back first.")
+        self._session.tell("stop")
+        while self._session.place == "ours":
+            self._lines.wait(LOOK_EVERY_S)
+            self._session.look()
+        self._tell()
+
+    def _tell(self) -> None:
+        for line in self._telling.news():
+            self._say(line)
+
+    def _is_turn(self) -> bool:
+        if not self._patient or not self._goes_on():
+            return True
+        return meant(self._lines.first).name in STEERS
+
+    def _goes_on(self) -> bool:
+        """Whether something happens that a line should wait for; a question that nobody can answer is denied."""
+        session = self._session
+        if session.place != "ours":
+            return session.place == "watching" and not self._lines.ended
+        state = session.state
+        if state.question is not None and state.in_charge:
+            if self._lines.ended and not self._lines.first:
+                session.answer(False, "nobody is there to answer")
+            return not self._lines.first
+        return not (state.waiting and not state.wishes) and not state.paused
+
+    def _take(self, line: str) -> None:
+        session, question = self._session, self._session.state.question
+        if self._patient:
+            self._say(f"> {line}")
+        given = answered(line, question) if question is not None and session.state.in_charge else None
+        if given is not None:
+            session.answer(**given)
+            self._say("Approved." if given["granted"] else "Denied.")
+            session.look()
+            return
+        self._reply(line)
+
+    def _reply(self, line: str) -> None:
+        session, reply = self._session, do(self._session, line)
+        if reply.opens == "quit":
+            self._left = True
+            self._say("The run goes on without this chat." if session.place == "ours" else "Goodbye.")
+            return
+        for told in unmarked(reply.text):
+            self._say(f"Error: {told}" if reply.failed else told)
+        if reply.opens == "screenshot":
+            self._say("Error: there is no screen to take a picture of; what was said here can be copied as it is.")
+        for source in reply.sources:
+            self._say(f"  {source['tag']}: {_rests_on(source)}")
+        for following in reply.next:
+            self._say(f"  next: {following}")
+        if session.folder and reply.text:
+            keep(session.folder, Exchange(line, reply, session.view.events))
+
+
+def _rests_on(source: Mapping[str, Any]) -> str:
+    """Say what a reference stands for: works, else the events of the run."""
+    works = "; ".join(filter(None, source.get("sources", ())))
+    events = ", ".join(str(event) for event in source.get("events", ()))
+    return works or (f"events {events} of the run" if events else str(source.get("about", "")))

@@ -1,0 +1,148 @@
+"""A run at one moment: what was asked, every step, the arrays, the findings, the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ...tools.subject import Limits
+from ..transcript import Event, LimitsChanged, RunEnd, RunStart, VerdictGiven
+from .measured import Floats, Measured, joined
+from .step import Step, steps_of
+
+Status = Literal["not begun", "going on", "finished", "interrupted", "failed"]
+NO_LIMITS = Limits()
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Where slow begins, and which profiled runs are slow."""
+
+    value: float
+    """In the unit of the outcome."""
+    kind: str
+    how: str
+    slow: tuple[bool, ...]
+    """Of the runs with layers that stand, in run order."""
+    shape: Mapping[str, Any]
+    """Of those runs, as `describe` gives it."""
+
+
+@dataclass(frozen=True, eq=False)
+class SessionView:
+    """Frozen; results are as they stand in the transcript, so that they can be read without their libraries."""
+
+    folder: str = ""
+    command: str = ""
+    unit: str = "s"
+    outcome: str = "wall time"
+    """What a run is judged by."""
+    lower_is_better: bool = True
+    planner: str = ""
+    model: str = ""
+    limits: Limits = NO_LIMITS
+    status: Status = "not begun"
+    reason: str = ""
+    """Why it was interrupted or failed."""
+    steps: tuple[Step, ...] = ()
+    measured: tuple[Measured, ...] = ()
+    """The runs of every measuring call in order; the last may go on."""
+    verdict: str = ""
+    conclusion: Mapping[str, Any] = field(default_factory=dict)
+    """The result of `conclude`; empty before it."""
+    events: int = 0
+
+    def result(self, tool: str) -> Mapping[str, Any] | None:
+        """Give the last result of a tool; None before it has one."""
+        found = [step.result for step in self.steps if step.tool == tool and step.result is not None]
+        return found[-1] if found else None
+
+    def results(self, tool: str) -> tuple[Mapping[str, Any], ...]:
+        """Give all results of a tool."""
+        return tuple(step.result for step in self.steps if step.tool == tool and step.result is not None)
+
+    @property
+    def current(self) -> Step | None:
+        """The step that was chosen or goes on."""
+        return next((step for step in reversed(self.steps) if step.state in ("chosen", "going on")), None)
+
+    @property
+    def outcomes(self) -> dict[str, Floats]:
+        """Outcomes by condition, over the calls that measured."""
+        return joined(self.measured)
+
+    @property
+    def cut(self) -> Cut | None:
+        """The cut that stands."""
+        found = self.result("label")
+        if found is None:
+            return None
+        classes = found["classes"]
+        return Cut(classes["cut"], classes["kind"], classes.get("how", ""), tuple(classes["slow"]), found["shape"])
+
+    @property
+    def tree(self) -> Mapping[str, Any] | None:
+        """The tree, as `fit_tree` gives it."""
+        found = self.result("fit_tree")
+        return found["tree"] if found else None
+
+    @property
+    def ranked(self) -> tuple[Mapping[str, Any], ...]:
+        """Factors, most important first."""
+        found = self.result("rank_factors")
+        return tuple(found["factors"]) if found else ()
+
+    @property
+    def comparisons(self) -> tuple[Mapping[str, Any], ...]:
+        """What every batch of pairs has shown."""
+        return self.results("compare")
+
+    @property
+    def spent_s(self) -> float:
+        """Seconds of the user's program so far, with those of the call that goes on."""
+        live = (one.columns["wall_s"] for one in self.measured if one.going_on and len(one))
+        return sum(step.seconds or 0.0 for step in self.steps) + float(sum(column.sum() for column in live))
+
+    @property
+    def runs(self) -> int:
+        """Runs so far."""
+        return sum(len(one) for one in self.measured)
+
+
+EMPTY = SessionView()
+
+
+def view_of(events: Sequence[Event], rows: Sequence[Measured] = (), folder: str = "") -> SessionView:
+    """Compute the view from the events so far and the runs that were measured."""
+    start = next((event.body for event in events if isinstance(event.body, RunStart)), None)
+    if start is None:
+        return SessionView(folder=folder, measured=tuple(rows))
+    steps = steps_of(events)
+    status, reason = _status(events)
+    concluded = [step.result for step in steps if step.tool == "conclude" and step.result is not None]
+    verdicts = [event.body.verdict for event in events if isinstance(event.body, VerdictGiven)]
+    changed = [event.body.limits for event in events if isinstance(event.body, LimitsChanged)]
+    subject = start.subject
+    return SessionView(
+        folder=folder,
+        command=" ".join(subject.command),
+        unit=subject.unit,
+        outcome=subject.outcome,
+        lower_is_better=subject.lower_is_better,
+        planner=start.planner,
+        model=start.model.name if start.model else "",
+        limits=changed[-1] if changed else start.limits,
+        status=status,
+        reason=reason,
+        steps=steps,
+        measured=tuple(rows),
+        verdict=verdicts[-1] if verdicts else "",
+        conclusion=concluded[-1] if concluded else {},
+        events=len(events),
+    )
+
+
+def _status(events: Sequence[Event]) -> tuple[Status, str]:
+    end = events[-1].body
+    return (end.status, end.reason) if isinstance(end, RunEnd) else ("going on", "")

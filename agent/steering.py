@@ -1,0 +1,65 @@
+"""What a user may ask of a diagnosis that goes on: the next step, and other limits; both stand in the transcript."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from ..tools.subject import Limits
+from .record import bodies
+from .transcript import Decision, Event, LimitsChanged
+
+if TYPE_CHECKING:
+    from .planners.base import Choice, View
+
+USER = "user"
+"""Origin of a decision that the user took."""
+
+
+class Steering(Protocol):
+    """Asked before every decision."""
+
+    def limits(self, decisions: int, now: Limits) -> Limits:
+        """Give the limits from here on; `now` where nobody has changed them."""
+
+    def wish(self, view: View) -> Choice | None:
+        """Give the call that the user wants next; None: the planner chooses."""
+
+
+class Unsteered:
+    """Nobody steers."""
+
+    def limits(self, decisions: int, now: Limits) -> Limits:
+        """Keep them."""
+        return now
+
+    def wish(self, view: View) -> Choice | None:
+        """Leave it to the planner."""
+        return None
+
+
+class Resteered:
+    """Steers a replay as the user did."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        """Take the recorded run."""
+        self._decisions = bodies(events, Decision)
+        self._limits: dict[int, Limits] = {}
+        taken = 0
+        for event in events:
+            taken += isinstance(event.body, Decision)
+            if isinstance(event.body, LimitsChanged):
+                self._limits[taken] = event.body.limits
+
+    def limits(self, decisions: int, now: Limits) -> Limits:
+        """Give those that were given here."""
+        return self._limits.get(decisions, now)
+
+    def wish(self, view: View) -> Choice | None:
+        """Give the user's decision where there was one."""
+        from .planners.base import Choice
+
+        taken = self._decisions[view.decisions] if view.decisions < len(self._decisions) else None
+        if taken is None or taken.origin != USER:
+            return None
+        return Choice(taken.tool, taken.arguments, taken.why)

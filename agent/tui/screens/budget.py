@@ -1,0 +1,60 @@
+"""How far to go: minutes and runs, which can be changed while it runs."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import HorizontalGroup, Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Button, Input, Label
+
+from ...session_view.view import SessionView
+
+
+class Budget(ModalScreen[str]):
+    """Gives the command that sets the budget; None where it is left as it is."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Leave it")]
+    CSS = """
+    Budget { align: center middle; }
+    Budget > Vertical { width: 60; max-width: 95%; height: auto; border: thick $primary; background: $surface;
+        padding: 0 1; }
+    Budget Button { margin: 0 1 0 0; }
+    Budget HorizontalGroup { height: auto; }
+    """
+
+    def __init__(self, view: SessionView) -> None:
+        """Take what holds now."""
+        super().__init__()
+        self._view = view
+
+    def compose(self) -> ComposeResult:
+        """Two numbers."""
+        limits, spent = self._view.limits, self._view.spent_s
+        with Vertical():
+            yield Label(f"Spent: {spent / 60:.1f} of {limits.budget_s / 60:g} minutes of the program's own time.")
+            yield Label("Minutes:")
+            yield Input(f"{limits.budget_s / 60:g}", type="number", id="minutes", compact=True)
+            yield Label("Runs of one condition at most:")
+            yield Input(str(limits.max_runs), type="integer", id="runs", compact=True)
+            yield Label("It holds from the next step on.")
+            with HorizontalGroup():
+                yield Button("Set", id="set", variant="primary", compact=True)
+                yield Button("Leave it", id="leave", compact=True)
+
+    def on_input_submitted(self) -> None:
+        """Enter sets it."""
+        self._set()
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        """Set it, or not."""
+        if event.button.id == "set":
+            self._set()
+        else:
+            self.dismiss(None)
+
+    def _set(self) -> None:
+        minutes, runs = (self.query_one(f"#{name}", Input).value for name in ("minutes", "runs"))
+        self.dismiss(f"/budget {minutes} {runs}")

@@ -1,0 +1,65 @@
+"""The question before a run is deleted."""
+
+from __future__ import annotations
+
+from shlex import quote
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import HorizontalGroup, VerticalGroup
+from textual.screen import ModalScreen
+from textual.widgets import Button, Static
+
+from ...past.deletion import size
+from ...past.listing import Past
+from ...terminal import printable
+
+
+class DeleteScreen(ModalScreen[str]):
+    """Gives the line that deletes it, or an empty one."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "give(True)", "Delete"),
+        Binding("n,escape", "give(False)", "Keep"),
+    ]
+    CSS = """
+    DeleteScreen { align: center middle; }
+    DeleteScreen > VerticalGroup { width: 90%; max-width: 90; border: thick $error; background: $surface; }
+    DeleteScreen Static { padding: 0 1; }
+    DeleteScreen Button { margin: 0 1 0 0; min-width: 8; height: 1; border: none; }
+    """
+
+    def __init__(self, one: Past) -> None:
+        """Take the run."""
+        super().__init__()
+        self._one = one
+
+    def compose(self) -> ComposeResult:
+        """Say what would go, then ask."""
+        one = self._one
+        made = f" of {one.when}" if one.when else ""
+        lines = [
+            f"Delete the run{made}?",
+            f"  {one.listed.command or 'unknown command'}: {one.listed.verdict}",
+            f"  {one.folder}, {size(one.folder) / 1e6:.1f} MB",
+            "It cannot be had back.",
+        ]
+        with VerticalGroup():
+            yield Static(Text("\n".join(map(printable, lines))))
+            with HorizontalGroup():
+                yield Button("Keep it (n)", id="keep")
+                yield Button("Delete it (y)", id="delete", variant="error")
+
+    def on_mount(self) -> None:
+        """Enter keeps it."""
+        self.query_one("#keep", Button).focus()
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        """Answer."""
+        self.action_give(event.button.id == "delete")
+
+    def action_give(self, sure: bool) -> None:
+        """Close with the answer."""
+        self.dismiss(f"/delete {quote(str(self._one.folder))} yes" if sure else "")

@@ -1,0 +1,86 @@
+"""Recorded runs side by side: the answer, a table of the arms, their distributions on one axis, all the words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from rich.text import Text
+from textual import events, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import DataTable, Footer, Static
+
+from ....knowledge.errors import VgoError
+from ...past.strips import strips
+from ...terminal import printable
+
+if TYPE_CHECKING:
+    from ...chat.session import ChatSession
+
+MARGIN = 4
+
+
+class RecordedScreen(ModalScreen[None]):
+    """Look, and go back."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss", "Back")]
+    CSS = """
+    RecordedScreen { background: $background; }
+    RecordedScreen #headline { background: $panel; text-style: bold; padding: 0 1; height: auto; }
+    RecordedScreen DataTable { height: auto; max-height: 12; margin: 1 0; }
+    RecordedScreen VerticalScroll { padding: 0 1; }
+    """
+
+    def __init__(self, session: ChatSession, paths: Sequence[str]) -> None:
+        """Take what to compare; the first path is the baseline."""
+        super().__init__()
+        self._session, self._paths = session, list(paths)
+        self._given: Mapping[str, Any] = {}
+
+    def compose(self) -> ComposeResult:
+        """Lay it out, empty."""
+        yield Static("Reading ...", id="headline", markup=False)
+        with VerticalScroll():
+            yield Static("", id="picture", markup=False)
+            yield DataTable(cursor_type="row")
+            yield Static("", id="words", markup=False)
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """Ask the process that computes."""
+        self.query_one(DataTable).display = False
+        self.query_one(VerticalScroll).focus()
+        self._ask()
+
+    @work(thread=True)
+    def _ask(self) -> None:
+        try:
+            given = self._session.desk.ask("recorded", paths=self._paths)
+        except VgoError as error:
+            given = {"headline": str(error), "words": "", "header": [], "rows": [], "arms": {}, "unit": ""}
+        self.app.call_from_thread(self._show, given)
+
+    def _show(self, given: Mapping[str, Any]) -> None:
+        self._given = given
+        self.query_one("#headline", Static).update(Text(printable(given["headline"])))
+        words = given["words"].removeprefix(given["headline"]).strip("\n").split("\n")
+        self.query_one("#words", Static).update(Text("\n".join(map(printable, words))))
+        if given["rows"]:
+            table = self.query_one(DataTable)
+            table.display = True
+            table.add_columns(*given["header"])
+            for one in given["rows"]:
+                table.add_row(*(Text(printable(cell)) for cell in one))
+        self._draw()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Draw the picture as wide as there is room."""
+        self._draw()
+
+    def _draw(self) -> None:
+        if self._given.get("arms"):
+            lines = strips(self._given["arms"], self._given["unit"], self.size.width - MARGIN)
+            self.query_one("#picture", Static).update(Text("\n".join(map(printable, lines)), no_wrap=True))

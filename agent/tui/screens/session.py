@@ -1,0 +1,221 @@
+"""A run: the chat, and beside it the tabs that look at it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.screen import Screen
+from textual.widgets import Footer, Static
+
+from ....knowledge.errors import VgoError
+from ...chat.actions import do
+from ...chat.progress import progress_of
+from ...chat.reply import Reply
+from ...chat.talk import Exchange, keep, kept
+from ..messages import Asked, SourceAsked, StepAsked
+from ..widgets.card import Card
+from ..widgets.conversation import Conversation
+from ..widgets.header import Header
+from ..widgets.look import Look
+from ..widgets.look_messages import CutKept, Refused
+from ..widgets.prompt import Line, Prompt
+
+if TYPE_CHECKING:
+    from ...chat.session import ChatSession
+
+LOOK_EVERY_S = 0.2
+WIDE, NARROW, SHORT = 110, 40, 10
+"""Columns at which tabs stand beside the chat; columns and lines below which nothing can be drawn."""
+
+
+class SessionScreen(Screen[None]):
+    """Follows one run; whatever it shows can be had again from the run folder."""
+
+    HORIZONTAL_BREAKPOINTS = [
+        (0, "-tiny"),
+        (NARROW, "-narrow"),
+        (WIDE, "-wide"),
+    ]
+    VERTICAL_BREAKPOINTS = [(0, "-flat"), (SHORT, "-tall")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f2,ctrl+t", "turn", "Chat/Look"),
+        Binding("f3", "say('/runs')", "Runs"),
+        Binding("f5", "pause", "Pause/Go on"),
+        Binding("f6", "say('/budget')", "Budget"),
+        Binding("f8", "say('/stop')", "Stop"),
+        Binding("escape", "focus_line", "Type", show=False),
+    ]
+    CSS = """
+    SessionScreen Conversation { width: 1fr; }
+    SessionScreen.-wide Look { width: 1fr; border-left: solid $primary; }
+    SessionScreen.-narrow Look { display: none; }
+    SessionScreen.-narrow.-looking Look { display: block; width: 1fr; }
+    SessionScreen.-narrow.-looking Conversation { display: none; }
+    SessionScreen #small { display: none; height: 1fr; }
+    SessionScreen.-tiny #small, SessionScreen.-flat #small { display: block; }
+    SessionScreen.-tiny .drawn, SessionScreen.-flat .drawn { display: none; }
+    """
+
+    def __init__(self, session: ChatSession) -> None:
+        """Take the session to show."""
+        super().__init__()
+        self.session = session
+        self._talk: list[Exchange] = []
+        self._answered = 0
+        self._busy = 0
+
+    def compose(self) -> ComposeResult:
+        """Lay it out."""
+        yield Header(classes="drawn")
+        yield Static(f"Too small: make the terminal {NARROW}x{SHORT}, or use --plain.", id="small", markup=False)
+        with Horizontal(classes="drawn"):
+            yield Conversation()
+            yield Look()
+        yield Prompt(classes="drawn")
+        yield Footer(classes="drawn")
+
+    def on_mount(self) -> None:
+        """Show what there is, and look again and again."""
+        self.action_focus_line()
+        self.rebuild()
+        self.set_interval(LOOK_EVERY_S, self._look)
+
+    def rebuild(self) -> None:
+        """Show the run anew, from its folder alone."""
+        folder = self.session.folder
+        self._talk = list(kept(folder)) if folder else []
+        self.query_one(Conversation).clear()
+        self.draw()
+
+    def draw(self, fresh: bool = False) -> None:
+        """Bring every widget up to date."""
+        session = self.session
+        self.query_one(Header).show(session, busy=self._busy > 0)
+        self.query_one(Conversation).show(session.view, self._talk, progress_of(session.view), fresh)
+        self.query_one(Look).show(session.view, measuring=_measuring(session))
+        self._ask_for_approval()
+
+    @work(thread=True, exclusive=True, group="look")
+    def _look(self) -> None:
+        if self.session.look():
+            self.app.call_from_thread(self.draw)
+
+    def on_cut_kept(self, event: CutKept) -> None:
+        """Record a cut that was moved by hand."""
+        self.action_say(f"/label {event.cut!r}")
+
+    def on_refused(self, event: Refused) -> None:
+        """Say why something cannot be looked at."""
+        self.notify(event.sentence, severity="warning", markup=False)
+
+    def on_asked(self, event: Asked) -> None:
+        """Do what was said, without waiting for it."""
+        self.action_say(event.line)
+
+    def action_say(self, line: str) -> None:
+        """Do what a line or a key asks for."""
+        self._busy += 1
+        self.draw()
+        self._do(line)
+
+    @work(thread=True, group="do")
+    def _do(self, line: str) -> None:
+        reply = do(self.session, line)
+        self.session.look()
+        self.app.call_from_thread(self._reply, line, reply)
+
+    def _reply(self, line: str, reply: Reply) -> None:
+        self._busy -= 1
+        exchange = Exchange(line, replace(reply, text=reply.brief or reply.text), self.session.view.events)
+        if reply.text and reply.opens != "runs":
+            self._talk.append(exchange)
+            if self.session.folder:
+                keep(self.session.folder, exchange)
+        self.draw(fresh=True)
+        self._open(reply)
+
+    def _open(self, reply: Reply) -> None:
+        from . import OPENED
+
+        if reply.opens == "quit":
+            self.app.call_later(self.app.action_quit)
+        elif reply.opens in OPENED:
+            OPENED[reply.opens](self, reply)
+
+    def save_picture(self, name: str) -> None:
+        """Write what is on the screen now, without holding it up."""
+        self._write_picture(self.app.export_screenshot(), Path(name))
+
+    @work(thread=True)
+    def _write_picture(self, svg: str, path: Path) -> None:
+        from ...chat.picture import write_picture
+
+        try:
+            write_picture(svg, path)
+        except VgoError as error:
+            self.app.call_from_thread(self.app.notify, str(error), severity="error")
+        else:
+            self.app.call_from_thread(self.app.notify, f"Saved: {path.absolute()}")
+
+    def _ask_for_approval(self) -> None:
+        from .approve import Approve
+
+        question = self.session.state.question
+        if question is None and isinstance(self.app.screen, Approve):
+            self.app.screen.dismiss(None)  # the worker has ended, or another answered
+        if question is None or not self.session.state.in_charge or question["number"] == self._answered:
+            return
+        self._answered = question["number"]
+        self.app.push_screen(Approve(question), self._approve)
+
+    def _approve(self, given: dict[str, Any] | None) -> None:
+        if given is None:
+            return
+        try:
+            self.session.answer(**given)
+        except VgoError as error:
+            self.app.notify(str(error), severity="error")
+
+    def on_source_asked(self, event: SourceAsked) -> None:
+        """Open what a reference rests on."""
+        sources: Sequence[Any] = [one for exchange in reversed(self._talk) for one in exchange.reply.sources]
+        found = next((one for one in sources if one["tag"] == event.tag), None)
+        if found is not None:
+            from .source import SourceScreen
+
+            self.app.push_screen(SourceScreen(self.session, found))
+
+    def on_step_asked(self, event: StepAsked) -> None:
+        """Unfold the card of a step."""
+        self.remove_class("-looking")
+        for card in self.query(f".card-{event.call_id}").results(Card):
+            card.collapsed = False
+            card.scroll_visible()
+
+    def action_pause(self) -> None:
+        """Pause, or go on."""
+        self.action_say("/resume" if self.session.state.paused else "/pause")
+
+    def action_turn(self) -> None:
+        """On a narrow screen, turn between chat and tabs."""
+        self.toggle_class("-looking")
+
+    def action_focus_line(self) -> None:
+        """Type."""
+        self.query_one(Line).focus()
+
+
+def _measuring(session: ChatSession) -> bool:
+    """Whether the program may run now, so that heavy work would disturb it."""
+    return (
+        session.place in ("ours", "watching", "elsewhere")
+        and session.view.status == "going on"
+        and not (session.state.paused or session.state.waiting or session.state.question)
+    )

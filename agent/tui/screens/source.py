@@ -1,0 +1,60 @@
+"""What a sentence rests on: a step of the run, an entry of what is known, a note on a work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Footer, Markdown
+
+from ....knowledge.errors import VgoError
+
+if TYPE_CHECKING:
+    from ...chat.session import ChatSession
+
+
+class SourceScreen(ModalScreen[None]):
+    """Read it, and go back."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss", "Back")]
+    CSS = """
+    SourceScreen { align: center middle; }
+    SourceScreen > VerticalScroll { width: 95%; height: 90%; border: solid $primary; background: $surface; }
+    """
+
+    def __init__(self, session: ChatSession, source: Mapping[str, Any]) -> None:
+        """Take the session, whose desk knows it, and the reference."""
+        super().__init__()
+        self._session = session
+        self._source = source
+
+    def compose(self) -> ComposeResult:
+        """One page."""
+        with VerticalScroll():
+            yield Markdown(self._of_run())
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """Let the desk find the rest."""
+        self.query_one(VerticalScroll).focus()
+        self._find()
+
+    @work(thread=True)
+    def _find(self) -> None:
+        source = self._source
+        texts = source.get("sources") or [""]
+        try:
+            found = [self._session.desk.ask("source", about=source.get("about", ""), text=text) for text in texts]
+        except VgoError as error:
+            found = [{"markdown": str(error)}]
+        pages = [self._of_run(), *(one["markdown"] for one in found)]
+        self.app.call_from_thread(self.query_one(Markdown).update, "\n\n".join(filter(None, pages)))
+
+    def _of_run(self) -> str:
+        steps = [step for step in self._session.view.steps if step.call_id in self._source.get("calls", ())]
+        return "\n\n".join(f"**{step.title}** ({step.call_id}, event {step.seq}): {step.summary}" for step in steps)

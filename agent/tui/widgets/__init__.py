@@ -1,0 +1,1 @@
+"""One file a widget: it shows a view, and emits messages."""

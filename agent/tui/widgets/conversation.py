@@ -1,0 +1,98 @@
+"""The conversation: what was said, and the steps as cards, in the order in which they came."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.text import Text
+from textual import work
+from textual.containers import VerticalScroll
+from textual.widgets import Markdown, Static
+
+from ...chat.reply import Reply
+from ...chat.talk import Exchange
+from ...session_view.view import SessionView
+from ...terminal import printable
+from ..messages import SourceAsked
+from .card import Card
+from .conclusion import Conclusion
+
+
+class Conversation(VerticalScroll):
+    """Grows at its end; `clear` begins anew."""
+
+    DEFAULT_CSS = """
+    Conversation { height: 1fr; padding: 0 1; scrollbar-size-vertical: 1; }
+    Conversation .said { margin: 1 0 0 0; text-style: bold; }
+    Conversation .note { color: $text-muted; margin: 0 0 0 2; }
+    Conversation .failed { color: $text-error; margin: 0 0 0 2; }
+    Conversation Markdown { margin: 0 0 0 2; padding: 0; background: $background; }
+    """
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        super().__init__()
+        self._cards: dict[str, Card] = {}
+        self._shown = 0
+        self._concluded = False
+
+    def on_mount(self) -> None:
+        """Keep the end in view."""
+        self.anchor()
+
+    def clear(self) -> None:
+        """Begin anew."""
+        self._cards.clear()
+        self._shown, self._concluded = 0, False
+        self.remove_children()
+
+    def show(self, view: SessionView, talk: Sequence[Exchange], progress: str, fresh: bool = False) -> None:
+        """Add what is new, and bring the cards up to date; a fresh reply is streamed."""
+        for step in view.steps:
+            if step.call_id in self._cards:
+                self._cards[step.call_id].show(step, progress if step is view.current else "")
+                continue
+            self._say_until(talk, step.begun, fresh)
+            card = self._cards[step.call_id] = Card(step)
+            self.mount(card)
+        if view.verdict and not self._concluded:
+            self._say_until(talk, view.steps[-1].begun, fresh)
+            self._concluded = True
+            self.mount(Conclusion(view))
+        self._say_until(talk, view.events, fresh)
+
+    def _say_until(self, talk: Sequence[Exchange], event: int, fresh: bool) -> None:
+        while self._shown < len(talk) and talk[self._shown].after <= event:
+            self._say(talk[self._shown], fresh)
+            self._shown += 1
+
+    def _say(self, exchange: Exchange, fresh: bool) -> None:
+        if exchange.line:
+            self.mount(Static(Text(f"> {printable(exchange.line)}"), classes="said"))
+        reply = exchange.reply
+        if reply.failed:
+            self.mount(Static(Text(f"✗ {printable(reply.text)}"), classes="failed"))
+        elif reply.text:
+            self._answer(reply, fresh)
+        if reply.next:
+            self.mount(Static(Text("\n".join(("next:", *map(printable, reply.next)))), classes="note"))
+
+    def _answer(self, reply: Reply, fresh: bool) -> None:
+        shown = Markdown("" if fresh else reply.text, open_links=False)
+        self.mount(shown)
+        if fresh:
+            self._stream(shown, reply.text)
+
+    @work(group="stream")
+    async def _stream(self, shown: Markdown, text: str) -> None:
+        """Write line by line: a long answer is read while the rest is laid out."""
+        stream = Markdown.get_stream(shown)
+        for line in text.splitlines(keepends=True):
+            await stream.write(line)
+        await stream.stop()
+
+    def on_markdown_link_clicked(self, event: Markdown.LinkClicked) -> None:
+        """Open a reference."""
+        event.stop()
+        if event.href.startswith("source:"):
+            self.post_message(SourceAsked(event.href.removeprefix("source:")))

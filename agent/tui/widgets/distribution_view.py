@@ -1,0 +1,100 @@
+"""The distribution with its cut line, which arrow keys and clicks move."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message
+
+from ...look.canvas import Canvas
+from ...look.distribution import Cutting, distribution
+from ...look.frame import Picture
+from ...look.scale import Window, extent
+from ...look.scenes import Outcomes
+from .plot_view import PlotView
+
+
+class DistributionView(PlotView):
+    """Bars of slow and fast runs."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left", "cut(-1)", "Cut", key_display="arrows"),
+        Binding("right", "cut(1)", "Cut right", show=False),
+        Binding("ctrl+left", "cut(-10)", "Cut far left", show=False),
+        Binding("ctrl+right", "cut(10)", "Cut far right", show=False),
+        Binding("comma", "move(-1)", "Read", key_display=",/."),
+        Binding("full_stop", "move(1)", "Read right", show=False),
+        Binding("enter", "keep", "Keep cut"),
+        Binding("escape", "drop", "Cut back"),
+    ]
+
+    class CutMoved(Message):
+        """The cut line stands elsewhere; nothing is recorded yet."""
+
+        def __init__(self, cut: float) -> None:
+            """`cut` in the unit of the outcome."""
+            super().__init__()
+            self.cut = cut
+
+    class CutKept(Message):
+        """The user wants the cut where it stands now."""
+
+    class CutDropped(Message):
+        """The user wants the cut as it is recorded."""
+
+    def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
+        """Begin without runs."""
+        super().__init__(fancy=fancy, id=id)
+        self._outcomes = Outcomes()
+        self.cutting = Cutting()
+        """Where the line stands."""
+        self._modes: tuple[float, ...] = ()
+
+    def show(self, outcomes: Outcomes, cutting: Cutting, modes: tuple[float, ...]) -> None:
+        """Show these runs and this cut; a cut that was moved is drawn at once, since a key moved it."""
+        at_once = cutting != self.cutting and outcomes is self._outcomes
+        self._outcomes, self.cutting, self._modes = outcomes, cutting, modes
+        if at_once:
+            self.redraw()
+        else:
+            self.changed()
+
+    @property
+    def span(self) -> Window | None:
+        """All runs."""
+        return extent(self._outcomes.values)
+
+    def picture(self, canvas: Canvas) -> Picture:
+        """Draw the distribution."""
+        return distribution(canvas, self._outcomes, self.cutting, self.window, self.cursor, self._modes)
+
+    def action_cut(self, cells: int) -> None:
+        """Move the cut by cells; zoom in for finer steps."""
+        shown = self.window or self.span
+        if shown is None or not self.step:
+            return
+        here = (shown.low + shown.high) / 2 if self.cutting.cut is None else self.cutting.cut
+        cut = here + cells * self.step
+        if self.window is not None:
+            self.window = self.window.holding(cut)
+        self.cursor = None
+        self.post_message(self.CutMoved(min(max(cut, shown.low), shown.high) if self.window is None else cut))
+
+    def on_click(self, event: events.Click) -> None:
+        """Put the cut where the mouse is."""
+        value = self.value_at(event.x)
+        if value is not None:
+            self.cursor = None
+            self.post_message(self.CutMoved(value))
+
+    def action_keep(self) -> None:
+        """Keep the cut where it stands."""
+        if self.cutting.moved:
+            self.post_message(self.CutKept())
+
+    def action_drop(self) -> None:
+        """Put the cut back."""
+        if self.cutting.moved:
+            self.post_message(self.CutDropped())

@@ -1,0 +1,43 @@
+"""What the tabs tell the app."""
+
+from __future__ import annotations
+
+from textual.message import Message
+
+from ...look.asked import Opened, Refitted
+
+
+class CutRefitted(Message):
+    """The cut was moved and refitted; nothing is recorded."""
+
+    def __init__(self, refitted: Refitted) -> None:
+        """What came of it."""
+        super().__init__()
+        self.refitted = refitted
+
+
+class CutKept(Message):
+    """The user wants the cut recorded, as a step by hand."""
+
+    def __init__(self, cut: float) -> None:
+        """`cut` in the unit of the outcome."""
+        super().__init__()
+        self.cut = cut
+
+
+class TableOpened(Message):
+    """A table that was asked for can be looked at."""
+
+    def __init__(self, opened: Opened) -> None:
+        """What there is."""
+        super().__init__()
+        self.opened = opened
+
+
+class Refused(Message):
+    """What was asked for cannot be done; one sentence says why."""
+
+    def __init__(self, sentence: str) -> None:
+        """For the user."""
+        super().__init__()
+        self.sentence = sentence

@@ -1,0 +1,282 @@
+"""Everything that is looked at, as tabs; the cut that is moved here is relabelled and refitted in other processes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.events import DescendantFocus
+from textual.timer import Timer
+from textual.widgets import Static, TabbedContent, TabPane
+
+from ....tools.statistics.values import FloatArray
+from ...look.asked import (
+    Answer,
+    ColumnRead,
+    Failed,
+    FindShape,
+    GiveRuns,
+    Opened,
+    OpenFile,
+    Page,
+    Question,
+    ReadColumn,
+    ReadPage,
+    Refit,
+    Refitted,
+    Shaped,
+)
+from ...look.computers import Computers
+from ...look.scenes import Looking, Outcomes, Scatter
+from ...look.what_if import WhatIf, looking_at, ranking
+from ...terminal import speaks_unicode
+from .cores_view import CoresView
+from .distribution_view import DistributionView
+from .look_messages import CutKept, CutRefitted, Refused, TableOpened
+from .plots import FactorView, OverlayView, RunOrderView
+from .sorted_table import PAGE, PagedTable, SortedTable
+from .steps import Steps
+from .tree_view import TreeView
+
+REST_S = 0.5
+"""After the last move of the cut, before the exact answer is computed."""
+WAITS = "It is read when no program is measured; F5 pauses."
+NO_TABLE = "There is no table of these runs yet."
+TABS = ("distribution", "order", "tree", "factor", "compare", "cores", "ranking", "runs", "steps")
+
+
+class LookPane(Vertical):
+    """The tabs, and a line that says what the cut does."""
+
+    DEFAULT_CSS = """
+    LookPane { width: 1fr; height: 1fr; }
+    LookPane TabbedContent { height: 1fr; }
+    LookPane ContentSwitcher { height: 1fr; }
+    LookPane TabPane { padding: 0; height: 1fr; }
+    LookPane DataTable { height: 1fr; }
+    LookPane > #look-words { height: auto; max-height: 3; color: $foreground; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(str(number), f"choose('{name}')", name.capitalize(), show=False) for number, name in enumerate(TABS, 1)
+    ]
+
+    def __init__(self, *, fancy: bool | None = None, id: str | None = None, classes: str | None = None) -> None:
+        """`fancy`: the terminal can show more than ASCII; None: as its encoding says."""
+        super().__init__(id=id, classes=classes)
+        self._fancy = speaks_unicode(sys.__stdout__ or sys.stdout) if fancy is None else fancy
+        self.state = WhatIf(Looking())
+        self.measuring = False
+        """A program is measured now, so that nothing is computed beside it."""
+        self._source: OpenFile | GiveRuns | None = None
+        self._alone = False
+        """What is shown is the table that was opened, without a session around it."""
+        self._scatters: dict[str, Scatter] = {}
+        self._computers = Computers(self._answered)
+        self._rest: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        """Lay out the tabs."""
+        fancy = self._fancy
+        views = (
+            DistributionView(fancy=fancy),
+            RunOrderView(fancy=fancy),
+            TreeView(fancy=fancy),
+            FactorView(fancy=fancy),
+            OverlayView(fancy=fancy),
+            CoresView(fancy=fancy),
+            SortedTable(fancy=fancy, id="look-ranking"),
+            PagedTable(fancy=fancy, id="look-runs"),
+            Steps(fancy=fancy, id="look-steps"),
+        )
+        with TabbedContent(initial=TABS[0], id="tabs"):
+            for name, view in zip(TABS, views, strict=True):
+                with TabPane(name.capitalize(), id=name):
+                    yield view
+        yield Static("", id="look-words", markup=False)
+
+    @property
+    def computing(self) -> bool:
+        """Whether a table is open in a process of its own."""
+        return self._computers.opened
+
+    async def on_unmount(self) -> None:
+        """End the processes that compute."""
+        await self._computers.close()
+
+    def look_at(self, looking: Looking) -> None:
+        """Show another moment; a cut that is being moved stays where it is."""
+        self._alone = False
+        self.state = self.state.seen(looking)
+        self._spread()
+
+    def open_file(self, path: str, outcome: str | None = None) -> None:
+        """Open a recorded file or a run folder, to page through and to refit; TableOpened or Refused follows."""
+        self.offer(OpenFile(path, outcome))
+        self._open()
+
+    def give_runs(self, outcomes: Outcomes, names: tuple[str, ...], values: FloatArray) -> None:
+        """Take runs that are at hand, `values` of shape (runs, columns); TableOpened follows."""
+        self.offer(GiveRuns(outcomes, names, values))
+        self._open()
+
+    def offer(self, source: OpenFile | GiveRuns) -> None:
+        """Say what to open once somebody moves the cut or pages through the runs; what was open is closed."""
+        if self._alone:
+            self.state = WhatIf(Looking())
+        self._source = source
+        self._scatters.clear()
+        self._computers.forget()
+
+    async def warm(self) -> None:
+        """Start the process that refits before it is needed; not while a program is measured."""
+        await self._computers.warm()
+
+    def choose(self, tab: str) -> None:
+        """Show a tab, and give what is in it the keys."""
+        self.query_one("#tabs", TabbedContent).active = tab
+        self.query_one(f"TabPane#{tab} > *").focus()
+
+    def action_choose(self, tab: str) -> None:
+        """Show a tab."""
+        self.choose(tab)
+
+    @on(TabbedContent.TabActivated)
+    def read_when_seen(self, event: TabbedContent.TabActivated) -> None:
+        """Open the table once somebody looks at its rows."""
+        table = self.query_one(PagedTable)
+        if event.pane.id == "runs" and not table.has_rows:
+            table.say("Reading the runs." if self._open() else self._waits())
+
+    def on_descendant_focus(self, event: DescendantFocus) -> None:
+        """Open the table when somebody comes to the cut, so that the first move does not wait for it."""
+        if isinstance(event.widget, DistributionView):
+            self._open()
+
+    @on(DistributionView.CutMoved)
+    def move_cut(self, event: DistributionView.CutMoved) -> None:
+        """Draw the cut where it is now, and fit there."""
+        event.stop()
+        self.state = self.state.at(event.cut)
+        self._spread()
+        self.fit()
+
+    @on(DistributionView.CutKept)
+    def keep_cut(self, event: DistributionView.CutKept) -> None:
+        """Let the app record the cut; it counts as moved until it has."""
+        event.stop()
+        if self.state.moved is not None:
+            self.post_message(CutKept(self.state.moved))
+
+    @on(DistributionView.CutDropped)
+    def drop_cut(self, event: DistributionView.CutDropped) -> None:
+        """Put the cut back."""
+        event.stop()
+        self.state = self.state.back()
+        self._spread()
+
+    @on(TreeView.ColumnChosen)
+    def show_column(self, event: TreeView.ColumnChosen) -> None:
+        """Show a column of the tree against the outcome."""
+        event.stop()
+        self.query_one(FactorView).look_at(event.column)
+        self.choose("factor")
+
+    @on(FactorView.Wanted)
+    def read_column(self, event: FactorView.Wanted) -> None:
+        """Read the numbers of a column."""
+        event.stop()
+        if self._open():
+            self._computers.ask(ReadColumn(event.column))
+
+    @on(PagedTable.Wanted)
+    def read_page(self, event: PagedTable.Wanted) -> None:
+        """Read rows."""
+        event.stop()
+        self._computers.ask(ReadPage(event.first, PAGE, event.order.by, event.order.descending))
+
+    def fit(self) -> None:
+        """Fit quickly now, and exactly once the cut rests."""
+        cut = self.state.cutting.cut
+        if cut is None or not self._open():
+            return
+        self._computers.ask(Refit(cut))
+        if self._rest is not None:
+            self._rest.stop()
+        self._rest = self.set_timer(REST_S, lambda: self._fit_exactly(cut))
+
+    def _fit_exactly(self, cut: float) -> None:
+        if cut == self.state.cutting.cut and not self.measuring:
+            self._computers.ask(Refit(cut, exact=True))
+
+    def _open(self) -> bool:
+        """Open what was offered, if it is not open; tell whether there is a table to ask."""
+        if self._source is None or self.measuring:
+            return False
+        if not self._computers.opened:
+            self._computers.open(self._source)
+        return True
+
+    def _answered(self, question: Question, answer: Answer) -> None:
+        """Take in an answer of the processes."""
+        if self.is_attached:
+            takes: dict[type, Callable[[Any], None]] = {
+                Opened: self._take_table,
+                Shaped: self._take_shape,
+                Refitted: self._take_fit,
+                ColumnRead: self._take_column,
+                Page: self.query_one(PagedTable).put,
+                Failed: self._refuse,
+            }
+            takes[type(answer)](answer)
+            self._spread()
+
+    def _take_fit(self, found: Refitted) -> None:
+        self.state = self.state.with_answer(found)
+        if self.state.moved is not None:
+            self.post_message(CutRefitted(found))
+
+    def _take_column(self, read: ColumnRead) -> None:
+        outcomes = replace(self.state.looking.outcomes, values=read.outcomes)
+        self._scatters[read.name] = Scatter(read.name, read.values, outcomes, read.unit, read.r2)
+
+    def _refuse(self, failed: Failed) -> None:
+        self._computers.forget()
+        self.query_one(PagedTable).say(failed.sentence)
+        self.post_message(Refused(failed.sentence))
+
+    def _take_table(self, opened: Opened) -> None:
+        """Show the rows at once; what the runs look like takes longer."""
+        if not self.state.looking.outcomes.values.size:
+            self._alone = True
+            self.state = WhatIf(Looking(opened.outcomes))
+        self.query_one(PagedTable).begin(opened.header)
+        self.post_message(TableOpened(opened))
+        self._computers.ask(FindShape())
+
+    def _take_shape(self, shaped: Shaped) -> None:
+        if self._alone and self.state.moved is None:
+            self.state = WhatIf(looking_at(shaped))
+            self.fit()
+
+    def _spread(self) -> None:
+        """Hand every tab what it shows."""
+        state, looking = self.state, self.state.looking
+        self.query_one(DistributionView).show(looking.outcomes, state.cutting, looking.modes)
+        self.query_one(RunOrderView).show(looking.outcomes, state.cutting)
+        self.query_one(TreeView).show(state.tree)
+        columns = tuple(one.column for one in state.factors)
+        self.query_one(FactorView).show(columns, {**self._scatters, **looking.scatters}, state.cutting.cut)
+        self.query_one(OverlayView).show(looking.overlays)
+        self.query_one("#look-ranking", SortedTable).show(ranking(state.factors))
+        self.query_one("#look-words", Static).update(state.words(self._waits()))
+
+    def _waits(self) -> str:
+        if self.measuring:
+            return WAITS
+        return NO_TABLE if self._source is None else ""

@@ -1,0 +1,117 @@
+"""A picture of characters as a widget; only what changed is drawn again."""
+
+from __future__ import annotations
+
+import time
+from typing import ClassVar
+
+from rich.segment import Segment
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.timer import Timer
+from textual.widget import Widget
+
+from ...look.canvas import Canvas
+from ...look.frame import Picture
+
+EVERY_S = 0.25
+"""Between two drawings because of new runs; keys are answered at once."""
+
+
+class PictureView(Widget, can_focus=True):
+    """What all pictures have in common; each says how it is drawn."""
+
+    DEFAULT_CSS = """
+    PictureView { width: 1fr; height: 1fr; }
+    PictureView > .look--plain { color: $foreground; }
+    PictureView > .look--faint { color: $foreground 70%; }
+    PictureView > .look--fast { color: $primary; }
+    PictureView > .look--slow { color: $error; }
+    PictureView > .look--curve { color: $foreground; }
+    PictureView > .look--cut { color: $warning; text-style: bold; }
+    PictureView > .look--cursor { color: $accent; text-style: bold; }
+    PictureView > .look--baseline { color: $foreground 60%; }
+    PictureView > .look--mitigated { color: $success; text-style: bold; }
+    """
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "look--plain",
+        "look--faint",
+        "look--fast",
+        "look--slow",
+        "look--curve",
+        "look--cut",
+        "look--cursor",
+        "look--baseline",
+        "look--mitigated",
+    }
+
+    def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
+        """`fancy`: the terminal can show more than ASCII."""
+        super().__init__(id=id)
+        self.fancy = fancy
+        self._picture: Picture | None = None
+        self._drawn_s = 0.0
+        self._soon: Timer | None = None
+
+    def picture(self, canvas: Canvas) -> Picture:
+        """Draw what is to be seen now."""
+        raise NotImplementedError
+
+    @property
+    def text(self) -> str:
+        """What is shown, a line a row, without colours."""
+        return self._current().canvas.text()
+
+    @property
+    def waits(self) -> bool:
+        """Whether something newer will be drawn soon."""
+        return self._soon is not None
+
+    def changed(self) -> None:
+        """There is something new to show: draw it, a few times a second at most."""
+        wait = self._drawn_s + EVERY_S - time.monotonic()
+        if wait <= 0:
+            self.redraw()
+        elif self._soon is None:
+            self._soon = self.set_timer(wait, self.redraw)
+
+    def redraw(self) -> None:
+        """Draw now; only cells that differ are sent."""
+        if self._soon is not None:
+            self._soon.stop()
+            self._soon = None
+        before = self._picture
+        self._picture = None
+        if before is None or (before.canvas.width, before.canvas.height) != tuple(self.size):
+            self.refresh()
+            return
+        spans = self._current().canvas.changed(before.canvas)
+        if spans:
+            self.refresh(*(Region(span.first, span.row, span.last - span.first + 1, 1) for span in spans))
+
+    def render_line(self, y: int) -> Strip:
+        """Give one row."""
+        canvas = self._current().canvas
+        if y >= canvas.height:
+            return Strip.blank(self.size.width, self.rich_style)
+        styles = {ink: self.get_component_rich_style(f"look--{ink}") for _, ink in canvas.runs(y)}
+        return Strip([Segment(text, styles[ink]) for text, ink in canvas.runs(y)], canvas.width)
+
+    def on_resize(self) -> None:
+        """Draw for the new size."""
+        self.redraw()
+
+    def notify_style_update(self) -> None:
+        """Draw all in the colours of another theme."""
+        super().notify_style_update()
+        self.refresh()
+
+    def _current(self) -> Picture:
+        """The picture of this size; drawn anew where there is none."""
+        width, height = self.size
+        canvas = self._picture.canvas if self._picture else None
+        if canvas is None or (canvas.width, canvas.height) != (width, height):
+            self._picture = self.picture(Canvas(width, height, self.fancy))
+            self._drawn_s = time.monotonic()
+        assert self._picture is not None  # drawn above
+        return self._picture

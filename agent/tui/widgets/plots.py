@@ -1,0 +1,145 @@
+"""The plots that are only read: run order, one factor, baseline against mitigated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.message import Message
+
+from ...look.canvas import Canvas
+from ...look.distribution import Cutting
+from ...look.factor_scatter import factor_scatter
+from ...look.frame import Picture, words
+from ...look.overlay import overlay
+from ...look.run_order import run_order
+from ...look.scale import Window, extent
+from ...look.scenes import Outcomes, Overlay, Scatter
+from .plot_view import PlotView
+
+CHOOSE: list[BindingType] = [
+    Binding("up", "choose(-1)", "Other", key_display="up/down"),
+    Binding("down", "choose(1)", "Next", show=False),
+]
+NO_FACTOR = "There is no factor to show yet: rank the factors first."
+NO_COMPARISON = "There is nothing to compare yet: try a mitigation, or open a second run."
+
+
+class RunOrderView(PlotView):
+    """Outcomes in run order."""
+
+    def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
+        """Begin without runs."""
+        super().__init__(fancy=fancy, id=id)
+        self._outcomes, self._cutting = Outcomes(), Cutting()
+
+    def show(self, outcomes: Outcomes, cutting: Cutting) -> None:
+        """Show these runs."""
+        self._outcomes, self._cutting = outcomes, cutting
+        self.changed()
+
+    @property
+    def span(self) -> Window | None:
+        """From the first run to the last."""
+        runs = self._outcomes.values.size
+        return Window(0.5, runs + 0.5) if runs else None
+
+    def picture(self, canvas: Canvas) -> Picture:
+        """Draw the runs."""
+        return run_order(canvas, self._outcomes, self._cutting, self.window, self.cursor)
+
+
+class FactorView(PlotView):
+    """One factor against the outcome; up and down choose another."""
+
+    BINDINGS: ClassVar[list[BindingType]] = CHOOSE
+
+    class Wanted(Message):
+        """A column is to be shown whose numbers are not here."""
+
+        def __init__(self, column: str) -> None:
+            """Name the column."""
+            super().__init__()
+            self.column = column
+
+    def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
+        """Begin without factors."""
+        super().__init__(fancy=fancy, id=id)
+        self._columns: tuple[str, ...] = ()
+        self._scatters: Mapping[str, Scatter] = {}
+        self._cut: float | None = None
+        self.column = ""
+        """That is shown."""
+
+    def show(self, columns: tuple[str, ...], scatters: Mapping[str, Scatter], cut: float | None) -> None:
+        """Offer these columns, the most convincing first; those in `scatters` can be drawn."""
+        self._columns, self._scatters, self._cut = columns, scatters, cut
+        if self.column not in columns:
+            self.look_at(columns[0] if columns else "")
+        self.changed()
+
+    def look_at(self, column: str) -> None:
+        """Show a column; ask for its numbers where they are not here."""
+        self.column, self.window, self.cursor = column, None, None
+        if column and column not in self._scatters:
+            self.post_message(self.Wanted(column))
+        self.redraw()
+
+    def action_choose(self, direction: int) -> None:
+        """Go to the next column, or the one before."""
+        if self._columns:
+            place = self._columns.index(self.column) if self.column in self._columns else 0
+            self.look_at(self._columns[(place + direction) % len(self._columns)])
+
+    @property
+    def span(self) -> Window | None:
+        """All values of the column."""
+        scatter = self._scatters.get(self.column)
+        return None if scatter is None else extent(scatter.values)
+
+    def picture(self, canvas: Canvas) -> Picture:
+        """Draw the column."""
+        scatter = self._scatters.get(self.column)
+        if scatter is None:
+            return words(canvas, f"Reading {self.column}." if self.column else NO_FACTOR)
+        return factor_scatter(canvas, scatter, self._cut, self.window, self.cursor)
+
+
+class OverlayView(PlotView):
+    """Baseline and one mitigation; up and down choose another."""
+
+    BINDINGS: ClassVar[list[BindingType]] = CHOOSE
+
+    def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
+        """Begin without comparisons."""
+        super().__init__(fancy=fancy, id=id)
+        self._overlays: tuple[Overlay, ...] = ()
+        self._place = 0
+
+    def show(self, overlays: tuple[Overlay, ...]) -> None:
+        """Offer these; the newest, which is the last, is shown where there are more than before."""
+        if len(overlays) != len(self._overlays):
+            self._place, self.window = max(len(overlays) - 1, 0), None
+        self._overlays = overlays
+        self.changed()
+
+    def action_choose(self, direction: int) -> None:
+        """Go to the next comparison, or the one before."""
+        if self._overlays:
+            self._place, self.window = (self._place + direction) % len(self._overlays), None
+            self.redraw()
+
+    @property
+    def span(self) -> Window | None:
+        """All runs of both arms."""
+        if not self._overlays:
+            return None
+        shown = self._overlays[self._place]
+        return extent(shown.baseline.values, shown.mitigated.values)
+
+    def picture(self, canvas: Canvas) -> Picture:
+        """Draw both arms."""
+        if not self._overlays:
+            return words(canvas, NO_COMPARISON)
+        return overlay(canvas, self._overlays[self._place], self.window, self.cursor)

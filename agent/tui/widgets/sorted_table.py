@@ -1,0 +1,141 @@
+"""Tables that sort by a click on a header or by a key: one for a few rows, one that pages through very many."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.text import Text
+from textual.binding import Binding, BindingType
+from textual.coordinate import Coordinate
+from textual.message import Message
+from textual.widgets import DataTable
+
+from ...look.asked import Page
+from ...look.scenes import Table
+from ...look.sorting import Order, Row, ordered, shown
+
+PAGE = 200
+"""Rows that are held at a time; more are read when they are wanted."""
+MOST_COLUMNS = 60
+"""That are shown of a wide table; a terminal shows ten of them."""
+
+
+class SortedTable(DataTable[Text]):
+    """A few rows."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("s", "sort", "Sort")]
+
+    def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
+        """Begin empty."""
+        super().__init__(id=id, zebra_stripes=True, cursor_type="cell", show_row_labels=False)
+        self._arrows = ("▲", "▼") if fancy else ("^", "v")
+        self._table = Table((), ())
+        self._order = Order()
+        self._rows: list[Row] = []
+
+    @property
+    def row_at_cursor(self) -> Row:
+        """The row that the cursor is in; empty without rows."""
+        return self._rows[self.cursor_row] if self.cursor_row < len(self._rows) else ()
+
+    def show(self, table: Table) -> None:
+        """Show these rows, sorted as those before."""
+        if table != self._table:
+            self._table = table
+            self._fill(table.header, self._sorted())
+
+    def action_sort(self) -> None:
+        """Sort by the column that the cursor is in."""
+        self._sort(self.cursor_column)
+
+    def on_data_table_header_selected(self, event: DataTable.HeaderSelected) -> None:
+        """Sort by a column whose header was clicked."""
+        self._sort(event.column_index)
+
+    def _sort(self, column: int) -> None:
+        if column < len(self._table.header):
+            self._order = self._order.toggled(self._table.header[column])
+            self._fill(self._table.header, self._sorted())
+
+    def _sorted(self) -> list[Row]:
+        if self._order.by not in self._table.header:
+            return list(self._table.rows)
+        return ordered(self._table.rows, self._table.header.index(self._order.by), self._order.descending)
+
+    def _fill(self, header: tuple[str, ...], rows: list[Row]) -> None:
+        """Put rows in; the cursor stays where it is."""
+        cursor, self._rows = self.cursor_coordinate, rows
+        self.clear(columns=True)
+        for name in header:
+            arrow = self._arrows[self._order.descending] if name == self._order.by else ""
+            self.add_column(Text(f"{shown(name)} {arrow}".rstrip()))
+        for row in rows:
+            self.add_row(*(Text(shown(cell), justify="left" if isinstance(cell, str) else "right") for cell in row))
+        self.cursor_coordinate = Coordinate(
+            min(cursor.row, max(len(rows) - 1, 0)), min(cursor.column, max(len(header) - 1, 0))
+        )
+
+
+class PagedTable(SortedTable):
+    """Rows of a large table, a page at a time; whoever holds the table is asked for them."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("n", "page(1)", "Next page"),
+        Binding("p", "page(-1)", "Page before"),
+    ]
+
+    DEFAULT_CSS = """
+    PagedTable { border-bottom: solid $primary; }
+    """
+
+    class Wanted(Message):
+        """Rows are to be read."""
+
+        def __init__(self, first: int, order: Order) -> None:
+            """`first` counts from 0."""
+            super().__init__()
+            self.first = first
+            self.order = order
+
+    def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
+        """Begin empty."""
+        super().__init__(fancy=fancy, id=id)
+        self._header: tuple[str, ...] = ()
+        self._first = self._total = 0
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether a page was read."""
+        return bool(self._rows)
+
+    def begin(self, header: tuple[str, ...]) -> None:
+        """Another table: ask for its first page."""
+        self._header, self._order = header[:MOST_COLUMNS], Order()
+        self.post_message(self.Wanted(0, self._order))
+
+    def say(self, sentence: str) -> None:
+        """Say why there are no rows."""
+        self._header, self._first, self._total = (), 0, 0
+        self.border_subtitle = ""
+        self._table = Table((sentence,), ())
+        self._fill((sentence,), [])
+
+    def put(self, page: Page) -> None:
+        """Show a page that was read."""
+        self._first, self._total, self._order = page.first, page.total, Order(page.by, page.descending)
+        last = page.first + len(page.rows)
+        self.border_subtitle = f"rows {page.first + 1}-{last} of {page.total}" if page.rows else "no rows"
+        rows = [row[: len(self._header)] for row in page.rows]
+        self._table = Table(self._header, tuple(rows))
+        self._fill(self._header, rows)
+
+    def action_page(self, pages: int) -> None:
+        """Go to another page."""
+        first = self._first + pages * PAGE
+        if 0 <= first < self._total:
+            self.post_message(self.Wanted(first, self._order))
+
+    def _sort(self, column: int) -> None:
+        """All rows are sorted, not those of this page."""
+        if column < len(self._header):
+            self.post_message(self.Wanted(0, self._order.toggled(self._header[column])))

@@ -1,0 +1,124 @@
+"""The worker's end of the wire: a thread that listens, and what the diagnosis asks of it between runs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import socket
+import threading
+from collections import deque
+from dataclasses import replace
+from typing import Any
+
+from ..run_folder import RunFolder
+from .wire import LONGEST, SOCKET, Mode, State, listening, state_line
+
+
+class Control:
+    """Holds the state, tells it to every watcher, and takes commands of the first of them."""
+
+    def __init__(self, folder: RunFolder, mode: Mode) -> None:
+        """Listen at once."""
+        self.state = State(mode=mode)
+        self.changed = threading.Condition()
+        self.wishes: deque[dict[str, Any]] = deque()
+        self.answers: dict[int, dict[str, Any]] = {}
+        self._folder = folder
+        self._socket = listening(folder)
+        self._watchers: dict[socket.socket, bytes] = {}
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._socket, selectors.EVENT_READ)
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def tell(self, **changes: Any) -> None:
+        """Change the state, and tell whoever watches."""
+        with self.changed:
+            self.state = replace(self.state, **changes)
+            self.changed.notify_all()
+            self._send()
+
+    def wait_while_paused(self) -> None:
+        """Return at once most times."""
+        if not self.state.paused:
+            return
+        with self.changed:
+            self.changed.wait_for(lambda: not self.state.paused)
+
+    def close(self) -> None:
+        """Take the socket away."""
+        (self._folder.path / SOCKET).unlink(missing_ok=True)
+
+    def _send(self) -> None:
+        for place, watcher in enumerate(list(self._watchers)):
+            try:
+                watcher.sendall(state_line(replace(self.state, in_charge=place == 0)))
+            except OSError:  # it has gone, or does not read; the thread that listens will see the end
+                with contextlib.suppress(OSError):
+                    watcher.shutdown(socket.SHUT_RDWR)
+
+    def _serve(self) -> None:
+        while True:
+            for key, _ in self._selector.select():
+                if key.fileobj is self._socket:
+                    self._welcome()
+                else:
+                    assert isinstance(key.fileobj, socket.socket)
+                    self._read(key.fileobj)
+
+    def _welcome(self) -> None:
+        watcher, _ = self._socket.accept()
+        watcher.setblocking(False)
+        with self.changed:
+            self._watchers[watcher] = b""
+            self._selector.register(watcher, selectors.EVENT_READ)
+            self._send()
+
+    def _read(self, watcher: socket.socket) -> None:
+        try:
+            came = watcher.recv(1 << 16)
+        except OSError:
+            came = b""
+        held = self._watchers[watcher] + came
+        if not came or len(held) > LONGEST:
+            self._farewell(watcher)
+            return
+        *lines, self._watchers[watcher] = held.split(b"\n")
+        for line in lines:
+            if watcher is next(iter(self._watchers)):
+                self._take(line)
+
+    def _farewell(self, watcher: socket.socket) -> None:
+        with self.changed:
+            self._selector.unregister(watcher)
+            self._watchers.pop(watcher)
+            watcher.close()
+            self._send()
+
+    def _take(self, line: bytes) -> None:
+        with contextlib.suppress(ValueError, KeyError, TypeError):  # of another version
+            command = json.loads(line)
+            self._obey(command["do"], command)
+
+    def _obey(self, kind: str, command: dict[str, Any]) -> None:
+        match kind:
+            case "pause" | "go":
+                self.tell(paused=kind == "pause")
+            case "mode":
+                self.tell(mode="step" if command.get("mode") == "step" else "auto")
+            case "limits":
+                self.tell(limits={**self.state.limits, **command.get("limits", {})})
+            case "wish":
+                self.wishes.append(command)
+                self.tell(wishes=tuple(str(one.get("tool")) for one in self.wishes), mode=self.state.mode)
+            case "unwish":
+                self.wishes.clear()
+                self.tell(wishes=())
+            case "answer":
+                self.answers[int(command["number"])] = command["answer"]
+                self.tell()
+            case "stop":
+                os.kill(os.getpid(), signal.SIGTERM)

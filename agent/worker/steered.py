@@ -1,0 +1,117 @@
+"""The worker's Interface and Steering: both ask the control, and nothing is told between runs unless it changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from ...tools.execution.bench import Progress
+from ...tools.subject import Limits
+from ..planners.base import Choice, View
+from ..transcript import Decision, ToolEnd
+from .control import Control
+
+ASKED = "you asked for it"
+
+
+class Steered:
+    """One diagnosis, steered through a control."""
+
+    def __init__(self, control: Control) -> None:
+        """Begin without a question."""
+        self._control = control
+        self._questions = 0
+        self._standing: dict[str, Any] | None = None
+        """An answer that was given for the whole run."""
+
+    def trying(self, command: str) -> None:
+        """Say what is run."""
+        self._control.tell(doing=f"trial run: {command}")
+
+    def loading(self, command: str, folder: str) -> None:
+        """Say that libraries load."""
+        self._control.tell(doing="loading, with trial runs")
+
+    def restored(self, what: str) -> None:
+        """Say what a dead process had left."""
+        self._control.tell(restored=(*self._control.state.restored, what))
+
+    def decided(self, decision: Decision) -> None:
+        """The step stands in the transcript."""
+        self._control.tell(doing="")
+
+    def progressed(self, progress: Progress) -> None:
+        """Wait where the user has paused; the rows stand in the run folder."""
+        self._control.wait_while_paused()
+
+    def ended(self, decision: Decision, end: ToolEnd) -> None:
+        """The end stands in the transcript."""
+        self._control.tell(doing="choosing the next step")
+
+    def approve(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        """Ask, and wait for the answer, however long; an answer for the whole run is asked for once."""
+        by_hand = bool(question.get("steps"))
+        if self._standing is not None and not by_hand:
+            return self._standing
+        self._questions += 1
+        number, control = self._questions, self._control
+        control.tell(question={**question, "number": number})
+        with control.changed:
+            control.changed.wait_for(lambda: number in control.answers)
+        given = control.answers.pop(number)
+        answer = {"granted": bool(given["granted"]), "by": "user", "reason": str(given.get("reason", ""))[:500]}
+        if given.get("standing") and not by_hand:
+            self._standing = answer
+        control.tell(question=None)
+        return answer
+
+    def limits(self, decisions: int, now: Limits) -> Limits:
+        """Give those that the user set; what they may not be stays as it was."""
+        wanted = self._control.state.limits
+        if not wanted:
+            return now
+        self._control.tell(limits={})
+        try:
+            return Limits.model_validate({**now.model_dump(), **wanted})
+        except ValidationError:
+            return now
+
+    def wish(self, view: View) -> Choice | None:
+        """Give what the user wishes; in step mode, wait for a wish."""
+        control = self._control
+        control.wait_while_paused()
+        if control.state.mode == "step" and not control.wishes:
+            control.tell(waiting=True, doing="waiting for you")
+            with control.changed:
+                control.changed.wait_for(lambda: bool(control.wishes) or control.state.mode == "auto")
+            control.tell(waiting=False)
+        if not control.wishes:
+            return None
+        wish = control.wishes.popleft()
+        control.tell(wishes=tuple(str(one.get("tool")) for one in control.wishes))
+        return _choice(wish, view)
+
+
+def _choice(wish: Mapping[str, Any], view: View) -> Choice | None:
+    """Fill in what the user left open: as the planner of fixed plans does, else the first that may be chosen."""
+    tool, given = str(wish.get("tool")), dict(wish.get("arguments") or {})
+    return Choice(tool, {**usual(tool, given, view), **given}, str(wish.get("why") or ASKED))
+
+
+def usual(tool: str, given: Mapping[str, Any], view: View) -> dict[str, Any]:
+    """Give the arguments that a call has when nobody names others."""
+    if tool not in view.legal.tools:
+        return {}  # it is refused, and says what could be asked for
+    from ..planners.amounts import to_apply, to_measure, to_profile
+
+    match tool:
+        case "measure":
+            return dict(to_measure(view))
+        case "profile":
+            return dict(to_profile(view))
+        case "apply_mitigation":
+            batches = [batch for key, batch in view.legal.batches if key == given.get("mitigation")]
+            return {"batch": max(batches, default=1), "pairs": to_apply(view)}
+    return {name: values[0] for name, values in view.legal.tools.get(tool, {}).items() if values}

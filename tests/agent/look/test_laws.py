@@ -1,0 +1,128 @@
+"""Laws of what is drawn: nothing is lost or invented on the way from runs to cells."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from vgo_agent.agent.look.canvas import Canvas
+from vgo_agent.agent.look.distribution import Cutting, density, distribution
+from vgo_agent.agent.look.dots import slow_of
+from vgo_agent.agent.look.factor_scatter import factor_scatter
+from vgo_agent.agent.look.overlay import overlay
+from vgo_agent.agent.look.run_order import run_order
+from vgo_agent.agent.look.scale import Scale, Window, counts, extent, ticks
+from vgo_agent.agent.look.scenes import Outcomes, Overlay, Scatter
+from vgo_agent.agent.look.sorting import Order, ordered
+from vgo_agent.tools.statistics.labels.classes import label_at
+
+NUMBERS = st.floats(-1e9, 1e9)
+ANY = st.floats(allow_nan=True, allow_infinity=True)
+SAMPLES = st.lists(NUMBERS, min_size=2, max_size=60).map(lambda values: np.array(values, dtype=np.float64))
+WILD = st.lists(ANY, max_size=40).map(lambda values: np.array(values, dtype=np.float64))
+SIZES = st.tuples(st.integers(0, 120), st.integers(0, 40))
+
+
+@given(SAMPLES, st.integers(1, 200))
+def test_every_run_is_in_one_cell(values, cells):
+    window = extent(values)
+    assert window is not None
+    assert counts(values, Scale(window, cells)).sum() == values.size
+
+
+@given(SAMPLES, st.integers(1, 60), NUMBERS, st.floats(1.01, 50))
+def test_a_part_of_the_axis_holds_the_runs_between_its_ends(values, cells, about, factor):
+    whole = extent(values)
+    assert whole is not None
+    part = whole.zoomed(factor, about)
+    inside = ((values >= part.low) & (values <= part.high)).sum()
+    assert counts(values, Scale(part, cells)).sum() == inside <= values.size
+
+
+@given(SAMPLES, NUMBERS, st.booleans())
+def test_the_drawn_classes_are_those_of_the_label(values, cut, lower_is_better):
+    outcomes = Outcomes(values, "s", "time", lower_is_better)
+    labelled = label_at(values, cut, lower_is_better)
+    assert slow_of(values, outcomes, cut).tolist() == labelled.slow.tolist()
+
+
+@given(SAMPLES, st.integers(8, 80))
+def test_a_density_over_all_that_is_there_adds_up_to_the_runs(values, cells):
+    span = extent(values)
+    assert span is not None
+    wide = Window(span.low - 20 * span.width, span.high + 20 * span.width)
+    smooth = density(values, Scale(wide, 41 * cells))
+    assert np.all(smooth >= 0)
+    assert smooth.sum() == pytest.approx(values.size, rel=0.02)
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6), st.integers(1, 300))
+def test_a_cell_is_where_its_value_lies(low, width, cells):
+    scale = Scale(Window(low, low + width), cells)
+    assert [scale.place(scale.value(cell)) for cell in range(cells)] == list(range(cells))
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6), st.floats(0, 1), st.floats(1.1, 10))
+def test_zooming_in_and_out_is_nothing(low, width, share, factor):
+    assume(width > 1e-6 * abs(low))  # closer the window is held open: below it only rounding differs
+    window = Window(low, low + width)
+    about = low + share * width
+    again = window.zoomed(factor, about).zoomed(1 / factor, about)
+    assert again.low == pytest.approx(window.low, abs=1e-6 * width + 1e-9 * abs(low))
+    assert again.width == pytest.approx(width, rel=1e-5)
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6), NUMBERS)
+def test_a_window_moves_no_further_than_to_show_a_value(low, width, value):
+    window = Window(low, low + width)
+    moved = window.holding(value)
+    assert moved.low <= value <= moved.high or np.isclose(value, [moved.low, moved.high]).any()
+    if window.low <= value <= window.high:
+        assert moved == window
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6), st.integers(1, 20), st.sampled_from(["s", "ms", ""]))
+def test_round_numbers_lie_on_the_axis_and_differ(low, width, most, unit):
+    window = Window(low, low + width)
+    found = ticks(window, most, unit)
+    slack = 1e-9 * max(abs(low), width)
+    assert len(found) <= most
+    assert all(window.low - slack <= tick.value <= window.high + slack for tick in found)
+    if width > 1e-6 * abs(low):
+        assert len({tick.words for tick in found}) == len(found)
+
+
+@settings(max_examples=60)
+@given(WILD, WILD, SIZES, st.booleans(), st.none() | ANY, st.none() | NUMBERS)
+def test_any_runs_are_drawn_in_any_size(values, others, size, fancy, cut, cursor):
+    """Empty, one, constant, not finite, enormous: a picture or a sentence, never more than there is room for."""
+    outcomes, width, height = Outcomes(values, "s", "time"), *size
+    n = min(values.size, others.size)
+    scatter = Scatter("misses", others[:n], Outcomes(values[:n], "s", "time"))
+    canvases = [Canvas(width, height, fancy) for _ in range(4)]
+    distribution(canvases[0], outcomes, Cutting(cut, True), None, cursor)
+    run_order(canvases[1], outcomes, Cutting(cut), None, cursor)
+    factor_scatter(canvases[2], scatter, cut, None, cursor)
+    overlay(canvases[3], Overlay(outcomes, Outcomes(others, "s"), "pin", cut, 0.2, 0.9), None, cursor)
+    for canvas in canvases:
+        lines = canvas.text().split("\n")
+        assert len(lines) <= max(height, 1) and all(len(line) <= width for line in lines)
+        assert fancy or canvas.text().isascii()
+
+
+ROWS = st.lists(st.tuples(st.none() | st.floats(allow_nan=True) | st.text(max_size=3), st.integers()), max_size=30)
+
+
+@given(ROWS, st.booleans())
+def test_sorting_keeps_every_row_and_puts_what_is_missing_last(rows, descending):
+    found = ordered(rows, 0, descending)
+    assert sorted(map(repr, found)) == sorted(map(repr, rows))
+    missing = [cell is None or cell != cell for cell, _ in found]
+    assert missing == sorted(missing)
+    numbers = [cell for cell, _ in found if isinstance(cell, float) and cell == cell]
+    assert numbers == sorted(numbers, reverse=descending)
+
+
+@given(st.sampled_from([Order(), Order("a"), Order("a", True), Order("b")]))
+def test_a_column_chosen_three_times_is_as_the_table_stands(order):
+    assert order.toggled("c").toggled("c").toggled("c") == Order()

@@ -1,0 +1,112 @@
+"""What a picture says, letter by letter."""
+
+import numpy as np
+
+from vgo_agent.agent.look.canvas import ASCII, FANCY, Canvas
+from vgo_agent.agent.look.cores import rates, read_cores
+from vgo_agent.agent.look.cores_page import cores_page
+from vgo_agent.agent.look.distribution import Cutting, distribution
+from vgo_agent.agent.look.factor_scatter import factor_scatter
+from vgo_agent.agent.look.overlay import overlay
+from vgo_agent.agent.look.run_order import run_order
+from vgo_agent.agent.look.scenes import Outcomes, Overlay, Scatter, tree_of
+from vgo_agent.agent.look.tree_page import lines, tree_page
+from vgo_agent.tools.statistics.association.tree import fit_tree
+
+FAST, SLOW = np.linspace(1.0, 1.2, 30), np.linspace(2.0, 2.1, 10)
+TIMES = Outcomes(np.concatenate((FAST, SLOW)), "s", "time")
+
+
+def drawn(draw, width=60, height=12, fancy=False):
+    canvas = Canvas(width, height, fancy)
+    draw(canvas)
+    return canvas.text()
+
+
+def test_slow_and_fast_differ_without_colour():
+    for fancy, marks in ((True, FANCY), (False, ASCII)):
+        text = drawn(lambda canvas: distribution(canvas, TIMES, Cutting(1.5)), fancy=fancy)
+        assert marks.bar in text and marks.slow_bar in text and marks.cut in text
+        assert "cut at 1.5 s: 10 of 40 runs are slow" in text
+
+
+def test_the_cursor_reads_a_value():
+    text = drawn(lambda canvas: distribution(canvas, TIMES, Cutting(1.5), None, 1.5))
+    assert "1.5 s: 0 runs here, 75.0% at or below" in text
+
+
+def test_what_cannot_be_drawn_is_a_sentence():
+    for values, sentence in (
+        ([], "There is no run to show yet."),
+        ([np.nan], "None of 1 runs has a finite time"),
+        ([2.0], "One run so far: 2 s."),
+        ([2.0] * 9, "All 9 runs gave 2 s: there is no spread to show."),
+    ):
+        outcomes = Outcomes(np.array(values), "s", "time")
+        assert sentence in " ".join(drawn(lambda c, o=outcomes: distribution(c, o, Cutting())).split())
+    assert "Too small for" in drawn(lambda canvas: distribution(canvas, TIMES, Cutting()), 20, 5)
+
+
+def test_a_failed_run_is_told_in_run_order():
+    values = np.array([1.0, np.nan, 3.0])
+    text = drawn(lambda canvas: run_order(canvas, Outcomes(values, "s", "time"), Cutting(2.0), None, 2.0))
+    assert "3 runs in order, 1 without a finite time" in text
+    assert "run 2: no finite time" in text
+
+
+def test_a_straight_line_has_an_r2_of_one():
+    scatter = Scatter("misses", 3 * TIMES.values - 1, TIMES)
+    assert "misses: R2 1.00, 40 runs" in drawn(lambda canvas: factor_scatter(canvas, scatter, 1.5))
+
+
+def test_an_interval_below_one_lies_left_of_the_one():
+    shown = Overlay(TIMES, Outcomes(FAST, "s"), "pin_to_cpu", 0.2, 0.15, 0.3, "steadier")
+    text = drawn(lambda canvas: overlay(canvas, shown))
+    title, ruler = text.split("\n")[:2]
+    assert title == "pin_to_cpu: SD ratio 0.2 [0.15, 0.3], steadier"
+    assert ruler.index("=") < ruler.rindex("=") < ruler.rindex("1")
+
+
+def test_every_node_of_a_tree_has_a_line():
+    rng = np.random.default_rng(3)
+    columns = rng.normal(size=(200, 3))
+    tree = tree_of(fit_tree(columns, ("a", "b", "c"), columns[:, 0] + columns[:, 1] > 0.5).model_dump())
+    found = lines(tree, ASCII)
+    assert len(found) == len(tree.nodes) > 3
+    assert [line.column for line in found if line.column] and found[0].column == tree.nodes[0].column
+    leaves = [node.n for node in tree.nodes if node.column is None]
+    assert sum(leaves) == 200
+    last = drawn(lambda canvas: tree_page(canvas, tree, len(found) - 1), 70, 4).split("\n")
+    assert last[-1].startswith("> ") and last[-1].split()[-1] == "slow"
+
+
+STAT = "cpu  9 0 0 9 0 0 0 0 0 0\ncpu0 {} 0 10 {} 0 0 0 {} 0 0\ncpu1 50 0 0 50 0 0 0 0 0 0\nintr 1\n"
+INTERRUPTS = "           CPU0       CPU1\n  0:  {}  7  IO-APIC timer\nERR:          0\nLOC: 1 2 Local timer\n"
+
+
+def machine(root, user, idle, steal, timer):
+    for path, text in (
+        ("proc/stat", STAT.format(user, idle, steal)),
+        ("proc/interrupts", INTERRUPTS.format(timer)),
+        ("sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "2400000\n"),
+    ):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    return root
+
+
+def test_cores_are_told_from_two_readings(tmp_path):
+    before = read_cores(10.0, machine(tmp_path, 100, 100, 0, 1000))
+    after = read_cores(12.0, machine(tmp_path, 150, 130, 20, 1500))
+    first, second = rates(before, after)
+    assert (first.core, first.busy, first.steal, first.mhz) == (0, 0.7, 0.2, 2400.0)
+    assert first.interrupts_s == 250.0
+    assert (second.busy, second.steal, second.mhz) == (None, None, None)
+    text = drawn(lambda canvas: cores_page(canvas, (first, second)), 60, 5)
+    assert text.split("\n")[1].startswith("    0    70%    20%       250   2400  ##########xxxx")
+
+
+def test_a_machine_that_does_not_tell_about_its_cores_is_no_error(tmp_path):
+    assert read_cores(1.0, tmp_path).cores == {}
+    text = drawn(lambda canvas: cores_page(canvas, (), known=False))
+    assert text.startswith("No per-core figures here")

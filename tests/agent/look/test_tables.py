@@ -1,0 +1,128 @@
+"""Tables in the process that computes: the same answers as the tools give, in time, whatever else is asked."""
+
+import asyncio
+import os
+import signal
+
+import numpy as np
+import polars as pl
+import pytest
+
+from vgo_agent.agent.look.asked import Failed, GiveRuns, OpenFile, Page, ReadColumn, ReadPage, Refit, Refitted
+from vgo_agent.agent.look.child import NOT_OPEN, answered
+from vgo_agent.agent.look.computer import Computer
+from vgo_agent.agent.look.open_table import open_file, take_runs
+from vgo_agent.agent.look.pages import MOST_DRAWN
+from vgo_agent.agent.look.scenes import Outcomes, tree_of
+from vgo_agent.knowledge.errors import VgoError
+from vgo_agent.tools.analysis.analyse import analyse
+from vgo_agent.tools.analysis.question import Question
+from vgo_agent.tools.recorded.design import Wanted, designs
+from vgo_agent.tools.recorded.read import read
+from vgo_agent.tools.statistics.labels.cut import Cut
+
+RNG = np.random.default_rng(7)
+VALUES = RNG.normal(size=(120, 6))
+TIMES = 1.0 + 0.05 * RNG.normal(size=120) + (VALUES[:, 2] > 0.8)
+NAMES = ("a", "b", "c", "d", "e", "f")
+GIVEN = GiveRuns(Outcomes(TIMES, "s", "time"), NAMES, VALUES)
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "runs.csv"
+    columns = {"time_s": TIMES, **{name: VALUES[:, place] for place, name in enumerate(NAMES)}}
+    pl.DataFrame(columns | {"host": ["x", "y"] * 60}).write_csv(path)
+    return path
+
+
+def test_an_exact_refit_is_what_analyze_says_of_that_cut(table):
+    found = open_file(table, "time_s").fits.refit(Refit(1.4, exact=True))
+    ((_, design),) = designs(read(table), Wanted(outcome="time_s"))
+    asked = analyse(design, Question(cut=Cut("given", (1.4,))))
+    assert asked.tree is not None and found.tree == tree_of(asked.tree.model_dump())
+    assert [(one.name, one.p_value, one.auc, one.visible) for one in found.factors] == [
+        (one.factor.name, one.factor.p_value, one.factor.auc, one.factor.visible) for one in asked.findings
+    ]
+    assert found.factors[0].name == "c" and found.factors[0].visible
+
+
+def test_a_quick_refit_names_the_same_factor():
+    opened = take_runs(GIVEN.outcomes, NAMES, VALUES)
+    quick, exact = opened.fits.refit(Refit(1.4)), opened.fits.refit(Refit(1.4, exact=True))
+    assert quick.factors[0].name == exact.factors[0].name == "c"
+    assert (quick.n_slow, quick.tree) == (exact.n_slow, exact.tree)
+
+
+def test_a_cut_beside_the_runs_is_answered_with_a_sentence():
+    found = take_runs(GIVEN.outcomes, NAMES, VALUES).fits.refit(Refit(99.0))
+    assert (found.n_slow, found.tree) == (0, None)
+    assert found.reason == "The cut leaves 0 runs on one side, which needs 5."
+
+
+def test_columns_with_gaps_or_without_change_explain_nothing():
+    values = np.column_stack((VALUES, np.ones(120), np.where(np.arange(120) == 3, np.nan, 1.0)))
+    outcomes = Outcomes(np.where(np.arange(120) == 5, np.nan, TIMES), "s", "time")
+    opened = take_runs(outcomes, (*NAMES, "same", "gap"), values).opened()
+    assert opened.columns == NAMES
+    assert opened.outcomes.values.size == 119
+
+
+def test_a_page_is_a_part_of_the_sorted_table(table):
+    opened = open_file(table, "time_s")
+    page = opened.page(ReadPage(5, 7, "b", True))
+    assert (page.total, len(page.rows)) == (120, 7)
+    assert [row[2] for row in page.rows] == sorted(VALUES[:, 1], reverse=True)[5:12]
+    with pytest.raises(VgoError, match="no column nowhere to sort by"):
+        opened.page(ReadPage(by="nowhere"))
+
+
+def test_a_column_of_many_runs_is_thinned_and_keeps_its_r2():
+    many = RNG.normal(size=3 * MOST_DRAWN)
+    column = take_runs(Outcomes(many, "s", "time"), ("x",), (2 * many)[:, None]).fits.column("x")
+    assert column.values.size == MOST_DRAWN
+    assert np.array_equal(column.values, 2 * column.outcomes) and column.r2 == pytest.approx(1.0)
+    with pytest.raises(VgoError, match="no column of numbers named y"):
+        take_runs(GIVEN.outcomes, NAMES, VALUES).fits.column("y")
+
+
+def test_the_newest_cut_wins_and_a_process_that_was_killed_is_started_again():
+    answers = []
+
+    async def ask() -> None:
+        computer = Computer(lambda question, answer: answers.append((question, answer)))
+        computer.ask(ReadColumn("c"))
+        await rest(computer)
+        assert answers.pop()[1] == Failed(NOT_OPEN)
+        computer.ask(GIVEN)
+        for cut in np.linspace(1.1, 1.9, 40):
+            computer.ask(Refit(float(cut)))
+        computer.ask(ReadPage(count=1))
+        await rest(computer)
+        kinds = [type(answer) for _, answer in answers]
+        assert kinds.count(Refitted) == 1 and Page in kinds
+        refitted = next(answer for _, answer in answers if isinstance(answer, Refitted))
+        assert refitted.cut == 1.9
+        os.kill(computer.pid, signal.SIGKILL)
+        computer.ask(Refit(1.4))
+        await rest(computer)
+        assert isinstance(answers[-1][1], Failed) and "signal 9" in answers[-1][1].sentence
+        computer.ask(Refit(1.5))
+        await rest(computer)
+        assert isinstance(answers[-1][1], Refitted) and answers[-1][1].n_slow == refitted.n_slow
+        pid = computer.pid
+        await computer.close()
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+    asyncio.run(ask())
+
+
+async def rest(computer: Computer) -> None:
+    while computer.busy:
+        await asyncio.sleep(0.01)
+
+
+def test_a_file_that_is_not_there_is_answered_with_a_sentence(tmp_path):
+    with pytest.raises(VgoError, match="There is no file .*none.csv: check the path."):
+        answered(OpenFile(str(tmp_path / "none.csv")), None)

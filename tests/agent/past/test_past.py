@@ -1,0 +1,128 @@
+"""Past runs: what a list says of each, two side by side, and taking one away."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from vgo_agent.agent.past.deletion import delete
+from vgo_agent.agent.past.held import is_held
+from vgo_agent.agent.past.listing import Past, past
+from vgo_agent.agent.past.side_by_side import listed, side_by_side
+from vgo_agent.agent.run_folder import RunFolder
+from vgo_agent.agent.session import held
+from vgo_agent.knowledge.errors import VgoError
+
+from ..answers.run_made import written
+from ..report.conftest import MAKERS
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return written(MAKERS["mitigated"](), tmp_path / "vgo-runs" / "made")
+
+
+def only(run: Path) -> Past:
+    (one,) = past(run.parent)
+    return one
+
+
+def changed(run: Path, **more: object) -> None:
+    """Make the first line of a transcript say something else."""
+    first, _, rest = (run / "transcript.jsonl").read_text().partition("\n")
+    event = json.loads(first)
+    event["body"].update(more)
+    (run / "transcript.jsonl").write_text(f"{json.dumps(event)}\n{rest}")
+
+
+def test_a_finished_run_can_be_opened_and_not_resumed(run: Path) -> None:
+    one = only(run)
+    assert (one.state, one.note, one.can_open, one.can_resume) == ("finished", "", True, False)
+    assert one.listed.verdict == "mitigated" and one.ratio
+
+
+def test_a_run_that_was_cut_off_says_that_it_can_be_resumed(run: Path) -> None:
+    lines = (run / "transcript.jsonl").read_text().splitlines(keepends=True)
+    (run / "transcript.jsonl").write_text("".join(lines[:-1]))
+    (run / "request.json").write_text("{}")
+    one = only(run)
+    assert one.state == "unfinished" and one.can_resume and "can be resumed" in one.note
+
+
+def test_a_folder_of_a_newer_version_is_named_so(run: Path) -> None:
+    changed(run, format=99, colour="green")
+    one = only(run)
+    assert (one.state, one.listed.verdict, one.can_open) == ("newer", "(newer)", False)
+    assert "format 99" in one.note and "newer vgo-agent" in one.note
+
+
+def test_a_damaged_folder_says_how_to_learn_more(run: Path) -> None:
+    changed(run, colour="green")
+    one = only(run)
+    assert one.state == "broken" and f"vgo-agent verify {run}" in one.note
+
+
+def test_a_folder_that_is_no_run_and_one_that_never_began(tmp_path: Path) -> None:
+    (tmp_path / "vgo-runs" / "other").mkdir(parents=True)
+    (tmp_path / "vgo-runs" / "early").mkdir()
+    (tmp_path / "vgo-runs" / "early" / "request.json").write_text("{}")
+    states = {one.folder.name: (one.state, one.can_resume) for one in past(tmp_path / "vgo-runs")}
+    assert states == {"other": ("broken", False), "early": ("empty", True)}
+
+
+def test_a_run_that_another_works_on_is_going_on_and_stays(run: Path) -> None:
+    assert not is_held(run)
+    with held(RunFolder(run)):
+        assert only(run).state == "going on"
+        with pytest.raises(VgoError, match="in use by another"):
+            delete(run)
+    assert only(run).state == "finished"
+
+
+def test_deleting_takes_the_folder_and_leaves_the_rest(run: Path) -> None:
+    beside = written(MAKERS["mitigated"](), run.parent / "beside")
+    assert delete(run) > 0
+    assert [one.folder for one in past(run.parent)] == [beside]
+    assert list(run.parent.iterdir()) == [beside]
+
+
+def test_what_is_no_run_is_not_deleted(tmp_path: Path, run: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "thesis.txt").write_text("x")
+    link = run.parent / "link"
+    link.symlink_to(run)
+    for folder, words in ((mine, "not the folder of a run"), (tmp_path / "gone", "gone already"), (link, "is a link")):
+        with pytest.raises(VgoError, match=words):
+            delete(folder)
+    assert (mine / "thesis.txt").exists() and run.exists()
+
+
+def test_a_folder_without_runs_lists_none(tmp_path: Path) -> None:
+    assert past(tmp_path / "nothing") == []
+
+
+def table(path: Path, values: list[float]) -> Path:
+    path.write_text("time_s\n" + "".join(f"{value}\n" for value in values))
+    return path
+
+
+def test_files_are_held_side_by_side_the_first_one_the_baseline(tmp_path: Path) -> None:
+    wide = table(tmp_path / "wide.csv", [1 + (k * 7 % 40) / 40 for k in range(120)])
+    tight = table(tmp_path / "tight.csv", [1 + (k * 7 % 40) / 400 for k in range(120)])
+    compared = side_by_side([wide, tight])
+    assert compared.headline.startswith("STEADIER: tight.csv against wide.csv")
+    assert list(compared.values) == ["wide.csv", "tight.csv"]
+    assert [row[-1] for row in compared.rows] == ["baseline", "steadier"]
+    assert "SD RATIO" in listed(compared)
+    three = side_by_side([wide, tight, table(tmp_path / "third.csv", [1.0 + k % 3 / 10 for k in range(120)])])
+    assert len(three.rows) == 3
+
+
+def test_one_file_alone_or_none_that_is_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(VgoError, match="name a second one"):
+        side_by_side([tmp_path / "a.csv"])
+    with pytest.raises(VgoError, match="a.csv"):
+        side_by_side([tmp_path / "a.csv", tmp_path / "b.csv"])

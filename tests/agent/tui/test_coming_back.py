@@ -1,0 +1,133 @@
+"""The start screen and what it leads to, on a screen that is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from textual.pilot import Pilot
+from textual.widgets import DataTable, Static
+
+from vgo_agent.agent.chat.session import ChatSession
+from vgo_agent.agent.desk.desk import Desk
+from vgo_agent.agent.report.render import outputs
+from vgo_agent.agent.report.tables import runs_csv
+from vgo_agent.agent.tui.screens.delete import DeleteScreen
+from vgo_agent.agent.tui.screens.recorded import RecordedScreen
+from vgo_agent.agent.tui.screens.session import SessionScreen
+from vgo_agent.agent.tui.screens.start import StartScreen
+from vgo_agent.tools.row import RUNS
+
+from ..answers.run_made import written
+from ..report.conftest import MAKERS
+from .conftest import on_screen, say, until
+
+
+def runs_of(tmp_path: Path, desk: Desk, count: int = 2) -> ChatSession:
+    """A session that looks at runs that were made without measuring."""
+    run = MAKERS["mitigated"]()
+    for number in range(count):
+        folder = written(run, tmp_path / "vgo-runs" / f"run-{number}")
+        for name, content in ({RUNS: runs_csv(run.record)} | outputs(run)).items():
+            (folder / name).write_bytes(content)
+    return ChatSession(desk, out=tmp_path / "vgo-runs")
+
+
+def text_of(pilot: Pilot[None], name: str) -> str:
+    return str(pilot.app.screen.query_one(name, Static).content)
+
+
+async def listed(pilot: Pilot[None], count: int) -> None:
+    """Open the list of runs, and wait until it is filled."""
+    await say(pilot, "/runs")
+    await until(lambda: isinstance(pilot.app.screen, StartScreen), pilot)
+    await until(lambda: pilot.app.screen.query_one(DataTable).row_count == count, pilot)
+
+
+def test_a_past_run_is_opened_from_the_list_and_the_winner_is_taken_away(tmp_path, desk) -> None:
+    session = runs_of(tmp_path, desk)
+
+    async def talk(pilot: Pilot[None]) -> None:
+        await listed(pilot, 2)
+        await pilot.press("down", "enter")
+        await until(lambda: isinstance(pilot.app.screen, SessionScreen) and session.view.verdict, pilot)
+        await say(pilot, f"/save {tmp_path / 'taken'}")
+        await until(lambda: len(list((tmp_path / "taken").glob("*-report.*"))) == 2, pilot)
+        await say(pilot, f"/export {tmp_path / 'runs.csv'}")
+        await until((tmp_path / "runs.columns.yaml").exists, pilot)
+        await say(pilot, f"/screenshot {tmp_path / 'screen.svg'}")
+        await until((tmp_path / "screen.svg").exists, pilot)
+
+    on_screen(session, talk)
+    assert session.folder is not None and session.folder.path.parent == tmp_path / "vgo-runs"
+    drawn = (tmp_path / "screen.svg").read_text()
+    assert drawn.startswith("<svg") and "@font-face" not in drawn and "http" not in drawn.partition(">")[2]
+
+
+def test_two_that_are_marked_are_held_side_by_side(tmp_path, desk) -> None:
+    session = runs_of(tmp_path, desk)
+
+    async def talk(pilot: Pilot[None]) -> None:
+        await listed(pilot, 2)
+        await pilot.press("c")
+        assert "Mark two runs" in text_of(pilot, "#note")
+        await pilot.press("space", "down", "space")
+        marks = [str(pilot.app.screen.query_one(DataTable).get_row_at(row)[0]) for row in (0, 1)]
+        assert marks == ["1", "2"]
+        await pilot.press("c")
+        await until(lambda: isinstance(pilot.app.screen, RecordedScreen), pilot)
+        await until(lambda: "against" in text_of(pilot, "#headline"), pilot)
+        assert text_of(pilot, "#picture").count("median") == 2
+        assert pilot.app.screen.query_one(DataTable).row_count == 2
+        await pilot.press("escape")
+        assert isinstance(pilot.app.screen, SessionScreen)
+
+    on_screen(session, talk)
+
+
+def test_a_run_is_deleted_only_after_a_yes(tmp_path, desk) -> None:
+    session = runs_of(tmp_path, desk)
+
+    def left() -> int:
+        return len(list((tmp_path / "vgo-runs").iterdir()))
+
+    async def talk(pilot: Pilot[None]) -> None:
+        await listed(pilot, 2)
+        for answer, stays in (("enter", 2), ("n", 2), ("y", 1)):
+            await pilot.press("d")
+            await until(lambda: isinstance(pilot.app.screen, DeleteScreen), pilot)
+            await pilot.press(answer)
+            await until(lambda: isinstance(pilot.app.screen, StartScreen), pilot)
+            await until(lambda n=stays: pilot.app.screen.query_one(DataTable).row_count == n, pilot)
+            assert left() == stays
+        assert "is deleted" in text_of(pilot, "#note")
+
+    on_screen(session, talk)
+
+
+def test_broken_folders_are_listed_with_why_and_not_opened(tmp_path, desk) -> None:
+    session = runs_of(tmp_path, desk, 1)
+    transcript = tmp_path / "vgo-runs" / "run-0" / "transcript.jsonl"
+    transcript.write_text(transcript.read_text().replace('"format":1', '"format":99', 1))
+
+    async def talk(pilot: Pilot[None]) -> None:
+        await listed(pilot, 1)
+        await pilot.press("enter")
+        assert "newer vgo-agent made it (format 99" in text_of(pilot, "#note").lower().replace("a newer", "newer")
+        assert isinstance(pilot.app.screen, StartScreen)
+        await pilot.press("r")
+        assert isinstance(pilot.app.screen, StartScreen)
+        await pilot.press("escape")
+        assert isinstance(pilot.app.screen, SessionScreen)
+
+    on_screen(session, talk)
+
+
+def test_without_runs_it_says_how_to_begin_one(tmp_path, desk) -> None:
+    session = ChatSession(desk, out=tmp_path / "none")
+
+    async def talk(pilot: Pilot[None]) -> None:
+        await say(pilot, "/runs")
+        await until(lambda: isinstance(pilot.app.screen, StartScreen), pilot)
+        await until(lambda: "There are no runs in" in text_of(pilot, "#note"), pilot)
+
+    on_screen(session, talk)

@@ -1,0 +1,166 @@
+"""A diagnosis by talking: with real workers, keys and clicks, on a screen that is none."""
+
+import os
+import signal
+
+from textual.pilot import Pilot
+from textual.widgets import Button, Input
+
+from vgo_agent.agent.chat.session import ChatSession
+from vgo_agent.agent.desk.desk import Desk
+from vgo_agent.agent.record import bodies
+from vgo_agent.agent.replay import replay
+from vgo_agent.agent.transcript import Approval, Decision, LimitsChanged, RunEnd, ToolEnd, read
+from vgo_agent.agent.tui.screens.approve import Approve
+from vgo_agent.agent.tui.screens.budget import Budget
+from vgo_agent.agent.tui.screens.session import SessionScreen
+from vgo_agent.agent.tui.widgets.card import Card
+from vgo_agent.agent.tui.widgets.conclusion import Conclusion
+
+from .conftest import looking, on_screen, request_in, say, until
+
+REASON = "not on this machine"
+
+
+def waits(session: ChatSession) -> bool:
+    return session.state.waiting and not session.state.wishes
+
+
+def test_every_step_by_talking_and_the_run_replays(session: ChatSession) -> None:
+    said = ["measure it", "/profile", "/label 1e9", "label", "/tree", "rank the factors", "/lookup page_faults"]
+
+    async def talk(pilot: Pilot[None]) -> None:
+        screen = pilot.app.screen
+        assert isinstance(screen, SessionScreen)
+        for line in said:
+            before = len(session.view.steps)
+            await say(pilot, line)
+            await until(lambda: len(session.view.steps) > before and waits(session), pilot)  # noqa: B023 - awaited here
+        await say(pilot, "/budget 2 90")
+        await until(lambda: session.state.limits, pilot)
+        await say(pilot, "/try thp_always")
+        await until(lambda: isinstance(pilot.app.screen, Approve), pilot)
+        shown = str(pilot.app.screen.query_one("#words").content)  # type: ignore[attr-defined]
+        assert "write always to /sys/kernel/mm/transparent_hugepage/enabled" in shown and "source:" in shown
+        pilot.app.screen.query_one("#reason", Input).value = REASON
+        await pilot.click("#deny")
+        await until(lambda: waits(session) and session.view.steps[-1].state == "denied", pilot)
+        await say(pilot, "/report")
+        await until(lambda: session.view.status == "finished" and session.place == "still", pilot)
+        await until(lambda: len(screen.query(Card)) == len(said) + 2 and len(screen.query(Conclusion)) == 1, pilot)
+
+    session.request = request_in(session.request.out.parent, allow="process") if session.request else None
+    on_screen(session, talk)
+    assert session.folder is not None
+    events = read(session.folder.transcript)
+    decisions = bodies(events, Decision)
+    assert {decision.origin for decision in decisions} == {"user"}
+    ends = {end.call_id: end for end in bodies(events, ToolEnd)}
+    assert "leaves one class empty" in ends["c003"].error
+    (answer,) = bodies(events, Approval)
+    assert (answer.granted, answer.by, answer.reason) == (False, "user", REASON)
+    (changed,) = bodies(events, LimitsChanged)
+    assert (changed.limits.budget_s, changed.limits.max_runs) == (120, 90)
+    report = replay(session.folder)
+    assert report.ok, report.difference
+
+
+def test_pause_budget_kill_and_attach_again(session: ChatSession, desk: Desk) -> None:
+    async def talk(pilot: Pilot[None]) -> None:
+        await until(lambda: session.view.runs >= 3, pilot)
+        await pilot.press("f5")
+        await until(lambda: session.state.paused, pilot)
+        await until(lambda: not session.look(), pilot)
+        runs = session.view.runs
+        await pilot.pause(0.3)
+        session.look()
+        assert session.view.runs <= runs + 1  # the one that was going on
+        await pilot.press("f6")
+        await until(lambda: isinstance(pilot.app.screen, Budget), pilot)
+        pilot.app.screen.query_one("#minutes", Input).value = "2"
+        await pilot.click("#set")
+        await until(lambda: session.state.limits.get("budget_s") == 120, pilot)
+
+    on_screen(session, talk, begin=True)
+    folder = session.folder
+    assert folder is not None
+    session.leave()  # the app dies; its worker does not
+    back, other = ChatSession(desk), ChatSession(desk)
+
+    async def again(pilot: Pilot[None]) -> None:
+        await until(lambda: back.state.in_charge, pilot)
+        other.open(folder)
+        await until(looking(other, lambda: other.place == "watching"), pilot)
+        await say(pilot, "go on")
+        await until(lambda: len(back.view.steps) >= 2 and back.view.steps[1].state != "chosen", pilot)
+        os.kill(worker_of(back), signal.SIGKILL)
+        await until(lambda: back.place == "still", pilot)
+        await say(pilot, "/resume")
+        await until(lambda: back.place == "ours" and back.state.in_charge, pilot)
+        await until(lambda: len(back.view.steps) >= 3, pilot)
+        await pilot.press("f8")
+        await until(lambda: back.view.status == "interrupted" and back.place == "still", pilot)
+
+    back.open(folder)
+    on_screen(back, again)
+    events = read(folder.transcript)
+    (changed,) = bodies(events, LimitsChanged)
+    assert changed.limits.budget_s == 120 and back.view.limits.budget_s == 120
+    assert bodies(events, RunEnd)[-1].status == "interrupted"
+
+
+def worker_of(session: ChatSession) -> int:
+    """The process that holds the folder, by the kernel's table of locks."""
+    assert session.folder is not None
+    inode = (session.folder.path / ".lock").stat().st_ino
+    with open("/proc/locks") as table:
+        holders = [line.split()[4] for line in table if line.split()[5].endswith(f":{inode}")]
+    return int(holders[0])
+
+
+def test_a_question_is_answered_with_references_that_open(copied, desk: Desk) -> None:
+    session = ChatSession(desk)
+    session.open(copied)
+
+    async def talk(pilot: Pilot[None]) -> None:
+        screen = pilot.app.screen
+        assert isinstance(screen, SessionScreen)
+        await say(pilot, "why is it slow?")
+        await until(lambda: screen._talk and screen._talk[-1].reply.sources, pilot)
+        tag = screen._talk[-1].reply.sources[0]["tag"]
+        assert f"(source:{tag})" in screen._talk[-1].reply.text
+        from textual.widgets import Markdown
+
+        link = Markdown.LinkClicked(screen.query(Markdown).last(), f"source:{tag}")
+        screen.query(Markdown).last().post_message(link)
+        await until(lambda: type(pilot.app.screen).__name__ == "SourceScreen", pilot)
+        await pilot.press("escape")
+        await until(lambda: pilot.app.screen is screen, pilot)
+
+    on_screen(session, talk)
+    again = ChatSession(desk)
+    again.open(copied)
+
+    async def look(pilot: Pilot[None]) -> None:
+        assert [one.line for one in pilot.app.screen._talk] == ["why is it slow?"]  # type: ignore[attr-defined]
+
+    on_screen(again, look)
+
+
+def test_nothing_is_approved_by_an_enter_that_was_meant_for_something_else(copied, desk: Desk) -> None:
+    session = ChatSession(desk)
+    session.open(copied)
+    given: list[object] = []
+
+    async def talk(pilot: Pilot[None]) -> None:
+        question = {"mitigation": "X", "scope": "system", "would": ["write 1 to /x"], "hurts": "", "steps": []}
+        pilot.app.push_screen(Approve(question), given.append)
+        await pilot.pause()
+        assert isinstance(pilot.app.focused, Button)
+        await pilot.press("escape")
+        assert isinstance(pilot.app.screen, Approve)
+        await pilot.press("enter")
+        await pilot.pause()
+
+    on_screen(session, talk)
+    assert given == [{"granted": False, "reason": "denied", "standing": False}]

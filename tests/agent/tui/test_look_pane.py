@@ -1,0 +1,243 @@
+"""The tabs by keys and mouse, on a screen that is none."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import numpy as np
+from textual.app import App, ComposeResult
+from textual.message import Message
+from textual.pilot import Pilot
+from textual.widgets import Static, TabbedContent
+
+from vgo_agent.agent.look.scenes import Looking, Outcomes
+from vgo_agent.agent.tui.widgets.distribution_view import DistributionView
+from vgo_agent.agent.tui.widgets.look_messages import CutKept, CutRefitted, Refused, TableOpened
+from vgo_agent.agent.tui.widgets.look_pane import TABS, LookPane
+from vgo_agent.agent.tui.widgets.picture_view import PictureView
+from vgo_agent.agent.tui.widgets.plots import FactorView
+from vgo_agent.agent.tui.widgets.sorted_table import PAGE, PagedTable, SortedTable
+from vgo_agent.agent.tui.widgets.tree_view import TreeView
+
+RNG = np.random.default_rng(7)
+RUNS = PAGE + 40
+VALUES = RNG.normal(size=(RUNS, 6))
+TIMES = 1.0 + 0.05 * RNG.normal(size=RUNS) + (VALUES[:, 2] > 0.8)
+NAMES = ("a", "b", "c", "d", "e", "f")
+OUTCOMES = Outcomes(TIMES, "s", "time")
+SIZES = ((20, 5), (1, 1), (200, 60), (41, 12), (80, 24))
+PATIENCE_S = 200.0
+
+
+class Shown(App[None]):
+    """Only the tabs; what they tell is kept."""
+
+    def __init__(self, fancy: bool = True) -> None:
+        super().__init__()
+        self.fancy = fancy
+        self.told: list[Message] = []
+
+    def compose(self) -> ComposeResult:
+        yield LookPane(fancy=self.fancy)
+
+    def on_cut_kept(self, event: CutKept) -> None:
+        self.told.append(event)
+
+    def on_cut_refitted(self, event: CutRefitted) -> None:
+        self.told.append(event)
+
+    def on_refused(self, event: Refused) -> None:
+        self.told.append(event)
+
+    def on_table_opened(self, event: TableOpened) -> None:
+        self.told.append(event)
+
+    @property
+    def pane(self) -> LookPane:
+        return self.query_one(LookPane)
+
+    def page(self, kind: type[PictureView]) -> str:
+        return self.query_one(kind).text
+
+    def words(self) -> str:
+        return str(self.query_one("#look-words", Static).content)
+
+
+def on(app: Shown, use: Callable[[Pilot[None]], Awaitable[None]], size: tuple[int, int] = (80, 24)) -> None:
+    async def run() -> None:
+        async with app.run_test(size=size) as pilot:
+            await pilot.pause()
+            await use(pilot)
+
+    asyncio.run(run())
+
+
+async def until(holds: Callable[[], object], pilot: Pilot[None]) -> None:
+    for _ in range(int(PATIENCE_S / 0.05)):
+        if holds():
+            return
+        await pilot.pause(0.05)
+    raise AssertionError("what was waited for did not come")
+
+
+def test_a_cut_that_is_moved_is_relabelled_at_once_and_then_refitted(tmp_path):
+    app = Shown()
+
+    async def use(pilot: Pilot[None]) -> None:
+        pane = app.pane
+        pane.open_file(str(tmp_path / "none.csv"))
+        await until(lambda: app.told, pilot)
+        refused = app.told.pop()
+        assert isinstance(refused, Refused) and "check the path" in refused.sentence
+        pane.give_runs(OUTCOMES, NAMES, VALUES)
+        pane.choose("distribution")
+        await until(lambda: pane.state.recorded, pilot)
+        recorded = pane.state.cutting.cut
+        await pilot.press("left", "left")
+        await pilot.pause()
+        moved = pane.state.moved
+        assert moved is not None and recorded is not None and moved < recorded
+        assert "moved cut at" in app.page(DistributionView)
+        await until(lambda: pane.state.refitted and pane.state.refitted.exact, pilot)
+        found = pane.state.refitted
+        assert found is not None and (found.cut, found.n_slow) == (moved, int((moved < TIMES).sum()))
+        assert "c goes with them" in app.words()
+        await sees_everything(app, pilot)
+        pane.choose("distribution")
+        await pilot.press("enter")
+        await pilot.pause()
+        kept = [event.cut for event in app.told if isinstance(event, CutKept)]
+        assert kept == [moved] and pane.state.moved == moved  # the app has not recorded it
+        pane.look_at(Looking(OUTCOMES, cut=moved))
+        assert pane.state.moved is None and not pane.state.cutting.moved
+        await pilot.press("right", "escape")
+        await pilot.pause()
+        assert pane.state.cutting.cut == moved
+
+    on(app, use)
+
+
+async def sees_everything(app: Shown, pilot: Pilot[None]) -> None:
+    """Go through the tabs: what was fitted is in all of them."""
+    app.pane.choose("tree")
+    await pilot.pause()
+    assert "c? (240 runs)" in app.page(TreeView)
+    await pilot.press("enter")
+    await until(lambda: "c: R2" in app.page(FactorView), pilot)
+    assert app.query_one(TabbedContent).active == "factor"
+    await pilot.press("down")
+    await until(lambda: "R2" in app.page(FactorView) and "c: R2" not in app.page(FactorView), pilot)
+    ranking = app.query_one("#look-ranking", SortedTable)
+    assert ranking.row_at_cursor[0] == "c"
+    app.pane.choose("runs")
+    table = app.query_one(PagedTable)
+    await until(lambda: table.has_rows, pilot)
+    assert table.row_count == PAGE and str(table.border_subtitle) == f"rows 1-{PAGE} of {RUNS}"
+    await pilot.press("s")
+    await until(lambda: table.row_at_cursor[0] == TIMES.min(), pilot)
+    await pilot.press("n")
+    await until(lambda: table.row_count == RUNS - PAGE, pilot)
+    assert table.row_at_cursor[0] == np.sort(TIMES)[PAGE]
+
+
+def test_nothing_is_computed_while_a_program_is_measured():
+    app = Shown()
+
+    async def use(pilot: Pilot[None]) -> None:
+        pane = app.pane
+        pane.measuring = True
+        pane.give_runs(OUTCOMES, NAMES, VALUES)
+        pane.look_at(Looking(OUTCOMES, cut=1.5))
+        pane.choose("distribution")
+        await pilot.press("left")
+        await pilot.pause(0.7)
+        assert pane.state.moved is not None
+        assert "F5 pauses" in app.words() and "moved cut at" in app.page(DistributionView)
+        assert not pane.computing
+        pane.choose("runs")
+        await pilot.pause()
+        assert "F5 pauses" in str(app.query_one(PagedTable).ordered_columns[0].label)
+
+    on(app, use)
+
+
+def test_a_click_puts_the_cut_under_the_mouse_and_hovering_reads():
+    app = Shown()
+
+    async def use(pilot: Pilot[None]) -> None:
+        app.pane.look_at(Looking(OUTCOMES, cut=1.5))
+        await until(lambda: "240 runs" in app.page(DistributionView), pilot)
+        await pilot.hover(DistributionView, (30, 6))
+        await pilot.pause()
+        assert "runs here" in app.page(DistributionView)
+        await pilot.click(DistributionView, (50, 6))
+        await pilot.pause()
+        view = app.query_one(DistributionView)
+        assert app.pane.state.moved == view.value_at(50)
+        assert "no table" in app.words()
+
+    on(app, use)
+
+
+def test_zooming_panning_and_reading_by_keys():
+    app = Shown()
+
+    async def use(pilot: Pilot[None]) -> None:
+        app.pane.look_at(Looking(OUTCOMES, cut=1.5))
+        app.pane.choose("order")
+        await pilot.press("right")
+        await pilot.pause()
+        view = app.query_one(f"TabPane#order > {PictureView.__name__}")
+        assert isinstance(view, PictureView) and "run 124:" in view.text
+        await pilot.press("plus", "plus", "shift+right")
+        await pilot.pause()
+        assert "160" in view.text.split("\n")[-2] and "50 " not in view.text.split("\n")[-2]
+        await pilot.press("0")
+        await pilot.pause()
+        assert "50 " in view.text.split("\n")[-2]
+
+    on(app, use)
+
+
+def test_any_size_and_any_runs_are_survived_in_every_tab():
+    app = Shown(fancy=False)
+    samples = ([], [1.0], [np.nan, np.inf], [1e308, -1e308, 0.0], TIMES)
+
+    async def use(pilot: Pilot[None]) -> None:
+        for values, size in zip(samples, SIZES, strict=True):
+            app.pane.look_at(Looking(Outcomes(np.array(values), "s", "time"), cut=1.5))
+            await pilot.resize_terminal(*size)
+            for name in TABS:
+                app.pane.choose(name)
+                await pilot.press("plus", "left")
+        app.pane.choose("distribution")
+        await until(lambda: "240 runs" in app.page(DistributionView), pilot)
+        assert app.page(DistributionView).isascii()
+
+    on(app, use)
+
+
+def test_runs_that_come_fast_are_drawn_a_few_times_a_second():
+    class Counting(DistributionView):
+        drawn = 0
+
+        def picture(self, canvas):
+            self.drawn += 1
+            return super().picture(canvas)
+
+    class One(App[None]):
+        def compose(self) -> ComposeResult:
+            yield Counting()
+
+    async def use() -> None:
+        app = One()
+        async with app.run_test() as pilot:
+            view = app.query_one(Counting)
+            await pilot.pause(0.3)
+            before = view.drawn
+            for runs in range(2, 202):
+                view.show(Outcomes(TIMES[:runs], "s", "time"), view.cutting, ())
+            assert view.drawn - before <= 1
+            await pilot.pause(0.5)
+            assert view.drawn - before == 2 and "201 runs" in view.text
+
+    asyncio.run(use())

@@ -1,0 +1,108 @@
+"""The tabs beside the chat: what they show of a run is what its record says, also when it is computed again."""
+
+import numpy as np
+import pytest
+from textual.pilot import Pilot
+
+from vgo_agent.agent.chat.session import ChatSession
+from vgo_agent.agent.desk.desk import Desk
+from vgo_agent.agent.look.asked import Opened, OpenFile, ReadColumn, ReadPage, Refit
+from vgo_agent.agent.look.child import answered
+from vgo_agent.agent.look.of_session import looking_of
+from vgo_agent.agent.look.open_run import OpenRun, open_run
+from vgo_agent.agent.look.open_table import OpenTable
+from vgo_agent.agent.look.scenes import Looking
+from vgo_agent.agent.run_folder import RunFolder
+from vgo_agent.agent.session_view.following import Following
+from vgo_agent.agent.session_view.view import EMPTY, SessionView
+from vgo_agent.agent.tui.widgets.distribution_view import DistributionView
+from vgo_agent.agent.tui.widgets.look import Look
+from vgo_agent.agent.tui.widgets.plots import OverlayView
+from vgo_agent.agent.tui.widgets.sorted_table import SortedTable
+from vgo_agent.agent.tui.widgets.steps import Steps
+
+from .conftest import on_screen, until
+
+
+@pytest.fixture(scope="module")
+def view(finished: RunFolder) -> SessionView:
+    following = Following(finished)
+    following.look()
+    return following.view()
+
+
+@pytest.fixture(scope="module")
+def opened(finished: RunFolder) -> OpenTable:
+    table, answer = answered(OpenFile(str(finished.path)), None)
+    assert table is not None and isinstance(answer, Opened) and answer.rows == table.frame.height
+    assert isinstance(table.fits, OpenRun)
+    return table
+
+
+def test_what_is_shown_is_what_the_record_says(view: SessionView) -> None:
+    found = looking_of(view)
+    assert view.cut is not None and found.cut == view.cut.value
+    assert int((found.outcomes.values > found.cut).sum()) == sum(view.cut.slow)
+    assert [one.name for one in found.factors] == [one["factor"] for one in view.ranked]
+    assert len(found.overlays) == len([one for one in view.measured if one.tool == "apply_mitigation"])
+    for shown, said in zip(found.overlays, view.comparisons, strict=True):
+        sd = next(one for one in said["comparison"]["ratios"] if one["statistic"] == "sd")
+        assert (shown.ratio, shown.low, shown.high) == (sd["value"], sd["low"], sd["high"])
+
+
+def test_the_runs_that_are_opened_are_those_that_are_drawn(view: SessionView, opened: OpenTable) -> None:
+    drawn, again = looking_of(view), opened.fits.shaped()
+    assert again.cut == drawn.cut
+    assert np.array_equal(again.outcomes.values, drawn.outcomes.values)
+    name, scatter = next(iter(drawn.scatters.items()))
+    _, column = answered(ReadColumn(name), opened)
+    assert np.array_equal(column.values, scatter.values, equal_nan=True)
+    assert len(opened.page(ReadPage(count=10)).rows) == 10
+
+
+def test_an_exact_refit_at_the_recorded_cut_is_the_record(view: SessionView, opened: OpenTable) -> None:
+    recorded = looking_of(view)
+    assert recorded.cut is not None
+    found = opened.fits.refit(Refit(recorded.cut, exact=True))
+    assert found.factors == recorded.factors
+    assert found.tree == recorded.tree
+    quick = opened.fits.refit(Refit(recorded.cut))
+    assert quick.tree == found.tree and {one.column for one in quick.factors} < {one.column for one in found.factors}
+
+
+def test_a_cut_between_the_runs_labels_and_one_beside_them_does_not(opened: OpenTable) -> None:
+    values = opened.fits.shaped().outcomes.values
+    middle = float(np.median(values))
+    assert opened.fits.refit(Refit(middle)).n_slow == int((middle < values).sum())
+    assert opened.fits.refit(Refit(float(values.max()))).reason == "The cut leaves 0 runs on one side, which needs 5."
+
+
+def test_a_run_without_a_profile_is_nothing_to_refit(tmp_path) -> None:
+    assert open_run(tmp_path) is None
+    assert looking_of(EMPTY) == Looking() or looking_of(EMPTY).outcomes.values.size == 0
+
+
+def test_the_tabs_follow_the_run_and_a_kept_cut_is_said_in_the_chat(copied: RunFolder, desk: Desk) -> None:
+    session = ChatSession(desk)
+    session.open(copied)
+
+    async def talk(pilot: Pilot[None]) -> None:
+        look = pilot.app.screen.query_one(Look)
+        distribution = look.query_one(DistributionView)
+        await until(lambda: "runs are slow" in distribution.text, pilot)
+        assert look.query_one("#look-ranking", SortedTable).row_count == len(session.view.ranked)
+        assert look.query_one(Steps).row_count == len(session.view.steps)
+        look.choose("compare")
+        await until(lambda: "SD ratio" in look.query_one(OverlayView).text, pilot)
+        look.choose("distribution")
+        await pilot.press("right")
+        await until(lambda: look.state.fitted, pilot)
+        await pilot.press("enter")
+        await until(lambda: "/label" in said(pilot), pilot)
+
+    on_screen(session, talk, (140, 40))
+    session.leave()
+
+
+def said(pilot: Pilot[None]) -> str:
+    return " ".join(str(one.content) for one in pilot.app.screen.query(".said"))  # type: ignore[attr-defined]

@@ -1,0 +1,139 @@
+"""How each screen looks, in three sizes and two themes; `--snapshot-update` writes them anew: look at them first."""
+
+import shutil
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import DataTable, Input, Markdown, TabbedContent
+
+from vgo_agent.agent.chat.session import ChatSession
+from vgo_agent.agent.desk.desk import Desk
+from vgo_agent.agent.run_folder import RunFolder
+from vgo_agent.agent.transcript import VerdictGiven, line, read
+from vgo_agent.agent.tui.app import ChatApp
+from vgo_agent.agent.tui.screens.approve import Approve
+from vgo_agent.agent.tui.screens.session import SessionScreen
+from vgo_agent.agent.tui.screens.source import SourceScreen
+from vgo_agent.agent.tui.widgets.look import Look
+
+from .conftest import say, until
+
+SIZES = ((80, 24), (120, 40), (200, 60))
+THEMES = ("dark", "light")
+QUESTION = {
+    "mitigation": "Transparent huge pages always",
+    "scope": "system",
+    "would": ["write always to /sys/kernel/mm/transparent_hugepage/enabled (now madvise)"],
+    "hurts": "Every program on the machine uses more memory, and may stall in compaction.",
+    "sources": ["Linux kernel documentation: Transparent Hugepage Support"],
+    "steps": [],
+}
+BY_HAND = QUESTION | {
+    "mitigation": "Isolate cores",
+    "scope": "reboot",
+    "would": [],
+    "steps": ["Add isolcpus=1 to the boot parameters.", "Reboot."],
+}
+Opening = Callable[[Pilot[None]], Awaitable[None]]
+
+
+async def still(pilot: Pilot[None]) -> None:
+    """Wait until two looks at the screen see the same."""
+    seen = ""
+
+    def same() -> bool:
+        nonlocal seen
+        before, seen = seen, pilot.app.export_screenshot()
+        return before.partition("<g")[2] == seen.partition("<g")[2]
+
+    await until(same, pilot)
+
+
+async def chat(pilot: Pilot[None]) -> None:
+    await say(pilot, "/help")
+    screen = pilot.app.screen
+    await until(lambda: screen.query(Markdown) and len(screen.query(Markdown).last().source) > 100, pilot)
+    await pilot.press("/", "b")
+
+
+def tab(key: str) -> Opening:
+    async def opened(pilot: Pilot[None]) -> None:
+        if pilot.app.screen.has_class("-narrow"):
+            await pilot.press("f2")
+        look = pilot.app.screen.query_one(Look)
+        look.query(TabbedContent).first().active = key
+        await pilot.pause()
+
+    return opened
+
+
+async def approve(pilot: Pilot[None]) -> None:
+    await pilot.app.push_screen(Approve(QUESTION))
+
+
+async def by_hand(pilot: Pilot[None]) -> None:
+    await pilot.app.push_screen(Approve(BY_HAND))
+
+
+async def budget(pilot: Pilot[None]) -> None:
+    await pilot.press("f6")
+    await until(lambda: pilot.app.screen.query("#minutes"), pilot)
+
+
+async def source(pilot: Pilot[None]) -> None:
+    session = pilot.app.session  # type: ignore[attr-defined]
+    about = {"about": "", "calls": ["c005"], "sources": ["A work that there are no notes on."]}
+    await pilot.app.push_screen(SourceScreen(session, about))
+    page = pilot.app.screen.query_one(Markdown)
+    await until(lambda: "no notes" in page.source, pilot)
+
+
+async def runs(pilot: Pilot[None]) -> None:
+    await pilot.press("f3")
+    await until(lambda: pilot.app.screen.query(DataTable) and pilot.app.screen.query_one(DataTable).row_count, pilot)
+
+
+OPENINGS: dict[str, Opening] = {
+    "chat": chat,
+    "distribution": tab("distribution"),
+    "tree": tab("tree"),
+    "approve": approve,
+    "by_hand": by_hand,
+    "budget": budget,
+    "source": source,
+    "runs": runs,
+}
+
+
+@pytest.fixture
+def shown(finished: RunFolder, desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatSession]:
+    """A finished run, and one that was cut off, in folders whose names are the same every time."""
+    monkeypatch.chdir(tmp_path)
+    place = Path("vgo-runs") / finished.path.name
+    shutil.copytree(finished.path, place)
+    cut = Path("vgo-runs") / "20250313-080000-cpu-hops"
+    shutil.copytree(finished.path, cut)
+    events = [event for event in read(finished.transcript) if not isinstance(event.body, VerdictGiven)]
+    (cut / "transcript.jsonl").write_bytes(b"".join(map(line, events[:8])))
+    session = ChatSession(desk, out=Path("vgo-runs"))
+    session.open(RunFolder(place))
+    yield session
+    session.leave()
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("name", OPENINGS)
+def test_it_looks_as_it_did(
+    name: str, size: tuple[int, int], theme: str, shown: ChatSession, snap_compare: Callable[..., bool]
+) -> None:
+    async def opened(pilot: Pilot[None]) -> None:
+        await until(lambda: isinstance(pilot.app.screen, SessionScreen), pilot)
+        await OPENINGS[name](pilot)
+        for one in pilot.app.screen.query(Input):
+            one.cursor_blink = False
+        await still(pilot)
+
+    assert snap_compare(ChatApp(shown, theme), terminal_size=size, run_before=opened)
