@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Annotated
 
 import numpy as np
@@ -12,8 +13,8 @@ from pydantic import Field
 from .amount import amount
 from .base import Arguments, Outcome, Result, Tool
 from .case import Case
+from .execution.executor import Turn
 from .execution.series import Series
-from .row import BASELINE
 from .run_table import artefacts
 from .statistics.sd_interval import log_sd_interval
 from .statistics.shape.describe import Shape, describe
@@ -75,9 +76,25 @@ def run(arguments: MeasureArguments, case: Case) -> Outcome:
     """Run, asking the rule again and again, until it says stop or a cap is reached."""
     bench, enough = case.measuring, Enough.of(case)
     with bench.series(case.call_id) as series:
-        while (stopped := _stopped(series, arguments, enough)) is None:
-            series.run(BASELINE, bench.launch)
-    return Outcome(_result(series, case, stopped, enough), artefacts(series.rows, bench.described_by(())))
+        ending = Ending(series, arguments, enough)
+        series.carry_out(repeat((Turn(),)), ending)
+    left = artefacts(series.rows, bench.described_by(()), bench.executor.beside)
+    return Outcome(_result(series, case, ending.stopped, enough), left)
+
+
+@dataclass
+class Ending:
+    """Asks again and again whether the series has ended, and keeps why."""
+
+    series: Series
+    arguments: MeasureArguments
+    enough: Enough
+    stopped: str = ""
+
+    def __call__(self) -> bool:
+        """Ask, unless it has ended already."""
+        self.stopped = self.stopped or _stopped(self.series, self.arguments, self.enough) or ""
+        return bool(self.stopped)
 
 
 @dataclass

@@ -13,12 +13,13 @@ from .base import Arguments, Outcome, Result, Tool, ToolError
 from .case import Case
 from .demand import demand
 from .distortion import Distortion, distortion, gap_of, with_their_parts
+from .execution.executor import Turn
 from .execution.samples import first_of_run
 from .execution.series import Measuring, Series
 from .layer_choice import Choice, choose_once
 from .measure import MeasureResult
 from .rotation import BARE, LayerSet, layer_sets, rotated
-from .row import BASELINE, FIXED, Row
+from .row import FIXED, Row
 from .run_table import artefacts
 from .statistics.spread import Summary, summarise
 
@@ -87,9 +88,10 @@ def run(arguments: ProfileArguments, case: Case) -> Outcome:
     sets = layer_sets(choice.layers, heavy, {spec for spec in heavy if bench.layer(spec).run})
     order = rotated(sets, arguments.runs, case.limits.seed)
     with bench.series(case.call_id, choice.layers, planned=len(order)) as series:
-        while (done := series.processes) < len(order) and not _enough(series, sets, arguments):
-            series.run(BASELINE, bench.launch, layers=order[done])
-    return Outcome(_result(series, sets, choice, case), artefacts(series.rows, bench.described_by(choice.layers)))
+        left = order[series.processes :]
+        series.carry_out(((Turn(layers=on),) for on in left), lambda: _enough(series, sets, arguments))
+    left_behind = artefacts(series.rows, bench.described_by(choice.layers), bench.executor.beside)
+    return Outcome(_result(series, sets, choice, case), left_behind)
 
 
 def _enough(series: Series, sets: Sequence[LayerSet], arguments: ProfileArguments) -> bool:

@@ -134,11 +134,13 @@ def _described(name: str, layers: Sequence[Layer]) -> Column:
     raise VgoError(f"No layer describes the column {name}; add it to a file of layers/.")
 
 
-def artefacts(rows: Sequence[Row], layers: Mapping[str, Layer]) -> dict[str, bytes]:
-    """What a measuring call leaves: its table, and by spec the layers that say what the columns mean."""
+def artefacts(
+    rows: Sequence[Row], layers: Mapping[str, Layer], beside: Mapping[str, bytes] | None = None
+) -> dict[str, bytes]:
+    """What a measuring call leaves: its table, by spec the layers that say what the columns mean, the executor's."""
     if any(ITERATION in row for row in rows):
         layers = {**layers, SAMPLES: layer_of(rows)}
-    table = {RUNS: write_runs(rows)}
+    table = {RUNS: write_runs(rows), **(beside or {})}
     return table | {LAYERS: write_layers(layers)} if layers else table
 
 

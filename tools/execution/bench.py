@@ -22,6 +22,7 @@ from ..mitigation.knobs import in_force_already, resolve
 from ..mitigation.parameters import with_values
 from ..row import Row
 from ..subject import Subject
+from .executor import LOCAL, Executor
 from .judge import judge
 from .launch import Launch, Run
 from .row_log import RowLog
@@ -71,6 +72,7 @@ class Bench:
     """Where the machine's /proc and /sys are looked for."""
     launcher: Launcher | None = None
     """None: the program is started directly."""
+    executor: Executor = LOCAL
     _layers: dict[str, Layer] = field(default_factory=dict)
     _probes: dict[str, Probe] = field(default_factory=dict)
     _ways: Ways = field(init=False)
