@@ -84,15 +84,16 @@ def diagnose(request: Request, interface: Interface) -> Ending:
     with Spawner() as spawner:
         loading = Loading(CONDUCT)
         interface.trying(" ".join(request.subject.command))
-        way = Ways(launcher=launcher_of(request.subject)).of(base_launch(request.subject))
-        try_once(spawner, way, request.subject)
+        way = None if request.subject.on else way_of(request.subject)  # elsewhere, each host is looked at later
+        if way:
+            try_once(spawner, way, request.subject)
         folder = RunFolder.create(request.out, request.name)
         with held(folder):
             write(folder.path / "request.json", asked.model_dump_json(indent=2).encode() + b"\n")
             folder.note_time("begun", age_s=process_age_s())
             interface.loading(" ".join(request.subject.command), str(folder.path))
             child = ChildFile(folder.child)
-            while not loading.done:
+            while way and not loading.done:
                 try_once(spawner, way, request.subject, child)
             child.close()
             return conduct()(folder, asked, spawner, interface)
@@ -115,6 +116,11 @@ def read_request(folder: RunFolder) -> Asked:
         return Asked.model_validate_json(path.read_bytes())
     except (OSError, ValueError) as error:
         raise VgoError(f"{path} is missing or broken; begin again with `vgo-agent diagnose`.") from error
+
+
+def way_of(subject: Subject) -> Way:
+    """How the program is started here when nothing is changed."""
+    return Ways(launcher=launcher_of(subject)).of(base_launch(subject))
 
 
 def base_launch(subject: Subject) -> Launch:

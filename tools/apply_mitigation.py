@@ -142,7 +142,9 @@ def _run_pairs(series: Series, change: Change, arguments: ApplyArguments, case: 
                 looks.extend(_look(series, pairs, arguments, case))
                 if any(taken.stopped for taken in looks):
                     return
-            yield tuple(Turn(one.condition, one.pair) for one in both if (one.pair, one.condition) not in done)
+            left = tuple(Turn(one.condition, one.pair) for one in both if (one.pair, one.condition) not in done)
+            if left:
+                yield left
 
     series.carry_out(pieces(), change=change)
     return tuple(looks)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .ending import give
-from .options import add_manners, add_program, add_settings
+from .options import add_cluster, add_manners, add_program, add_settings
 
 if TYPE_CHECKING:
     from ..session import Request
@@ -31,6 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     add_program(parser)
     add_settings(parser)
+    add_cluster(parser)
     add_manners(parser)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -104,6 +104,10 @@ class Bench:
             self._layers[spec] = load_layer(spec)
         return self._layers[spec]
 
+    def know(self, layers: Mapping[str, Layer]) -> None:
+        """Take layers as another machine has read them, by spec."""
+        self._layers = {**layers, **self._layers}
+
     def probe(self, spec: str) -> Probe:
         """Open a layer's probe once a session: opening and closing can cost more than a run."""
         if spec not in self._probes:
@@ -169,16 +173,7 @@ class Bench:
         series.log.append(*rows)
         self.listener(Progress(series.call_id, condition, series.rows, series.planned))
         if judged.failure:
-            self._refuse(series, judged.failure)
-
-    def _refuse(self, series: Series, failure: str) -> None:
-        """Stop, or when failed runs are dropped, stop once they are too many."""
-        done, failed = series.processes, sum(row["ok"] == 0 for row in series.rows)
-        if self.subject.on_failure == "stop":
-            cure = "mend it, or leave such runs out with --on-failure drop" if failed < done else "run it by hand first"
-            raise VgoError(f"Run {done} failed: {failure}; {cure}.")
-        if done >= 5 and failed > MOST_FAILED * done:
-            raise VgoError(f"{failed} of {done} runs failed, the last because {failure}; mend it first.")
+            refuse_failures(series, subject, judged.failure)
 
     def change(
         self, mitigation: Mitigation, machine: Machine, source: Path | None = None
@@ -196,6 +191,16 @@ class Bench:
         """Close the probes."""
         for probe in self._probes.values():
             probe.close()
+
+
+def refuse_failures(series: Series, subject: Subject, failure: str) -> None:
+    """Stop, or when failed runs are dropped, stop once they are too many."""
+    done, failed = series.processes, sum(row["ok"] == 0 for row in series.rows)
+    if subject.on_failure == "stop":
+        cure = "mend it, or leave such runs out with --on-failure drop" if failed < done else "run it by hand first"
+        raise VgoError(f"Run {done} failed: {failure}; {cure}.")
+    if done >= 5 and failed > MOST_FAILED * done:
+        raise VgoError(f"{failed} of {done} runs failed, the last because {failure}; mend it first.")
 
 
 def _refuse_needless(mitigation: Mitigation, machine: Machine) -> None:
