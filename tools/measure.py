@@ -15,6 +15,7 @@ from .base import Arguments, Outcome, Result, Tool
 from .case import Case
 from .execution.executor import Turn
 from .execution.series import Series
+from .hosts import Hosts, hosts_of
 from .run_table import artefacts
 from .statistics.sd_interval import log_sd_interval
 from .statistics.shape.describe import Shape, describe
@@ -40,6 +41,11 @@ class MeasureArguments(Arguments):
     max_runs: Annotated[int, Field(ge=2, le=100_000)]
     max_seconds: Annotated[float, Field(gt=0)]
     """Of the user's program."""
+
+
+def is_none(value: object) -> bool:
+    """A field that came later is not written where it says nothing, so that an older transcript keeps its bytes."""
+    return value is None
 
 
 class MeasureResult(Result):
@@ -68,6 +74,8 @@ class MeasureResult(Result):
     """Why these runs cannot say anything, with the cure; empty when they can."""
     steady: bool
     """The coefficient of variation is at or below the limit asked for."""
+    hosts: Hosts | None = Field(default=None, exclude_if=is_none)
+    """Of runs made on many hosts."""
     pairs_needed: int
     """Pairs that show the target ratio of SDs with 80 % power on this distribution."""
 
@@ -168,6 +176,13 @@ def _result(series: Series, case: Case, stopped: str, enough: Enough) -> Measure
         shape=shape,
         unusable=unusable,
         steady=not unusable and abs(cv) <= case.limits.steady_cv,
+        hosts=hosts_of(
+            series.rows,
+            series.bench.described_by(()),
+            lower_is_better=case.subject.lower_is_better,
+            alpha=case.limits.alpha,
+            lost=series.bench.executor.lost,
+        ),
         pairs_needed=pairs_needed(steady_part, ratio=case.limits.target_ratio),
         summary=unusable
         or f"{_counted(summary.n, series)}: median {amount(summary.median, case.subject.unit)}, "

@@ -16,8 +16,9 @@ from .distortion import Distortion, distortion, gap_of, with_their_parts
 from .execution.executor import Turn
 from .execution.samples import first_of_run
 from .execution.series import Measuring, Series
+from .hosts import Hosts, hosts_of
 from .layer_choice import Choice, choose_once
-from .measure import MeasureResult
+from .measure import MeasureResult, is_none
 from .rotation import BARE, LayerSet, layer_sets, rotated
 from .row import FIXED, Row
 from .run_table import artefacts
@@ -63,6 +64,8 @@ class ProfileResult(Result):
     """CPUs that it had at once, in the run with the most; None where not read."""
     peak_bytes: float | None = None
     """The largest resident set of one of its processes; None where it was not read."""
+    hosts: Hosts | None = Field(default=None, exclude_if=is_none)
+    """Of runs made on many hosts."""
 
     @property
     def standing(self) -> tuple[LayerSet, ...]:
@@ -145,6 +148,13 @@ def _result(series: Series, sets: Sequence[LayerSet], choice: Choice, case: Case
         distortions=found,
         columns=columns,
         absent=absent,
+        hosts=hosts_of(
+            standing,
+            bench.described_by(choice.layers),
+            lower_is_better=case.subject.lower_is_better,
+            alpha=case.limits.alpha,
+            lost=bench.executor.lost,
+        ),
         **demand(profiled)._asdict(),
         summary=_summary(len(profiled), len(bare), columns, sum(map(len, absent.values())), found),
     )

@@ -13,9 +13,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from ..knowledge.errors import VgoError
+from ..layers.launcher import HOST
 from ..layers.loader import load_layers
 from ..layers.schema import Column, Layer
 from .execution.samples import ITERATION, SAMPLES, layer_of
+from .many import SLOT
 from .row import BASELINE, FIXED, REQUIRED, Row
 
 Floats = npt.NDArray[np.float64]
@@ -63,7 +65,7 @@ class RunTable:
         With `block`, that many pairs in a row belong together, and blocks are the whole.
         """
         index = ["pair", *(name for name in (ITERATION,) if name in self.frame)]
-        wide = self.frame[self.frame["ok"] == 1].pivot(index=index, columns="condition", values="outcome")
+        wide = self._of_one_level(against).pivot(index=index, columns="condition", values="outcome")
         for condition in (against, other):
             if condition not in wide:
                 wide[condition] = np.nan
@@ -84,6 +86,19 @@ class RunTable:
     def spent_s(self) -> float:
         """Time of the user's program over all runs, in seconds."""
         return float(self.frame["wall_s"].sum())
+
+    def _of_one_level(self, against: str) -> pd.DataFrame:
+        """Runs that count; of many hosts, each host moved so that its runs of `against` have the median of all such.
+
+        Pairs are made on one host, so what hosts differ by is in both runs of a pair, and says nothing of it.
+        """
+        counted = self.frame[self.frame["ok"] == 1]
+        if SLOT.name not in self.names:
+            return counted
+        first = counted[counted["condition"] == against]["outcome"]
+        middle = first.groupby(counted[HOST.name]).median()
+        moved = counted["outcome"] - counted[HOST.name].map(middle) + first.median()
+        return counted.assign(outcome=moved)
 
     def _counted(self, condition: str) -> pd.DataFrame:
         return self.frame[(self.frame["condition"] == condition) & (self.frame["ok"] == 1)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -40,6 +40,10 @@ class Executor(Protocol):
     def beside(self) -> Mapping[str, bytes]:
         """Files that describe where the runs were made, by name; empty for this machine."""
 
+    @property
+    def lost(self) -> Sequence[str]:
+        """Hosts that were lost so far, in words."""
+
     def carry_out(
         self, series: Series, pieces: Iterable[Piece], enough: Callable[[], bool], change: Change | None
     ) -> None:
@@ -50,6 +54,7 @@ class Local:
     """On this machine, in the order given."""
 
     beside: Mapping[str, bytes] = {}
+    lost: Sequence[str] = ()
 
     def carry_out(
         self, series: Series, pieces: Iterable[Piece], enough: Callable[[], bool], change: Change | None

@@ -56,8 +56,10 @@ class Measuring(Protocol):
     subject: Subject
     launch: Launch
     """How the program is started when nothing is changed."""
-    executor: Executor
-    """Where runs are made."""
+
+    @property
+    def executor(self) -> Executor:
+        """Where runs are made."""
 
     def series(self, call_id: str, layers: Sequence[str] = (), planned: int = 0) -> AbstractContextManager[Series]:
         """Open a series of runs with these layers on unless a run says otherwise."""

@@ -10,41 +10,18 @@ from pathlib import Path
 
 from ...knowledge.errors import VgoError
 from ...knowledge.schema import Mitigation
-from ...layers.launcher import HOST
 from ...layers.loader import load_layer
-from ...layers.schema import Column, Layer
+from ...layers.schema import Layer
 from ..execution.launch import Launch
 from ..execution.row_log import RowLog
 from ..execution.series import Change, Series
 from ..machine import Machine
+from ..many import FLEET
 from ..mitigation.checks import Check
 from ..subject import Subject
 from .asking import look_at
 from .engine import Fleet
 from .proof import proved
-
-FLEET = Layer(
-    key="fleet",
-    description="Where and when each run was made, of several hosts.",
-    columns=(
-        HOST,
-        Column(name="slot", description="Place of the worker on its host.", unit="place", role="setting", level=True),
-        Column(
-            name="machine",
-            description="SHA-256 of the description of the host, its first 12 digits; hosts.json has it.",
-            unit="",
-            type="text",
-            role="setting",
-        ),
-        Column(
-            name="began_s",
-            description="When the run began: seconds since 1970, the clocks of the hosts brought to ours.",
-            unit="s",
-            role="setting",
-            level=True,
-        ),
-    ),
-)
 
 
 @dataclass

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -114,12 +113,14 @@ class Cell:
     def _turns(self, order: Order, bench: Bench, series: Series) -> tuple[str, ...]:
         if order.mitigation is None:
             for turn in order.turns:
-                stamped(series, lambda turn=turn: take(series, turn, None))  # type: ignore[misc]
+                with stamped(series):
+                    take(series, turn, None)
             return ()
         machine = self._machine(order.subject, True)
         with bench.change(order.mitigation, machine, source_of(order)) as change:
             for turn in order.turns:
-                stamped(series, lambda turn=turn: take(series, turn, change))  # type: ignore[misc]
+                with stamped(series):
+                    take(series, turn, change)
         return change.told
 
     def _opened(self, order: Order) -> Bench:
@@ -163,11 +164,12 @@ def opened(subject: Subject, spawner: Spawner, folder: Path) -> Bench:
     )
 
 
-def stamped(series: Series, run: object) -> None:
-    """Run, and note in its rows when it began by the clock of this host."""
+@contextlib.contextmanager
+def stamped(series: Series) -> Iterator[None]:
+    """Note in the rows of a run when it began by the clock of this host."""
     before, began_s = len(series.rows), time.time()
     try:
-        run()  # type: ignore[operator]
+        yield
     finally:
         rows = series.log.rows
         rows[before:] = [{**row, "began_s": began_s} for row in rows[before:]]
@@ -179,4 +181,4 @@ def source_of(order: Order) -> Path | None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +13,6 @@ from ...knowledge.errors import VgoError
 from ...layers.schema import Layer
 from ..execution.bench import Progress, ignore, refuse_failures
 from ..execution.executor import Piece
-from ..execution.samples import first_of_run
 from ..execution.series import Change, Series
 from ..row import Row
 from .asking import GRACE_S
@@ -100,7 +99,7 @@ class Fleet:
         fit = int(MESSAGE_S / self._mean_s) if self._mean_s > 0 else 1
         return max(1, min(fit, MOST_RUNS, done // (SHARE * hosts)))
 
-    def took(self, run: list[Row]) -> None:
+    def took(self, run: Sequence[Row]) -> None:
         """Learn how long runs take."""
         wall_s = sum(row["wall_s"] for row in run)
         self._run_s = max(self._run_s, wall_s)
@@ -194,7 +193,7 @@ class Carrying:
             return
         del self._until[host], self._worker[host]
         self.dealer.finish(host)
-        for run in runs_of(answer.rows, first_of_run):
+        for run in runs_of(answer.rows):
             self._keep(host, landed.worker, run)
             if not self.dealer.stopped and self.enough():
                 self.dealer.stop()
@@ -253,6 +252,6 @@ class Carrying:
 
 def in_order(series: Series) -> None:
     """Put the runs in the order in which they began, and number the rows so; samples stay with their run."""
-    runs = runs_of(series.rows, first_of_run)
+    runs = runs_of(series.rows)
     ordered = [row for run in sorted(runs, key=lambda run: float(run[0]["began_s"])) for row in run]
     series.log.rows[:] = [{**row, "order": place} for place, row in enumerate(ordered)]

@@ -50,7 +50,7 @@ class Landed(NamedTuple):
 class Sent(NamedTuple):
     """A task on its way."""
 
-    future: Future
+    future: Future[Any]
     at_s: float
 
 
@@ -113,6 +113,7 @@ class Link:
 
     def _poll(self, at_s: float) -> None:
         try:
+            assert self.client.scheduler is not None
             known = self.client.sync(self.client.scheduler.identity, callback_timeout=ANSWER_S)["workers"]
         except (TimeoutError, OSError, CommClosedError) as error:
             if at_s - self._answered_s > self.where.silent_s:
@@ -147,7 +148,7 @@ class Link:
                 )
 
 
-def _value(future: Future) -> tuple[Any, str]:
+def _value(future: Future[Any]) -> tuple[Any, str]:
     """Fetch what a task gave, or say why it gave nothing."""
     try:
         if future.status == "finished":

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from pydantic import Field
-
 from ...knowledge.schema import Mitigation
 from ...layers.schema import Layer
 from ..execution.executor import Turn
+from ..execution.samples import first_of_run
 from ..machine import Machine
 from ..mitigation.checks import Check
+from ..row import Row
 from ..subject import Frozen, Subject
 
 
@@ -66,15 +66,15 @@ class Answer(Frozen):
     sight: Sight | None = None
     clock_s: float = 0.0
     """The clock of the host when it answered."""
-    lost: bool = Field(default=False)
+    lost: bool = False
     """The process that measures there ended or was ended before it answered."""
 
 
-def runs_of(rows: Sequence[dict[str, Any]], first: Any) -> list[list[dict[str, Any]]]:
-    """Gather rows by run: `first` tells whether a row begins one."""
-    runs: list[list[dict[str, Any]]] = []
+def runs_of(rows: Sequence[Row]) -> list[list[Row]]:
+    """Gather rows by run."""
+    runs: list[list[Row]] = []
     for row in rows:
-        if first(row) or not runs:
+        if first_of_run(row) or not runs:
             runs.append([])
         runs[-1].append(row)
     return runs
