@@ -32,7 +32,8 @@ class Telling(Frozen):
     column: str
     there: float
     """Median over its runs."""
-    elsewhere: float
+    elsewhere: float | None
+    """None where no other host counts it."""
 
 
 class SlowHost(Frozen):
@@ -66,8 +67,12 @@ class Hosts(Frozen):
 
 def _sentence(slow: SlowHost) -> str:
     by = f"{slow.ratio:.3g} times the median of the other hosts (p {slow.p_value:.2g})"
-    shown = [f"{one.column} {one.there:.4g} there and {one.elsewhere:.4g} elsewhere" for one in slow.telling]
+    shown = [f"{one.column} {one.there:.4g} there and {_elsewhere(one)}" for one in slow.telling]
     return f"{slow.host} is slow: {by}" + (f"; different there: {'; '.join(shown)}." if shown else ".")
+
+
+def _elsewhere(telling: Telling) -> str:
+    return "not counted elsewhere" if telling.elsewhere is None else f"{telling.elsewhere:.4g} elsewhere"
 
 
 def hosts_of(
@@ -116,14 +121,23 @@ def _telling(rows: Sequence[Row], own: np.typing.NDArray[np.bool_], layers: Mapp
     for column in _factors(rows, layers):
         read = _read(rows, column)
         there, elsewhere = (values[np.isfinite(values)] for values in (read[own], read[~own]))
-        if min(there.size, elsewhere.size) < LEAST_RUNS:
-            continue
-        apart = float(mannwhitneyu(there, elsewhere).statistic) / (there.size * elsewhere.size)
-        if max(apart, 1 - apart) >= APART:
-            told = Telling(column=column.name, there=float(np.median(there)), elsewhere=float(np.median(elsewhere)))
-            found.append((not elsewhere.any(), max(apart, 1 - apart), told))
+        apart = _apart(there, elsewhere)
+        if apart >= APART:
+            other = float(np.median(elsewhere)) if elsewhere.size else None
+            told = Telling(column=column.name, there=float(np.median(there)), elsewhere=other)
+            found.append((not elsewhere.any(), apart, told))
     found.sort(key=lambda one: (not one[0], -one[1], one[2].column))
     return tuple(told for _, _, told in found[:MOST_COLUMNS])
+
+
+def _apart(there: FloatArray, elsewhere: FloatArray) -> float:
+    """Chance that a value there is above one from elsewhere, or below, whichever is larger."""
+    if there.size < LEAST_RUNS or 0 < elsewhere.size < LEAST_RUNS:
+        return 0.0
+    if not elsewhere.size:
+        return float(np.mean(there != 0))
+    above = float(mannwhitneyu(there, elsewhere).statistic) / (there.size * elsewhere.size)
+    return max(above, 1 - above)
 
 
 def _factors(rows: Sequence[Row], layers: Mapping[str, Layer]) -> list[Column]:

@@ -68,15 +68,13 @@ class FleetBench:
         return self._layers[spec]
 
     def absent(self, spec: str) -> dict[str, str]:
-        """Columns that some host cannot show, with its reason; raises VgoError where a host cannot open the layer."""
-        layer, reasons = self.layer(spec), dict[str, str]()
+        """Columns that no host can show, with the reason of the first."""
         self._looked_at(spec)
-        for name, host in sorted(self.executor.hosts.items()):
-            assert host.sight is not None
-            for column, why in host.sight.layers[spec].items():
-                columns = [column] if column else [one.name for one in layer.columns]
-                reasons = {**dict.fromkeys(columns, f"on {name}: {why}"), **reasons}
-        return reasons
+        names = [column.name for column in self.layer(spec).columns]
+        seen = [host.sight.layers[spec] for host in self.executor.hosts.values() if host.sight]
+        each = [dict.fromkeys(names, its[""]) if "" in its else its for its in seen]
+        everywhere = set[str](each[0]).intersection(*each[1:])
+        return {column: why for column, why in each[0].items() if column in everywhere}
 
     def _looked_at(self, spec: str) -> None:
         hosts = self.executor.hosts
