@@ -21,9 +21,11 @@ UP_S = 60.0
 
 @dataclass
 class Hosts:
-    """A bridge with hosts on it; `close` ends every process, namespace and group."""
+    """A scheduler, and workers on hosts with names of their own; `undo` ends every process, namespace and link."""
 
     folder: Path
+    network: bool = True
+    """Each host has a network namespace on a bridge; else all are on loopback, and only their names differ."""
     tag: str = field(default_factory=lambda: f"v{os.getpid() % 100_000}")
     port: int = 0
     scheduler: subprocess.Popen[bytes] | None = None
@@ -32,30 +34,35 @@ class Hosts:
 
     @property
     def address(self) -> str:
-        return f"tcp://{SCHEDULER}:{self.port}"
+        return f"tcp://{self.listens}:{self.port}"
+
+    @property
+    def listens(self) -> str:
+        return SCHEDULER if self.network else "127.0.0.1"
 
     def begin(self) -> None:
         """Make the bridge and start the scheduler on it."""
-        bridge = f"{self.tag}b"
-        ip("link", "add", bridge, "type", "bridge")
-        self.undo.callback(ip, "link", "del", bridge)
-        ip("addr", "add", f"{SCHEDULER}/24", "dev", bridge)
-        ip("link", "set", bridge, "up")
-        self.port = free_port(SCHEDULER)
+        if self.network:
+            bridge = f"{self.tag}b"
+            ip("link", "add", bridge, "type", "bridge")
+            self.undo.callback(ip, "link", "del", bridge)
+            ip("addr", "add", f"{SCHEDULER}/24", "dev", bridge)
+            ip("link", "set", bridge, "up")
+        self.port = free_port(self.listens)
         self.start_scheduler()
         self.undo.callback(self.end_processes)
 
     def start_scheduler(self) -> None:
-        words = [DASK, "scheduler", "--host", SCHEDULER, "--port", str(self.port), "--no-dashboard"]
+        words = [DASK, "scheduler", "--host", self.listens, "--port", str(self.port), "--no-dashboard"]
         self.scheduler = self._start("scheduler", words)
         until = time.monotonic() + UP_S
         while time.monotonic() < until:
-            with contextlib.suppress(OSError), socket.create_connection((SCHEDULER, self.port), 1):
+            with contextlib.suppress(OSError), socket.create_connection((self.listens, self.port), 1):
                 return
             time.sleep(0.1)
         raise AssertionError(self.log("scheduler"))
 
-    def add(self, name: str, number: int, *, group: Path | None = None, resources: bool = True) -> None:
+    def add(self, name: str, number: int, *, group: Path | None = None) -> None:
         """Start a host with one worker, in a control group."""
         space, inside, outside = f"{self.tag}{name}", f"{self.tag}{name}i", f"{self.tag}{name}o"
         ip("netns", "add", space)
@@ -65,17 +72,27 @@ class Hosts:
         ip("-n", space, "addr", "add", f"{NET}.{number}/24", "dev", inside)
         ip("-n", space, "link", "set", inside, "up")
         ip("-n", space, "link", "set", "lo", "up")
-        self.start_worker(name, number, group=group, resources=resources)
+        self.start_worker(name, number, group=group)
 
-    def start_worker(self, name: str, number: int, *, group: Path | None = None, resources: bool = True) -> None:
+    def start_worker(
+        self,
+        host: str,
+        number: int = 0,
+        *,
+        worker: str = "",
+        group: Path | None = None,
+        options: str = "--resources bench=1",
+    ) -> None:
+        """Start a worker on a host; its name is that of the host where none is given."""
+        worker = worker or host
         enter = f"echo $$ > {group}/cgroup.procs; " if group else ""
-        bench = "--resources bench=1" if resources else ""
+        at = f"{NET}.{number}" if self.network else self.listens
         line = (
-            f"{enter}hostname {name}; exec {DASK} worker {self.address} --host {NET}.{number} --nthreads 1 {bench} "
-            f"--no-dashboard --no-nanny --name {name} --local-directory {self.folder / name}"
+            f"{enter}hostname {host}; exec {DASK} worker {self.address} --host {at} --nthreads 1 {options} "
+            f"--no-dashboard --no-nanny --name {worker} --local-directory {self.folder / worker}"
         )
-        words = ["nsenter", f"--net=/run/netns/{self.tag}{name}", "unshare", "--uts", "bash", "-c", line]
-        self.workers[name] = self._start(name, words)
+        within = ["nsenter", f"--net=/run/netns/{self.tag}{host}"] if self.network else []
+        self.workers[worker] = self._start(worker, [*within, "unshare", "--uts", "bash", "-c", line])
 
     def _start(self, name: str, words: list[str]) -> subprocess.Popen[bytes]:
         with (self.folder / f"{name}.log").open("ab") as log:
@@ -103,10 +120,10 @@ class Hosts:
 
 
 @contextlib.contextmanager
-def hosts(folder: Path) -> Iterator[Hosts]:
+def hosts(folder: Path, network: bool = True) -> Iterator[Hosts]:
     """Begin, and clean up whatever happens."""
     folder.mkdir(exist_ok=True)
-    made = Hosts(folder)
+    made = Hosts(folder, network)
     with made.undo:
         made.begin()
         yield made
@@ -128,10 +145,7 @@ def quota(name: str, share: float) -> Iterator[Path]:
     group = quota_parent() / name
     group.mkdir()
     try:
-        if (group / "cpu.max").exists():
-            (group / "cpu.max").write_text(f"{int(share * 100_000)} 100000")
-        else:
-            (group / "cpu.cfs_quota_us").write_text(str(int(share * 100_000)))
+        hold_back(group, share)
         yield group
     finally:
         until = time.monotonic() + 20
@@ -142,6 +156,14 @@ def quota(name: str, share: float) -> Iterator[Path]:
                 group.rmdir()
             assert time.monotonic() < until, (group / "cgroup.procs").read_text()
             time.sleep(0.05)
+
+
+def hold_back(group: Path, share: float) -> None:
+    """Give the members of a group that share of one CPU."""
+    if (group / "cpu.max").exists():
+        (group / "cpu.max").write_text(f"{int(share * 100_000)} 100000")
+    else:
+        (group / "cpu.cfs_quota_us").write_text(str(int(share * 100_000)))
 
 
 def quota_parent() -> Path:
