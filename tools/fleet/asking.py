@@ -62,7 +62,7 @@ def hosts_of(link: Link, workers: Mapping[str, Worker]) -> tuple[list[Host], lis
             host = found.setdefault((first.host, first.boot), Host(first.host, first, [], error_s=float("inf")))
             if address not in host.workers:
                 host.workers.append(address)
-            _read_clock(host, first.clock_s, landed.sent_s, landed.landed_s)
+            read_clock(host, first.clock_s, landed.sent_s, landed.landed_s)
     for host in found.values():
         host.workers.sort(key=lambda address: workers[address].name)
         host.exclusive = all(workers[address].bench for address in host.workers)
@@ -74,7 +74,7 @@ def hosts_of(link: Link, workers: Mapping[str, Worker]) -> tuple[list[Host], lis
     return sorted(found.values(), key=lambda host: host.name), told
 
 
-def _read_clock(host: Host, theirs_s: float, sent_s: float, landed_s: float) -> None:
+def read_clock(host: Host, theirs_s: float, sent_s: float, landed_s: float) -> None:
     """Cristian's method: their clock was read half a round trip ago, give or take that half."""
     error_s = (landed_s - sent_s) / 2
     if error_s < host.error_s:

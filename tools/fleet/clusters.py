@@ -25,21 +25,17 @@ FIRST_S = 10.0
 """For the first worker of a scheduler that runs already."""
 PAUSE_S = 0.2
 QUEUES = {"slurm": "SLURMCluster", "pbs": "PBSCluster", "lsf": "LSFCluster"}
-WORKER = ("--resources", f"{BENCH}=1", "--no-dashboard", "--nthreads", "1")
-QUIET = {
-    "distributed.worker.profile.enabled": False,
-    "distributed.comm.retry.count": 0,
-    "distributed.scheduler.allowed-failures": 0,
-    "distributed.admin.tick.limit": "1h",
-}
-"""Dask's own profiler looks at each worker every 10 ms, and would be in every run."""
+WORKER = ("--resources", f"{BENCH}=1", "--no-dashboard")
+AT_ONCE = {"distributed.scheduler.allowed-failures": 0}
+"""Of a scheduler that we start: what a lost worker did is told, and we say where it is made again."""
 
 
 @contextlib.contextmanager
 def linked(where: Where) -> Iterator[Link]:
     """Give the link to a cluster that runs, or that is started and ended again."""
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    with dask.config.set(QUIET), contextlib.ExitStack() as stack:
+    for name in ("distributed", "asyncio", "tornado"):  # what goes wrong is told in one sentence
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    with dask.config.set(AT_ONCE), contextlib.ExitStack() as stack:
         address: Any = where.scheduler
         if where.cluster:
             address = stack.enter_context(contextlib.closing(start(where)))
@@ -86,7 +82,7 @@ def start(where: Where) -> Any:
         return STARTS[str(where.cluster)](where)
     except (OSError, RuntimeError, ValueError, TypeError, TimeoutError) as error:
         raise VgoError(
-            f"The {where.cluster} cluster cannot be started ({one_line(error)}): correct `options`, `host` and `nodes`."
+            f"The {where.cluster} cluster cannot be started ({_said(error)}): correct `options`, `host` and `nodes`."
         ) from error
 
 
@@ -118,7 +114,7 @@ def _ssh(where: Where) -> Any:
 def _queue(where: Where) -> Any:
     options = {"cores": 1, "processes": 1, "memory": "1GiB", **where.options}
     listen = ("--host", where.host) if loopback(where.host) else ()
-    extra = [*WORKER[:2], *WORKER[2:3], *listen, *options.pop("worker_extra_args", [])]
+    extra = [*WORKER, *listen, *options.pop("worker_extra_args", [])]
     cluster = getattr(import_module("dask_jobqueue"), QUEUES[str(where.cluster)])(
         scheduler_options={"host": where.host, "port": where.port, "dashboard": False},
         worker_extra_args=extra,
@@ -126,15 +122,29 @@ def _queue(where: Where) -> Any:
         protocol="tls://" if where.tls else "tcp://",
         **options,
     )
-    cluster.scale(jobs=where.nodes)
+    while len(cluster.worker_spec) < where.nodes:
+        cluster.worker_spec.update(cluster.new_worker_spec())
+    try:
+        cluster.sync(cluster._correct_state_internal)  # `scale` would not tell of a job that is refused
+    except RuntimeError:
+        cluster.worker_spec.clear()
+        cluster.close()
+        raise
     return cluster
 
 
 def _kubernetes(where: Where) -> Any:
     operator = import_module("dask_kubernetes.operator")
     return operator.KubeCluster(
-        n_workers=where.nodes, worker_command=["dask-worker", *WORKER], **{"name": "vgo-agent", **where.options}
+        n_workers=where.nodes,
+        worker_command=["dask-worker", "--nthreads", "1", *WORKER],
+        **{"name": "vgo-agent", **where.options},
     )
+
+
+def _said(error: Exception) -> str:
+    """What a batch system said, where it is in the error, in one line."""
+    return one_line(str(error).rpartition("stderr:")[2] or error)
 
 
 STARTS = {"local": _local, "ssh": _ssh, **dict.fromkeys(QUEUES, _queue), "kubernetes": _kubernetes}
