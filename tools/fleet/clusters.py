@@ -127,6 +127,8 @@ def _queue(where: Where) -> Any:
     try:
         cluster.sync(cluster._correct_state_internal)  # `scale` would not tell of a job that is refused
     except RuntimeError:
+        for job in [job for job in cluster._created if job.status.name == "created"]:  # refused: nothing to end
+            cluster._created.discard(job)
         cluster.worker_spec.clear()
         cluster.close()
         raise

@@ -82,17 +82,18 @@ class Hosts:
         worker: str = "",
         group: Path | None = None,
         options: str = "--resources bench=1",
+        before: str = "",
     ) -> None:
         """Start a worker on a host; its name is that of the host where none is given."""
         worker = worker or host
         enter = f"echo $$ > {group}/cgroup.procs; " if group else ""
         at = f"{NET}.{number}" if self.network else self.listens
         line = (
-            f"{enter}hostname {host}; exec {DASK} worker {self.address} --host {at} --nthreads 1 {options} "
+            f"{enter}hostname {host}; {before} exec {DASK} worker {self.address} --host {at} --nthreads 1 {options} "
             f"--no-dashboard --no-nanny --name {worker} --local-directory {self.folder / worker}"
         )
         within = ["nsenter", f"--net=/run/netns/{self.tag}{host}"] if self.network else []
-        self.workers[worker] = self._start(worker, [*within, "unshare", "--uts", "bash", "-c", line])
+        self.workers[worker] = self._start(worker, [*within, "unshare", "--uts", "--mount", "bash", "-c", line])
 
     def _start(self, name: str, words: list[str]) -> subprocess.Popen[bytes]:
         with (self.folder / f"{name}.log").open("ab") as log:
