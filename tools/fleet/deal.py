@@ -48,9 +48,9 @@ class Dealer:
 
     def deal(self, most: int) -> Iterator[tuple[str, tuple[Piece, ...]]]:
         """Give each host that is free, in random order, up to `most` runs in whole pieces; at least one piece."""
-        for host in self.chance.sample(self.hosts, len(self.hosts)):
-            if host in self.flying or self._ahead(host, most):
-                continue
+        least = min(self.done.values(), default=0)
+        free = [host for host in self.hosts if host not in self.flying and self.done[host] - least < LEAD * most]
+        for host in self.chance.sample(free, len(free)):
             given = self._next(most)
             if not given:
                 return
@@ -80,9 +80,6 @@ class Dealer:
         """Deal nothing more; what is in flight may land."""
         self.over = self.stopped = True
         self.again.clear()
-
-    def _ahead(self, host: str, most: int) -> bool:
-        return self.done[host] - min(self.done.values()) >= LEAD * most
 
     def _next(self, most: int) -> tuple[Piece, ...]:
         given: list[Piece] = []

@@ -48,6 +48,8 @@ class Fleet:
     told: Callable[[str], None] = lambda words: None
     """Is told who was lost."""
     listener: Callable[[Progress], None] = ignore
+    deliver: Callable[[str, float], str] = deliver
+    """What a worker calls with an order and its limit in seconds; simulated hosts answer by themselves."""
     lost: list[str] = field(default_factory=list)
     """In words, for the record."""
     _run_s: float = 0.0
@@ -131,8 +133,12 @@ class Carrying:
     """Host to when its message is lost."""
     _worker: dict[str, str] = field(default_factory=dict)
     """Host to the worker that has its message."""
+    _host: dict[str, str] = field(default_factory=dict)
+    """Worker to its host."""
     _losses: Counter[str] = field(default_factory=Counter)
     """Times that each host was lost."""
+    _looked: float = 0.0
+    """When it was last asked who is there."""
     _since: float = field(default_factory=time.monotonic)
     """When a host was last there."""
 
@@ -142,6 +148,8 @@ class Carrying:
             while not self.dealer.ended:
                 self._deal()
                 self._take_in(self.fleet.link.landed(WAIT_S if self.dealer.flying else 0.0))
+                while landed := self.fleet.link.landed(0.0):
+                    self._take_in(landed)
                 self._give_up()
         except BaseException:
             self.fleet.close()
@@ -161,8 +169,9 @@ class Carrying:
                 continue
             limit_s = self.fleet.limit_s(len(turns))
             order = self.fleet.order.model_copy(update=self._said(turns))
+            self._host[worker] = host
             self._until[host], self._worker[host] = time.monotonic() + limit_s + GRACE_S, worker
-            self.fleet.link.send(worker, deliver, order.model_dump_json(), limit_s)
+            self.fleet.link.send(worker, self.fleet.deliver, order.model_dump_json(), limit_s)
 
     def _said(self, turns: Piece) -> dict[str, object]:
         """What this series adds to an order."""
@@ -181,8 +190,8 @@ class Carrying:
 
     def _take_in(self, landed: Landed | None) -> None:
         """Keep the rows of a message, run by run, and ask after each whether it is enough."""
-        host = next((host for host, worker in self._worker.items() if landed and worker == landed.worker), None)
-        if landed is None or host is None:
+        host = self._host.get(landed.worker) if landed else None
+        if landed is None or host is None or self._worker.get(host) != landed.worker:
             return
         if landed.lost:
             self._lose(host, landed.lost)
@@ -216,7 +225,10 @@ class Carrying:
 
     def _give_up(self) -> None:
         """Lose hosts whose message is late or whose workers have gone; take in those that came."""
-        there, now_s = self.fleet.link.workers(), time.monotonic()
+        now_s = time.monotonic()
+        if self.dealer.hosts and now_s - self._looked < WAIT_S:
+            return
+        there, self._looked = self.fleet.link.workers(), now_s
         for host, worker in list(self._worker.items()):
             if worker not in there:
                 self._lose(host, "it has gone, or has given no sign of life")

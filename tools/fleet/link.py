@@ -62,6 +62,8 @@ class Link:
     where: Where
     _landed: queue.SimpleQueue[str] = field(default_factory=queue.SimpleQueue)
     _sent: dict[str, Sent] = field(default_factory=dict)
+    _whose: dict[str, str] = field(default_factory=dict)
+    """Key of a task to its worker."""
     _seen: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Worker to its last sign of life by the scheduler's clock, and when we heard of it by ours."""
     _answered_s: float = field(default_factory=time.monotonic)
@@ -74,6 +76,7 @@ class Link:
             function, *given, workers=[worker], allow_other_workers=False, pure=False, retries=0, **self._taking(worker)
         )
         self._sent[worker] = Sent(future, time.time())
+        self._whose[future.key] = worker
         future.add_done_callback(lambda done: self._landed.put(done.key))
 
     def _taking(self, worker: str) -> dict[str, Any]:
@@ -86,8 +89,8 @@ class Link:
             key = self._landed.get(timeout=max(0.0, timeout_s))
         except queue.Empty:
             return None
-        worker = next((one for one, sent in self._sent.items() if sent.future.key == key), "")
-        if not worker:  # given up before
+        worker = self._whose.pop(key, "")
+        if worker not in self._sent or self._sent[worker].future.key != key:  # given up before
             return None
         sent = self._sent.pop(worker)
         landed_s = time.time()
@@ -98,7 +101,7 @@ class Link:
         sent = self._sent.pop(worker, None)
         if sent is not None:
             with contextlib.suppress(TimeoutError, OSError, CommClosedError):
-                self.client.sync(self.client._cancel, [sent.future], callback_timeout=ANSWER_S)
+                self._asked(lambda: self.client._cancel([sent.future]))
 
     def workers(self, now: bool = False) -> dict[str, Worker]:
         """Those that are there and have given a sign of life lately, by address; asked every second at most.
@@ -113,14 +116,15 @@ class Link:
 
     def _poll(self, at_s: float) -> None:
         try:
-            assert self.client.scheduler is not None
-            known = self.client.sync(self.client.scheduler.identity, callback_timeout=ANSWER_S)["workers"]
+            known = self._asked(lambda: self.client.scheduler.identity())["workers"]
         except (TimeoutError, OSError, CommClosedError) as error:
             if at_s - self._answered_s > self.where.silent_s:
                 raise VgoError(
                     f"The scheduler at {self.where.name} has given no answer for {self.where.silent_s:g} s: start it "
                     "again, then go on with `vgo-agent resume RUN`, or begin again."
                 ) from error
+            if not self.there:
+                self._workers = {}
             return
         self._answered_s = time.monotonic()
         self._workers = dict(self._living(known))
@@ -138,14 +142,22 @@ class Link:
         """Have workers call a function beside what they do, without waiting for it."""
         if workers:
             with contextlib.suppress(TimeoutError, OSError, CommClosedError):
-                self.client.sync(
-                    self.client._run,
-                    function,
-                    workers=workers,
-                    wait=False,
-                    on_error="ignore",
-                    callback_timeout=ANSWER_S,
-                )
+                self._asked(lambda: self.client._run(function, workers=workers, wait=False, on_error="ignore"))
+
+    def _asked(self, question: Callable[[], Awaitable[Any]]) -> Any:
+        """Ask the scheduler; raises where there is no line to it, or no answer in time."""
+        if not self.there:
+            raise CommClosedError("the line to the scheduler is broken")
+
+        async def ask() -> Any:
+            return await question()
+
+        return self.client.sync(ask, callback_timeout=ANSWER_S)
+
+    @property
+    def there(self) -> bool:
+        """Whether there is a line to the scheduler."""
+        return self.client.status == "running" and self.client.scheduler is not None
 
 
 def _value(future: Future[Any]) -> tuple[Any, str]:
