@@ -33,8 +33,7 @@ AT_ONCE = {"distributed.scheduler.allowed-failures": 0}
 @contextlib.contextmanager
 def linked(where: Where) -> Iterator[Link]:
     """Give the link to a cluster that runs, or that is started and ended again."""
-    for name in ("distributed", "asyncio", "tornado"):  # what goes wrong is told in one sentence
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    silence()
     with dask.config.set(AT_ONCE), contextlib.ExitStack() as stack:
         address: Any = where.scheduler
         if where.cluster:
@@ -45,6 +44,13 @@ def linked(where: Where) -> Iterator[Link]:
             raise VgoError(unreached(where, error)) from error
         stack.callback(_close, client)
         yield Link(client, where)
+
+
+def silence() -> None:
+    """Have no library tell what goes wrong in its own way: it is told in one sentence."""
+    for name in ("asyncio", *logging.root.manager.loggerDict):
+        if name.partition(".")[0] in ("asyncio", "distributed", "tornado"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def _close(client: Client) -> None:

@@ -122,7 +122,7 @@ def test_a_cluster_of_our_own_speaks_tls_on_loopback_only(vgo, script, tmp_path)
     certify(tmp_path)
     (tmp_path / "on.yaml").write_text("cluster: local\nnodes: 2\ntls: {ca: ca.pem, cert: ca.pem, key: key.pem}\n")
     program = script("tiny.py", LISTENING.format(place=tmp_path / "listening"))
-    done = vgo("measure", "--on", "on.yaml", "--stop", "count", "--stop-at", "12", "--json", str(program))
+    done = vgo("measure", "--on", "on.yaml", "--max-runs", "12", "--json", str(program))
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["hosts"]["runs"] == {os.uname().nodename: 12}
