@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,13 +11,14 @@ from hypothesis import strategies as some
 
 from vgo_agent.layers.loader import load_layer
 from vgo_agent.tools.hosts import hosts_of
+from vgo_agent.tools.row import Row
 
 LAYERS = {"cgroup": load_layer("cgroup")}
 
 
-def rows_of(seed: int, slow: float = 1.0, hosts: int = 4, runs: int = 20, throttled: bool = True) -> list[dict]:
+def rows_of(seed: int, slow: float = 1.0, hosts: int = 4, runs: int = 20, throttled: bool = True) -> list[Row]:
     chance = np.random.default_rng(seed)
-    rows = []
+    rows: list[Row] = []
     for number in range(hosts):
         for _ in range(runs):
             wall_s = float(chance.gamma(40, 0.001)) * (slow if number == 0 else 1)
@@ -25,7 +28,7 @@ def rows_of(seed: int, slow: float = 1.0, hosts: int = 4, runs: int = 20, thrott
     return rows
 
 
-def found_in(rows: list[dict], lower: bool = True):
+def found_in(rows: Sequence[Row], lower: bool = True):
     return hosts_of(rows, LAYERS, lower_is_better=lower, alpha=0.05)
 
 

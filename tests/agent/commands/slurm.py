@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from hosts import free_port
+from .hosts import free_port
 
 NEEDED = ("munged", "slurmctld", "slurmd", "sbatch", "sinfo", "scancel")
 UP_S = 60.0

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
+from . import hosts as made
+
 pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
 
-sys.path.insert(0, str(Path(__file__).parent))
-import hosts as made  # noqa: E402 - beside this file, which is no package
 
 COMMAND = str(Path(sys.executable).with_name("vgo-agent"))
 TINY = "import time\ntime.sleep(0.002)\n"

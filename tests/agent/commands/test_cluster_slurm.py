@@ -5,16 +5,15 @@ from __future__ import annotations
 import csv
 import json
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from . import slurm as batch
+
 pytest.importorskip("dask_jobqueue", reason="the extra `cluster` is not installed")
 
-sys.path.insert(0, str(Path(__file__).parent))
-import slurm as batch  # noqa: E402 - beside this file, which is no package
 
 QUEUE = "cluster: slurm\nstart_s: 90\noptions: {queue: debug, memory: %s, walltime: '00:10:00', log_directory: %s}\n"
 
