@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from dataclasses import dataclass
@@ -11,23 +12,22 @@ from ..knowledge.errors import VgoError
 from ..knowledge.loader import Knowledge
 from ..knowledge.loader import load as load_knowledge
 from ..tools.conclude import ConcludeResult
-from ..tools.execution.bench import Bench
 from ..tools.execution.spawn import Spawner
 from ..tools.layer_choice import choose
 from ..tools.machine import Machine
-from ..tools.survey import survey
 from .child import ChildFile, process_age_s
 from .finished import FinishedRun
 from .graph import Loop
 from .interface import Interface
 from .live import Live, clear_partial
+from .place import Place, place
 from .planning import Planning, planning
 from .record import bodies, limits_of, record_of
 from .report.render import outputs
 from .report.summary import summary, text
 from .run_folder import RunFolder, write
 from .schemas import schemas_digest
-from .session import Asked, Ending, base_launch, launcher_of
+from .session import Asked, Ending
 from .steering import Steering
 from .transcript import Decision, RunEnd, RunStart, ToolEnd, Transcript, canonical, read
 
@@ -68,39 +68,36 @@ def conduct(
 
 def _loop(part: Conducted, chosen: Planning, interface: Interface, steering: Steering | None) -> None:
     """Drive the graph until the verdict."""
-    start = _start(part, chosen)
-    machine = machine_of(start, part.folder)
-    child = ChildFile(part.folder.child)
-    bench = Bench(
-        subject=start.subject,
-        spawner=part.spawner,
-        folder=part.folder.partial,
-        launch=base_launch(start.subject),
-        listener=interface.progressed,
-        on_started=child,
-        root=Path(start.subject.root),
-        launcher=launcher_of(start.subject),
-    )
-    live = Live(part.folder, start.subject, machine, part.knowledge, bench, interface, start.plan)
-    try:
+    with contextlib.ExitStack() as stack:
+        child = stack.enter_context(contextlib.closing(ChildFile(part.folder.child)))
+        there = stack.enter_context(
+            place(
+                part.asked.subject,
+                part.folder.partial,
+                part.spawner,
+                interface,
+                part.asked.limits.layers,
+                listener=interface.progressed,
+                on_started=child,
+                conditions=True,
+            )
+        )
+        start = _start(part, chosen, there)
+        machine, bench = machine_of(start, part.folder), there.bench
+        live = Live(part.folder, start.subject, machine, part.knowledge, bench, interface, start.plan)
         choose(start.limits.layers, bench)  # a layer that can show nothing here is refused before the first run
         loop = Loop(start, chosen.planner, part.transcript, live, part.folder, steering)
         if part.asked.after:
             loop.begin_with(measured_in(RunFolder(Path(part.asked.after)), part.folder))
         loop.run(part.folder.checkpoint, interface.approve)
-    finally:
-        bench.close()
-        child.close()
 
 
-def _start(part: Conducted, chosen: Planning) -> RunStart:
+def _start(part: Conducted, chosen: Planning, there: Place) -> RunStart:
     """The start event on disk, or a new one from a survey of this machine."""
     begun = bodies(part.transcript.events, RunStart)
     if begun:
         return _same_model(begun[0], chosen)
-    conditions = [mitigation.applies for mitigation in part.knowledge.mitigations.values()]
-    subject = part.asked.subject
-    machine = survey(subject, conditions, root=Path(subject.root), launcher=launcher_of(subject))
+    machine = there.described([mitigation.applies for mitigation in part.knowledge.mitigations.values()])
     return RunStart(
         subject=part.asked.subject,
         limits=part.asked.limits,

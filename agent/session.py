@@ -132,15 +132,16 @@ class Trial:
         self._spawner, self._subject, self._interface = spawner, subject, interface
         self._loading = Loading(CONDUCT)
         interface.trying(" ".join(subject.command))
-        self._way = Ways(launcher=launcher_of(subject)).of(base_launch(subject))
-        try_once(spawner, self._way, subject)
+        self._way = None if subject.on else way_of(subject)  # elsewhere, each host is looked at later
+        if self._way:
+            try_once(spawner, self._way, subject)
 
     def until_loaded(self, folder: RunFolder) -> None:
         """Run until the libraries are there."""
         folder.note_time("begun", age_s=process_age_s())
         self._interface.loading(" ".join(self._subject.command), str(folder.path))
         child = ChildFile(folder.child)
-        while not self._loading.done:
+        while self._way and not self._loading.done:
             try_once(self._spawner, self._way, self._subject, child)
         child.close()
 
@@ -152,6 +153,11 @@ def read_request(folder: RunFolder) -> Asked:
         return Asked.model_validate_json(path.read_bytes())
     except (OSError, ValueError) as error:
         raise VgoError(f"{path} is missing or broken; begin again with `vgo-agent diagnose`.") from error
+
+
+def way_of(subject: Subject) -> Way:
+    """How the program is started here when nothing is changed."""
+    return Ways(launcher=launcher_of(subject)).of(base_launch(subject))
 
 
 def base_launch(subject: Subject) -> Launch:

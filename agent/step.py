@@ -6,24 +6,22 @@ import contextlib
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from ..knowledge.errors import VgoError
 from ..knowledge.loader import Knowledge
 from ..tools.base import Outcome, Result, Tool, ToolError
 from ..tools.case import Case, Finished, Record
-from ..tools.execution.bench import Bench, Progress
+from ..tools.execution.bench import Progress
 from ..tools.execution.spawn import Spawner
-from ..tools.execution.way import Ways
 from ..tools.machine import Machine
 from ..tools.mitigation.owned_folder import temporary_folder
 from ..tools.row import Row
 from ..tools.subject import Limits, Subject
-from ..tools.survey import survey
 from .finished import FinishedRun
 from .interface import Interface
-from .session import base_launch, launcher_of, tell_restored, try_once
+from .place import place
+from .session import tell_restored, try_once, way_of
 from .transcript import Decision, ToolEnd
 
 CALL = "c001"
@@ -100,24 +98,14 @@ class Rows:
 def step(wish: Wish, interface: Interface) -> Stepped:
     """Run the step; Ctrl-C ends it early, and raises only where no run counts yet."""
     tell_restored(interface)
-    subject = wish.subject
-    launcher = launcher_of(subject)
-    machine = survey(subject, (), root=Path(subject.root), launcher=launcher)
+    subject, rows = wish.subject, Rows(interface)
     with Spawner() as spawner, temporary_folder() as folder:
         interface.trying(" ".join(subject.command))
-        try_once(spawner, Ways(launcher=launcher).of(base_launch(subject)), subject)
-        rows = Rows(interface)
-        bench = Bench(
-            subject=subject,
-            spawner=spawner,
-            folder=folder,
-            launch=base_launch(subject),
-            listener=rows,
-            root=Path(subject.root),
-            launcher=launcher,
-        )
-        with contextlib.closing(bench):
-            case = Case(CALL, subject, wish.limits, machine, NOTHING_KNOWN, Record((), Contents({})), bench)
+        with place(subject, folder, spawner, interface, wish.limits.layers, listener=rows) as there:
+            machine = there.described(())
+            if not subject.on:  # elsewhere, the look at each host has run it once
+                try_once(spawner, way_of(subject), subject)
+            case = Case(CALL, subject, wish.limits, machine, NOTHING_KNOWN, Record((), Contents({})), there.bench)
             outcome, stopped = _run(wish, case, rows, interface)
         return Stepped(wish, machine, outcome.result, rows.rows, outcome.artefacts, stopped)
 

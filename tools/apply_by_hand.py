@@ -52,7 +52,7 @@ def run(arguments: ByHandArguments, case: Case) -> Outcome:
         spent_s=series.spent_s,
         summary=f"{arguments.mitigation}, applied by hand: {len(outcomes) - warm_up} runs after those of the baseline.",
     )
-    return Outcome(result, artefacts(series.rows, bench.described_by(())))
+    return Outcome(result, artefacts(series.rows, bench.described_by(()), bench.executor.beside))
 
 
 def runs_like(baseline: MeasureResult) -> int:

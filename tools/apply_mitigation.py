@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import groupby
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -12,6 +14,7 @@ from ..knowledge.errors import VgoError
 from ..knowledge.schema import Mitigation
 from .base import Arguments, Outcome, Result, Tool, ToolError
 from .case import Case
+from .execution.executor import BARRIER, Piece, Turn
 from .execution.series import Change, Series
 from .interim import Look, look, look_after
 from .look_up import busy_cpus, out_of_reach
@@ -81,7 +84,7 @@ def run(arguments: ApplyArguments, case: Case) -> Outcome:
         with bench.series(case.call_id, layers, planned=2 * planned) as series:
             looks = _run_pairs(series, change, arguments, case) if in_force else ()
     result = _result(arguments, case, series, checks, change.told, looks)
-    return Outcome(result, artefacts(series.rows, bench.described_by(layers)))
+    return Outcome(result, artefacts(series.rows, bench.described_by(layers), bench.executor.beside))
 
 
 def telling(mitigation: Mitigation, case: Case) -> tuple[str, ...]:
@@ -129,16 +132,22 @@ def _run_pairs(series: Series, change: Change, arguments: ApplyArguments, case: 
     # Half of the blocks are too few to tell by.
     due = look_after(arguments.pairs) if block == 1 else None
     done = {(row["pair"], row["condition"]) for row in series.rows}
-    looks: tuple[Look, ...] = ()
-    for pair, condition in turns(arguments.pairs, block, (BASELINE, arguments.mitigation), coin):
-        if pair == due:
-            due, looks = None, _look(series, pair, arguments, case)
-            if any(taken.stopped for taken in looks):
-                break
-        if (pair, condition) in done:
-            continue
-        series.turn(change, condition != BASELINE, pair)
-    return looks
+    looks: list[Look] = []
+
+    def pieces() -> Iterator[Piece]:
+        order = turns(arguments.pairs, block, (BASELINE, arguments.mitigation), coin)
+        for pairs, both in groupby(order, key=lambda turn: turn.pair // block):
+            if pairs == due:
+                yield BARRIER
+                looks.extend(_look(series, pairs, arguments, case))
+                if any(taken.stopped for taken in looks):
+                    return
+            left = tuple(Turn(one.condition, one.pair) for one in both if (one.pair, one.condition) not in done)
+            if left:
+                yield left
+
+    series.carry_out(pieces(), change=change)
+    return tuple(looks)
 
 
 def _look(series: Series, pairs: int, arguments: ApplyArguments, case: Case) -> tuple[Look, ...]:

@@ -16,6 +16,7 @@ from .base import ToolError
 from .case import Case, Finished
 from .execution.samples import PREFIX
 from .label import LabelResult
+from .many import FLEET, SLOT
 from .profile import ProfileResult
 from .profiled import Profiled, profiled
 from .statistics.association.columns import Columns, Table, usable
@@ -156,6 +157,8 @@ class _Draft:
     def offer(self, column: Column) -> None:
         if self.runs.sampled and not column.name.startswith(PREFIX):
             self.aside[column.name] = "counted over a run, of which each sample is a part"
+        elif FLEET.column(column.name) and SLOT.name in self.runs.table.names:
+            self.aside[column.name] = "the same for all runs of a host, which are held against each other here"
         elif column.type == "text":
             self._indicate(column)
         elif column.role != "factor":

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from .case import Case
 from .execution.samples import ITERATION, layer_of
+from .many import FLEET
 from .row import FIXED, Row
 from .run_table import read_runs, write_runs
 from .statistics.comparison.compare import Comparison, Verdict, compare
@@ -40,9 +41,9 @@ def look(rows: Sequence[Row], mitigation: str, batch: int, case: Case) -> Look |
 
     It depends on the rows and the limits only, so that a resumed series decides as an unbroken one.
     """
-    needed = {ITERATION, *FIXED}
+    needed = {ITERATION, *FIXED, *(column.name for column in FLEET.columns)}
     bare = [{name: row[name] for name in needed & row.keys()} for row in rows]
-    table = read_runs(write_runs(bare), "the pairs so far", (layer_of(bare),))
+    table = read_runs(write_runs(bare), "the pairs so far", (layer_of(bare), FLEET))
     baseline, mitigated, whole = table.paired(mitigation)
     if len(baseline) // whole < LEAST_PAIRS:
         return None

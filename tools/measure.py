@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Annotated
 
 import numpy as np
@@ -12,8 +13,9 @@ from pydantic import Field
 from .amount import amount
 from .base import Arguments, Outcome, Result, Tool
 from .case import Case
+from .execution.executor import Turn
 from .execution.series import Series
-from .row import BASELINE
+from .hosts import Hosts, hosts_of
 from .run_table import artefacts
 from .statistics.sd_interval import log_sd_interval
 from .statistics.shape.describe import Shape, describe
@@ -39,6 +41,11 @@ class MeasureArguments(Arguments):
     max_runs: Annotated[int, Field(ge=2, le=100_000)]
     max_seconds: Annotated[float, Field(gt=0)]
     """Of the user's program."""
+
+
+def is_none(value: object) -> bool:
+    """A field that came later is not written where it says nothing, so that an older transcript keeps its bytes."""
+    return value is None
 
 
 class MeasureResult(Result):
@@ -67,6 +74,8 @@ class MeasureResult(Result):
     """Why these runs cannot say anything, with the cure; empty when they can."""
     steady: bool
     """The coefficient of variation is at or below the limit asked for."""
+    hosts: Hosts | None = Field(default=None, exclude_if=is_none)
+    """Of runs made on many hosts."""
     pairs_needed: int
     """Pairs that show the target ratio of SDs with 80 % power on this distribution."""
 
@@ -75,9 +84,25 @@ def run(arguments: MeasureArguments, case: Case) -> Outcome:
     """Run, asking the rule again and again, until it says stop or a cap is reached."""
     bench, enough = case.measuring, Enough.of(case)
     with bench.series(case.call_id) as series:
-        while (stopped := _stopped(series, arguments, enough)) is None:
-            series.run(BASELINE, bench.launch)
-    return Outcome(_result(series, case, stopped, enough), artefacts(series.rows, bench.described_by(())))
+        ending = Ending(series, arguments, enough)
+        series.carry_out(repeat((Turn(),)), ending)
+    left = artefacts(series.rows, bench.described_by(()), bench.executor.beside)
+    return Outcome(_result(series, case, ending.stopped, enough), left)
+
+
+@dataclass
+class Ending:
+    """Asks again and again whether the series has ended, and keeps why."""
+
+    series: Series
+    arguments: MeasureArguments
+    enough: Enough
+    stopped: str = ""
+
+    def __call__(self) -> bool:
+        """Ask, unless it has ended already."""
+        self.stopped = self.stopped or _stopped(self.series, self.arguments, self.enough) or ""
+        return bool(self.stopped)
 
 
 @dataclass
@@ -151,6 +176,13 @@ def _result(series: Series, case: Case, stopped: str, enough: Enough) -> Measure
         shape=shape,
         unusable=unusable,
         steady=not unusable and abs(cv) <= case.limits.steady_cv,
+        hosts=hosts_of(
+            series.rows,
+            series.bench.described_by(()),
+            lower_is_better=case.subject.lower_is_better,
+            alpha=case.limits.alpha,
+            lost=series.bench.executor.lost,
+        ),
         pairs_needed=pairs_needed(steady_part, ratio=case.limits.target_ratio),
         summary=unusable
         or f"{_counted(summary.n, series)}: median {amount(summary.median, case.subject.unit)}, "

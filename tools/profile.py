@@ -13,12 +13,14 @@ from .base import Arguments, Outcome, Result, Tool, ToolError
 from .case import Case
 from .demand import demand
 from .distortion import Distortion, distortion, gap_of, with_their_parts
+from .execution.executor import Turn
 from .execution.samples import first_of_run
 from .execution.series import Measuring, Series
+from .hosts import Hosts, hosts_of
 from .layer_choice import Choice, choose_once
-from .measure import MeasureResult
+from .measure import MeasureResult, is_none
 from .rotation import BARE, LayerSet, layer_sets, rotated
-from .row import BASELINE, FIXED, Row
+from .row import FIXED, Row
 from .run_table import artefacts
 from .statistics.spread import Summary, summarise
 
@@ -62,6 +64,8 @@ class ProfileResult(Result):
     """CPUs that it had at once, in the run with the most; None where not read."""
     peak_bytes: float | None = None
     """The largest resident set of one of its processes; None where it was not read."""
+    hosts: Hosts | None = Field(default=None, exclude_if=is_none)
+    """Of runs made on many hosts."""
 
     @property
     def standing(self) -> tuple[LayerSet, ...]:
@@ -87,9 +91,10 @@ def run(arguments: ProfileArguments, case: Case) -> Outcome:
     sets = layer_sets(choice.layers, heavy, {spec for spec in heavy if bench.layer(spec).run})
     order = rotated(sets, arguments.runs, case.limits.seed)
     with bench.series(case.call_id, choice.layers, planned=len(order)) as series:
-        while (done := series.processes) < len(order) and not _enough(series, sets, arguments):
-            series.run(BASELINE, bench.launch, layers=order[done])
-    return Outcome(_result(series, sets, choice, case), artefacts(series.rows, bench.described_by(choice.layers)))
+        left = order[series.processes :]
+        series.carry_out(((Turn(layers=on),) for on in left), lambda: _enough(series, sets, arguments))
+    left_behind = artefacts(series.rows, bench.described_by(choice.layers), bench.executor.beside)
+    return Outcome(_result(series, sets, choice, case), left_behind)
 
 
 def _enough(series: Series, sets: Sequence[LayerSet], arguments: ProfileArguments) -> bool:
@@ -143,6 +148,13 @@ def _result(series: Series, sets: Sequence[LayerSet], choice: Choice, case: Case
         distortions=found,
         columns=columns,
         absent=absent,
+        hosts=hosts_of(
+            standing,
+            bench.described_by(choice.layers),
+            lower_is_better=case.subject.lower_is_better,
+            alpha=case.limits.alpha,
+            lost=bench.executor.lost,
+        ),
         **demand(profiled)._asdict(),
         summary=_summary(len(profiled), len(bare), columns, sum(map(len, absent.values())), found),
     )

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..layers.launcher import HOST
 from ..layers.schema import Layer
 from .case import Record
 from .execution.samples import RUN
+from .many import SLOT
 from .profile import ProfileResult
 from .rotation import LayerSet
 from .run_table import Floats, RunTable
@@ -52,14 +54,19 @@ class Profiled:
         return RUN in self.table.names
 
     def within(self, values: Floats, rows: BoolArray) -> Floats:
-        """Move the values of these rows so that all runs have one median, where rows are samples.
+        """Move the values of these rows so that all runs have one median, where rows are samples; else all hosts.
 
-        What all samples of a run share (a layout, a noisy minute) is no evidence for each of them: with it, 5 of 12
-        programs whose runs had a level of their own, and nothing linked, were given a cause.
+        A slow host is found by holding hosts against each other (`hosts`); here it is asked what makes runs slow on
+        whichever host. What all samples of a run share (a layout, a noisy minute) is no evidence for each of them: with
+        it, 5 of 12 programs whose runs had a level of their own, and nothing linked, were given a cause.
         """
-        if not self.sampled:
+        if self.sampled:
+            run = self.table.column(RUN)[rows]
+        elif SLOT.name in self.table.names:
+            _, hosts = np.unique(np.array(self.table.text(HOST.name), dtype=np.str_), return_inverse=True)
+            run = hosts.astype(np.float64)[rows]
+        else:
             return values
-        run = self.table.column(RUN)[rows]
         middle = {one: float(np.median(values[run == one])) for one in np.unique(run).tolist()}
         moved: Floats = values - np.array([middle[one] for one in run.tolist()])
         return moved + float(np.median(list(middle.values())))

@@ -13,9 +13,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from ..knowledge.errors import VgoError
+from ..layers.launcher import HOST
 from ..layers.loader import load_layers
 from ..layers.schema import Column, Layer
 from .execution.samples import ITERATION, SAMPLES, layer_of
+from .many import SLOT
 from .row import BASELINE, FIXED, REQUIRED, Row
 from .row import RUNS as RUNS
 
@@ -64,7 +66,7 @@ class RunTable:
         With `block`, that many pairs in a row belong together, and blocks are the whole.
         """
         index = ["pair", *(name for name in (ITERATION,) if name in self.frame)]
-        wide = self.frame[self.frame["ok"] == 1].pivot(index=index, columns="condition", values="outcome")
+        wide = self._of_one_level(against).pivot(index=index, columns="condition", values="outcome")
         for condition in (against, other):
             if condition not in wide:
                 wide[condition] = np.nan
@@ -85,6 +87,19 @@ class RunTable:
     def spent_s(self) -> float:
         """Time of the user's program over all runs, in seconds."""
         return float(self.frame["wall_s"].sum())
+
+    def _of_one_level(self, against: str) -> pd.DataFrame:
+        """Runs that count; of many hosts, each host moved so that its runs of `against` have the median of all such.
+
+        Pairs are made on one host, so what hosts differ by is in both runs of a pair, and says nothing of it.
+        """
+        counted = self.frame[self.frame["ok"] == 1]
+        if SLOT.name not in self.names:
+            return counted
+        first = counted[counted["condition"] == against]["outcome"]
+        middle = first.groupby(counted[HOST.name]).median()
+        moved = counted["outcome"] - counted[HOST.name].map(middle) + first.median()
+        return counted.assign(outcome=moved)
 
     def _counted(self, condition: str) -> pd.DataFrame:
         return self.frame[(self.frame["condition"] == condition) & (self.frame["ok"] == 1)]
@@ -135,11 +150,13 @@ def _described(name: str, layers: Sequence[Layer]) -> Column:
     raise VgoError(f"No layer describes the column {name}; add it to a file of layers/.")
 
 
-def artefacts(rows: Sequence[Row], layers: Mapping[str, Layer]) -> dict[str, bytes]:
-    """What a measuring call leaves: its table, and by spec the layers that say what the columns mean."""
+def artefacts(
+    rows: Sequence[Row], layers: Mapping[str, Layer], beside: Mapping[str, bytes] | None = None
+) -> dict[str, bytes]:
+    """What a measuring call leaves: its table, by spec the layers that say what the columns mean, the executor's."""
     if any(ITERATION in row for row in rows):
         layers = {**layers, SAMPLES: layer_of(rows)}
-    table = {RUNS: write_runs(rows)}
+    table = {RUNS: write_runs(rows), **(beside or {})}
     return table | {LAYERS: write_layers(layers)} if layers else table
 
 

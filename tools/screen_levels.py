@@ -86,7 +86,7 @@ def run(arguments: ScreenArguments, case: Case) -> Outcome:
         racing.prove()
         racing.go(series)
     result = _result(racing, series)
-    return Outcome(result, artefacts(series.rows, bench.described_by(())))
+    return Outcome(result, artefacts(series.rows, bench.described_by(()), bench.executor.beside))
 
 
 def _changed(arguments: ScreenArguments, level: str, case: Case) -> Mitigation:

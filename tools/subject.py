@@ -14,6 +14,15 @@ LOCAL = "local"
 """The launcher that adds nothing, not even the name of the host."""
 
 
+def _is_empty(value: str) -> bool:
+    """A field that came later is not written where it says nothing, so that an older transcript keeps its bytes."""
+    return not value
+
+
+def _is_false(value: bool) -> bool:
+    return not value
+
+
 class Frozen(BaseModel):
     """Frozen; unknown fields are errors."""
 
@@ -44,6 +53,10 @@ class Subject(Frozen):
     """Where the machine's /proc and /sys are looked for."""
     inputs: tuple[str, ...] = ()
     """Files that the program reads: those among its arguments, and those the user named."""
+    on: str = Field(default="", exclude_if=_is_empty)
+    """Address of a Dask scheduler, or a file that names a cluster, on whose hosts it runs; empty: on this one."""
+    mixed: bool = Field(default=False, exclude_if=_is_false)
+    """Hosts that differ are welcome."""
 
     @property
     def counted(self) -> str:

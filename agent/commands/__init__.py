@@ -46,6 +46,7 @@ COMMANDS = {
         Command("export", "print how to make a mitigation permanent"),
         Command("model", "list, choose, fetch and try language models"),
         Command("layers", "list what can be measured on this machine, what not and why, and the cost"),
+        Command("cluster", "say for each host of a cluster what can be measured there, and what differs"),
         Command("config", "show every setting and where it comes from"),
         Command("check", "check all knowledge, layers, prompts and tools"),
         Command("completion", "print the completion script for a shell"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
 from .ending import give
-from .options import add_manners, add_program, add_settings
+from .options import add_cluster, add_manners, add_program, add_settings
 
 if TYPE_CHECKING:
     from ...tools.plan import Plan
@@ -40,6 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "nothing that was tried helps",
     )
     add_settings(parser)
+    add_cluster(parser)
     add_manners(parser)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
 from ..terminal import answer, speaks_unicode
-from .options import add_manners, add_program, add_settings
+from .options import add_cluster, add_manners, add_program, add_settings
 
 if TYPE_CHECKING:
     from ..settings import Settings
@@ -33,6 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     add_program(parser)
     add_settings(parser, SETTINGS)
+    add_cluster(parser)
     add_save(parser)
     add_manners(parser)
 

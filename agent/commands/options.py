@@ -82,6 +82,18 @@ def add_program(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_cluster(parser: argparse.ArgumentParser) -> None:
+    """Add where else to run."""
+    cluster = parser.add_argument_group("many machines", "see `vgo-agent cluster --help`")
+    cluster.add_argument(
+        "--on",
+        metavar="ADDRESS|FILE",
+        default="",
+        help="run on the hosts of a Dask cluster: a scheduler's address, or a YAML file that names a cluster",
+    )
+    cluster.add_argument("--mixed", action="store_true", help="take the hosts that can be used, though they differ")
+
+
 def add_settings(parser: argparse.ArgumentParser, only: Collection[str] = ()) -> None:
     """Add every setting that changes a diagnosis, or only those flags (without their dashes).
 

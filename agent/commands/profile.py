@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from .measure import add_save, carry_out
-from .options import add_manners, add_program, add_settings
+from .options import add_cluster, add_manners, add_program, add_settings
 
 EPILOG = """\
 examples:
@@ -30,6 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--runs", type=int, default=RUNS, metavar="N", help=f"runs with each set of layers that is on (default {RUNS})"
     )
     add_settings(parser, SETTINGS)
+    add_cluster(parser)
     add_save(parser)
     add_manners(parser)
 

@@ -38,7 +38,20 @@ def subject_of(arguments: argparse.Namespace, settings: Settings) -> Subject:
         launcher=settings.launcher,
         root=_root(settings),
         inputs=_inputs(command, arguments.shell, arguments.input),
+        on=_on(getattr(arguments, "on", ""), settings),
+        mixed=getattr(arguments, "mixed", False),
     )
+
+
+def _on(on: str, settings: Settings) -> str:
+    """Read where to run now, so that a word that names nothing is told at once; a file is named in full."""
+    if not on:
+        return ""
+    from ...tools.fleet.where import read_where
+
+    if settings.root != Path("/"):
+        raise VgoError("--root reads this machine's files, and --on runs elsewhere: leave one of them out.")
+    return on if read_where(on).scheduler == on else os.path.abspath(on)
 
 
 def _argv(command: tuple[str, ...], shell: bool, launcher: str) -> tuple[str, ...]:

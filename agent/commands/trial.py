@@ -94,9 +94,10 @@ def obstacles(trial: Trial, settings: Settings) -> Iterator[str]:
 
     mitigation, machine = trial.mitigation, trial.machine
     yield from _untrusted(trial)
-    before_runs = mitigation.applies.model_copy(update={"single_threaded": False, "multi_threaded": False})
-    yield from unmet(before_runs, machine, trial.subject, None)
-    yield from beyond_reach(mitigation, machine, trial.subject, None)
+    if not trial.subject.on:  # a host of a cluster says for itself what stands in the way there
+        before_runs = mitigation.applies.model_copy(update={"single_threaded": False, "multi_threaded": False})
+        yield from unmet(before_runs, machine, trial.subject, None)
+        yield from beyond_reach(mitigation, machine, trial.subject, None)
     if settings.allow == "none":
         yield "--allow none forbids every mitigation: leave it out"
     elif _beyond_the_program(mitigation) and settings.allow != "system" and not attended():

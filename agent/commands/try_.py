@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from ..terminal import answer
-from .options import add_manners, add_out, add_program, add_settings
+from .options import add_cluster, add_manners, add_out, add_program, add_settings
 
 if TYPE_CHECKING:
     from ...knowledge.schema import Mitigation
@@ -57,6 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--after", metavar="RUN", help="compare with the baseline of this run, made before a person applied it"
     )
     add_settings(parser, SETTINGS)
+    add_cluster(parser)
     add_out(parser)
     add_manners(parser)
     parser.set_defaults(parser=parser)
@@ -79,18 +80,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def options_after(arguments: argparse.Namespace, name: str = "mitigation") -> None:
-    """Read the options between MITIGATION and COMMAND, which argparse takes for the beginning of COMMAND.
-
-    `name` is what the first word is called, where it is no mitigation.
-    """
+    """Read the options between the first word, `name`, and COMMAND, which argparse takes for COMMAND's beginning."""
     words = arguments.command
     if not words or words[0] == "--" or not words[0].startswith("-"):
         return
     first, arguments.command = getattr(arguments, name), []
-    # The parser takes the first word that is no option for MITIGATION: it is the program.
+    # The parser takes the first word that is no option for MITIGATION, as `name` may be: it is the program.
     arguments.parser.parse_args([*words, NO_COMMAND], namespace=arguments)
-    program = getattr(arguments, name)
-    arguments.command = [word for word in (program, *arguments.command) if word != NO_COMMAND]
+    arguments.command = [word for word in (getattr(arguments, name), *arguments.command) if word != NO_COMMAND]
     setattr(arguments, name, first)
 
 

@@ -20,13 +20,23 @@ LINKED = 0.3
 
 def warnings(evidence: Evidence) -> tuple[str, ...]:
     """Advise on what may weaken the result, each with what to do about it."""
-    sources = (_of_runs, layers.remarks, _of_machine, _of_effect)
+    sources = (_of_hosts, _of_runs, layers.remarks, _of_machine, _of_effect)
     return tuple(remark for source in sources for remark in source(evidence))
 
 
 def findings(measured: MeasureResult, unit: str) -> tuple[str, ...]:
     """Say what the order and the form of the baseline show."""
-    return (*_of_order(measured, measured.shape), *of_form(measured.shape, unit))
+    told = measured.hosts.sentences if measured.hosts else ()
+    return (*told, *_of_order(measured, measured.shape), *of_form(measured.shape, unit))
+
+
+def _of_hosts(evidence: Evidence) -> Iterator[str]:
+    """Of the profile, which shows what is different there, else of the baseline."""
+    looked = [profile.hosts for profile in reversed(evidence.profiles) if profile.hosts]
+    measured = evidence.measured.hosts if evidence.measured else None
+    found = looked[0] if looked else measured
+    if found:
+        yield from found.sentences
 
 
 def _of_runs(evidence: Evidence) -> Iterator[str]:

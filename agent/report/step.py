@@ -87,7 +87,7 @@ def _profiled(stepped: Stepped, profiled: ProfileResult, fancy: bool) -> dict[st
         f"{number(profiled.columns)} columns{bare}{failed}{ended}.",
         "facts": list(statistics(profiled.outcome, log_sd_interval(counted), subject.unit)),
         "picture": histogram(counted, subject.unit, fancy),
-        "findings": list(of_form(describe(counted), subject.unit)),
+        "findings": [*(profiled.hosts.sentences if profiled.hosts else ()), *of_form(describe(counted), subject.unit)],
         "layers": table(HEADER, rows),
         "hidden": [*hidden[:MOST_HIDDEN], *([Fact(f"... and {more} more", "(--json)")] if more > 0 else [])],
         "notes": [*layers.of_profile(profiled), *layers.missing_cells(stepped.rows)],

@@ -267,7 +267,8 @@ def _how(evidence: Evidence) -> Iterator[Fact]:
 def _machine(evidence: Evidence) -> Iterator[Fact]:
     machine = evidence.run.machine
     if machine.hosts:
-        yield Fact("Runs on", f"{', '.join(machine.hosts)}; what follows is of the machine that vgo-agent ran on")
+        which = machine.hosts[0] if evidence.run.subject.on else "the machine that vgo-agent ran on"
+        yield Fact("Runs on", f"{', '.join(machine.hosts)}; what follows is of {which}")
     yield Fact("CPU", f"{machine.cpu} ({machine.architecture}), {len(machine.cpus)} usable")
     yield Fact("Memory", f"{quantity(machine.memory_bytes, 'bytes')}, {machine.numa_nodes} node(s)")
     yield Fact("Kernel", f"{machine.kernel}, {machine.distribution}")

@@ -14,6 +14,7 @@ from ...knowledge.loader import Knowledge
 from ...knowledge.schema import Mitigation
 from ...layers.schema import Layer
 from ...tools.base import ToolError
+from ...tools.execution.executor import LOCAL
 from ...tools.execution.launch import Launch
 from ...tools.execution.series import Change, Series
 from ...tools.machine import Machine
@@ -80,6 +81,7 @@ class RecordedBench:
         subject = case.recording.subject
         self.subject: Subject = subject
         self.launch = Launch(argv=subject.argv, directory=Path(subject.directory))
+        self.executor = LOCAL
         self._case = case
         self._knowledge = knowledge
         self._seed = seed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +22,7 @@ from ..mitigation.knobs import in_force_already, resolve
 from ..mitigation.parameters import with_values
 from ..row import Row
 from ..subject import Subject
+from .executor import LOCAL, Executor
 from .judge import judge
 from .launch import Launch, Run
 from .row_log import RowLog
@@ -71,6 +72,7 @@ class Bench:
     """Where the machine's /proc and /sys are looked for."""
     launcher: Launcher | None = None
     """None: the program is started directly."""
+    executor: Executor = LOCAL
     _layers: dict[str, Layer] = field(default_factory=dict)
     _probes: dict[str, Probe] = field(default_factory=dict)
     _ways: Ways = field(init=False)
@@ -101,6 +103,10 @@ class Bench:
         if spec not in self._layers:
             self._layers[spec] = load_layer(spec)
         return self._layers[spec]
+
+    def know(self, layers: Mapping[str, Layer]) -> None:
+        """Take layers as another machine has read them, by spec."""
+        self._layers = {**layers, **self._layers}
 
     def probe(self, spec: str) -> Probe:
         """Open a layer's probe once a session: opening and closing can cost more than a run."""
@@ -167,16 +173,7 @@ class Bench:
         series.log.append(*rows)
         self.listener(Progress(series.call_id, condition, series.rows, series.planned))
         if judged.failure:
-            self._refuse(series, judged.failure)
-
-    def _refuse(self, series: Series, failure: str) -> None:
-        """Stop, or when failed runs are dropped, stop once they are too many."""
-        done, failed = series.processes, sum(row["ok"] == 0 for row in series.rows)
-        if self.subject.on_failure == "stop":
-            cure = "mend it, or leave such runs out with --on-failure drop" if failed < done else "run it by hand first"
-            raise VgoError(f"Run {done} failed: {failure}; {cure}.")
-        if done >= 5 and failed > MOST_FAILED * done:
-            raise VgoError(f"{failed} of {done} runs failed, the last because {failure}; mend it first.")
+            refuse_failures(series, subject, judged.failure)
 
     def change(
         self, mitigation: Mitigation, machine: Machine, source: Path | None = None
@@ -194,6 +191,16 @@ class Bench:
         """Close the probes."""
         for probe in self._probes.values():
             probe.close()
+
+
+def refuse_failures(series: Series, subject: Subject, failure: str) -> None:
+    """Stop, or when failed runs are dropped, stop once they are too many."""
+    done, failed = series.processes, sum(row["ok"] == 0 for row in series.rows)
+    if subject.on_failure == "stop":
+        cure = "mend it, or leave such runs out with --on-failure drop" if failed < done else "run it by hand first"
+        raise VgoError(f"Run {done} failed: {failure}; {cure}.")
+    if done >= 5 and failed > MOST_FAILED * done:
+        raise VgoError(f"{failed} of {done} runs failed, the last because {failure}; mend it first.")
 
 
 def _refuse_needless(mitigation: Mitigation, machine: Machine) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ from ..machine import Machine
 from ..mitigation.checks import Check
 from ..row import BASELINE, Row
 from ..subject import Subject
+from .executor import Executor, Piece, never
 from .launch import Launch
 from .samples import first_of_run
 
@@ -55,6 +56,10 @@ class Measuring(Protocol):
     subject: Subject
     launch: Launch
     """How the program is started when nothing is changed."""
+
+    @property
+    def executor(self) -> Executor:
+        """Where runs are made."""
 
     def series(self, call_id: str, layers: Sequence[str] = (), planned: int = 0) -> AbstractContextManager[Series]:
         """Open a series of runs with these layers on unless a run says otherwise."""
@@ -126,6 +131,12 @@ class Series:
     def run(self, condition: str, launch: Launch, pair: int = -1, layers: Sequence[str] | None = None) -> None:
         """Run once, with these of the layers on (None: all, empty: bare), and keep the row."""
         self.bench.run_once(self, condition, launch, pair, self.layers if layers is None else layers)
+
+    def carry_out(
+        self, pieces: Iterable[Piece], enough: Callable[[], bool] = never, change: Change | None = None
+    ) -> None:
+        """Have pieces run, here or elsewhere, until there are none or it is enough."""
+        self.bench.executor.carry_out(self, pieces, enough, change)
 
     def turn(self, change: Change, mitigated: bool, pair: int) -> None:
         """Run one half of a pair: switch the mitigation on or off, then run."""

@@ -29,7 +29,7 @@ OF_PROGRAM = {
     "tune": ("--mitigation", "reserve_cores", "--param", "cores=1..1"),
     "study": ("openmp",),
 }
-OTHERS = ("demo", "resume", "eval")
+OTHERS = ("demo", "resume", "eval", "cluster")
 MEASURE_NOTHING = {
     *("ask", "model", "mitigations", "analyze", "compare", "import", "power", "runs", "verify", "replay", "restore"),
     *("explain", "search", "export", "layers", "config", "check", "completion", "tui", "report", "trust"),

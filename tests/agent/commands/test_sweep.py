@@ -82,7 +82,7 @@ def test_the_list_of_runs_names_it_with_its_time(answers, capsys, tmp_path):
     assert answers(*written(tmp_path, SPACE), "--runs", "1", *PROGRAM)[0] == 0
     assert main(["runs", "--json"]) == 0
     (one,) = json.loads(capsys.readouterr().out)["runs"]
-    assert one["verdict"] == "(sweep)" and one["when"]
+    assert one["verdict"] == "(a sweep)" and one["when"]
 
 
 def test_the_other_commands_read_the_runs_with_their_settings(answers, tmp_path):

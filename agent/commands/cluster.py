@@ -1,0 +1,138 @@
+"""cluster: what can be measured and mitigated on each host of a cluster, told before anything runs there."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..terminal import answer, table
+from .options import add_cluster, add_manners, add_program, add_settings
+
+if TYPE_CHECKING:
+    from ...tools.fleet.host import Host
+    from ...tools.fleet.ready import Checked
+
+EPILOG = """\
+examples:
+  vgo-agent cluster check --on tcp://10.0.0.1:8786 -- ./bench.sh
+  vgo-agent cluster check --on slurm.yaml --layer process --layer cgroup -- ./solver
+  vgo-agent measure --on slurm.yaml ./solver
+
+check reaches each worker, runs the program there once, and says for each host which versions, program, layers and
+rights there are, how far its clock is off, and what differs between hosts. It ends with 1 where hosts cannot be used
+or differ; --mixed takes those that can be used, as they are. The file of --on, for a batch system:
+
+  cluster: slurm          # or local, ssh, pbs, lsf, kubernetes; or `scheduler: tls://10.0.0.1:8786` for one that runs
+  nodes: 4
+  host: 10.0.0.1          # where the scheduler listens; loopback unless you say so
+  tls: {ca: ca.pem, cert: me.pem, key: me.key}
+  options: {queue: short, walltime: "01:00:00", cores: 1, memory: 2GiB}   # as dask-jobqueue has them
+"""
+HEADER = ("HOST", "WORKERS", "PYTHON", "KERNEL", "CPU", "CLOCK", "RIGHTS", "TRIAL")
+SETTINGS = ("timeout", "on-failure", "layer", "launcher")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.usage = f"{parser.prog} check --on ADDRESS|FILE [OPTIONS] [--] COMMAND [ARGS...]"
+    parser.epilog = EPILOG
+    parser.add_argument("what", metavar="check", help="look at every host")
+    add_program(parser)
+    add_settings(parser, SETTINGS)
+    add_cluster(parser)
+    add_manners(parser)
+    parser.set_defaults(parser=parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Check."""
+    from ...knowledge.errors import VgoError
+    from ...tools.fleet.needed import refuse_missing
+    from ...tools.fleet.where import read_where
+    from ..settings import effective
+    from .subject import subject_of
+    from .try_ import options_after
+
+    options_after(arguments, "what")
+    if arguments.what != "check":
+        raise VgoError(f"There is no `cluster {arguments.what}`; there is `cluster check`.")
+    if not arguments.on:
+        raise VgoError("cluster check needs --on: the address of a Dask scheduler, or a file that names a cluster.")
+    settings, _ = effective(vars(arguments))
+    subject = subject_of(arguments, settings)
+    refuse_missing(read_where(subject.on))
+    from ...tools.fleet.ready import checked
+
+    with checked(subject, settings.layers) as found:
+        answer(summary(found), text(found), arguments.json)
+        usable = bool(found.usable) and (subject.mixed or not (found.problems or found.unlike))
+        return 0 if usable else 1
+
+
+def summary(found: Checked) -> dict[str, Any]:
+    """Give the object that `--json` prints."""
+    return {
+        "hosts": [_json(host) for host in found.hosts],
+        "problems": list(found.problems),
+        "differences": list(found.unlike),
+    }
+
+
+def _json(host: Host) -> dict[str, Any]:
+    sight = host.sight
+    return {
+        "host": host.name,
+        "workers": host.workers,
+        "python": host.first.python,
+        "versions": host.first.versions,
+        "kernel": host.first.kernel,
+        "clock_offset_s": host.offset_s,
+        "clock_error_s": host.error_s,
+        "exclusive": host.exclusive,
+        "problems": host.problems,
+        "trial_s": sight.wall_s if sight else None,
+        "files": sight.files if sight else {},
+        "absent": sight.layers if sight else {},
+        "machine": sight.machine.model_dump(mode="json") if sight else None,
+    }
+
+
+def text(found: Checked) -> str:
+    """Give the words of a terminal."""
+    lines = [table(HEADER, [_row(host) for host in found.hosts])] if found.hosts else []
+    layers = _layers(found.usable)
+    lines += ["", "Layers:", *layers] if layers else []
+    lines += ["", "Not usable:", *(f"  {line}" for line in found.problems)] if found.problems else []
+    lines += ["", "The hosts differ in:", *(f"  {line}" for line in found.unlike)] if found.unlike else []
+    if found.usable and not found.problems and not found.unlike:
+        lines += ["", f"All {len(found.hosts)} hosts can be used, and are alike."]
+    return "\n".join(lines)
+
+
+def _row(host: Host) -> tuple[str, ...]:
+    sight = host.sight
+    clock = f"{1e3 * host.offset_s:+.1f} ms ±{1e3 * host.error_s:.1f}"
+    first = (host.name, str(len(host.workers)), host.first.python, host.first.kernel)
+    if sight is None:
+        return (*first, "", clock, "", "")
+    machine = sight.machine
+    rights = "root" if machine.root else ", ".join(machine.capabilities) or "user"
+    return (*first, f"{len(machine.cpus)} x {machine.cpu[:30]}", clock, rights, f"{sight.wall_s:.4g} s")
+
+
+def _layers(hosts: Sequence[Host]) -> list[str]:
+    """Say for each layer what it can show on how many hosts."""
+    specs = dict.fromkeys(spec for host in hosts if host.sight for spec in host.sight.layers)
+    return [f"  {spec}: {_shown(spec, hosts)}" for spec in specs]
+
+
+def _shown(spec: str, hosts: Sequence[Host]) -> str:
+    absent = {host.name: host.sight.layers[spec] for host in hosts if host.sight}
+    none = {name: its[""] for name, its in absent.items() if "" in its}
+    partly = {name: len(its) for name, its in absent.items() if its and "" not in its}
+    full = len(absent) - len(none) - len(partly)
+    said = [f"all columns on {full} of {len(absent)} hosts"] if full else []
+    said += [f"{next(iter(partly.values()))} columns missing on {', '.join(partly)}"] if partly else []
+    said += [f"nothing on {', '.join(none)} ({next(iter(none.values())).rstrip('.')})"] if none else []
+    return "; ".join(said)

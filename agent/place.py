@@ -1,0 +1,78 @@
+"""Where a program is measured: on this machine, or on the hosts of a cluster."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..knowledge.actions import Condition
+from ..tools.execution.bench import Bench, Progress
+from ..tools.execution.series import Measuring
+from ..tools.execution.spawn import Spawner
+from ..tools.machine import Machine
+from ..tools.subject import Subject
+from ..tools.survey import survey
+from .interface import Interface
+from .session import base_launch, launcher_of
+
+
+@dataclass(frozen=True)
+class Place:
+    """A bench, and what it stands on."""
+
+    bench: Measuring
+    described: Callable[[Iterable[Condition]], Machine]
+    """Survey it for what these preconditions ask for."""
+
+
+@contextlib.contextmanager
+def place(
+    subject: Subject,
+    folder: Path,
+    spawner: Spawner,
+    interface: Interface,
+    layers: Sequence[str],
+    *,
+    listener: Callable[[Progress], None],
+    on_started: Callable[[int], None] | None = None,
+    conditions: bool = False,
+) -> Iterator[Place]:
+    """Open the bench of a subject, here or where it names; `conditions`: preconditions will be asked about."""
+    if subject.on:
+        with _elsewhere(subject, folder, interface, layers, listener, conditions) as there:
+            yield there
+        return
+    launcher = launcher_of(subject)
+    bench = Bench(
+        subject=subject,
+        spawner=spawner,
+        folder=folder,
+        launch=base_launch(subject),
+        listener=listener,
+        on_started=on_started,
+        root=Path(subject.root),
+        launcher=launcher,
+    )
+    with contextlib.closing(bench):
+        yield Place(bench, lambda asked: survey(subject, asked, root=Path(subject.root), launcher=launcher))
+
+
+@contextlib.contextmanager
+def _elsewhere(
+    subject: Subject,
+    folder: Path,
+    interface: Interface,
+    layers: Sequence[str],
+    listener: Callable[[Progress], None],
+    conditions: bool,
+) -> Iterator[Place]:
+    from ..tools.fleet.needed import refuse_missing
+    from ..tools.fleet.where import read_where
+
+    refuse_missing(read_where(subject.on))
+    from ..tools.fleet.ready import fleet_bench
+
+    with fleet_bench(subject, layers, folder, interface.restored, listener, conditions) as (bench, machine):
+        yield Place(bench, lambda asked: machine)

@@ -1,0 +1,116 @@
+"""The bench of a fleet: what measuring tools ask of this machine elsewhere, asked of every host."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ...knowledge.errors import VgoError
+from ...knowledge.schema import Mitigation
+from ...layers.loader import load_layer
+from ...layers.schema import Layer
+from ..execution.launch import Launch
+from ..execution.row_log import RowLog
+from ..execution.series import Change, Series
+from ..machine import Machine
+from ..many import FLEET
+from ..mitigation.checks import Check
+from ..subject import Subject
+from .asking import look_at
+from .engine import Fleet
+from .proof import proved
+
+
+@dataclass
+class FleetBench:
+    """Runs the program on many hosts."""
+
+    subject: Subject
+    executor: Fleet
+    folder: Path
+    launch: Launch
+    _layers: dict[str, Layer] = field(default_factory=dict)
+
+    @contextmanager
+    def series(self, call_id: str, layers: Sequence[str] = (), planned: int = 0) -> Iterator[Series]:
+        """Open a series; rows that a killed process left are its beginning."""
+        log = RowLog(self.folder / f"{call_id}.jsonl")
+        try:
+            yield Series(self, call_id, tuple(layers), log, planned)
+        finally:
+            log.close()
+            gc.collect()  # answers of finished tasks
+
+    def run_once(self, series: Series, condition: str, launch: Launch, pair: int, layers: Sequence[str]) -> None:
+        """Refuse: runs go out in pieces."""
+        raise VgoError("This step makes one run after the other on this machine: leave --on out.")
+
+    @contextmanager
+    def change(self, mitigation: Mitigation, machine: Machine, source: Path | None = None) -> Iterator[Change]:
+        """Make a mitigation ready: each host makes the change for each of its pieces, and puts it back after it."""
+        self.executor.source = source
+        try:
+            yield There(mitigation, self.launch)
+        finally:
+            self.executor.source = None
+
+    def prove(self, change: Change) -> tuple[Check, ...]:
+        """Have every host check that it is in force there."""
+        return proved(self.executor, change)
+
+    def layer(self, spec: str) -> Layer:
+        """Read a layer once."""
+        if spec not in self._layers:
+            self._layers[spec] = load_layer(spec)
+        return self._layers[spec]
+
+    def absent(self, spec: str) -> dict[str, str]:
+        """Columns that no host can show, with the reason of the first."""
+        self._looked_at(spec)
+        names = [column.name for column in self.layer(spec).columns]
+        seen = [host.sight.layers[spec] for host in self.executor.hosts.values() if host.sight]
+        each = [dict.fromkeys(names, its[""]) if "" in its else its for its in seen]
+        everywhere = set[str](each[0]).intersection(*each[1:])
+        return {column: why for column, why in each[0].items() if column in everywhere}
+
+    def _looked_at(self, spec: str) -> None:
+        hosts = self.executor.hosts
+        unseen = [host for host in hosts.values() if host.sight is None or spec not in host.sight.layers]
+        if unseen:
+            order = self.executor.order.model_copy(update={"act": "look", "layers": {spec: self.layer(spec)}})
+            look_at(self.executor.link, unseen, order)
+        for host in unseen:
+            if host.problems:
+                raise VgoError(f"On {host.name}: {host.problems[0]}.")
+
+    def described_by(self, layers: Sequence[str]) -> Mapping[str, Layer]:
+        """The layers that describe the columns of such runs, and where they were made, by spec."""
+        return {**{spec: self.layer(spec) for spec in layers}, FLEET.key: FLEET}
+
+    def choice_of(self, call_id: str) -> Path:
+        """Where the choice of layers stands that a call began with."""
+        return self.folder / f"{call_id}.choice.json"
+
+    def close(self) -> None:
+        """End what goes on at the hosts."""
+        self.executor.close()
+
+
+@dataclass(frozen=True)
+class There:
+    """A mitigation that hosts switch themselves."""
+
+    mitigation: Mitigation
+    launch: Launch
+    told: tuple[str, ...] = ()
+
+    def on(self) -> tuple[Check, ...]:
+        """Nothing is switched here."""
+        return ()
+
+    def off(self) -> tuple[Check, ...]:
+        """Nothing is switched here."""
+        return ()

@@ -1,0 +1,184 @@
+"""The process on a host that measures: it takes orders on standard input and answers on standard output.
+
+It stands apart from the Dask worker, whose threads would disturb the runs, and so that it can be ended by itself; a
+watchdog puts back what it leaves when it is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from ...knowledge.errors import VgoError
+from ...knowledge.loader import load as load_knowledge
+from ...layers.launcher import open_launcher
+from ..execution.bench import Bench
+from ..execution.executor import take
+from ..execution.launch import Launch
+from ..execution.resolve import resolve
+from ..execution.series import Series
+from ..execution.spawn import Spawner
+from ..machine import Machine
+from ..mitigation.owned_folder import temporary_folder
+from ..mitigation.restore import restore
+from ..subject import LOCAL, Subject
+from ..survey import survey
+from .alone import alone
+from .messages import Answer, Order
+from .sight import sight
+
+IDLE_S = 600.0
+"""Without an order for so long it ends; the next one starts another."""
+
+
+def main() -> None:
+    """Answer orders until there are no more."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever prints by mistake must not tear an answer
+    with Spawner() as spawner, temporary_folder() as folder, contextlib.closing(Cell(spawner, folder)) as cell:
+        for line in orders():
+            answers.write(cell.answer(line).model_dump_json().encode() + b"\n")
+            answers.flush()
+
+
+def orders() -> Iterator[bytes]:
+    """Give each line of standard input; end with it, or when nothing comes."""
+    kept = b""
+    while select.select([0], [], [], IDLE_S)[0] and (read := os.read(0, 1 << 20)):
+        *lines, kept = (kept + read).split(b"\n")
+        yield from lines
+
+
+@dataclass
+class Cell:
+    """One program on this host, its bench opened once."""
+
+    spawner: Spawner
+    folder: Path
+    _bench: Bench | None = None
+    _machines: dict[bool, Machine] = field(default_factory=dict)
+    _series: int = 0
+
+    def answer(self, line: bytes) -> Answer:
+        """Do what is ordered; what a user can mend is told."""
+        try:
+            order = Order.model_validate_json(line)
+        except ValidationError as error:
+            return Answer(
+                error=f"it does not understand the order ({error.errors()[0]['msg']}): use one version of all"
+            )
+        try:
+            with alone(order.patience_s):
+                return self._done(order).model_copy(update={"clock_s": time.time()})
+        except VgoError as error:
+            return Answer(error=str(error), clock_s=time.time())
+
+    def _done(self, order: Order) -> Answer:
+        if order.act == "look":
+            told = restore()
+            bench = self._opened(order)
+            seen = sight(order, bench, self._machine(order.subject, order.conditions))
+            return Answer(sight=seen.model_copy(update={"put_back": tuple(told)}))
+        if order.act == "prove":
+            return self._proved(order)
+        return self._measured(order)
+
+    def _proved(self, order: Order) -> Answer:
+        assert order.mitigation is not None
+        bench = self._opened(order)
+        with bench.change(order.mitigation, self._machine(order.subject, True), source_of(order)) as change:
+            checks = bench.prove(change)
+        return Answer(checks=checks, told=change.told)
+
+    def _measured(self, order: Order) -> Answer:
+        """Make the turns; rows of runs that ended before an error are given with it."""
+        bench, error = self._opened(order), ""
+        self._series += 1
+        told: tuple[str, ...] = ()
+        with bench.series(f"{order.series}-{self._series}", order.on) as series:
+            try:
+                told = self._turns(order, bench, series)
+            except VgoError as refused:
+                error = str(refused)
+        (self.folder / f"{series.call_id}.jsonl").unlink(missing_ok=True)
+        return Answer(rows=tuple(map(dict, series.rows)), error=error, told=told)
+
+    def _turns(self, order: Order, bench: Bench, series: Series) -> tuple[str, ...]:
+        if order.mitigation is None:
+            for turn in order.turns:
+                with stamped(series):
+                    take(series, turn, None)
+            return ()
+        machine = self._machine(order.subject, True)
+        with bench.change(order.mitigation, machine, source_of(order)) as change:
+            for turn in order.turns:
+                with stamped(series):
+                    take(series, turn, change)
+        return change.told
+
+    def _opened(self, order: Order) -> Bench:
+        """The bench of this program; another program has one of its own."""
+        if self._bench is None or self._bench.subject != order.subject:
+            self.close()
+            self._machines.clear()
+            self._bench = opened(order.subject, self.spawner, self.folder)
+        self._bench.know(order.layers)
+        return self._bench
+
+    def _machine(self, subject: Subject, conditions: bool) -> Machine:
+        """Survey this host once, as far as it is asked for."""
+        if conditions not in self._machines:
+            known = load_knowledge().mitigations.values() if conditions else ()
+            self._machines[conditions] = survey(subject, [one.applies for one in known], root=Path(subject.root))
+        return self._machines[conditions]
+
+    def close(self) -> None:
+        """Close what is open."""
+        if self._bench:
+            self._bench.close()
+            self._bench = None
+
+
+def opened(subject: Subject, spawner: Spawner, folder: Path) -> Bench:
+    """Make the bench of a program on this host; raise VgoError where it cannot be run here."""
+    if not Path(subject.directory).is_dir():
+        raise VgoError(
+            f"There is no folder {subject.directory} here: share it with every host, or start from one there."
+        )
+    os.chdir(subject.directory)
+    argv = subject.argv if subject.shell else resolve(subject.argv)
+    return Bench(
+        subject=subject,
+        spawner=spawner,
+        folder=folder,
+        launch=Launch(argv=argv, directory=Path(subject.directory)),
+        root=Path(subject.root),
+        launcher=None if subject.launcher == LOCAL else open_launcher(subject.launcher),
+    )
+
+
+@contextlib.contextmanager
+def stamped(series: Series) -> Iterator[None]:
+    """Note in the rows of a run when it began by the clock of this host."""
+    before, began_s = len(series.rows), time.time()
+    try:
+        yield
+    finally:
+        rows = series.log.rows
+        rows[before:] = [{**row, "began_s": began_s} for row in rows[before:]]
+
+
+def source_of(order: Order) -> Path | None:
+    """The file that the mitigation was read from, where that is not one of ours."""
+    return Path(order.source) if order.source else None
+
+
+if __name__ == "__main__":
+    main()

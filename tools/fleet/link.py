@@ -1,0 +1,173 @@
+"""The line to a Dask scheduler: send a task to a worker, hear what landed, see who is there; nothing waits for ever."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import CancelledError
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from distributed import Client, Future
+from distributed.comm.core import CommClosedError
+
+from ...knowledge.errors import VgoError
+from .where import Where, one_line
+
+BENCH = "bench"
+"""The resource of a worker that a run takes: workers are started with `--resources bench=1`."""
+ANSWER_S = 5.0
+"""For one question to the scheduler."""
+FETCH_S = 10.0
+"""For the answer of a task that has ended."""
+POLL_S = 1.0
+
+
+class Worker(NamedTuple):
+    """A worker as its scheduler knows it."""
+
+    address: str
+    name: str
+    bench: bool
+    """It has the resource that a run takes."""
+    threads: int
+
+
+class Landed(NamedTuple):
+    """What became of a task."""
+
+    worker: str
+    value: Any
+    lost: str
+    """Why there is no value; empty where there is one."""
+    sent_s: float = 0.0
+    landed_s: float = 0.0
+    """By our clock."""
+
+
+class Sent(NamedTuple):
+    """A task on its way."""
+
+    future: Future[Any]
+    at_s: float
+
+
+@dataclass
+class Link:
+    """One client."""
+
+    client: Client
+    where: Where
+    _landed: queue.SimpleQueue[str] = field(default_factory=queue.SimpleQueue)
+    _sent: dict[str, Sent] = field(default_factory=dict)
+    _whose: dict[str, str] = field(default_factory=dict)
+    """Key of a task to its worker."""
+    _seen: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Worker to its last sign of life by the scheduler's clock, and when we heard of it by ours."""
+    _answered_s: float = field(default_factory=time.monotonic)
+    _polled_s: float = 0.0
+    _workers: dict[str, Worker] = field(default_factory=dict)
+
+    def send(self, worker: str, function: Callable[..., Any], *given: Any) -> None:
+        """Have a worker call a function; one at a time for each worker."""
+        future = self.client.submit(
+            function, *given, workers=[worker], allow_other_workers=False, pure=False, retries=0, **self._taking(worker)
+        )
+        self._sent[worker] = Sent(future, time.time())
+        self._whose[future.key] = worker
+        future.add_done_callback(lambda done: self._landed.put(done.key))
+
+    def _taking(self, worker: str) -> dict[str, Any]:
+        known = self._workers.get(worker)
+        return {"resources": {BENCH: 1}} if known and known.bench else {}
+
+    def landed(self, timeout_s: float) -> Landed | None:
+        """Wait for the next task to end; None where none does in that time."""
+        try:
+            key = self._landed.get(timeout=max(0.0, timeout_s))
+        except queue.Empty:
+            return None
+        worker = self._whose.pop(key, "")
+        if worker not in self._sent or self._sent[worker].future.key != key:  # given up before
+            return None
+        sent = self._sent.pop(worker)
+        landed_s = time.time()
+        return Landed(worker, *_value(sent.future), sent.at_s, landed_s)
+
+    def forget(self, worker: str) -> None:
+        """Give up on what a worker was sent: an answer that comes later is of no use."""
+        sent = self._sent.pop(worker, None)
+        if sent is not None:
+            with contextlib.suppress(TimeoutError, OSError, CommClosedError):
+                self._asked(lambda: self.client._cancel([sent.future]))
+
+    def workers(self, now: bool = False) -> dict[str, Worker]:
+        """Those that are there and have given a sign of life lately, by address; asked every second at most.
+
+        Raises VgoError where the scheduler has been silent for too long.
+        """
+        at_s = time.monotonic()
+        if now or at_s - self._polled_s >= POLL_S:
+            self._polled_s = at_s
+            self._poll(at_s)
+        return self._workers
+
+    def _poll(self, at_s: float) -> None:
+        try:
+            known = self._asked(lambda: self.client.scheduler.identity())["workers"]
+        except (TimeoutError, OSError, CommClosedError) as error:
+            if at_s - self._answered_s > self.where.silent_s:
+                raise VgoError(
+                    f"The scheduler at {self.where.name} has given no answer for {self.where.silent_s:g} s: start it "
+                    "again, then go on with `vgo-agent resume RUN`, or begin again."
+                ) from error
+            if not self.there:
+                self._workers = {}
+            return
+        self._answered_s = time.monotonic()
+        self._workers = dict(self._living(known))
+
+    def _living(self, known: dict[str, dict[str, Any]]) -> Iterator[tuple[str, Worker]]:
+        for address, its in known.items():
+            last = float(its["last_seen"])
+            if address not in self._seen or self._seen[address][0] != last:
+                self._seen[address] = last, self._answered_s
+            if self._answered_s - self._seen[address][1] < self.where.silent_s:
+                bench = its["resources"].get(BENCH, 0) >= 1
+                yield address, Worker(address, str(its["name"]), bench, int(its["nthreads"]))
+
+    def everywhere(self, workers: list[str], function: Callable[[], Awaitable[None]]) -> None:
+        """Have workers call a function beside what they do, without waiting for it."""
+        if workers:
+            with contextlib.suppress(TimeoutError, OSError, CommClosedError):
+                self._asked(lambda: self.client._run(function, workers=workers, wait=False, on_error="ignore"))
+
+    def _asked(self, question: Callable[[], Awaitable[Any]]) -> Any:
+        """Ask the scheduler; raises where there is no line to it, or no answer in time."""
+        if not self.there:
+            raise CommClosedError("the line to the scheduler is broken")
+
+        async def ask() -> Any:
+            return await question()
+
+        return self.client.sync(ask, callback_timeout=ANSWER_S)
+
+    @property
+    def there(self) -> bool:
+        """Whether there is a line to the scheduler."""
+        return self.client.status == "running" and self.client.scheduler is not None
+
+
+def _value(future: Future[Any]) -> tuple[Any, str]:
+    """Fetch what a task gave, or say why it gave nothing."""
+    try:
+        if future.status == "finished":
+            return future.result(timeout=FETCH_S), ""
+        if future.status == "error":
+            error = future.exception(timeout=FETCH_S)
+            return None, f"{type(error).__name__}: {one_line(error)}"
+    except (TimeoutError, OSError, CommClosedError, CancelledError) as error:
+        return None, f"its answer could not be fetched ({one_line(error) or 'no answer'})"
+    return None, f"its task was {future.status}"

@@ -1,0 +1,80 @@
+"""What is asked of a host and what it answers, as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from ...knowledge.schema import Mitigation
+from ...layers.schema import Layer
+from ..execution.executor import Turn
+from ..execution.samples import first_of_run
+from ..machine import Machine
+from ..mitigation.checks import Check
+from ..row import Row
+from ..subject import Frozen, Subject
+
+
+class Order(Frozen):
+    """One message to a host."""
+
+    act: Literal["look", "run", "prove"]
+    """look: say what there is; run: make the turns; prove: show that the mitigation is in force."""
+    subject: Subject
+    conditions: bool = False
+    """With `look`: answer all that the preconditions of mitigations ask for."""
+    trial: bool = False
+    """With `look`: run the program once."""
+    series: str = ""
+    layers: dict[str, Layer] = {}
+    """By spec, all that a turn or a look may name."""
+    on: tuple[str, ...] = ()
+    """Layers of the series."""
+    turns: tuple[Turn, ...] = ()
+    mitigation: Mitigation | None = None
+    source: str = ""
+    """The user's file that the mitigation was read from."""
+    patience_s: float = 60.0
+    """How long to wait for another benchmark on this host."""
+
+
+class Sight(Frozen):
+    """What there is on one host."""
+
+    machine: Machine
+    program: str = ""
+    """Why the program cannot be run there, with the cure; empty when it can."""
+    files: dict[str, str] = {}
+    """SHA-256 of the program and of the files among its arguments, by path; empty where there is none."""
+    wall_s: float = 0.0
+    """Of the trial run."""
+    layers: dict[str, dict[str, str]] = {}
+    """Spec to columns that cannot be had, with the reason; the key is empty where that holds for all."""
+    put_back: tuple[str, ...] = ()
+    """What an agent that was killed there had left changed."""
+
+
+class Answer(Frozen):
+    """What a host gave."""
+
+    rows: tuple[dict[str, Any], ...] = ()
+    """With `began_s`, by the clock of the host."""
+    error: str = ""
+    """One sentence: what is wrong and what cures it."""
+    checks: tuple[Check, ...] = ()
+    told: tuple[str, ...] = ()
+    sight: Sight | None = None
+    clock_s: float = 0.0
+    """The clock of the host when it answered."""
+    lost: bool = False
+    """The process that measures there ended or was ended before it answered."""
+
+
+def runs_of(rows: Sequence[Row]) -> list[list[Row]]:
+    """Gather rows by run."""
+    runs: list[list[Row]] = []
+    for row in rows:
+        if first_of_run(row) or not runs:
+            runs.append([])
+        runs[-1].append(row)
+    return runs
