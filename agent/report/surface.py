@@ -22,8 +22,7 @@ def text(fitted: Fitted, explained: Explained, saved: Sequence[str]) -> str:
     parts = [
         folded(headline(surface)),
         table(ERRORS, error_rows(surface)),
-        "How much of the variability each setting explains, of the fitted surface:\n"
-        + table(SHARES, share_rows(explained)),
+        f"{share_title(surface)}\n" + table(SHARES, share_rows(explained)),
     ]
     if explained.variance:
         parts.append(f"{variance_title(surface)}\n{table(VARIANCE, variance_rows(explained)[:MOST_EFFECTS])}")
@@ -69,6 +68,12 @@ def share_rows(explained: Explained) -> list[tuple[str, ...]]:
     """Give a row a setting, the strongest first."""
     order = sorted(explained.shares, key=lambda one: -one.total)
     return [(one.setting, percent(one.alone, 2), percent(one.total, 2)) for one in order]
+
+
+def share_title(surface: Surface) -> str:
+    """Say what the shares are of."""
+    scale = "log " if surface.record.logarithmic else ""
+    return f"How much of the variance of {scale}{surface.record.response} each setting explains (fitted surface):"
 
 
 def variance_title(surface: Surface) -> str:

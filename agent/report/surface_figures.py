@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import NullLocator
+from matplotlib.axis import Axis
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from ...tools.surface.axes import Level
 from ...tools.surface.best import Best, Field
@@ -34,6 +35,8 @@ def fit_figure(surface: Surface) -> str:
         axes.plot(ends, ends, color=INK, linewidth=0.8, linestyle=":")
         if record.logarithmic and x.min() > 0:
             axes.set(xscale="log", yscale="log")
+            _plain(axes.xaxis)
+            _plain(axes.yaxis)
         axes.set_xlabel(_label(f"measured {record.response}", unit.unit))
         axes.set_ylabel(_label("predicted", unit.unit))
         axes.set_title(f"{record.model}: cells that it did not see ({record.how})")
@@ -67,6 +70,7 @@ def slice_figure(surface: Surface, found: Slice) -> str:
             axes.set_ylabel(_label(found.response, unit.unit))
             if surface.record.logarithmic:
                 axes.set_yscale("log")
+                _plain(axes.yaxis)
         else:
             _heat(axes, values * unit.factor, _label(found.response, unit.unit), surface.record.logarithmic)
             _ticks(axes, "y", found.levels[1])
@@ -100,6 +104,7 @@ def front_figure(fitted: Fitted, field: Field, found: Best) -> str:
             axes.plot(*at, "*", color=BASELINE, markersize=11, label="chosen")
         if record.logarithmic and y.min() > 0:
             axes.set_yscale("log")
+            _plain(axes.yaxis)
         better = "left" if record.lower_is_better else "right"
         axes.set_xlabel(f"{_label(f'mean {record.outcome}', x_unit.unit)} ({better}: better)")
         axes.set_ylabel(_label(record.response, y_unit.unit))
@@ -113,6 +118,8 @@ def _heat(axes: Axes, values: np.ndarray, label: str, logarithmic: bool) -> None
     )
     bar = axes.figure.colorbar(drawn, ax=axes, fraction=0.05, pad=0.02)
     bar.set_label(label)
+    if logarithmic:
+        _plain(bar.ax.yaxis)
 
 
 def _ticks(axes: Axes, which: str, levels: tuple[Level, ...]) -> None:
@@ -123,6 +130,15 @@ def _ticks(axes: Axes, which: str, levels: tuple[Level, ...]) -> None:
     axis = axes.xaxis if which == "x" else axes.yaxis
     axis.set_ticks(list(places), named)
     axis.set_minor_locator(NullLocator())
+
+
+def _plain(axis: Axis) -> None:
+    """Write numbers at 1, 2 and 5 of each decade, as few as fit, and no powers of ten: text is not typeset here."""
+    low, high = sorted(axis.get_view_interval())
+    decades = np.log10(high / low) if low > 0 else 1.0
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < 2.5 else (1,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _tick(level: Level) -> str:

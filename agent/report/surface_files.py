@@ -14,7 +14,18 @@ from ...tools.surface.explain import Explained
 from ...tools.surface.slices import cut
 from ...tools.surface.stored import Fitted
 from .canvas import standalone
-from .surface import ERRORS, SHARES, VARIANCE, error_rows, headline, notes, share_rows, variance_rows, variance_title
+from .surface import (
+    ERRORS,
+    SHARES,
+    VARIANCE,
+    error_rows,
+    headline,
+    notes,
+    share_rows,
+    share_title,
+    variance_rows,
+    variance_title,
+)
 from .surface_figures import fit_figure, front_figure, share_figure, slice_figure
 
 CAPTIONS = {
@@ -36,6 +47,7 @@ def save_report(fitted: Fitted, explained: Explained, folder: Path) -> list[str]
         "errors": (ERRORS, error_rows(surface)),
         "how": surface.record.how,
         "shares": (SHARES, share_rows(explained)),
+        "share_title": share_title(surface),
         "variance": (VARIANCE, variance_rows(explained)),
         "variance_title": variance_title(surface),
         "axes": [(axis.name, axis.words, f"{len(axis.levels)} levels") for axis in surface.record.axes],

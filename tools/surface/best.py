@@ -101,7 +101,7 @@ def best(fitted: Fitted, goal: str, subject_to: str = "", seed: int = 1) -> tupl
     allowed = _allowed(fitted, found, subject_to)
     if not allowed.any():
         raise VgoError(f"No configuration meets {subject_to}: allow more.")
-    order = [int(place) for place in np.argsort(objective, kind="stable") if allowed[place]]
+    order = [int(place) for place in _ordered(objective, found, record.lower_is_better) if allowed[place]]
     first = found.candidate(order[0])
     asked = fitted.mean if goal == "mean" and fitted.mean else fitted.response
     told = predict(asked, first.config)
@@ -122,6 +122,12 @@ def best(fitted: Fitted, goal: str, subject_to: str = "", seed: int = 1) -> tupl
         left_out=found.left_out,
         steadiest_measured=found.candidate(steadiest),
     ), found
+
+
+def _ordered(objective: FloatArray, found: Field, lower_is_better: bool) -> IntArray:
+    """Order by the objective; of equal ones that with the better mean comes first."""
+    mean = np.zeros(len(objective)) if found.mean is None else _cost(lower_is_better, found.mean)
+    return np.lexsort((mean, np.round(np.log(objective) if (objective > 0).all() else objective, 9)))
 
 
 def _undecided(asked: Surface, ordered: FloatArray) -> int:
