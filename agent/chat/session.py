@@ -26,6 +26,7 @@ still: nobody works on it."""
 
 
 RUNS_AT = Path("vgo-runs")
+READ_ONLY = "Another vgo-agent works on this run; here you can only watch."
 
 
 class ChatSession:
@@ -66,6 +67,8 @@ class ChatSession:
     def begin(self, mode: Mode = "auto") -> None:
         """Start the run that was asked for, or go on with the one that is open."""
         with self._lock:
+            if self.place in ("watching", "elsewhere"):
+                raise VgoError(READ_ONLY)
             if self.folder is None:
                 if self.request is None:
                     raise VgoError("There is no program yet: `vgo-agent chat COMMAND`, or choose a run with /runs.")
@@ -128,7 +131,7 @@ class ChatSession:
             try:
                 grown = self._following.look()
             except VgoError as error:
-                changed, grown = changed or not self.failure, False
+                changed, grown = changed or not self.failure, not self.failure
                 self.failure = str(error)
             if grown:
                 self.view = self._following.view()
@@ -164,7 +167,7 @@ class ChatSession:
         with self._lock:
             place = self.place
             if place in ("watching", "elsewhere"):
-                raise VgoError("Another vgo-agent works on this run; here you can only watch.")
+                raise VgoError(READ_ONLY)
             if self._link is not None and self._link.open:
                 self._link.tell(do, **more)
             elif self._worker is None:

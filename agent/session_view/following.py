@@ -12,10 +12,18 @@ from pydantic import ValidationError
 from ...knowledge.errors import VgoError
 from ...tools.row import RUNS
 from ..run_folder import RunFolder
-from ..transcript import Decision, Event, ToolEnd
+from ..transcript import FORMAT, Approval, Decision, Event, RunStart, ToolEnd, ToolStart
 from .measured import Measured, Rows, read_table
 from .view import SessionView, view_of
 
+PARTS = {
+    "label": ("classes", "shape"),
+    "fit_tree": ("tree",),
+    "rank_factors": ("factors",),
+    "compare": ("comparison", "mitigation"),
+    "conclude": ("verdict", "reason"),
+}
+"""What views read of the result of a tool."""
 MOST_AT_ONCE = 8 << 20
 """Bytes of rows read in one look."""
 
@@ -27,6 +35,8 @@ class Following:
         """Read nothing yet."""
         self.folder = folder
         self.events: list[Event] = []
+        self._broken: VgoError | None = None
+        """Why nothing more is read."""
         self._tools: dict[str, str] = {}
         self._tables: dict[str, Measured] = {}
         self._lines = _Tail(folder.transcript)
@@ -35,6 +45,15 @@ class Following:
 
     def look(self) -> bool:
         """Read what is new; tell whether anything is. VgoError where the folder is broken, or of a newer version."""
+        if self._broken is not None:
+            raise self._broken
+        try:
+            return self._look()
+        except VgoError as error:
+            self._broken = error
+            raise
+
+    def _look(self) -> bool:
         lines, anew = self._lines.more()
         if anew:
             self.events.clear()
@@ -57,6 +76,7 @@ class Following:
                 f"Event {len(self.events)} of {self.folder.path} is broken, or of a newer version; "
                 "read the run with the version that made it."
             ) from error
+        self._check(event)
         self.events.append(event)
         body = event.body
         if isinstance(body, Decision):
@@ -66,6 +86,23 @@ class Following:
         elif isinstance(body, ToolEnd):
             self._rows = self._partial = None
             self._keep(body)
+
+    def _newer(self, what: str) -> VgoError:
+        return VgoError(
+            f"{self.folder.path} has {what}, of a newer version; read the run with the version that made it."
+        )
+
+    def _check(self, event: Event) -> None:
+        """Refuse what a view could not show."""
+        body = event.body
+        if isinstance(body, RunStart) and body.format > FORMAT:
+            raise self._newer(f"format {body.format}")
+        if isinstance(body, Approval | ToolStart | ToolEnd) and body.call_id not in self._tools:
+            raise self._newer(f"an event of a call that was not chosen ({body.call_id})")
+        if isinstance(body, ToolEnd) and body.result is not None:
+            parts = PARTS.get(self._tools[body.call_id], ())
+            if not body.result.keys() >= set(parts):
+                raise self._newer(f"a result of another form ({body.call_id})")
 
     def _keep(self, end: ToolEnd) -> None:
         if RUNS in end.artefacts and end.call_id not in self._tables:
@@ -78,7 +115,10 @@ class Following:
         lines, anew = self._partial.more()
         if anew:
             self._rows = Rows(self._rows.call_id, self._rows.tool)
-        self._rows.add([json.loads(line) for line in lines])
+        try:
+            self._rows.add([json.loads(line) for line in lines])
+        except (ValueError, KeyError, TypeError) as error:
+            raise VgoError(f"A row of {self._rows.call_id} in {self.folder.path} is broken ({error!r}).") from error
         return bool(lines) or anew
 
 

@@ -165,12 +165,14 @@ class SessionScreen(Screen[None]):
             self.app.call_from_thread(self.app.notify, f"Saved: {path.absolute()}")
 
     def _ask_for_approval(self) -> None:
+        from .approve import Approve
+
         question = self.session.state.question
+        if question is None and isinstance(self.app.screen, Approve):
+            self.app.screen.dismiss(None)  # the worker has ended, or another answered
         if question is None or not self.session.state.in_charge or question["number"] == self._answered:
             return
         self._answered = question["number"]
-        from .approve import Approve
-
         self.app.push_screen(Approve(question), self._approve)
 
     def _approve(self, given: dict[str, Any] | None) -> None:
@@ -193,7 +195,7 @@ class SessionScreen(Screen[None]):
     def on_step_asked(self, event: StepAsked) -> None:
         """Unfold the card of a step."""
         self.remove_class("-looking")
-        for card in self.query(f"#card-{event.call_id}").results(Card):
+        for card in self.query(f".card-{event.call_id}").results(Card):
             card.collapsed = False
             card.scroll_visible()
 

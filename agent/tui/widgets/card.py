@@ -28,7 +28,7 @@ class Card(Collapsible):
 
     def __init__(self, step: Step) -> None:
         """Take the step as it is now."""
-        super().__init__(title="", collapsed=True, id=f"card-{step.call_id}")
+        super().__init__(title="", collapsed=True, classes=f"card-{step.call_id}")
         self._step = step
         self._shown: tuple[Step, str] | None = None
         self._body = Static("", markup=False)

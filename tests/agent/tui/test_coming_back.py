@@ -9,10 +9,13 @@ from textual.widgets import DataTable, Static
 
 from vgo_agent.agent.chat.session import ChatSession
 from vgo_agent.agent.desk.desk import Desk
+from vgo_agent.agent.report.render import outputs
+from vgo_agent.agent.report.tables import runs_csv
 from vgo_agent.agent.tui.screens.delete import DeleteScreen
 from vgo_agent.agent.tui.screens.recorded import RecordedScreen
 from vgo_agent.agent.tui.screens.session import SessionScreen
 from vgo_agent.agent.tui.screens.start import StartScreen
+from vgo_agent.tools.row import RUNS
 
 from ..answers.run_made import written
 from ..report.conftest import MAKERS
@@ -21,8 +24,11 @@ from .conftest import on_screen, say, until
 
 def runs_of(tmp_path: Path, desk: Desk, count: int = 2) -> ChatSession:
     """A session that looks at runs that were made without measuring."""
+    run = MAKERS["mitigated"]()
     for number in range(count):
-        written(MAKERS["mitigated"](), tmp_path / "vgo-runs" / f"run-{number}")
+        folder = written(run, tmp_path / "vgo-runs" / f"run-{number}")
+        for name, content in ({RUNS: runs_csv(run.record)} | outputs(run)).items():
+            (folder / name).write_bytes(content)
     return ChatSession(desk, out=tmp_path / "vgo-runs")
 
 

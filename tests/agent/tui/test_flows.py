@@ -32,9 +32,10 @@ def test_every_step_by_talking_and_the_run_replays(session: ChatSession) -> None
     async def talk(pilot: Pilot[None]) -> None:
         screen = pilot.app.screen
         assert isinstance(screen, SessionScreen)
-        for number, line in enumerate(said, 1):
+        for line in said:
+            before = len(session.view.steps)
             await say(pilot, line)
-            await until(lambda n=number: len(session.view.steps) == n and waits(session), pilot)
+            await until(lambda: len(session.view.steps) > before and waits(session), pilot)  # noqa: B023 - awaited here
         await say(pilot, "/budget 2 90")
         await until(lambda: session.state.limits, pilot)
         await say(pilot, "/try thp_always")
@@ -149,7 +150,7 @@ def test_a_question_is_answered_with_references_that_open(copied, desk: Desk) ->
 def test_nothing_is_approved_by_an_enter_that_was_meant_for_something_else(copied, desk: Desk) -> None:
     session = ChatSession(desk)
     session.open(copied)
-    given = []
+    given: list[object] = []
 
     async def talk(pilot: Pilot[None]) -> None:
         question = {"mitigation": "X", "scope": "system", "would": ["write 1 to /x"], "hurts": "", "steps": []}

@@ -14,7 +14,6 @@ from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.transcript import VerdictGiven, line, read
 from vgo_agent.agent.tui.app import ChatApp
 from vgo_agent.agent.tui.screens.approve import Approve
-from vgo_agent.agent.tui.screens.report import ReportScreen
 from vgo_agent.agent.tui.screens.session import SessionScreen
 from vgo_agent.agent.tui.screens.source import SourceScreen
 from vgo_agent.agent.tui.widgets.look import Look
@@ -85,15 +84,10 @@ async def budget(pilot: Pilot[None]) -> None:
 
 async def source(pilot: Pilot[None]) -> None:
     session = pilot.app.session  # type: ignore[attr-defined]
-    about = {"about": "cpu_migrations", "calls": ["c005"], "sources": []}
+    about = {"about": "", "calls": ["c005"], "sources": ["A work that there are no notes on."]}
     await pilot.app.push_screen(SourceScreen(session, about))
     page = pilot.app.screen.query_one(Markdown)
-    await until(lambda: "How it shows" in page.source or "not known" in page.source, pilot)
-
-
-async def report(pilot: Pilot[None]) -> None:
-    session = pilot.app.session  # type: ignore[attr-defined]
-    await pilot.app.push_screen(ReportScreen(session.folder))
+    await until(lambda: "no notes" in page.source, pilot)
 
 
 async def runs(pilot: Pilot[None]) -> None:
@@ -108,7 +102,7 @@ OPENINGS: dict[str, Opening] = {
     "approve": approve,
     "by_hand": by_hand,
     "budget": budget,
-    "report": report,
+    "source": source,
     "runs": runs,
 }
 
