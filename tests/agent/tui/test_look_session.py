@@ -26,6 +26,7 @@ from vgo_agent.agent.tui.widgets.look import Look
 from vgo_agent.agent.tui.widgets.plots import OverlayView
 from vgo_agent.agent.tui.widgets.sorted_table import SortedTable
 from vgo_agent.agent.tui.widgets.steps import Steps
+from vgo_agent.tools.candidates import ORDER
 from vgo_agent.tools.run_table import LAYERS, RUNS, write_layers
 
 from .conftest import on_screen, until
@@ -71,9 +72,10 @@ def test_the_runs_that_are_opened_are_those_that_are_drawn(view: SessionView, op
     drawn, again = looking_of(view), opened.fits.shaped()
     assert again.cut == drawn.cut
     assert np.array_equal(again.outcomes.values, drawn.outcomes.values)
-    name, scatter = next(iter(drawn.scatters.items()))
-    column = opened.fits.column(name)
-    assert np.array_equal(column.values, scatter.values, equal_nan=True)
+    assert ORDER in drawn.scatters
+    assert len(drawn.scatters) == len(drawn.factors)
+    for name, scatter in drawn.scatters.items():
+        assert np.array_equal(opened.fits.column(name).values, scatter.values, equal_nan=True)
     assert len(opened.page(ReadPage(count=10)).rows) == 10
 
 
