@@ -16,8 +16,6 @@ from .session import ChatSession
 from .take_away import TAKEN
 from .words import COMMANDS, Meant, meant
 
-WIDEST = 24
-"""Characters of a usage in the list of commands."""
 Action = Callable[[ChatSession, str], Reply]
 STEPS = {"measure": "measure", "profile": "profile", "tree": "fit_tree", "rank": "rank_factors"}
 """Commands that are one call without a choice."""
@@ -184,8 +182,7 @@ def _ask(session: ChatSession, argument: str) -> Reply:
 
 
 def _help(session: ChatSession, argument: str) -> Reply:
-    rows = [f"{one.usage:<{WIDEST}} {one.words}" for one in COMMANDS.values()]
-    text = "\n".join(["```text", *rows, "```"])
+    text = "\n".join(f"- `{one.usage}` {one.words}" for one in COMMANDS.values())
     return Reply(
         f"{text}\n\nPlain words do the same, as *measure it*, *cut at 0.42*, *try pin_to_cpu*; the rest is a question."
     )

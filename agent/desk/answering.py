@@ -47,6 +47,7 @@ def explain(name: str) -> dict[str, Any]:
     from ...knowledge.named import meant, nearest
     from ..commands.explain import words_of
     from ..commands.explained import explained
+    from .markdown import as_markdown
 
     known = load()
     found = meant(name, known)
@@ -54,7 +55,7 @@ def explain(name: str) -> dict[str, Any]:
         near = ", ".join(nearest(name, known))
         raise VgoError(f"{name!r} is not known by that name{f'; near are {near}' if near else ''}.")
     one = explained(found, name, known, Path("/"))
-    return {"title": one.values["name"], "markdown": f"```text\n{words_of(one)}\n```"}
+    return {"title": one.values["name"], "markdown": as_markdown(words_of(one))}
 
 
 def source(about: str = "", text: str = "") -> dict[str, Any]:

@@ -17,6 +17,7 @@ from textual.pilot import Pilot
 from vgo_agent.agent.chat.session import ChatSession
 from vgo_agent.agent.chat.words import COMMANDS, LONGEST, completed, meant
 from vgo_agent.agent.desk.desk import Desk
+from vgo_agent.agent.desk.markdown import as_markdown
 from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.session import opened
 from vgo_agent.agent.tui.widgets.header import Header
@@ -221,3 +222,12 @@ def test_every_beginning_of_a_command_is_completed_to_it(name: str, length: int)
 def test_a_folder_that_was_opened_and_not_begun_begins(tmp_path: Path, desk: Desk) -> None:
     session = opened_on(opened(request_in(tmp_path)), desk)
     assert session.place == "still" and session.view.status == "not begun"
+
+
+def test_words_for_a_terminal_become_markdown_that_fits_any_width() -> None:
+    listed = "List:\n  1. First\n     When: it\n         rains\n  - other_one"
+    words = f"A title\nthat goes on [1]\n\n{listed}\n\nTable:\n  A    B"
+    assert as_markdown(words) == (
+        "A title that goes on \\[1\\]\n\n**List:**\n\n1. First\n   - When: it rains\n- other\\_one\n\n"
+        "**Table:**\n\n```text\n  A    B\n```"
+    )

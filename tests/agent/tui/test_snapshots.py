@@ -84,10 +84,10 @@ async def budget(pilot: Pilot[None]) -> None:
 
 async def source(pilot: Pilot[None]) -> None:
     session = pilot.app.session  # type: ignore[attr-defined]
-    about = {"about": "cpu_migrations", "calls": ["c005"], "sources": []}
+    about = {"about": "", "calls": ["c005"], "sources": ["A work that there are no notes on."]}
     await pilot.app.push_screen(SourceScreen(session, about))
     page = pilot.app.screen.query_one(Markdown)
-    await until(lambda: "How it shows" in page.source, pilot)
+    await until(lambda: "no notes" in page.source, pilot)
 
 
 async def runs(pilot: Pilot[None]) -> None:
