@@ -110,7 +110,7 @@ def talk(place: Path, recorded: Path, budget: int) -> None:
     typist.say("show the tree", "✓ Fit a tree:")
     typist.say("rank the factors", "✓ Rank the factors:")
     picture(typist, "rank")
-    typist.say("explain cpu_migrations", "CPU migrations")
+    typist.say("explain cpu_migrations", "Notes on papers")
     typist.say("/diagnose", "The planner takes the steps")
     typist.wait_for("mitigated")
     typist.wait_for("confirmed by a second batch")
