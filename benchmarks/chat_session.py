@@ -25,6 +25,8 @@ SIZE = (120, 36)
 PATIENCE_S = 400.0
 KEY_S, READ_S = 0.05, 2.0
 """Between two letters, and after an answer: who watches reads along."""
+TOAST_S = 6.0
+"""Until the note that a picture was saved has gone; it would be in the next one."""
 PICTURES = {"profile": "chat-measured", "rank": "chat-factors", "verdict": "chat-verdict"}
 """What was said before a picture is taken, and its name."""
 
@@ -125,10 +127,11 @@ def talk(place: Path, recorded: Path, budget: int) -> None:
 
 def picture(typist: Typist, after: str) -> None:
     """Have the app take a picture of itself, as SVG and PNG."""
-    for ending in ("svg", "png"):
+    for ending in ("png", "svg"):
         name = f"{PICTURES[after]}.{ending}"
         typist.say(f"/screenshot {name}")
         typist.wait_until((typist.place / name).exists)
+        time.sleep(TOAST_S)
 
 
 if __name__ == "__main__":
