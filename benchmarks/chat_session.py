@@ -25,6 +25,8 @@ SIZE = (120, 36)
 PATIENCE_S = 400.0
 KEY_S, READ_S = 0.05, 2.0
 """Between two letters, and after an answer: who watches reads along."""
+TOAST_S = 6.0
+"""Until the note that a picture was saved has gone; it would be in the next one."""
 PICTURES = {"profile": "chat-measured", "rank": "chat-factors", "verdict": "chat-verdict"}
 """What was said before a picture is taken, and its name."""
 
@@ -103,14 +105,14 @@ def talk(place: Path, recorded: Path, budget: int) -> None:
     chat = join([CHAT, "chat", "--step", *judged, "--", *program])
     typist = Typist(place, join(["asciinema", "rec", "-q", "--overwrite", "-c", chat, str(recorded)]))
     typist.wait_for("/ for commands")
-    typist.say("measure it", "Measure: ", "stopped by")
-    typist.say("/profile", "Profile: ", "columns")
+    typist.say("measure it", "✓ Measure:")
+    typist.say("/profile", "✓ Profile:")
     picture(typist, "profile")
-    typist.say("/label", "runs are slow")
-    typist.say("show the tree", "balanced accuracy")
-    typist.say("rank the factors", "family-wise p")
+    typist.say("/label", "✓ Label")
+    typist.say("show the tree", "✓ Fit a tree:")
+    typist.say("rank the factors", "✓ Rank the factors:")
     picture(typist, "rank")
-    typist.say("explain cpu_migrations", "CPU migrations")
+    typist.say("explain cpu_migrations", "Notes on papers")
     typist.say("/diagnose", "The planner takes the steps")
     typist.wait_for("mitigated")
     typist.wait_for("confirmed by a second batch")
@@ -125,10 +127,11 @@ def talk(place: Path, recorded: Path, budget: int) -> None:
 
 def picture(typist: Typist, after: str) -> None:
     """Have the app take a picture of itself, as SVG and PNG."""
-    for ending in ("svg", "png"):
+    for ending in ("png", "svg"):
         name = f"{PICTURES[after]}.{ending}"
         typist.say(f"/screenshot {name}")
         typist.wait_until((typist.place / name).exists)
+        time.sleep(TOAST_S)
 
 
 if __name__ == "__main__":

@@ -70,6 +70,8 @@ class Plain:
         session = self._session
         if session.place != "ours":
             return session.place == "watching" and not self._lines.ended
+        if session.stopping:
+            return True
         state = session.state
         if state.question is not None and state.in_charge:
             if self._lines.ended and not self._lines.first:

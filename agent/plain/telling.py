@@ -58,7 +58,8 @@ class Telling:
             return
         self._begun |= {step.call_id for step in steps}
         self._ended |= {step.call_id for step in steps}
-        yield f"{len(steps)} steps have ended; the last, {steps[-1].title}: {steps[-1].summary}"
+        count = "1 step has" if len(steps) == 1 else f"{len(steps)} steps have"
+        yield f"{count} ended; the last, {steps[-1].title}: {steps[-1].summary}"
 
     def _of_worker(self) -> Iterator[str]:
         state = self._session.state
