@@ -8,6 +8,7 @@ import ipaddress
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -45,7 +46,7 @@ def sentence(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def test_no_scheduler_is_told_with_what_to_look_at(vgo, script):
-    with made.socket.socket() as closed:
+    with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
     said = sentence(vgo("measure", "--on", f"tcp://127.0.0.1:{port}", str(script("tiny.py", TINY))))
