@@ -5,7 +5,20 @@ set -eu
 here=$(mktemp -d)
 group=/sys/fs/cgroup/cpu/vgo-demo
 [ -d /sys/fs/cgroup/cpu ] || group=/sys/fs/cgroup/vgo-demo
-trap 'kill $pids 2>/dev/null || true; wait; sleep 1; rmdir "$group" 2>/dev/null || true; rm -rf "$here"' EXIT
+limit() { # in us of CPU time for each 100 ms; 0: none
+    if [ -e "$group/cpu.max" ]; then echo "$([ "$1" = 0 ] && echo max || echo "$1") 100000" >"$group/cpu.max"
+    else echo "$([ "$1" = 0 ] && echo -1 || echo "$1")" >"$group/cpu.cfs_quota_us"; fi
+}
+ended() {
+    trap - EXIT INT TERM
+    limit 0
+    for pid in $pids; do kill "$pid" 2>/dev/null || true; done
+    wait
+    sleep 1
+    rmdir "$group"
+    rm -rf "$here"
+}
+trap ended EXIT INT TERM
 pids=
 
 dask scheduler --host 127.0.0.1 --port 18786 --no-dashboard >"$here/scheduler.log" 2>&1 &
@@ -18,7 +31,7 @@ for name in n1 n2 n3; do
     pids="$pids $!"
 done
 sleep 15
-if [ -e "$group/cpu.max" ]; then echo "7000 100000" >"$group/cpu.max"; else echo 7000 >"$group/cpu.cfs_quota_us"; fi
+limit 7000
 
 cat >"$here/program.py" <<'PROGRAM'
 #!/usr/bin/env -S python3 -IS
@@ -35,7 +48,7 @@ silent_s: 30
 FILE
 
 cd "$here"
-# n3 alone has a limit that the layer cgroup can see: the hosts differ, which check tells, and --mixed allows.
+# Where n3 alone has a limit that the layer cgroup can see, the hosts differ: check tells it, and --mixed allows it.
 vgo-agent cluster check --on on.yaml --layer cgroup -- ./program.py || true
 vgo-agent profile --on on.yaml --mixed --layer cgroup --runs 45 ./program.py
-vgo-agent diagnose --on on.yaml --mixed --layer process --layer cgroup --budget 60 ./program.py
+vgo-agent diagnose --on on.yaml --mixed --layer cgroup --budget 40 --max-mitigations 1 ./program.py
