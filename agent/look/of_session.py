@@ -11,7 +11,7 @@ from ...tools.row import BASELINE, FIXED
 from ...tools.statistics.values import BoolArray
 from ..session_view.measured import Measured
 from ..session_view.view import SessionView
-from .scenes import Factor, Looking, Outcomes, Overlay, Scatter, tree_of
+from .scenes import RUN_ORDER, Factor, Looking, Outcomes, Overlay, Scatter, tree_of
 
 
 def looking_of(view: SessionView) -> Looking:
@@ -57,8 +57,10 @@ def _scatters(view: SessionView, factors: tuple[Factor, ...]) -> Mapping[str, Sc
         return {}
     rows = _standing(view, profile)
     outcomes = _outcomes(view, profile, rows)
-    shown = {one.column: one for one in factors if one.column in profile.columns}
-    return {name: Scatter(name, profile.columns[name][rows], outcomes, r2=one.r2) for name, one in shown.items()}
+    columns = {name: column[rows] for name, column in profile.columns.items()}
+    columns[RUN_ORDER] = np.arange(outcomes.values.size, dtype=np.float64)
+    shown = [one for one in factors if one.column in columns]
+    return {one.column: Scatter(one.column, columns[one.column], outcomes, r2=one.r2) for one in shown}
 
 
 def _factor(found: Mapping[str, Any]) -> Factor:

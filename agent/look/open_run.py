@@ -7,11 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+
 from ...knowledge.errors import VgoError
 from ...knowledge.loader import load as load_knowledge
 from ...tools.analysis.verdict import LEAST_IN_CLASS
 from ...tools.base import ToolError
-from ...tools.candidates import Block, Candidates, candidates
+from ...tools.candidates import ORDER, Block, Candidates, candidates
 from ...tools.case import Case, Finished, Record
 from ...tools.fit_tree import FitTreeArguments, fitted
 from ...tools.label import LabelResult, RunClasses
@@ -97,6 +99,8 @@ class OpenRun:
 
     def column(self, name: str) -> ColumnRead:
         """Read one column over the runs that are labelled."""
+        if name == ORDER:
+            return thinned(name, np.arange(self.outcomes.values.size, dtype=np.float64), self.outcomes.values, "")
         known = {column.name: column for column in self.profiled.table.columns if column.type == "number"}
         if name not in known:
             raise VgoError(f"{self.folder.path} has no column of numbers named {name}.")

@@ -10,6 +10,8 @@ import numpy as np
 
 from ...tools.statistics.values import FloatArray
 
+RUN_ORDER = "run_index"
+"""Column that stands for the order of the runs, as `tools.candidates.ORDER`, which takes long to import."""
 NOTHING: FloatArray = np.empty(0)
 
 

@@ -231,9 +231,11 @@ class LookPane(Vertical):
                 Refitted: self._take_fit,
                 ColumnRead: self._take_column,
                 Page: self.query_one(PagedTable).put,
-                Failed: self._refuse,
             }
-            takes[type(answer)](answer)
+            if isinstance(answer, Failed):
+                self._refuse(question, answer)
+            else:
+                takes[type(answer)](answer)
             self._spread()
 
     def _take_fit(self, found: Refitted) -> None:
@@ -245,9 +247,10 @@ class LookPane(Vertical):
         outcomes = replace(self.state.looking.outcomes, values=read.outcomes)
         self._scatters[read.name] = Scatter(read.name, read.values, outcomes, read.unit, read.r2)
 
-    def _refuse(self, failed: Failed) -> None:
-        self._computers.forget()
-        self.query_one(PagedTable).say(failed.sentence)
+    def _refuse(self, question: Question, failed: Failed) -> None:
+        if isinstance(question, OpenFile | GiveRuns):
+            self._computers.forget()
+            self.query_one(PagedTable).say(failed.sentence)
         self.post_message(Refused(failed.sentence))
 
     def _take_table(self, opened: Opened) -> None:

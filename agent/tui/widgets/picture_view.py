@@ -25,13 +25,13 @@ class PictureView(Widget, can_focus=True):
     PictureView { width: 1fr; height: 1fr; }
     PictureView > .look--plain { color: $foreground; }
     PictureView > .look--faint { color: $foreground 70%; }
-    PictureView > .look--fast { color: $primary; }
-    PictureView > .look--slow { color: $error; }
+    PictureView > .look--fast { color: $text-primary; }
+    PictureView > .look--slow { color: $text-error; }
     PictureView > .look--curve { color: $foreground; }
-    PictureView > .look--cut { color: $warning; text-style: bold; }
-    PictureView > .look--cursor { color: $accent; text-style: bold; }
+    PictureView > .look--cut { color: $text-warning; text-style: bold; }
+    PictureView > .look--cursor { color: $text-accent; text-style: bold; }
     PictureView > .look--baseline { color: $foreground 60%; }
-    PictureView > .look--mitigated { color: $success; text-style: bold; }
+    PictureView > .look--mitigated { color: $text-success; text-style: bold; }
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "look--plain",

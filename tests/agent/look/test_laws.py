@@ -96,7 +96,8 @@ def test_round_numbers_lie_on_the_axis_and_differ(low, width, most, unit):
 @given(WILD, WILD, SIZES, st.booleans(), st.none() | ANY, st.none() | NUMBERS)
 def test_any_runs_are_drawn_in_any_size(values, others, size, fancy, cut, cursor):
     """Empty, one, constant, not finite, enormous: a picture or a sentence, never more than there is room for."""
-    outcomes, width, height = Outcomes(values, "s", "time"), *size
+    width, height = size
+    outcomes = Outcomes(values, "s", "time")
     n = min(values.size, others.size)
     scatter = Scatter("misses", others[:n], Outcomes(values[:n], "s", "time"))
     canvases = [Canvas(width, height, fancy) for _ in range(4)]

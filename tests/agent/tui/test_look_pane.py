@@ -200,7 +200,7 @@ def test_zooming_panning_and_reading_by_keys():
 
 def test_any_size_and_any_runs_are_survived_in_every_tab():
     app = Shown(fancy=False)
-    samples = ([], [1.0], [np.nan, np.inf], [1e308, -1e308, 0.0], TIMES)
+    samples: tuple[object, ...] = ([], [1.0], [np.nan, np.inf], [1e308, -1e308, 0.0], TIMES)
 
     async def use(pilot: Pilot[None]) -> None:
         for values, size in zip(samples, SIZES, strict=True):

@@ -1,27 +1,45 @@
 """The tabs beside the chat: what they show of a run is what its record says, also when it is computed again."""
 
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pytest
 from textual.pilot import Pilot
 
 from vgo_agent.agent.chat.session import ChatSession
 from vgo_agent.agent.desk.desk import Desk
-from vgo_agent.agent.look.asked import Opened, OpenFile, ReadColumn, ReadPage, Refit
+from vgo_agent.agent.look.asked import Opened, OpenFile, ReadPage, Refit
 from vgo_agent.agent.look.child import answered
 from vgo_agent.agent.look.of_session import looking_of
 from vgo_agent.agent.look.open_run import OpenRun, open_run
 from vgo_agent.agent.look.open_table import OpenTable
 from vgo_agent.agent.look.scenes import Looking
-from vgo_agent.agent.run_folder import RunFolder
+from vgo_agent.agent.record import record_of
+from vgo_agent.agent.report.tables import runs_csv
+from vgo_agent.agent.run_folder import RunFolder, write
 from vgo_agent.agent.session_view.following import Following
 from vgo_agent.agent.session_view.view import EMPTY, SessionView
+from vgo_agent.agent.transcript import read
 from vgo_agent.agent.tui.widgets.distribution_view import DistributionView
 from vgo_agent.agent.tui.widgets.look import Look
 from vgo_agent.agent.tui.widgets.plots import OverlayView
 from vgo_agent.agent.tui.widgets.sorted_table import SortedTable
 from vgo_agent.agent.tui.widgets.steps import Steps
+from vgo_agent.tools.candidates import ORDER
+from vgo_agent.tools.run_table import LAYERS, RUNS, write_layers
 
 from .conftest import on_screen, until
+
+
+@pytest.fixture(scope="module")
+def whole(finished: RunFolder, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    """With the table and the layers beside the record, as a run leaves them."""
+    folder = RunFolder(Path(shutil.copytree(finished.path, tmp_path_factory.mktemp("whole") / "run")))
+    record = record_of(read(folder.transcript), folder)
+    write(folder.path / RUNS, runs_csv(record))
+    write(folder.path / LAYERS, write_layers(record.all_layers))
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +50,8 @@ def view(finished: RunFolder) -> SessionView:
 
 
 @pytest.fixture(scope="module")
-def opened(finished: RunFolder) -> OpenTable:
-    table, answer = answered(OpenFile(str(finished.path)), None)
+def opened(whole: RunFolder) -> OpenTable:
+    table, answer = answered(OpenFile(str(whole.path)), None)
     assert table is not None and isinstance(answer, Opened) and answer.rows == table.frame.height
     assert isinstance(table.fits, OpenRun)
     return table
@@ -54,9 +72,10 @@ def test_the_runs_that_are_opened_are_those_that_are_drawn(view: SessionView, op
     drawn, again = looking_of(view), opened.fits.shaped()
     assert again.cut == drawn.cut
     assert np.array_equal(again.outcomes.values, drawn.outcomes.values)
-    name, scatter = next(iter(drawn.scatters.items()))
-    _, column = answered(ReadColumn(name), opened)
-    assert np.array_equal(column.values, scatter.values, equal_nan=True)
+    assert ORDER in drawn.scatters
+    assert len(drawn.scatters) == len(drawn.factors)
+    for name, scatter in drawn.scatters.items():
+        assert np.array_equal(opened.fits.column(name).values, scatter.values, equal_nan=True)
     assert len(opened.page(ReadPage(count=10)).rows) == 10
 
 
@@ -82,9 +101,9 @@ def test_a_run_without_a_profile_is_nothing_to_refit(tmp_path) -> None:
     assert looking_of(EMPTY) == Looking() or looking_of(EMPTY).outcomes.values.size == 0
 
 
-def test_the_tabs_follow_the_run_and_a_kept_cut_is_said_in_the_chat(copied: RunFolder, desk: Desk) -> None:
+def test_the_tabs_follow_the_run_and_a_kept_cut_is_said_in_the_chat(whole: RunFolder, desk: Desk) -> None:
     session = ChatSession(desk)
-    session.open(copied)
+    session.open(whole)
 
     async def talk(pilot: Pilot[None]) -> None:
         look = pilot.app.screen.query_one(Look)
