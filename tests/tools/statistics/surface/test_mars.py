@@ -15,7 +15,8 @@ GRID = np.array(list(itertools.product(np.arange(9) / 8, np.arange(7) / 6, np.ar
 
 
 def hinge(column: FloatArray, knot: float) -> FloatArray:
-    return np.maximum(column - knot, 0.0)
+    bent: FloatArray = np.maximum(column - knot, 0.0)
+    return bent
 
 
 def bent(x: FloatArray) -> FloatArray:
