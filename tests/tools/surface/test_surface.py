@@ -119,15 +119,15 @@ def test_a_stored_hybrid_keeps_its_weights(fitted: Fitted, tmp_path: Path) -> No
 @pytest.mark.parametrize("response", ["sd", "cv", "variance", "mean", "median", "p95"])
 def test_every_response_is_what_numpy_says(response: str) -> None:
     found, outcomes = response_of(gathered(runs()), response).values, gathered(runs()).outcomes
-    expected: Callable[[Any], Any] = {
+    formulas: dict[str, Callable[[Any], Any]] = {
         "sd": lambda x: x.std(ddof=1),
         "cv": lambda x: x.std(ddof=1) / x.mean(),
         "variance": lambda x: x.var(ddof=1),
         "mean": np.mean,
         "median": np.median,
         "p95": lambda x: np.quantile(x, 0.95),
-    }[response]
-    np.testing.assert_allclose(found, [expected(one) for one in outcomes])
+    }
+    np.testing.assert_allclose(found, [formulas[response](one) for one in outcomes])
 
 
 def test_a_table_of_cells_gives_the_same_surface_as_its_runs() -> None:

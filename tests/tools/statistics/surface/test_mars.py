@@ -20,7 +20,8 @@ def hinge(column: FloatArray, knot: float) -> FloatArray:
 
 
 def bent(x: FloatArray) -> FloatArray:
-    return 3 + 4 * hinge(x[:, 0], 0.5) - 6 * hinge(x[:, 0], 0.25) * (0.5 - x[:, 1]).clip(0)
+    told: FloatArray = 3 + 4 * hinge(x[:, 0], 0.5) - 6 * hinge(x[:, 0], 0.25) * (0.5 - x[:, 1]).clip(0)
+    return told
 
 
 def test_bends_and_their_products_are_found() -> None:
