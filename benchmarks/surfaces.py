@@ -134,12 +134,14 @@ def published_words(part: dict[str, Any]) -> str:
     """Lay out the errors: a row a model, a column a way."""
     found = {(row["cells"], row["way"], row["model"]): row for row in part["rows"]}
     most = max(cells for cells, _, _ in found)
-    names = [name for name in MODELS if all((most, way, name) in found for way in WAYS)]
-    names.sort(key=lambda name: float(found[(most, "axes", name)]["relative"]))
+    names = [name for name in MODELS if (most, "scaled", name) in found]
+    names.sort(key=lambda name: float(found.get((most, "axes", name), {}).get("relative", np.inf)))
     lines = ["| model | inputs scaled | axes chosen | typical factor (axes) |", "| --- | --- | --- | --- |"]
     for name in names:
-        shown = " | ".join(f"{found[(most, way, name)]['relative']:.4f}" for way in WAYS)
-        lines.append(f"| {name} | {shown} | x{found[(most, 'axes', name)]['median_ratio']:.3f} |")
+        rows = [found.get((most, way, name)) for way in WAYS]
+        shown = " | ".join("not run" if row is None else f"{row['relative']:.4f}" for row in rows)
+        factor = "not run" if rows[1] is None else f"x{rows[1]['median_ratio']:.3f}"
+        lines.append(f"| {name} | {shown} | {factor} |")
     return f"""## Published data: I/O throughput of the MOANA study
 
 `benchmarks/surfaces.py --part published`, {part["day"]}; leave-one-out on the {most} configurations of
@@ -160,7 +162,7 @@ prediction.
 
 def gains(found: dict[tuple[int, str, str], Row], names: list[str], most: int) -> str:
     """Say by how much the hybrid beats the best single model, in each column and across."""
-    if HYBRID not in names:
+    if any((most, way, HYBRID) not in found for way in WAYS):
         return ""
     single = {
         way: min((float(found[(most, way, name)]["relative"]), name) for name in names if name != HYBRID)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -100,7 +102,7 @@ def test_a_stored_surface_answers_the_same(fitted: Fitted, tmp_path: Path) -> No
     save(fitted, tmp_path / "kept")
     again = load(tmp_path / "kept")
     assert again.stored == fitted.stored
-    config = {"threads": 5, "freq": 2.1, "host": "b"}
+    config: dict[str, float | str] = {"threads": 5, "freq": 2.1, "host": "b"}
     assert predict(again.response, config).value == pytest.approx(predict(fitted.response, config).value, rel=1e-9)
 
 
@@ -109,7 +111,7 @@ def test_a_stored_hybrid_keeps_its_weights(fitted: Fitted, tmp_path: Path) -> No
     hybrid = surface(fitted.response.record.model_copy(update={"model": "hybrid", "weights": weights}))
     save(Fitted(hybrid), tmp_path)
     mars, shepard = (surface(fitted.response.record.model_copy(update={"model": name})) for name in ("mars", "shepard"))
-    config = {"threads": 5, "freq": 2.1, "host": "b"}
+    config: dict[str, float | str] = {"threads": 5, "freq": 2.1, "host": "b"}
     expected = predict(mars, config).value ** 0.25 * predict(shepard, config).value ** 0.75
     assert predict(load(tmp_path).response, config).value == pytest.approx(expected, rel=1e-9)
 
@@ -117,15 +119,15 @@ def test_a_stored_hybrid_keeps_its_weights(fitted: Fitted, tmp_path: Path) -> No
 @pytest.mark.parametrize("response", ["sd", "cv", "variance", "mean", "median", "p95"])
 def test_every_response_is_what_numpy_says(response: str) -> None:
     found, outcomes = response_of(gathered(runs()), response).values, gathered(runs()).outcomes
-    expected = {
+    formulas: dict[str, Callable[[Any], Any]] = {
         "sd": lambda x: x.std(ddof=1),
         "cv": lambda x: x.std(ddof=1) / x.mean(),
         "variance": lambda x: x.var(ddof=1),
         "mean": np.mean,
         "median": np.median,
         "p95": lambda x: np.quantile(x, 0.95),
-    }[response]
-    np.testing.assert_allclose(found, [expected(one) for one in outcomes])
+    }
+    np.testing.assert_allclose(found, [formulas[response](one) for one in outcomes])
 
 
 def test_a_table_of_cells_gives_the_same_surface_as_its_runs() -> None:

@@ -15,11 +15,13 @@ GRID = np.array(list(itertools.product(np.arange(9) / 8, np.arange(7) / 6, np.ar
 
 
 def hinge(column: FloatArray, knot: float) -> FloatArray:
-    return np.maximum(column - knot, 0.0)
+    bent: FloatArray = np.maximum(column - knot, 0.0)
+    return bent
 
 
 def bent(x: FloatArray) -> FloatArray:
-    return 3 + 4 * hinge(x[:, 0], 0.5) - 6 * hinge(x[:, 0], 0.25) * (0.5 - x[:, 1]).clip(0)
+    told: FloatArray = 3 + 4 * hinge(x[:, 0], 0.5) - 6 * hinge(x[:, 0], 0.25) * (0.5 - x[:, 1]).clip(0)
+    return told
 
 
 def test_bends_and_their_products_are_found() -> None:
