@@ -23,9 +23,9 @@ examples:
   vgo-agent analyze fleet-runs/ --outcome time_s --json
   vgo-agent analyze trials.csv --outcome time_s --group kernel,compiler --exclude 'Reps,Bytes*' --save analysis
 
-FILE is anything that `vgo-agent import` reads, or a folder of Parquet files of any size; its rows are runs in the order they were made. COLS are names or
-patterns, separated by commas. What is found is association: only settings that were varied in mixed order, and
-mitigations tried on and off, say more.
+FILE is anything that `vgo-agent import` reads, or a folder of Parquet files of any size; its rows are runs in the
+order they were made. COLS are names or patterns, separated by commas. What is found is association: only settings that
+were varied in mixed order, and mitigations tried on and off, say more.
 """
 
 

@@ -76,8 +76,8 @@ class Link:
             function, *given, workers=[worker], allow_other_workers=False, pure=False, retries=0, **self._taking(worker)
         )
         self._sent[worker] = Sent(future, time.time())
-        self._whose[future.key] = worker
-        future.add_done_callback(lambda done: self._landed.put(done.key))
+        self._whose[str(future.key)] = worker
+        future.add_done_callback(lambda done: self._landed.put(str(done.key)))
 
     def _taking(self, worker: str) -> dict[str, Any]:
         known = self._workers.get(worker)
@@ -90,7 +90,7 @@ class Link:
         except queue.Empty:
             return None
         worker = self._whose.pop(key, "")
-        if worker not in self._sent or self._sent[worker].future.key != key:  # given up before
+        if worker not in self._sent or str(self._sent[worker].future.key) != key:  # given up before
             return None
         sent = self._sent.pop(worker)
         landed_s = time.time()
@@ -116,7 +116,8 @@ class Link:
 
     def _poll(self, at_s: float) -> None:
         try:
-            known = self._asked(lambda: self.client.scheduler.identity())["workers"]
+            scheduler: Any = self.client.scheduler
+            known = self._asked(lambda: scheduler.identity())["workers"]
         except (TimeoutError, OSError, CommClosedError) as error:
             if at_s - self._answered_s > self.where.silent_s:
                 raise VgoError(
