@@ -66,21 +66,17 @@ def described(one: Listed) -> Past:
     folder = Path(one.folder)
     if is_held(folder):
         return Past(one, "going on", "Another vgo-agent works on it: it can be watched.")
+    written = _format(folder)
+    if written is not None and written > FORMAT:
+        note = f"A newer vgo-agent made it (format {written}; this one reads {FORMAT}): open it with that one."
+        return Past(one._replace(verdict="(newer)"), "newer", note)
     if one.verdict == "(broken)":
-        return _broken(one, folder)
+        return Past(one, "broken", f"Its transcript is damaged; `vgo-agent verify {folder}` says where.")
     if one.verdict.startswith("(unreadable"):
         why = one.verdict.removeprefix("(unreadable: ").rstrip(")")
         return Past(one, "broken", f"It cannot be read ({why}); see who owns it.")
     state, note = CUT_OFF.get(one.verdict, ("finished", ""))
     return Past(one, state, note)
-
-
-def _broken(one: Listed, folder: Path) -> Past:
-    written = _format(folder)
-    if written is not None and written > FORMAT:
-        note = f"A newer vgo-agent made it (format {written}; this one reads {FORMAT}): open it with that one."
-        return Past(one._replace(verdict="(newer)"), "newer", note)
-    return Past(one, "broken", f"Its transcript is damaged; `vgo-agent verify {folder}` says where.")
 
 
 def _format(folder: Path) -> int | None:

@@ -83,7 +83,8 @@ class StartScreen(ModalScreen[str]):
             mark = str(self._marked.index(str(one.folder)) + 1) if str(one.folder) in self._marked else " "
             table.add_row(*(Text(printable(cell)) for cell in (mark, *row(one))), key=str(one.folder))
         table.move_cursor(row=min(at, max(0, len(found) - 1)))
-        self._note(failure or (EMPTY.format(out=self._session.out) if not found else ""))
+        words = failure or ("" if found else EMPTY.format(out=self._session.out))
+        self.call_after_refresh(self._note, words)  # after the cursor has moved, which says something too
 
     def on_data_table_row_highlighted(self) -> None:
         """Say what the row leaves out."""

@@ -73,10 +73,6 @@ class Terminal:
             time.sleep(0.1)
         return shown
 
-    def ended(self) -> bool:
-        """Whether the command has ended."""
-        return self.do("display-message", "-p", "#{pane_dead}").strip() == "1"
-
     @property
     def pid(self) -> int:
         """Of the command."""

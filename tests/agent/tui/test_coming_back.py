@@ -104,7 +104,7 @@ def test_a_run_is_deleted_only_after_a_yes(tmp_path, desk) -> None:
             await until(lambda: isinstance(pilot.app.screen, StartScreen), pilot)
             await rows(pilot, stays)
             assert left() == stays
-        assert "is deleted" in text_of(pilot, "#note")
+        await until(lambda: "is deleted" in text_of(pilot, "#note"), pilot)
 
     on_screen(session, talk)
 
@@ -117,7 +117,7 @@ def test_broken_folders_are_listed_with_why_and_not_opened(tmp_path, desk) -> No
     async def talk(pilot: Pilot[None]) -> None:
         await listed(pilot, 1)
         await pilot.press("enter")
-        assert "newer vgo-agent made it (format 99" in text_of(pilot, "#note").lower().replace("a newer", "newer")
+        assert "A newer vgo-agent made it (format 99" in text_of(pilot, "#note")
         assert isinstance(pilot.app.screen, StartScreen)
         await pilot.press("r")
         assert isinstance(pilot.app.screen, StartScreen)

@@ -83,8 +83,7 @@ def test_a_run_outlives_the_app_and_the_terminal_and_is_there_again(opened, tmp_
     third.type("/resume")
     third.wait_for("goes on where it was cut off")
     third.keys("C-q")
-    third.wait_for("vgo-agent chat")
-    assert third.ended()
+    third.wait_for("It goes on: vgo-agent chat")
 
 
 def test_a_small_terminal_says_so_and_is_drawn_when_it_grows(opened, tmp_path: Path) -> None:

@@ -21,6 +21,9 @@ from websockets.sync.client import connect
 from vgo_agent.agent.tui.web.server import serve
 from vgo_agent.knowledge.errors import VgoError
 
+from ...conftest import COMMAND
+from ..answers.run_made import written
+from ..report.conftest import MAKERS
 from .browser import CHROMIUM, browser
 
 APP = """
@@ -170,3 +173,18 @@ def test_a_real_browser_shows_the_app_to_its_last_row_takes_keys_and_ends_with_i
     while alive(pid) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not alive(pid)
+
+
+@pytest.mark.skipif(not CHROMIUM, reason="no Chromium here")
+def test_the_chat_itself_is_there_in_a_real_browser_with_its_footer(tmp_path: Path) -> None:
+    run = written(MAKERS["mitigated"](), tmp_path / "vgo-runs" / "made")
+    words = [str(COMMAND), "chat", "--web", str(run)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=tmp_path)
+    assert process.stdout
+    address = process.stdout.readline().split()[-1]
+    with browser() as page:
+        page.open(address)
+        page.wait_for("Leave")
+        page.wait_for("mitigated")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 0
