@@ -39,7 +39,7 @@ def test_every_step_by_talking_and_the_run_replays(session: ChatSession) -> None
         await say(pilot, "/budget 2 90")
         await until(lambda: session.state.limits, pilot)
         await say(pilot, "/try thp_always")
-        await until(lambda: isinstance(pilot.app.screen, Approve), pilot)
+        await until(lambda: isinstance(pilot.app.screen, Approve) and pilot.app.screen.query("#deny"), pilot)
         shown = str(pilot.app.screen.query_one("#words").content)  # type: ignore[attr-defined]
         assert "write always to /sys/kernel/mm/transparent_hugepage/enabled" in shown and "source:" in shown
         pilot.app.screen.query_one("#reason", Input).value = REASON
@@ -76,7 +76,7 @@ def test_pause_budget_kill_and_attach_again(session: ChatSession, desk: Desk) ->
         session.look()
         assert session.view.runs <= runs + 1  # the one that was going on
         await pilot.press("f6")
-        await until(lambda: isinstance(pilot.app.screen, Budget), pilot)
+        await until(lambda: isinstance(pilot.app.screen, Budget) and pilot.app.screen.query("#set"), pilot)
         pilot.app.screen.query_one("#minutes", Input).value = "2"
         await pilot.click("#set")
         await until(lambda: session.state.limits.get("budget_s") == 120, pilot)
