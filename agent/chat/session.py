@@ -56,6 +56,8 @@ class ChatSession:
         self.stopping = False
         """It was told to stop, and has not ended."""
         self._put_back: tuple[str, ...] = ()
+        self.wished = 0
+        """Steps that were asked for, over all runs."""
         self._following: Following | None = None
         self._link: Link | None = None
         self._worker: subprocess.Popen[bytes] | None = None
@@ -177,6 +179,7 @@ class ChatSession:
             else:
                 self._waiting.append((do, more))
             self.stopping |= do == "stop"
+            self.wished += do == "wish"
 
     def answer(self, granted: bool, reason: str = "", standing: bool = False) -> None:
         """Answer the question that is open."""

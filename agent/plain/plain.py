@@ -30,6 +30,8 @@ class Plain:
         self._session, self._lines, self._say, self._patient = session, lines, say, patient
         self._telling = Telling(session)
         self._left = False
+        self._awaited = 0
+        """Steps that the run will have once it has taken up what was asked for last."""
 
     def converse(self, first: str = "") -> None:
         """Go on until `/quit`, or until input has ended and so has the run; `first` is said before all else."""
@@ -77,6 +79,8 @@ class Plain:
             if self._lines.ended and not self._lines.first:
                 session.answer(False, "nobody is there to answer")
             return not self._lines.first
+        if session.view.current is not None or len(session.view.steps) < self._awaited:
+            return not state.paused
         return not (state.waiting and not state.wishes) and not state.paused
 
     def _take(self, line: str) -> None:
@@ -92,7 +96,10 @@ class Plain:
         self._reply(line)
 
     def _reply(self, line: str) -> None:
-        session, reply = self._session, do(self._session, line)
+        session = self._session
+        wished, steps = session.wished, len(session.view.steps)
+        reply = do(session, line)
+        self._awaited = steps + 1 if session.wished > wished else 0
         if reply.opens == "quit":
             self._left = True
             self._say("The run goes on without this chat." if session.place == "ours" else "Goodbye.")
