@@ -21,8 +21,13 @@ class Terminal:
     name: str
 
     @classmethod
-    def running(cls, folder: Path, *command: str, size: tuple[int, int] = (100, 30), **env: str) -> Terminal:
-        """Start a command; the window stays when it has ended."""
+    def running(
+        cls, folder: Path, *command: str, size: tuple[int, int] = (100, 30), lasts: bool = False, **env: str
+    ) -> Terminal:
+        """Start a command; the window stays when it has ended.
+
+        `lasts`: a shell stays behind a command that ends at once, since tmux may lose what a dead one wrote last.
+        """
         one = cls(f"vgo-{uuid4().hex[:12]}")
         words = [
             "-u",
@@ -41,7 +46,8 @@ class Terminal:
         for name, value in settings.items():
             words += ["-e", f"{name}={value}"]
         terminal = [f"TERM={env['TERM']}"] if "TERM" in env else []  # tmux sets its own after -e
-        one.do(*words, "env", *terminal, *command, ";", "set-option", "-g", "remain-on-exit", "on")
+        around = ["sh", "-c", '"$@"; exec sleep 600', "sh"] if lasts else []
+        one.do(*words, "env", *terminal, *around, *command, ";", "set-option", "-g", "remain-on-exit", "on")
         return one
 
     def do(self, *words: str) -> str:

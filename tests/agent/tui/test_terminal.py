@@ -104,7 +104,7 @@ def test_a_small_terminal_says_so_and_is_drawn_when_it_grows(opened, tmp_path: P
     ],
 )
 def test_a_terminal_that_cannot_be_drawn_on_is_told_what_can_be_done(opened, env: dict[str, str], words: str) -> None:
-    shown = "".join(opened(**env).wait_for("vgo-agent: ").splitlines())  # the terminal wraps where it ends
+    shown = "".join(opened(lasts=True, **env).wait_for("vgo-agent: ").splitlines())  # the terminal wraps where it ends
     assert words in shown and "--plain" in shown
 
 
