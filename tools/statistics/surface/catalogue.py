@@ -9,6 +9,7 @@ from .hybrid import HybridRecipe
 from .mars import fit_mars
 from .model import Recipe, Untuned
 from .radial import RadialRecipe
+from .ranked import RankedRecipe
 from .shepard import fit_shepard
 from .trees import fit_boosting, fit_forest
 from .uneven import UnevenRecipe
@@ -27,6 +28,7 @@ STACKED: Mapping[str, Recipe] = {
     "mars": SINGLE["mars"],
     "boosting": SINGLE["boosting"],
     "gaussian, noise by size": UnevenRecipe(),
+    "gaussian, noise by size, levels evenly spaced": RankedRecipe(UnevenRecipe()),
 }
-"""Members of the hybrid: local, piecewise linear, stepwise, smooth; each misses other things."""
+"""Members of the hybrid: local, piecewise linear, stepwise, smooth, smooth over ranks; each misses other things."""
 MODELS: Mapping[str, Recipe] = {**SINGLE, HYBRID: HybridRecipe(STACKED)}

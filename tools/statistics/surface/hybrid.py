@@ -13,6 +13,7 @@ from scipy.optimize import nnls
 
 from ..values import FloatArray
 from .model import Model, Recipe
+from .ranked import RankedRecipe, says_more
 
 FOLDS = 5
 MOST_STACKED = 1000
@@ -48,7 +49,12 @@ class HybridRecipe:
         """Tune the members, predict each point from the other folds, and choose weights on these predictions."""
         few = np.random.default_rng(self.seed).permutation(len(y))[:MOST_STACKED]
         x, y = x[few], y[few]
-        members = {name: recipe.tuned(x, y) for name, recipe in self.members.items()}
+        different = says_more(x)
+        members = {
+            name: recipe.tuned(x, y)
+            for name, recipe in self.members.items()
+            if different or not isinstance(recipe, RankedRecipe)
+        }
         fold = np.arange(len(y)) % min(FOLDS, len(y))
         unseen = np.empty((len(y), len(members)))
         for one in np.unique(fold):
