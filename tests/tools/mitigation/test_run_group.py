@@ -147,7 +147,8 @@ def test_a_run_that_ends_is_never_seen_in_another_group(
             while True:
                 seen.add(READERS["group"][1](mitigation.verify, launch, Process(pid)).seen)
 
-    with in_own_group(Launch(argv=("/bin/true",)), mitigation.apply.spawn, here) as launch:
+    # Long enough to be seen at all where other work delays whoever looks.
+    with in_own_group(Launch(argv=("/bin/sleep", "0.005")), mitigation.apply.spawn, here) as launch:
         for _ in range(600):
             spawner.run(launch, on_started=look)
     assert seen == {"cpu.shares 10240"}
