@@ -61,6 +61,19 @@ def machine_as_before() -> Iterator[None]:
     assert not entries(), "a test left an entry in the journal"
 
 
+def control_groups(below: Path = Path("/sys/fs/cgroup")) -> Iterator[Path]:
+    """Give every control group; one that vanishes meanwhile, as those of tests beside these do, is no error."""
+    for parent, names, _ in os.walk(below):
+        yield from (Path(parent, name) for name in names)
+
+
+def groups_of_nobody(prefix: str) -> set[Path]:
+    """Give the groups of this process, and of processes that are dead, by the pid after the prefix of their names."""
+    found = {path: path.name.removeprefix(prefix).partition("-")[0] for path in control_groups() if prefix in path.name}
+    ours = str(os.getpid())
+    return {path for path, pid in found.items() if pid == ours or not Path(f"/proc/{pid}").exists()}
+
+
 def entries() -> list[Path]:
     """List what stands in the journals of this machine."""
     folders = (Path("/run/vgo-agent"), Path(os.environ.get("XDG_RUNTIME_DIR", "/nonexistent")) / "vgo-agent")

@@ -62,7 +62,7 @@ class ChatSession:
         self._link: Link | None = None
         self._worker: subprocess.Popen[bytes] | None = None
         self._waiting: list[tuple[str, dict[str, Any]]] = []
-        """Commands for a worker that does not listen yet."""
+        """Commands for a worker that has not said yet whom it obeys."""
         self._seen: Place = "none"
         self._lock = threading.RLock()
 
@@ -156,8 +156,8 @@ class ChatSession:
         with self._lock:
             if self.folder is None:
                 return "none"
-            if self._link and self._link.open and (self._link.heard or self._worker is None):
-                return "ours" if self._link.state.in_charge else "watching"
+            if self._link and self._link.open:  # until the worker has said who commands, wishes wait
+                return "ours" if self._link.state.in_charge or not self._link.heard else "watching"
             if self._worker is not None:
                 return "ours"
             if self.view.status in ("finished",):
@@ -170,11 +170,12 @@ class ChatSession:
             place = self.place
             if place in ("watching", "elsewhere"):
                 raise VgoError(READ_ONLY)
-            if self._link is not None and self._link.open:
+            linked = self._link is not None and self._link.open
+            if self._link is not None and linked and self._link.heard:
                 self._link.tell(do, **more)
-            elif self._worker is None:
+            elif self._worker is None and not linked:
                 raise VgoError("Nothing goes on; /diagnose begins, /resume goes on with a run that was cut off.")
-            elif do == "stop":
+            elif self._worker is not None and do == "stop":
                 self._worker.terminate()
             else:
                 self._waiting.append((do, more))
@@ -206,6 +207,9 @@ class ChatSession:
         while self._waiting and self._link and self._link.open and self._link.state.in_charge:
             do, more = self._waiting.pop(0)
             self._link.tell(do, **more)
+        if self._waiting and self.place == "watching":
+            self._waiting.clear()
+            self.failure = READ_ONLY
         ended, before, self._seen = self._worker_ended(), self._seen, self.place
         return ended or changed or before != self._seen
 

@@ -207,10 +207,11 @@ def _leave(group: Path, home: Path) -> None:
 def remove_left_groups() -> None:
     """Remove the groups of dead processes; those of blkio are known to this module only."""
     remove_run_groups()
-    for group in (Path("/") / MOUNT / "blkio").rglob(f"{PREFIX}*"):
-        pid, start = group.name.removeprefix(PREFIX).split("-")[:2]
-        if not Owner(int(pid), int(start)).alive:
-            _leave(group, group.parent)
+    for parent, names, _ in os.walk(Path("/") / MOUNT / "blkio"):  # unlike rglob, it bears groups that vanish
+        for name in (name for name in names if name.startswith(PREFIX)):
+            pid, start = name.removeprefix(PREFIX).split("-")[:2]
+            if not Owner(int(pid), int(start)).alive:
+                _leave(Path(parent, name), Path(parent))
 
 
 def _handed(group: Path) -> list[str]:

@@ -20,6 +20,8 @@ from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.layers.probes.cgroup_tree import own_groups
 from vgo_agent.tools.mitigation.restore import restore
 
+from ..conftest import control_groups
+
 SURROUNDED = [workload for workload in WORKLOADS if workload.around]
 STEERING = Path(surroundings.LOOPBACK_STEERING)
 PATIENCE_S = 10.0
@@ -49,11 +51,11 @@ def run(command: Sequence[str], folder: Path) -> struct_rusage:
 
 def around_here() -> tuple[object, ...]:
     """Everything that surroundings may change: groups, the steering of packets, neighbours."""
-    groups = Path("/sys/fs/cgroup").rglob(f"vgo-run-{os.getpid()}-*")
+    groups = [path for path in control_groups() if path.name.startswith(f"vgo-run-{os.getpid()}-")]
     steering = STEERING.read_text() if STEERING.exists() else ""
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
     told = os.environ.get(BEGAN)
-    return Path("/proc/self/cgroup").read_text(), list(groups), steering, children, os.sched_getaffinity(0), told
+    return Path("/proc/self/cgroup").read_text(), groups, steering, children, os.sched_getaffinity(0), told
 
 
 def counted(controller: str, name: str) -> str:
@@ -115,7 +117,7 @@ def test_what_a_killed_process_left_is_put_back_by_restore(name: str) -> None:
     restore()
     surroundings.remove_left_groups()
     assert around_here() == before
-    assert not list(Path("/sys/fs/cgroup").rglob(f"vgo-run-{process.pid}-*"))
+    assert not [path for path in control_groups() if path.name.startswith(f"vgo-run-{process.pid}-")]
     assert eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in neighbours))
 
 

@@ -18,6 +18,8 @@ from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.mitigation.restore import restore
 
+from ..conftest import control_groups
+
 CPUS = sorted(os.sched_getaffinity(0))
 two_cpus = pytest.mark.skipif(len(CPUS) < 2, reason="a neighbour needs a CPU of its own")
 CALM = "import time\nwhile time.process_time() < 0.1: pass"
@@ -61,7 +63,7 @@ def home():
 
 def leaves():
     top = unified()
-    return sorted(str(folder) for folder in top.rglob(f"{NAME}*")) if top else []
+    return sorted(str(path) for path in control_groups(top) if path.name.startswith(NAME)) if top else []
 
 
 @contextmanager

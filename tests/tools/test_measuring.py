@@ -139,8 +139,8 @@ def test_without_an_effect_all_pairs_are_run_and_judged_at_what_the_look_left(ca
 
 
 def test_the_confirming_batch_goes_on_until_the_target_is_reached(case: Any) -> None:
-    assert applied(case(60), batch=1)[0].looks[0].verdict == "steadier"
-    confirming, _ = applied(case(60, target_ratio=0.3), batch=2)
+    assert applied(case(40), batch=1)[0].looks[0].verdict == "steadier"
+    confirming, _ = applied(case(40, target_ratio=0.3), batch=2)
     assert (confirming.looks[0].verdict, confirming.pairs) == ("steadier", 80)
 
 

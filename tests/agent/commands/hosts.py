@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ...conftest import control_groups
+
 DASK = str(Path(sys.executable).with_name("dask"))
 NET = "10.197.73"
 SCHEDULER = f"{NET}.1"
@@ -152,7 +154,7 @@ def quota(name: str, share: float) -> Iterator[Path]:
         until = time.monotonic() + 20
         while group.exists():
             with contextlib.suppress(OSError):
-                for below in sorted((path for path in group.rglob("*") if path.is_dir()), reverse=True):
+                for below in sorted(control_groups(group), reverse=True):
                     below.rmdir()
                 group.rmdir()
             assert time.monotonic() < until, (group / "cgroup.procs").read_text()

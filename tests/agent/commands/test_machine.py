@@ -17,6 +17,8 @@ import pytest
 
 from vgo_agent.tools.mitigation.run_group import PREFIX, places
 
+from ...conftest import control_groups, groups_of_nobody
+
 COMMAND = Path(sys.executable).with_name("vgo-agent")
 FEW = ("--stressor", "cpu-int64", "--stressor", "cpu-gcd", "--stressor", "cpu-rand")
 SHORT = ("--seconds", "0.1", "--repetitions", "2")
@@ -25,16 +27,19 @@ stress_ng = pytest.mark.skipif(shutil.which("stress-ng") is None, reason="stress
 groups = pytest.mark.skipif("cpu" not in places(), reason="no writable cpu control group here")
 
 
-def groups_left() -> set[Path]:
-    return {path for path in Path("/sys/fs/cgroup").rglob(f"{PREFIX}*") if path.is_dir()}
+def held(group: Path) -> bool:
+    try:
+        return bool((group / "cgroup.procs").read_text())
+    except OSError:  # it was removed just now
+        return False
 
 
 @pytest.fixture(autouse=True)
 def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("VGO_AGENT_JOURNAL", str(tmp_path / "journal"))
-    before = groups_left()
+    before = groups_of_nobody(PREFIX)
     yield tmp_path / "journal"
-    assert groups_left() == before
+    assert groups_of_nobody(PREFIX) == before
 
 
 def machine(*words: str | Path, env: dict[str, str] | None = None, cwd: Path | None = None) -> Any:
@@ -105,25 +110,34 @@ def test_another_battery_does_not_write_over_a_profile(tmp_path: Path) -> None:
 @stress_ng
 @groups
 def test_a_quota_is_measured_found_again_and_used(tmp_path: Path) -> None:
-    slow, full = tmp_path / "slow.json", tmp_path / "full.json"
+    """What else goes on on the machine can hide half of it once, but hardly three times."""
+    for attempt in range(3):
+        folder = tmp_path / str(attempt)
+        folder.mkdir()
+        median, cpus = halved(folder)
+        if 1.3 < median < 3 and 0.3 < cpus < 0.8:
+            break
+    else:
+        pytest.fail(f"half of the CPU was seen as 1 / {median}, and found again as {cpus}")
+    assert "<svg" in (folder / "r.html").read_text()
+    ended = machine("run", "--like", folder / "slow.json", "--", "sh", "-c", SPIN)
+    assert ended.returncode == 7
+    assert f"a quota of {cpus:.3g} CPUs" in ended.stderr
+
+
+def halved(folder: Path) -> tuple[float, float]:
+    """Give how much faster this machine is than under half of a CPU, and the quota that calibration finds for that."""
+    slow, full = folder / "slow.json", folder / "full.json"
     profiled(slow, "--quota", "50%", "--beside", full, "--ahead", "--name", "slow")
-    ended = machine("compare", slow, full, "--json", "--save", tmp_path / "r.html")
+    ended = machine("compare", slow, full, "--json", "--save", folder / "r.html")
     assert ended.returncode == 0, ended.stderr
     (cpu,) = json.loads(ended.stdout)["groups"]
-    assert 1.3 < cpu["median"]["value"] < 3
-    assert "<svg" in (tmp_path / "r.html").read_text()
-
     words = ("--here", full, "--seconds", "0.15", "--sample", "3", "--ahead", "--json")
     ended = machine("calibrate", "--base", slow, *words)
     assert ended.returncode == 0, ended.stderr
     found = json.loads(ended.stdout)["calibration"]
-    cpus = found["quota"]["quota_us"] / found["quota"]["period_us"]
-    assert 0.3 < cpus < 0.8
     assert found["before"][1] == pytest.approx(cpu["median"]["value"])
-
-    ended = machine("run", "--like", slow, "--", "sh", "-c", SPIN)
-    assert ended.returncode == 7
-    assert f"a quota of {cpus:.3g} CPUs" in ended.stderr
+    return float(cpu["median"]["value"]), found["quota"]["quota_us"] / found["quota"]["period_us"]
 
 
 @groups
@@ -155,7 +169,7 @@ def test_the_terminal_and_the_exit_code_are_the_programs_own() -> None:
 def test_a_killed_run_leaves_nothing_after_restore(tmp_path: Path) -> None:
     with subprocess.Popen([COMMAND, "machine", "run", "--quota", "0.5", "--", "sleep", "60"]) as agent:
         deadline = time.monotonic() + 60
-        while not any(own.name.startswith(f"{PREFIX}{agent.pid}-") for own in groups_left()):
+        while not any(own.name.startswith(f"{PREFIX}{agent.pid}-") for own in control_groups()):
             assert time.monotonic() < deadline and agent.poll() is None
             time.sleep(0.01)
         agent.send_signal(signal.SIGKILL)
@@ -175,15 +189,13 @@ def test_a_killed_calibration_leaves_nothing_after_restore(tmp_path: Path) -> No
         "--base",
         slow,
         "--seconds",
-        "0.5",
+        "2",
         "--ahead",
         "--quiet",
     ]
     with subprocess.Popen(words, stdout=subprocess.DEVNULL) as agent:
         deadline = time.monotonic() + 60
-        while not any(
-            f"{PREFIX}{agent.pid}-" in (own.name) and (own / "cgroup.procs").read_text() for own in groups_left()
-        ):
+        while not any(f"{PREFIX}{agent.pid}-" in own.name and held(own) for own in control_groups()):
             assert time.monotonic() < deadline and agent.poll() is None
             time.sleep(0.01)
         agent.send_signal(signal.SIGKILL)

@@ -24,6 +24,8 @@ from vgo_agent.tools.mitigation.run_group import PREFIX, in_own_group, parts, pl
 from vgo_agent.tools.mitigation.verification import ENDED, prove, verify_process
 from vgo_agent.tools.subject import Subject
 
+from ...conftest import control_groups, groups_of_nobody
+
 HERE = places()
 v1 = pytest.mark.skipif(
     not all(name in HERE and HERE[name].version == 1 for name in ("cpu", "cpuset")),
@@ -33,8 +35,7 @@ SUBJECT = Subject(command=("cat", "/proc/self/cgroup"), argv=("/bin/cat", "/proc
 
 
 def left_here() -> set[Path]:
-    found = Path("/sys/fs/cgroup").rglob("*")
-    return {path for path in found if path.name.startswith((PREFIX, "by-hand-")) and path.is_dir()}
+    return groups_of_nobody(PREFIX) | {path for path in control_groups() if path.name.startswith("by-hand-")}
 
 
 @pytest.fixture(autouse=True)
