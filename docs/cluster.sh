@@ -21,13 +21,13 @@ ended() {
 trap ended EXIT INT TERM
 pids=
 
-dask scheduler --host 127.0.0.1 --port 18786 --no-dashboard >"$here/scheduler.log" 2>&1 &
+dask scheduler --host 127.0.0.1 --port 18786 --no-dashboard --dashboard-address 127.0.0.1:0 >"$here/scheduler.log" 2>&1 &
 pids="$pids $!"
 mkdir "$group"
 for name in n1 n2 n3; do
     unshare --uts sh -c "hostname $name; [ $name = n3 ] && echo \$\$ >$group/cgroup.procs
         exec dask worker tcp://127.0.0.1:18786 --host 127.0.0.1 --nthreads 1 --resources bench=1 --no-nanny \
-            --no-dashboard --name $name --local-directory $here/$name" >"$here/$name.log" 2>&1 &
+            --no-dashboard --dashboard-address 127.0.0.1:0 --name $name --local-directory $here/$name" >"$here/$name.log" 2>&1 &
     pids="$pids $!"
 done
 sleep 15

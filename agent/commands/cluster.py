@@ -106,7 +106,8 @@ def text(found: Checked) -> str:
     lines += ["", "Not usable:", *(f"  {line}" for line in found.problems)] if found.problems else []
     lines += ["", "The hosts differ in:", *(f"  {line}" for line in found.unlike)] if found.unlike else []
     if found.usable and not found.problems and not found.unlike:
-        lines += ["", f"All {len(found.hosts)} hosts can be used, and are alike."]
+        hosts = len(found.hosts)
+        lines += ["", f"All {hosts} hosts can be used, and are alike." if hosts > 1 else "The host can be used."]
     return "\n".join(lines)
 
 

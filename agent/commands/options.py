@@ -82,12 +82,19 @@ def add_program(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _not_empty(words: str) -> str:
+    if not words.strip():  # a variable of the shell that is not set; it would run here
+        raise argparse.ArgumentTypeError("it is empty: give the address of a scheduler, or a file")
+    return words
+
+
 def add_cluster(parser: argparse.ArgumentParser) -> None:
     """Add where else to run."""
     cluster = parser.add_argument_group("many machines", "see `vgo-agent cluster --help`")
     cluster.add_argument(
         "--on",
         metavar="ADDRESS|FILE",
+        type=_not_empty,
         default="",
         help="run on the hosts of a Dask cluster: a scheduler's address, or a YAML file that names a cluster",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import ipaddress
 import logging
@@ -25,7 +26,9 @@ FIRST_S = 10.0
 """For the first worker of a scheduler that runs already."""
 PAUSE_S = 0.2
 QUEUES = {"slurm": "SLURMCluster", "pbs": "PBSCluster", "lsf": "LSFCluster"}
-WORKER = ("--resources", f"{BENCH}=1", "--no-dashboard")
+HEALTH = "127.0.0.1:0"
+"""Where Dask answers HTTP about its health, with or without a dashboard."""
+WORKER = ("--resources", f"{BENCH}=1", "--no-dashboard", "--dashboard-address", HEALTH)
 AT_ONCE = {"distributed.scheduler.allowed-failures": 0}
 """Of a scheduler that we start: what a lost worker did is told, and we say where it is made again."""
 
@@ -108,12 +111,18 @@ def _local(where: Where) -> Any:
     )
 
 
+def _scheduler(where: Where) -> dict[str, Any]:
+    return {"host": where.host, "port": where.port, "dashboard": False, "dashboard_address": HEALTH}
+
+
 def _ssh(where: Where) -> Any:
     from distributed import SSHCluster
 
     options = dict(where.options)
-    scheduler = {"host": where.host, "port": where.port, "dashboard": False, **options.pop("scheduler_options", {})}
-    worker = {"nthreads": 1, "resources": {BENCH: 1}, **options.pop("worker_options", {})}
+    scheduler = {**_scheduler(where), **options.pop("scheduler_options", {})}
+    listen = {"host": where.host} if loopback(where.host) else {}
+    worker = {"nthreads": 1, "resources": {BENCH: 1}, "dashboard_address": HEALTH, **listen}
+    worker |= options.pop("worker_options", {})
     return SSHCluster([where.host, *where.hosts], scheduler_options=scheduler, worker_options=worker, **options)
 
 
@@ -122,7 +131,7 @@ def _queue(where: Where) -> Any:
     listen = ("--host", where.host) if loopback(where.host) else ()
     extra = [*WORKER, *listen, *options.pop("worker_extra_args", [])]
     cluster = getattr(import_module("dask_jobqueue"), QUEUES[str(where.cluster)])(
-        scheduler_options={"host": where.host, "port": where.port, "dashboard": False},
+        scheduler_options=_scheduler(where),
         worker_extra_args=extra,
         security=security_of(where),
         protocol="tls://" if where.tls else "tcp://",
@@ -142,12 +151,21 @@ def _queue(where: Where) -> Any:
 
 
 def _kubernetes(where: Where) -> Any:
-    operator = import_module("dask_kubernetes.operator")
-    return operator.KubeCluster(
-        n_workers=where.nodes,
-        worker_command=["dask-worker", "--nthreads", "1", *WORKER],
-        **{"name": "vgo-agent", **where.options},
-    )
+    made = import_module("dask_kubernetes.operator.kubecluster.kubecluster")
+    try:
+        return made.KubeCluster(
+            n_workers=where.nodes,
+            worker_command=["dask-worker", "--nthreads", "1", *WORKER],
+            **{"name": "vgo-agent", **where.options},
+        )
+    except (OSError, RuntimeError, ValueError, TypeError, TimeoutError):
+        atexit.unregister(
+            made.reap_clusters
+        )  # what was begun is ended here; at exit the same would fail with a traceback
+        for begun in list(made.KubeCluster._instances):
+            with contextlib.suppress(OSError, RuntimeError, ValueError, TimeoutError):
+                begun.close(timeout=CONNECT_S)
+        raise
 
 
 def _said(error: Exception) -> str:

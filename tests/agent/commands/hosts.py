@@ -19,6 +19,8 @@ DASK = str(Path(sys.executable).with_name("dask"))
 NET = "10.197.73"
 SCHEDULER = f"{NET}.1"
 UP_S = 60.0
+QUIET = ("--no-dashboard", "--dashboard-address", "127.0.0.1:0")
+"""Else Dask answers HTTP on every address of the machine."""
 
 
 @dataclass
@@ -55,7 +57,7 @@ class Hosts:
         self.undo.callback(self.end_processes)
 
     def start_scheduler(self) -> None:
-        words = [DASK, "scheduler", "--host", self.listens, "--port", str(self.port), "--no-dashboard"]
+        words = [DASK, "scheduler", "--host", self.listens, "--port", str(self.port), *QUIET]
         self.scheduler = self._start("scheduler", words)
         until = time.monotonic() + UP_S
         while time.monotonic() < until:
@@ -92,7 +94,7 @@ class Hosts:
         at = f"{NET}.{number}" if self.network else self.listens
         line = (
             f"{enter}hostname {host}; {before} exec {DASK} worker {self.address} --host {at} --nthreads 1 {options} "
-            f"--no-dashboard --no-nanny --name {worker} --local-directory {self.folder / worker}"
+            f"{' '.join(QUIET)} --no-nanny --name {worker} --local-directory {self.folder / worker}"
         )
         within = ["nsenter", f"--net=/run/netns/{self.tag}{host}"] if self.network else []
         self.workers[worker] = self._start(worker, [*within, "unshare", "--uts", "--mount", "bash", "-c", line])
