@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,10 +83,13 @@ def add_program(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _not_empty(words: str) -> str:
-    if not words.strip():  # a variable of the shell that is not set; it would run here
-        raise argparse.ArgumentTypeError("it is empty: give the address of a scheduler, or a file")
-    return words
+class _NotEmpty(argparse.Action):
+    """A variable of the shell that is not set would mean: run here."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, *_: Any) -> None:
+        if not values.strip():
+            raise argparse.ArgumentError(self, "it is empty: give the address of a scheduler, or a file")
+        setattr(namespace, self.dest, values)
 
 
 def add_cluster(parser: argparse.ArgumentParser) -> None:
@@ -94,7 +98,7 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
     cluster.add_argument(
         "--on",
         metavar="ADDRESS|FILE",
-        type=_not_empty,
+        action=_NotEmpty,
         default="",
         help="run on the hosts of a Dask cluster: a scheduler's address, or a YAML file that names a cluster",
     )
