@@ -10,12 +10,14 @@ import contextlib
 import os
 import select
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from ...knowledge.actions import Condition
 from ...knowledge.errors import VgoError
 from ...knowledge.loader import load as load_knowledge
 from ...layers.launcher import open_launcher
@@ -25,6 +27,7 @@ from ..execution.launch import Launch
 from ..execution.resolve import resolve
 from ..execution.series import Series
 from ..execution.spawn import Spawner
+from ..execution.treated import Treated
 from ..machine import Machine
 from ..mitigation.owned_folder import temporary_folder
 from ..mitigation.restore import restore
@@ -33,6 +36,9 @@ from ..survey import survey
 from .alone import alone
 from .messages import Answer, Order
 from .sight import sight
+
+if TYPE_CHECKING:
+    from ..execution.executor import How
 
 IDLE_S = 600.0
 """Without an order for so long it ends; the next one starts another."""
@@ -63,7 +69,10 @@ class Cell:
     spawner: Spawner
     folder: Path
     _bench: Bench | None = None
-    _machines: dict[bool, Machine] = field(default_factory=dict)
+    _machines: dict[str, Machine] = field(default_factory=dict)
+    """By what they were surveyed for."""
+    _proofs: set[str] = field(default_factory=set)
+    """What was shown to be in force, of treatments that keep a proof."""
     _series: int = 0
 
     def answer(self, line: bytes) -> Answer:
@@ -111,33 +120,45 @@ class Cell:
         return Answer(rows=tuple(map(dict, series.rows)), error=error, told=told)
 
     def _turns(self, order: Order, bench: Bench, series: Series) -> tuple[str, ...]:
-        if order.mitigation is None:
+        with self._how(order, bench) as how:
             for turn in order.turns:
                 with stamped(series):
-                    take(series, turn, None)
-            return ()
-        machine = self._machine(order.subject, True)
-        with bench.change(order.mitigation, machine, source_of(order)) as change:
-            for turn in order.turns:
-                with stamped(series):
-                    take(series, turn, change)
-        return change.told
+                    take(series, turn, how)
+        return () if how is None or isinstance(how, Treated) else how.told
+
+    @contextlib.contextmanager
+    def _how(self, order: Order, bench: Bench) -> Iterator[How]:
+        """Get ready what the turns ask for, and put it back at the end."""
+        if (asked := order.treatments) is not None:
+            with asked.opened(bench, self._surveyed(order.subject, asked.asks), self._proofs) as run:
+                yield Treated(run, lambda piece: asked)
+        elif order.mitigation is not None:
+            with bench.change(order.mitigation, self._machine(order.subject, True), source_of(order)) as change:
+                yield change
+        else:
+            yield None
 
     def _opened(self, order: Order) -> Bench:
         """The bench of this program; another program has one of its own."""
         if self._bench is None or self._bench.subject != order.subject:
             self.close()
             self._machines.clear()
+            self._proofs.clear()
             self._bench = opened(order.subject, self.spawner, self.folder)
         self._bench.know(order.layers)
         return self._bench
 
     def _machine(self, subject: Subject, conditions: bool) -> Machine:
+        """Survey this host for no mitigation, or for all."""
+        known = load_knowledge().mitigations.values() if conditions else ()
+        return self._surveyed(subject, [one.applies for one in known])
+
+    def _surveyed(self, subject: Subject, asked: Sequence[Condition]) -> Machine:
         """Survey this host once, as far as it is asked for."""
-        if conditions not in self._machines:
-            known = load_knowledge().mitigations.values() if conditions else ()
-            self._machines[conditions] = survey(subject, [one.applies for one in known], root=Path(subject.root))
-        return self._machines[conditions]
+        key = str(asked)
+        if key not in self._machines:
+            self._machines[key] = survey(subject, asked, root=Path(subject.root))
+        return self._machines[key]
 
     def close(self) -> None:
         """Close what is open."""

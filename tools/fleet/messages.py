@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from ...knowledge.schema import Mitigation
 from ...layers.schema import Layer
 from ..execution.executor import Turn
 from ..execution.samples import first_of_run
+from ..levels import Levels
 from ..machine import Machine
 from ..mitigation.checks import Check
 from ..row import Row
+from ..study.treatments import StudySettings
 from ..subject import Frozen, Subject
+from ..sweep.treatments import Cells
 
 
 class Order(Frozen):
@@ -31,6 +36,8 @@ class Order(Frozen):
     on: tuple[str, ...] = ()
     """Layers of the series."""
     turns: tuple[Turn, ...] = ()
+    treatments: Annotated[Cells | StudySettings | Levels, Field(discriminator="kind")] | None = None
+    """How turns are made whose conditions are more than a mitigation and none."""
     mitigation: Mitigation | None = None
     source: str = ""
     """The user's file that the mitigation was read from."""

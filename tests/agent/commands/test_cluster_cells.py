@@ -1,0 +1,134 @@
+"""Sweeps, studies and searches on hosts: through a real Dask scheduler, each round made on one host."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from . import hosts as made
+
+pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
+
+COMMAND = str(Path(sys.executable).with_name("vgo-agent"))
+WAITS = '#!/bin/sh\n[ "$1" = 9 ] && exit 3\nsleep 0.0$1\n'
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[made.Hosts]:
+    """Two hosts, each with one worker, on loopback."""
+    if os.geteuid() != 0:
+        pytest.skip("host names of our own need root")
+    with made.hosts(tmp_path_factory.mktemp("hosts"), network=False) as hosts:
+        (hosts.folder / "on.yaml").write_text(f"scheduler: {hosts.address}\nsilent_s: 6\n")
+        for name in ("m1", "m2"):
+            hosts.start_worker(name)
+        hosts.wait("m1", "m2")
+        yield hosts
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def swept(folder: Path, text: str = WAITS, **more: object) -> tuple[str, ...]:
+    """Write a space and a program."""
+    (folder / "wait.sh").write_text(text)
+    (folder / "wait.sh").chmod(0o755)
+    parameters = {"ms": {"levels": [1, 2, 9]}, "cpus": {"levels": ["0", "4095"], "to": "affinity"}}
+    space = {"parameters": parameters, "repetitions": {"least": 8, "most": 8}, **more}
+    (folder / "space.yaml").write_text(yaml.safe_dump(space))
+    return ("--", "./wait.sh", "{ms}")
+
+
+def rounds_of(rows: list[dict[str, str]], column: str) -> dict[str, list[dict[str, str]]]:
+    found = defaultdict(list)
+    for row in rows:
+        found[row[column]].append(row)
+    return found
+
+
+def test_each_round_of_a_sweep_is_made_on_one_host_and_rounds_are_balanced(cluster, vgo, tmp_path):
+    words = ("sweep", "space.yaml", "--on", str(cluster.folder / "on.yaml"), "--json")
+    done = vgo(*words, *swept(tmp_path))
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "vgo-runs/sweep-space"
+    rows, cells = rows_of(folder / "runs.csv"), rows_of(folder / "cells.csv")
+    begun = [row for row in rows if not row["reason"]]
+    rounds = rounds_of(begun, "round")
+    assert all(len({row["host"] for row in one}) == 1 for one in rounds.values())
+    assert all(len({row["ms"] for row in one}) == len(one) == 2 for one in rounds.values())
+    assert Counter(one[0]["host"] for one in rounds.values()) == {"m1": 4, "m2": 4}
+    assert len({tuple(row["ms"] for row in one) for one in rounds.values()}) == 2
+    began = [float(row["began_s"]) for row in rows]
+    assert began == sorted(began)
+    assert all(len(row["machine"]) == 12 and row["slot"] == "0" for row in rows)
+    reasons = {(cell["ms"], cell["cpus"]): cell["reason"] for cell in cells}
+    assert reasons["1", "0"] == reasons["2", "0"] == ""
+    assert "exited with 3" in reasons["9", "0"]
+    assert all("CPUs 4095 are not among those" in reasons[ms, "4095"] for ms in "129")
+    assert set(json.loads((folder / "hosts.json").read_text())["clocks"]) == {"m1", "m2"}
+
+
+def test_a_killed_worker_and_a_killed_sweep_lose_no_round(vgo, tmp_path):
+    """One host dies in the middle, its round is made again on the other; then the agent dies, and goes on."""
+    if os.geteuid() != 0:
+        pytest.skip("host names of our own need root")
+    words = ("sweep", "space.yaml", "--on", "cluster/on.yaml", "--json")
+    program = swept(tmp_path, parameters={"ms": {"levels": [4, 5, 6]}}, repetitions={"least": 24, "most": 24})
+    log = tmp_path / "vgo-runs/sweep-space/log.jsonl"
+    with made.hosts(tmp_path / "cluster", network=False) as hosts:
+        (hosts.folder / "on.yaml").write_text(f"scheduler: {hosts.address}\nsilent_s: 6\n")
+        for name in ("m1", "m2"):
+            hosts.start_worker(name)
+        hosts.wait("m1", "m2")
+        with subprocess.Popen([COMMAND, *words, *program], cwd=tmp_path, stderr=subprocess.PIPE, text=True) as begun:
+            until_lines(log, 6, begun)
+            hosts.kill("m1")
+            assert begun.stderr is not None
+            told = next(line for line in begun.stderr if "m1 was lost" in line)
+            until_lines(log, 18, begun)
+            begun.kill()
+        before = log.read_text()
+        assert before.count("\n") < 72
+        done = vgo(*words, *program)
+    assert done.returncode == 0, done.stderr
+    assert "3 runs are made again elsewhere" in told
+    assert "going on with" in done.stderr
+    assert log.read_text().startswith(before.rpartition("\n")[0])
+    rows = rows_of(log.with_name("runs.csv"))
+    assert Counter(row["ms"] for row in rows) == {"4": 24, "5": 24, "6": 24}
+    rounds = rounds_of(rows, "round").values()
+    assert sum(len(one) == 3 and len({row["host"] for row in one}) == 1 for one in rounds) >= 23
+    refused = vgo(*words[:2], *program)
+    assert refused.returncode == 1
+    assert "holds a sweep that was made on the hosts of a cluster" in refused.stderr
+
+
+def until_lines(log: Path, count: int, child: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 120
+    while not (log.exists() and log.read_text().count("\n") >= count):
+        assert time.monotonic() < deadline and child.poll() is None
+        time.sleep(0.02)
+
+
+def test_what_cannot_work_on_hosts_is_one_sentence(cluster, vgo, tmp_path):
+    program, on = swept(tmp_path), str(cluster.folder / "on.yaml")
+    for words, said in (
+        (("--dry-run",), "--dry-run looks at this machine: leave --on out"),
+        (("--root", "/"), ""),
+        (("--root", str(tmp_path)), "--root reads this machine's files, and --on runs elsewhere"),
+    ):
+        done = vgo("sweep", "space.yaml", "--on", on, "--name", "x", "--runs", "1", *words, *program)
+        assert done.returncode == (1 if said else 0)
+        assert said in done.stderr and "Traceback" not in done.stderr
