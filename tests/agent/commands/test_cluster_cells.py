@@ -85,7 +85,9 @@ def test_a_killed_worker_and_a_killed_sweep_lose_no_round(vgo, tmp_path):
     if os.geteuid() != 0:
         pytest.skip("host names of our own need root")
     words = ("sweep", "space.yaml", "--on", "cluster/on.yaml", "--json")
-    program = swept(tmp_path, parameters={"ms": {"levels": [4, 5, 6]}}, repetitions={"least": 24, "most": 24})
+    text = "#!/bin/sh\n: > going-$(hostname)\nsleep 0.1$1\nrm going-$(hostname)\n"
+    levels = {"parameters": {"ms": {"levels": [4, 5, 6]}}, "repetitions": {"least": 16, "most": 16}}
+    program = swept(tmp_path, text, **levels)
     log = tmp_path / "vgo-runs/sweep-space/log.jsonl"
     with made.hosts(tmp_path / "cluster", network=False) as hosts:
         (hosts.folder / "on.yaml").write_text(f"scheduler: {hosts.address}\nsilent_s: 6\n")
@@ -94,22 +96,24 @@ def test_a_killed_worker_and_a_killed_sweep_lose_no_round(vgo, tmp_path):
         hosts.wait("m1", "m2")
         with subprocess.Popen([COMMAND, *words, *program], cwd=tmp_path, stderr=subprocess.PIPE, text=True) as begun:
             until_lines(log, 6, begun)
+            while not (tmp_path / "going-m1").exists():
+                time.sleep(0.01)
             hosts.kill("m1")
             assert begun.stderr is not None
             told = next(line for line in begun.stderr if "m1 was lost" in line)
             until_lines(log, 18, begun)
             begun.kill()
         before = log.read_text()
-        assert before.count("\n") < 72
+        assert before.count("\n") < 48
         done = vgo(*words, *program)
     assert done.returncode == 0, done.stderr
     assert "3 runs are made again elsewhere" in told
     assert "going on with" in done.stderr
     assert log.read_text().startswith(before.rpartition("\n")[0])
     rows = rows_of(log.with_name("runs.csv"))
-    assert Counter(row["ms"] for row in rows) == {"4": 24, "5": 24, "6": 24}
+    assert Counter(row["ms"] for row in rows) == {"4": 16, "5": 16, "6": 16}
     rounds = rounds_of(rows, "round").values()
-    assert sum(len(one) == 3 and len({row["host"] for row in one}) == 1 for one in rounds) >= 23
+    assert sum(len(one) == 3 and len({row["host"] for row in one}) == 1 for one in rounds) >= 15
     refused = vgo(*words[:2], *program)
     assert refused.returncode == 1
     assert "holds a sweep that was made on the hosts of a cluster" in refused.stderr
@@ -124,11 +128,11 @@ def until_lines(log: Path, count: int, child: subprocess.Popen[str]) -> None:
 
 def test_what_cannot_work_on_hosts_is_one_sentence(cluster, vgo, tmp_path):
     program, on = swept(tmp_path), str(cluster.folder / "on.yaml")
+    (tmp_path / "proc").mkdir()
     for words, said in (
         (("--dry-run",), "--dry-run looks at this machine: leave --on out"),
-        (("--root", "/"), ""),
         (("--root", str(tmp_path)), "--root reads this machine's files, and --on runs elsewhere"),
     ):
         done = vgo("sweep", "space.yaml", "--on", on, "--name", "x", "--runs", "1", *words, *program)
-        assert done.returncode == (1 if said else 0)
+        assert done.returncode == 1
         assert said in done.stderr and "Traceback" not in done.stderr
