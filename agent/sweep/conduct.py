@@ -82,7 +82,9 @@ def conduct(wish: Wish, interface: Lines) -> Ending:
         stack.callback(child.close)
         drawn, ran = (stack.enter_context(_log(folder / name)) for name in ("cells.jsonl", "log.jsonl"))
         there = stack.enter_context(
-            place(subject, folder, spawner, interface, wish.layers, listener=ignore, on_started=child)
+            place(
+                subject, folder, spawner, interface, wish.layers, listener=ignore, on_started=child, told=interface.say
+            )
         )
         bench, machine = there.bench, there.described(wish.conditions)
         layers = choose(wish.layers, bench).layers if wish.layers else ()

@@ -31,6 +31,8 @@ from ..execution.treated import Treated
 from ..machine import Machine
 from ..mitigation.owned_folder import temporary_folder
 from ..mitigation.restore import restore
+from ..study.treatments import StudySettings
+from ..study.warm_up import warm_up
 from ..subject import LOCAL, Subject
 from ..survey import survey
 from .alone import alone
@@ -97,6 +99,10 @@ class Cell:
             return Answer(sight=seen.model_copy(update={"put_back": tuple(told)}))
         if order.act == "prove":
             return self._proved(order)
+        if order.act == "lay_out" and order.wanted:
+            return Answer(design=order.wanted.laid_out(self._opened(order).launch.argv))
+        if order.act == "warm_up" and isinstance(order.treatments, StudySettings):
+            return Answer(tried=warm_up(self._opened(order), order.treatments.settings))
         return self._measured(order)
 
     def _proved(self, order: Order) -> Answer:

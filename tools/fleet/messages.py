@@ -15,7 +15,10 @@ from ..levels import Levels
 from ..machine import Machine
 from ..mitigation.checks import Check
 from ..row import Row
+from ..study.design import Design
+from ..study.laid_out import Wanted
 from ..study.treatments import StudySettings
+from ..study.warm_up import Tried
 from ..subject import Frozen, Subject
 from ..sweep.treatments import Cells
 
@@ -23,8 +26,9 @@ from ..sweep.treatments import Cells
 class Order(Frozen):
     """One message to a host."""
 
-    act: Literal["look", "run", "prove"]
-    """look: say what there is; run: make the turns; prove: show that the mitigation is in force."""
+    act: Literal["look", "run", "prove", "lay_out", "warm_up"]
+    """look: say what there is; run: make the turns; prove: show that the mitigation is in force; lay_out: say which
+    settings a study has there; warm_up: run each of them once."""
     subject: Subject
     conditions: bool = False
     """With `look`: answer all that the preconditions of mitigations ask for."""
@@ -38,6 +42,8 @@ class Order(Frozen):
     turns: tuple[Turn, ...] = ()
     treatments: Annotated[Cells | StudySettings | Levels, Field(discriminator="kind")] | None = None
     """How turns are made whose conditions are more than a mitigation and none."""
+    wanted: Wanted | None = None
+    """With `lay_out`: the study."""
     mitigation: Mitigation | None = None
     source: str = ""
     """The user's file that the mitigation was read from."""
@@ -71,6 +77,10 @@ class Answer(Frozen):
     checks: tuple[Check, ...] = ()
     told: tuple[str, ...] = ()
     sight: Sight | None = None
+    design: Design | None = None
+    """Of a study, as it would be there."""
+    tried: tuple[Tried, ...] = ()
+    """Its warm-up runs."""
     clock_s: float = 0.0
     """The clock of the host when it answered."""
     lost: bool = False

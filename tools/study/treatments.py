@@ -14,7 +14,8 @@ from .background import beside
 from .setting import Setting
 
 if TYPE_CHECKING:
-    from ..execution.executor import Turn
+    from ..execution.executor import Piece, Turn
+    from ..execution.launch import Launch
     from ..execution.series import Series
     from ..execution.treated import Take
 
@@ -30,14 +31,23 @@ class StudySettings(Frozen):
         """What the machine has to be surveyed for."""
         return ()
 
-    @contextlib.contextmanager
-    def opened(self, bench: Bench, machine: Machine, proved: set[str]) -> Iterator[Take]:
+    def of(self, piece: Piece) -> StudySettings:
+        """Only those of some turns."""
+        named = {turn.condition for turn in piece}
+        return StudySettings(settings=tuple(one for one in self.settings if one.name in named))
+
+    def runs(self, base: Launch) -> Take:
         """Start the program as a setting says, with the jobs beside it."""
-        launches = {one.name: (one, one.launch(bench.launch)) for one in self.settings}
+        launches = {one.name: (one, one.launch(base)) for one in self.settings}
 
         def run(series: Series, turn: Turn) -> None:
             setting, launch = launches[turn.condition]
             with beside(setting.background):
                 series.run(setting.name, launch, turn.pair, turn.layers)
 
-        yield run
+        return run
+
+    @contextlib.contextmanager
+    def opened(self, bench: Bench, machine: Machine, proved: set[str]) -> Iterator[Take]:
+        """Start the program as a setting says; nothing outlives a run."""
+        yield self.runs(bench.launch)
