@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from vgo_agent.evals.workloads.build import openmp
+
 from . import hosts as made
 
 pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
@@ -136,3 +138,55 @@ def test_what_cannot_work_on_hosts_is_one_sentence(cluster, vgo, tmp_path):
         done = vgo("sweep", "space.yaml", "--on", on, "--name", "x", "--runs", "1", *words, *program)
         assert done.returncode == 1
         assert said in done.stderr and "Traceback" not in done.stderr
+
+
+OPENMP = """\
+#include <stdio.h>
+int main(void) {
+  double sum = 0;
+#pragma omp parallel for reduction(+ : sum)
+  for (int i = 0; i < 100000; i++) sum += i * 1e-9;
+  printf("%g\\n", sum);
+}
+"""
+
+
+@pytest.mark.skipif(not openmp(), reason="no C compiler that knows OpenMP")
+def test_a_study_is_laid_out_on_hosts_and_goes_on_where_it_was_cut_off(cluster, vgo, tmp_path):
+    (tmp_path / "small.c").write_text(OPENMP)
+    subprocess.run(["cc", "-O1", "-fopenmp", "-o", tmp_path / "small", tmp_path / "small.c"], check=True)
+    on = str(cluster.folder / "on.yaml")
+    words = ("study", "openmp", "--on", on, "--rounds", "10", "--factors", "wait,neighbour", "--json")
+    done = vgo(*words, "--", "./small")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    folder = tmp_path / answer["folder"]
+    settings = {one["setting"] for one in answer["spreads"]}
+    assert {"baseline", "active", "passive"} <= settings and any("compute" in name for name in settings)
+    assert all(one["spoken"]["runtime"] == "libgomp" for one in answer["tried"])
+    rows = [row for row in rows_of(folder / "runs.csv") if row["batch"] == "1"]
+    rounds = rounds_of(rows, "pair")
+    assert all({row["condition"] for row in one} == settings for one in rounds.values())
+    assert all(len({row["host"] for row in one}) == 1 for one in rounds.values())
+    hosts = Counter(one[0]["host"] for one in rounds.values())
+    assert len(rounds) == 10 and abs(hosts["m1"] - hosts["m2"]) <= 2, hosts
+    assert (folder / "hosts.json").exists() and (folder / "report.html").exists()
+    log = folder / "partial/rounds.jsonl"
+    kept = log.read_text().splitlines(keepends=True)[: 2 * len(settings) + 1]  # two rounds, and one that was cut off
+    log.write_text("".join(kept))
+    cut = json.loads(kept[-1])["pair"]
+    done = vgo("study", "openmp", "--resume", str(folder), "--on", cluster.address, "--json")
+    assert done.returncode == 0, done.stderr
+    assert log.read_text().startswith("".join(kept))
+    whole = [pair for pair, one in rounds_of(rows_of(folder / "runs.csv"), "pair").items() if len(one) == len(settings)]
+    assert len(whole) == 10
+    assert str(cut) not in whole
+
+
+def test_a_program_without_openmp_is_refused_by_the_host_that_ran_it(cluster, vgo, tmp_path):
+    done = vgo("study", "openmp", "--on", str(cluster.folder / "on.yaml"), "--", "true")
+    assert done.returncode == 1
+    assert "vgo-agent: On m1: The program showed no OpenMP runtime" in done.stderr
+    assert not (tmp_path / "vgo-runs").exists()
+    done = vgo("study", "openmp", "--on", cluster.address, "--dry-run", "--", "true")
+    assert "--dry-run looks at this machine" in done.stderr
