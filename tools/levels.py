@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from ..knowledge.actions import Condition
-from ..knowledge.loader import load as load_knowledge
 from ..knowledge.schema import Mitigation
 from .execution.executor import Turn, take
 from .execution.series import Measuring, Series
 from .machine import Machine
 from .row import BASELINE
+from .shipped import shipped
 from .subject import Frozen
 
 if TYPE_CHECKING:
+    from .execution.executor import Piece
     from .execution.treated import Take
 
 
@@ -31,7 +32,12 @@ class Levels(Frozen):
     @property
     def asks(self) -> Sequence[Condition]:
         """What the machine has to be surveyed for."""
-        return [one.applies for one in (*load_knowledge().mitigations.values(), *self.levels.values())]
+        return tuple(one.applies for one in shipped().mitigations.values())
+
+    def of(self, piece: Piece) -> Levels:
+        """Only those of some turns."""
+        named = {turn.condition for turn in piece}
+        return Levels(levels={key: one for key, one in self.levels.items() if key in named}, source=self.source)
 
     @contextlib.contextmanager
     def opened(self, bench: Measuring, machine: Machine, proved: set[str]) -> Iterator[Take]:

@@ -19,7 +19,6 @@ from pydantic import ValidationError
 
 from ...knowledge.actions import Condition
 from ...knowledge.errors import VgoError
-from ...knowledge.loader import load as load_knowledge
 from ...layers.launcher import open_launcher
 from ..execution.bench import Bench
 from ..execution.executor import take
@@ -31,6 +30,7 @@ from ..execution.treated import Treated
 from ..machine import Machine
 from ..mitigation.owned_folder import temporary_folder
 from ..mitigation.restore import restore
+from ..shipped import shipped
 from ..study.treatments import StudySettings
 from ..study.warm_up import warm_up
 from ..subject import LOCAL, Subject
@@ -71,7 +71,7 @@ class Cell:
     spawner: Spawner
     folder: Path
     _bench: Bench | None = None
-    _machines: dict[str, Machine] = field(default_factory=dict)
+    _machines: dict[tuple[Condition, ...], Machine] = field(default_factory=dict)
     """By what they were surveyed for."""
     _proofs: set[str] = field(default_factory=set)
     """What was shown to be in force, of treatments that keep a proof."""
@@ -156,15 +156,15 @@ class Cell:
 
     def _machine(self, subject: Subject, conditions: bool) -> Machine:
         """Survey this host for no mitigation, or for all."""
-        known = load_knowledge().mitigations.values() if conditions else ()
-        return self._surveyed(subject, [one.applies for one in known])
+        known = shipped().mitigations.values() if conditions else ()
+        return self._surveyed(subject, tuple(one.applies for one in known))
 
     def _surveyed(self, subject: Subject, asked: Sequence[Condition]) -> Machine:
         """Survey this host once, as far as it is asked for."""
-        key = str(asked)
-        if key not in self._machines:
-            self._machines[key] = survey(subject, asked, root=Path(subject.root))
-        return self._machines[key]
+        asked = tuple(asked)
+        if asked not in self._machines:
+            self._machines[asked] = survey(subject, asked, root=Path(subject.root))
+        return self._machines[asked]
 
     def close(self) -> None:
         """Close what is open."""

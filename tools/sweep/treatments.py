@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from ...knowledge.actions import Condition
 from ...knowledge.errors import VgoError
-from ...knowledge.loader import load as load_knowledge
 from ...knowledge.schema import Mitigation
 from ..execution.bench import Bench
 from ..execution.resolve import resolve
 from ..machine import Machine
 from ..row import Row
+from ..shipped import shipped
 from ..subject import Frozen, Subject
 from .cell import Cell
 from .level import Level
@@ -66,10 +65,10 @@ class Cells(Frozen):
     @property
     def asks(self) -> Sequence[Condition]:
         """What the machine has to be surveyed for."""
-        return conditions(self.space, self._known())
+        return tuple(conditions(self.space, self._known()))
 
     def _known(self) -> Mapping[str, Mitigation]:
-        return _mitigations() if any(one.mitigation for one in self.space.parameters.values()) else {}
+        return shipped().mitigations if any(one.mitigation for one in self.space.parameters.values()) else {}
 
     @contextlib.contextmanager
     def opened(self, bench: Bench, machine: Machine, proved: set[str]) -> Iterator[Take]:
@@ -84,11 +83,6 @@ class Cells(Frozen):
             yield lambda series, turn: keep(
                 series, turn, executor.run(Cell(turn.condition, asked[turn.condition].values))
             )
-
-
-@functools.cache
-def _mitigations() -> Mapping[str, Mitigation]:
-    return load_knowledge().mitigations
 
 
 def keep(series: Series, turn: Turn, row: Row) -> None:

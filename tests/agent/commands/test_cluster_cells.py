@@ -190,3 +190,37 @@ def test_a_program_without_openmp_is_refused_by_the_host_that_ran_it(cluster, vg
     assert not (tmp_path / "vgo-runs").exists()
     done = vgo("study", "openmp", "--on", cluster.address, "--dry-run", "--", "true")
     assert "--dry-run looks at this machine" in done.stderr
+
+
+OBEYS = """\
+#!/bin/sh
+h=$(hostname)
+n=$(cat count-$h 2> /dev/null || echo 0)
+n=$((n + 1))
+echo $n > count-$h
+case "$GLIBC_TUNABLES" in *=1) s=400 ;; *=2) s=13 ;; *=3) s=300 ;; *) s=100 ;; esac
+[ $h = m2 ] && slow=200000 || slow=0
+echo "value $((100000 + slow + (n * n * 31 + n * 7919) % 101 * s))"
+"""
+"""By decree 2 is the best level, and m2 is three times as slow, which must not hide that."""
+
+
+def test_a_search_drops_worse_levels_within_hosts_and_confirms_the_best(cluster, vgo, tmp_path):
+    (tmp_path / "program.sh").write_text(OBEYS)
+    (tmp_path / "program.sh").chmod(0o755)
+    words = ("tune", "--mitigation", "glibc_tcache", "--param", "blocks=1..3", "--on", str(cluster.folder / "on.yaml"))
+    limits = ("--metric", "value ([0-9.]+)", "--unit", "ms", "--max-runs", "40", "--budget", "60", "--seed", "5")
+    done = vgo(*words, *limits, "--json", "--", "./program.sh")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert (answer["verdict"], answer["values"]) == ("mitigated", {"blocks": "2"})
+    screened = {level["level"]: level["dropped"] for level in answer["screening"]["levels"]}
+    assert screened["2"] == "" and all("clearly worse" in screened[level] for level in "13")
+    rows = [row for row in rows_of(tmp_path / answer["run_dir"] / "runs.csv") if row["tool"] == "screen_levels"]
+    rounds = rounds_of(rows, "pair")
+    assert all(len(one) == 4 and len({row["host"] for row in one}) == 1 for one in rounds.values())
+    assert {row["host"] for row in rows} == {"m1", "m2"}
+    for check in ("verify", "replay"):
+        assert vgo(check, answer["run_dir"]).returncode == 0
+    refused = vgo(*words[:4], "blocks=1..n", *words[5:], "--", "./program.sh")
+    assert refused.returncode == 1 and "n stands for the CPUs of this machine: with --on write" in refused.stderr
