@@ -224,3 +224,28 @@ def test_a_search_drops_worse_levels_within_hosts_and_confirms_the_best(cluster,
         assert vgo(check, answer["run_dir"]).returncode == 0
     refused = vgo(*words[:4], "blocks=1..n", *words[5:], "--", "./program.sh")
     assert refused.returncode == 1 and "n stands for the CPUs of this machine: with --on write" in refused.stderr
+
+
+def test_a_live_case_is_diagnosed_on_hosts_and_one_that_cannot_be_is_told(cluster, vgo):
+    words = ("eval", "--live", "steady", "cpu-quota", "--budget", "3", "--on", str(cluster.folder / "on.yaml"))
+    done = vgo(*words, "--allow", "system", "--json")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    rows = {row["name"]: row for row in answer["rows"]}
+    assert not rows["steady"]["skipped"] and rows["steady"]["verdict"], rows["steady"]
+    assert rows["cpu-quota"]["skipped"]
+    assert "runs were made on the hosts of" in answer["machine"]
+    refused = vgo("eval", "--on", cluster.address)
+    assert refused.returncode == 1
+    assert "--on is an option of --live, not of recorded cases: leave it out" in refused.stderr
+    refused = vgo("demo", "cpu-quota", "--on", cluster.address)
+    assert "cpu-quota cannot run on hosts: what makes its runs slow is set up around them" in refused.stderr
+
+
+def test_a_talk_goes_on_hosts_too(cluster, vgo, script, tmp_path):
+    tiny = script("tiny.py", "import time\ntime.sleep(0.002)\n")
+    words = ("chat", "--plain", "--on", str(cluster.folder / "on.yaml"), "--max-runs", "20", "--max-mitigations", "0")
+    done = vgo(*words, str(tiny), timeout=200)
+    assert done.returncode == 0, done.stderr
+    (folder,) = (tmp_path / "vgo-runs").iterdir()
+    assert {row["host"] for row in rows_of(folder / "runs.csv")} == {"m1", "m2"}
