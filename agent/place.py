@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ..knowledge.actions import Condition
@@ -25,6 +26,8 @@ class Place:
     bench: Measuring
     described: Callable[[Iterable[Condition]], Machine]
     """Survey it for what these preconditions ask for."""
+    keep_in: Callable[[Path], None]
+    """Keep the rows of series in another folder from now on."""
 
 
 @contextlib.contextmanager
@@ -38,10 +41,14 @@ def place(
     listener: Callable[[Progress], None],
     on_started: Callable[[int], None] | None = None,
     conditions: bool = False,
+    told: Callable[[str], None] | None = None,
 ) -> Iterator[Place]:
-    """Open the bench of a subject, here or where it names; `conditions`: preconditions will be asked about."""
+    """Open the bench of a subject, here or where it names; `conditions`: preconditions will be asked about.
+
+    `told` hears of hosts that are lost or differ; None: as of what was put back.
+    """
     if subject.on:
-        with _elsewhere(subject, folder, interface, layers, listener, conditions) as there:
+        with _elsewhere(subject, folder, told or interface.restored, layers, listener, conditions) as there:
             yield there
         return
     launcher = launcher_of(subject)
@@ -56,14 +63,15 @@ def place(
         launcher=launcher,
     )
     with contextlib.closing(bench):
-        yield Place(bench, lambda asked: survey(subject, asked, root=Path(subject.root), launcher=launcher))
+        described = partial(survey, subject, root=Path(subject.root), launcher=launcher)
+        yield Place(bench, described, partial(setattr, bench, "folder"))
 
 
 @contextlib.contextmanager
 def _elsewhere(
     subject: Subject,
     folder: Path,
-    interface: Interface,
+    told: Callable[[str], None],
     layers: Sequence[str],
     listener: Callable[[Progress], None],
     conditions: bool,
@@ -74,5 +82,5 @@ def _elsewhere(
     refuse_missing(read_where(subject.on))
     from ..tools.fleet.ready import fleet_bench
 
-    with fleet_bench(subject, layers, folder, interface.restored, listener, conditions) as (bench, machine):
-        yield Place(bench, lambda asked: machine)
+    with fleet_bench(subject, layers, folder, told, listener, conditions) as (bench, machine):
+        yield Place(bench, lambda asked: machine, partial(setattr, bench, "folder"))

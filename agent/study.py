@@ -14,23 +14,25 @@ import yaml
 from pydantic import Field, ValidationError
 
 from ..knowledge.errors import VgoError
-from ..tools.execution.bench import Bench
-from ..tools.execution.series import Series
+from ..tools.execution.bench import Bench, Progress
+from ..tools.execution.series import Measuring
 from ..tools.execution.spawn import Spawner
+from ..tools.one_level import on_one_level
 from ..tools.recorded.formats.vgo import measured as described
 from ..tools.recorded.write import write as write_table
 from ..tools.row import Row
 from ..tools.study.design import Design
+from ..tools.study.laid_out import Wanted
 from ..tools.study.rounds import LEAST, Plan, run_rounds
 from ..tools.study.setting import Setting
 from ..tools.study.spreads import spreads
 from ..tools.study.study import Study, answered, choose, measured
 from ..tools.study.warm_up import Tried, warm_up
 from ..tools.subject import Frozen, Subject
-from ..tools.survey import survey
+from .place import Place, place
 from .progress import Lines
 from .run_folder import RunFolder, write
-from .session import base_launch, held, tell_restored
+from .session import held, tell_restored
 
 FILE, TABLE = "study.yaml", "runs.csv"
 ROUNDS, CONFIRM = "rounds", "confirm"
@@ -63,26 +65,85 @@ class Studied:
     folder: Path
 
 
-def begin(asked: Asked, out: Path, name: str, lines: Lines) -> Studied:
+@dataclass(frozen=True)
+class Question:
+    """A study before the machine was looked at."""
+
+    subject: Subject
+    wanted: Wanted
+    rounds: int
+    budget_s: float
+    seed: int
+    alpha: float
+
+    def asked(self, design: Design, layers: tuple[str, ...], tried: tuple[Tried, ...]) -> Asked:
+        """With what the machine and the warm-up have shown."""
+        return Asked(
+            subject=self.subject,
+            design=design,
+            rounds=self.rounds,
+            budget_s=self.budget_s,
+            seed=self.seed,
+            alpha=self.alpha,
+            layers=layers,
+            tried=tried,
+        )
+
+
+def begin(question: Question, out: Path, name: str, lines: Lines) -> Studied:
     """Run a study in a new folder below `out`."""
+    subject = question.subject
+    here = None if subject.on else question.wanted.laid_out(subject.argv, Path(subject.root))
     tell_restored(lines)
-    with _bench(asked.subject) as bench:
-        lines.trying(" ".join(asked.subject.command))
-        tried = warm_up(bench, asked.design.settings, lines.say)
+    with _place(subject, lines) as there:
+        bench = there.bench
+        lines.trying(" ".join(subject.command))
+        design = here or laid_out_there(bench, question.wanted)
+        tried = _warmed_up(bench, design, lines)
         folder = RunFolder.create(out, f"study-{name}")
         layers = (PROCESS, CLOCK) if "freq.mean_mhz" not in bench.absent(CLOCK) else (PROCESS,)
-        complete = asked.model_copy(update={"tried": tried, "layers": layers})
+        complete = question.asked(design, layers, tried)
         write(folder.path / FILE, _page(complete))
-        return _carry_on(complete, folder, bench, lines)
+        return _carry_on(complete, folder, there, lines)
 
 
-def go_on(path: Path, lines: Lines) -> Studied:
-    """Go on with a study that was cut off; one that had ended is answered again."""
+def go_on(path: Path, lines: Lines, on: str = "") -> Studied:
+    """Go on with a study that was cut off, on hosts that may be reached elsewhere now; one that had ended is answered
+    again.
+    """
     folder = RunFolder(path.parent if path.is_file() else path)
     asked = read(folder.path)
+    if on and not asked.subject.on:
+        raise VgoError(f"{folder.path} is a study of this machine: go on without --on, or begin a new one.")
+    if on:
+        asked = asked.model_copy(update={"subject": asked.subject.model_copy(update={"on": on})})
     tell_restored(lines)
-    with _bench(asked.subject) as bench:
-        return _carry_on(asked, folder, bench, lines)
+    with _place(asked.subject, lines) as there:
+        return _carry_on(asked, folder, there, lines)
+
+
+def laid_out_there(bench: Measuring, wanted: Wanted) -> Design:
+    """Have the hosts lay the study out."""
+    from ..tools.fleet.bench import FleetBench
+    from ..tools.fleet.every import laid_out
+
+    assert isinstance(bench, FleetBench)
+    return laid_out(bench.executor, wanted)
+
+
+def _warmed_up(bench: Measuring, design: Design, lines: Lines) -> tuple[Tried, ...]:
+    """Run every setting once, here or on every host."""
+    if isinstance(bench, Bench):
+        return warm_up(bench, design.settings, lines.say)
+    from ..tools.fleet.bench import FleetBench
+    from ..tools.fleet.every import warmed_up
+
+    assert isinstance(bench, FleetBench)
+    tried = warmed_up(bench.executor, design.settings)
+    for one in tried:
+        if one.failure:
+            lines.say(f"{one.setting} is left out: {one.failure}")
+    return tried
 
 
 def read(folder: Path) -> Asked:
@@ -96,27 +157,29 @@ def read(folder: Path) -> Asked:
 
 
 @contextlib.contextmanager
-def _bench(subject: Subject) -> Iterator[Bench]:
-    with Spawner() as spawner:
-        bench = Bench(
-            subject=subject, spawner=spawner, folder=Path(), launch=base_launch(subject), root=Path(subject.root)
-        )
-        with contextlib.closing(bench):
-            yield bench
+def _place(subject: Subject, lines: Lines) -> Iterator[Place]:
+    pace = Pace(lines)
+    with (
+        Spawner() as spawner,
+        place(subject, Path(), spawner, lines, (PROCESS,), listener=pace, told=lines.say) as there,
+    ):
+        yield there
 
 
-def _carry_on(asked: Asked, folder: RunFolder, bench: Bench, lines: Lines) -> Studied:
+def _carry_on(asked: Asked, folder: RunFolder, there: Place, lines: Lines) -> Studied:
     with held(folder):
-        bench.folder = folder.partial
+        bench = there.bench
+        there.keep_in(folder.partial)
         settings = measured(asked.design, asked.tried)
         lines.say(f"{len(settings)} settings in at most {asked.rounds} rounds, kept in {folder.path}")
         _warn_of_budget(asked, settings, lines)
         lines.say(f"  cut off, it goes on with `vgo-agent study openmp --resume {folder.path}`")
         rows, batch = _runs(asked, settings, bench, lines)
-        study = answered(asked.design, asked.tried, rows, batch, asked.subject, asked.rounds, asked.alpha, asked.seed)
-        everything = (*_marked(rows, 1, 0), *_marked(batch, 2, asked.rounds))
-        _save_table(asked, everything, bench, folder.path)
-        return Studied(asked, study, everything, folder.path)
+        one, two = on_one_level(rows), on_one_level(batch)
+        study = answered(asked.design, asked.tried, one, two, asked.subject, asked.rounds, asked.alpha, asked.seed)
+        first = max(asked.rounds, 1 + max((row["pair"] for row in rows), default=-1))
+        _save_table(asked, (*_marked(rows, 1, 0), *_marked(batch, 2, first)), there, folder.path)
+        return Studied(asked, study, (*_marked(one, 1, 0), *_marked(two, 2, first)), folder.path)
 
 
 def _warn_of_budget(asked: Asked, settings: Sequence[Setting], lines: Lines) -> None:
@@ -130,18 +193,20 @@ def _warn_of_budget(asked: Asked, settings: Sequence[Setting], lines: Lines) -> 
         )
 
 
-def _runs(asked: Asked, settings: Sequence[Setting], bench: Bench, lines: Lines) -> tuple[Sequence[Row], Sequence[Row]]:
+def _runs(
+    asked: Asked, settings: Sequence[Setting], bench: Measuring, lines: Lines
+) -> tuple[Sequence[Row], Sequence[Row]]:
     """Run the rounds, then the chosen setting and the baseline in pairs of their own, as many as there were rounds."""
     plan = Plan(asked.rounds, asked.budget_s, asked.seed, asked.layers)
-    series = run_rounds(bench, ROUNDS, settings, plan, Pace(lines, plan.rounds * len(settings)))
-    found = spreads(series.rows, asked.subject.lower_is_better, asked.alpha, asked.seed)
+    series = run_rounds(bench, ROUNDS, settings, plan)
+    found = spreads(on_one_level(series.rows), asked.subject.lower_is_better, asked.alpha, asked.seed)
     chosen = choose(found, asked.design)
     if chosen is None:
         return series.rows, ()
     lines.say(f"{chosen.name} looks steadiest: it and the baseline run {asked.rounds} more rounds, to confirm it")
     pair = [one for one in asked.design.settings if one.baseline or one.name == chosen.name]
     left = _for_confirming(plan, series.spent_s)
-    batch = run_rounds(bench, CONFIRM, pair, left, Pace(lines, plan.rounds * len(pair)))
+    batch = run_rounds(bench, CONFIRM, pair, left)
     return series.rows, batch.rows
 
 
@@ -153,22 +218,23 @@ def _for_confirming(plan: Plan, spent_s: float) -> Plan:
 class Pace:
     """Tells now and then how far the runs are."""
 
-    def __init__(self, lines: Lines, planned: int) -> None:
+    def __init__(self, lines: Lines) -> None:
         """Nothing was told yet."""
-        self._lines, self._planned, self._told_s = lines, planned, time.monotonic()
+        self._lines, self._told_s = lines, time.monotonic()
 
-    def __call__(self, series: Series) -> None:
+    def __call__(self, progress: Progress) -> None:
         """Take the runs so far."""
         if time.monotonic() - self._told_s >= LINE_EVERY_S:
             self._told_s = time.monotonic()
-            self._lines.say(f"  run {series.processes} of {self._planned}, {series.spent_s:.0f} s of the program")
+            spent_s = sum(row["wall_s"] for row in progress.rows)
+            self._lines.say(f"  run {len(progress.rows)} of {progress.planned}, {spent_s:.0f} s of the program")
 
 
 def _marked(rows: Sequence[Row], batch: int, first: int) -> Iterator[Row]:
     yield from ({**row, "batch": batch, "pair": row["pair"] + first} for row in rows)
 
 
-def _save_table(asked: Asked, rows: Sequence[Row], bench: Bench, folder: Path) -> None:
+def _save_table(asked: Asked, rows: Sequence[Row], there: Place, folder: Path) -> None:
     """Write the table with the settings as columns, in the form that analyze, compare and import read."""
     levels = {one.name: one.levels for one in asked.design.settings}
     factors = [factor.key for factor in asked.design.factors if len(factor.levels) > 1]
@@ -177,9 +243,11 @@ def _save_table(asked: Asked, rows: Sequence[Row], bench: Bench, folder: Path) -
     frame = pl.DataFrame(numbered, infer_schema_length=None)
     facts = {
         "subject": asked.subject.model_dump(mode="json"),
-        "machine": survey(asked.subject, (), root=Path(asked.subject.root)).model_dump(mode="json"),
+        "machine": there.described(()).model_dump(mode="json"),
     }
-    recorded = described(frame, str(folder / TABLE), list(bench.described_by(asked.layers).values()), facts)
+    for name, content in there.bench.executor.beside.items():
+        write(folder / name, content)
+    recorded = described(frame, str(folder / TABLE), list(there.bench.described_by(asked.layers).values()), facts)
     roles = {**recorded.roles, **dict.fromkeys(factors, "setting"), "batch": "id"}
     write_table(replace(recorded, roles=roles), folder / TABLE, fresh=True)
 

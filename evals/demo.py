@@ -7,8 +7,9 @@ import sys
 from typing import TYPE_CHECKING
 
 from ..agent.commands.diagnose import carry_out
-from ..agent.commands.options import add_manners, add_settings
+from ..agent.commands.options import add_cluster, add_manners, add_settings
 from ..agent.terminal import answer, table
+from ..knowledge.errors import VgoError
 
 if TYPE_CHECKING:
     from ..agent.settings import Settings
@@ -20,6 +21,7 @@ examples:
   vgo-agent demo
   vgo-agent demo page-faults --budget 60
   vgo-agent demo sync-writes --steady
+  vgo-agent demo cpu-hops --on tcp://10.0.0.1:8786
   vgo-agent demo --list
 
 Without a name it takes the first workload of the list that shows its cause on this machine.
@@ -35,6 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--steady", action="store_true", help="its steady twin: the same without the cause")
     parser.add_argument("--list", action="store_true", help="list the workloads and leave")
     add_settings(parser)
+    add_cluster(parser)
     add_manners(parser)
 
 
@@ -53,7 +56,9 @@ def run(arguments: argparse.Namespace) -> int:
         limits = limits.model_copy(update={"budget_s": BUDGET_S})
     workload = chosen(arguments.name)
     steady = bool(arguments.steady)
-    subject = _subject(workload, settings, steady)
+    if arguments.on and (refusal := only_here(workload, steady)):
+        raise VgoError(f"{workload.name} cannot run on hosts: {refusal}.")
+    subject = _subject(workload, settings, steady, arguments)
     if not settings.quiet:
         print(f"{workload.name}: {_what(workload, steady)}", file=sys.stderr)
     planner, model = who_decides(settings)
@@ -86,10 +91,23 @@ def _truth(workload: Workload) -> str:
     return f"right is {verdicts}{cures}{allowed}"
 
 
-def _subject(workload: Workload, settings: Settings, steady: bool) -> Subject:
+def only_here(workload: Workload, steady: bool) -> str:
+    """Say why a workload cannot run on hosts of a cluster, with the cure; empty where it can."""
+    if workload.around is None or steady:
+        return ""
+    return "what makes its runs slow is set up around them on this machine only; leave --on out"
+
+
+def _subject(workload: Workload, settings: Settings, steady: bool, arguments: argparse.Namespace) -> Subject:
+    from ..agent.commands.subject import on_of
     from .workloads.subject import subject_of
 
-    kept = {"timeout_s": settings.timeout_s, "on_failure": settings.on_failure}
+    kept = {
+        "timeout_s": settings.timeout_s,
+        "on_failure": settings.on_failure,
+        "on": on_of(arguments.on, settings),
+        "mixed": arguments.mixed,
+    }
     return subject_of(workload, steady).model_copy(update=kept)
 
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..agent.commands.options import add_manners
+from ..agent.commands.options import add_cluster, add_manners
 from ..agent.terminal import answer, columns, printable
 from .record_command import add_record
 from .refusals import GATED, folder_of, refuse, refuse_strangers, refuse_unknown
@@ -27,11 +27,13 @@ examples:
   vgo-agent eval --gate --split held-out
   vgo-agent eval --live cpu-hops page-faults
   vgo-agent eval --live --allow system --steady --save live.json --markdown live.md
+  vgo-agent eval --live cpu-hops short-sleeps --on tcp://10.0.0.1:8786
   vgo-agent eval record page-faults
 
 Nothing is run but what the agent computes: runs come from recorded tables. With --live the workloads are run, one
 after another, each diagnosed as `vgo-agent demo NAME` does it, and what is said is scored. --live goes with --steady,
---budget, --allow, --layer, --limit, --save and --markdown; the other options are of recorded cases, and refused there.
+--budget, --allow, --layer, --limit, --on, --mixed, --save and --markdown; the other options are of recorded cases, and
+refused there. With --on each live diagnosis runs on the hosts of a cluster; recorded cases are only computed, here.
 Ctrl-C keeps what was answered before it: tables and files are written, and the exit code is 130.
 """
 SEEDS = 3
@@ -74,6 +76,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _add_given(parser)
     _add_outputs(parser)
     _add_live(parser)
+    add_cluster(parser)
     add_manners(parser)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..agent.commands.alone import nobody, surveyed
+from ..agent.commands.subject import on_of
 from ..agent.record import record_of
 from ..agent.run_folder import RunFolder
 from ..agent.settings import effective
@@ -22,6 +23,7 @@ from ..agent.terminal import answer, printable
 from ..agent.transcript import read
 from ..tools.layer_choice import named
 from ..tools.profile import ProfileResult
+from .demo import only_here
 from .recorded.machine_words import machine_words
 from .scores.live_scores import LiveResults, LiveRow, judged, skipped
 from .scores.live_tables import live_markdown, live_words
@@ -54,7 +56,8 @@ def run_live(arguments: argparse.Namespace) -> int:
         {name: value for name in PASSED_ON if (value := getattr(arguments, name, None)) is not None}
     )
     named(settings.layers)
-    made, machine = origin(), surveyed(nobody(), ())
+    made, machine, on = origin(), machine_words(surveyed(nobody(), ())), on_of(arguments.on, settings)
+    machine = f"{machine}; runs were made on the hosts of {on}" if on else machine
     rows: list[LiveRow] = []
     stopped = ""
     try:
@@ -65,7 +68,7 @@ def run_live(arguments: argparse.Namespace) -> int:
         if not rows:
             raise
         stopped = f"Stopped by Ctrl-C after {len(rows)} of {len(wishes)} workloads: what follows is of these alone."
-    results = LiveResults(**made, machine=machine_words(machine), stopped=stopped, rows=tuple(rows))
+    results = LiveResults(**made, machine=machine, stopped=stopped, rows=tuple(rows))
     if arguments.save:
         write(results.model_dump_json(indent=1) + "\n", arguments.save, "--save")
     if arguments.markdown:
@@ -90,6 +93,8 @@ def _row(wish: Wish, arguments: argparse.Namespace) -> LiveRow:
     workload = wish.workload
     if (reason := missing(workload)) is not None:
         return skipped(workload, wish.steady, reason)
+    if arguments.on and (refusal := only_here(workload, wish.steady)):
+        return skipped(workload, wish.steady, refusal)
     if workload.allow == "system" and arguments.allow != "system" and not wish.steady:
         return skipped(workload, wish.steady, "what cures it changes the system; allow that with --allow system")
     said = _demo(wish, arguments)
@@ -121,6 +126,8 @@ def _command(wish: Wish, arguments: argparse.Namespace) -> list[str]:
     words += ["--steady"] if wish.steady else []
     words += ["--budget", f"{arguments.budget:g}"] if arguments.budget is not None else []
     words += [word for layer in getattr(arguments, "layers", ()) for word in ("--layer", layer)]
+    words += ["--on", arguments.on] if arguments.on else []
+    words += ["--mixed"] if arguments.mixed else []
     words += ["--quiet"] if getattr(arguments, "quiet", False) else []
     return [*FRONT_DOOR, *words]
 

@@ -25,7 +25,10 @@ OF_RECORDED = {
     "gate": "leave it out, and read the last lines of the answer",
 }
 """Options that do not go with --live, and what to do instead."""
-OF_LIVE = dict.fromkeys(("steady", "budget"), "add --live, or leave it out")
+OF_LIVE = {
+    **dict.fromkeys(("steady", "budget"), "add --live, or leave it out"),
+    **dict.fromkeys(("on", "mixed"), "leave it out, recorded cases are computed on this machine"),
+}
 
 
 def refuse_strangers(arguments: argparse.Namespace) -> None:
@@ -33,7 +36,8 @@ def refuse_strangers(arguments: argparse.Namespace) -> None:
     live = arguments.live is not None
     for option, cure in (OF_RECORDED if live else OF_LIVE).items():
         value = getattr(arguments, option)
-        if not (value is None or value is False or value == []):
+        absent = value is None or value is False or value == [] or (option == "on" and not value)
+        if not absent:
             kind = "recorded cases, not of --live" if live else "--live, not of recorded cases"
             raise VgoError(f"--{option} is an option of {kind}: {cure}.")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Annotated
 
@@ -15,12 +15,16 @@ from .apply_mitigation import refuse_unread
 from .base import Arguments, Outcome, Result, Tool, ToolError
 from .case import Case
 from .elimination import Rule, eliminated, looks
+from .execution.executor import BARRIER, Piece, Turn
 from .execution.samples import ITERATION, layer_of
 from .execution.series import Change, Series
+from .execution.treated import Treated
+from .levels import Levels
 from .look_up import busy_cpus, out_of_reach
 from .mitigation.launching import command_line
 from .mitigation.parameters import with_values
 from .mitigation.preconditions import unmet
+from .one_level import on_one_level
 from .plan import Aim
 from .row import BASELINE, FIXED, Row
 from .run_table import RunTable, artefacts, read_runs, write_runs
@@ -153,6 +157,12 @@ class Race:
 
     def go(self, series: Series) -> None:
         """Run rounds; a series that was cut off goes on where it was, with the same draws."""
+        levels = Levels(levels=dict(self.changes), source=str(self.case.plan.file or ""))
+        with levels.opened(self.case.measuring, self.case.machine, set()) as take:
+            series.carry_out(self._rounds(series), change=Treated(take, levels.of))
+
+    def _rounds(self, series: Series) -> Iterator[Piece]:
+        """Give each round as one piece, and look when it is due."""
         coin = random.Random(f"{self.case.limits.seed}:{self.arguments.mitigation}:{self.arguments.parameter}")
         done = {(row["pair"], row["condition"]) for row in series.rows}
         due = looks(self.arguments.rounds)
@@ -160,10 +170,11 @@ class Race:
             if not self.left:
                 return
             order = coin.sample([BASELINE, *self.changes], 1 + len(self.changes))
-            for condition in order:
-                if (number, condition) not in done and condition not in self.dropped:
-                    self._run(series, condition, number)
+            running = [condition for condition in order if condition not in self.dropped]
+            if left := tuple(Turn(one, number) for one in running if (number, one) not in done):
+                yield left
             if number + 1 in due:
+                yield BARRIER
                 self.look(series.rows, number + 1)
                 if len(self.left) == 1 and number + 1 < self.arguments.rounds and not self._even(series.rows):
                     return
@@ -181,15 +192,6 @@ class Race:
         comparison = self.rule.compare(tabled(rows), BASELINE, self.left[0])
         return comparison is None or not self.rule.worse(comparison)
 
-    def _run(self, series: Series, condition: str, number: int) -> None:
-        if condition == BASELINE:
-            series.run(BASELINE, series.bench.launch, number)
-            return
-        # Opened for each run, since two that set the same knob would each take the other's value for the old one.
-        with self._applied(self.changes[condition]) as change:
-            change.on()
-            series.run(condition, change.launch, number)
-
     def _applied(self, mitigation: Mitigation) -> AbstractContextManager[Change]:
         return self.case.measuring.change(mitigation, self.case.machine, self.case.plan.file)
 
@@ -199,8 +201,8 @@ class Race:
 
 
 def tabled(rows: Sequence[Row]) -> RunTable:
-    """Read rows as a table of outcomes."""
-    bare = [{name: row[name] for name in {ITERATION, *FIXED} & row.keys()} for row in rows]
+    """Read rows as a table of outcomes, those of many hosts on one level."""
+    bare = [{name: row[name] for name in {ITERATION, *FIXED} & row.keys()} for row in on_one_level(rows)]
     return read_runs(write_runs(bare), "the rounds so far", (layer_of(bare),))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
-from .options import add_program, add_settings, add_voice
+from .options import add_cluster, add_program, add_settings, add_voice
 
 if TYPE_CHECKING:
     from ..chat.session import ChatSession
@@ -25,6 +25,7 @@ examples:
   vgo-agent chat vgo-runs/20250314-092653-bench.sh
   vgo-agent chat before.csv after.csv
   vgo-agent chat --plain ./bench.sh < lines.txt
+  vgo-agent chat --on tcp://10.0.0.1:8786 ./bench.sh
   vgo-agent chat --web --port 8765 ./bench.sh
 
 Words and slash commands do the same; /help lists them. The diagnosis runs in a process of its own: it goes on when the
@@ -40,6 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     add_program(parser)
     add_settings(parser)
+    add_cluster(parser)
     app = parser.add_argument_group("the app")
     app.add_argument("--step", action="store_true", help="begin nothing: every step waits for you")
     app.add_argument("--plain", action="store_true", help="line by line, for screen readers, pipes and logs")

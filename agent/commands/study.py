@@ -6,14 +6,13 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .options import add_manners, add_out, add_program, add_settings
+from .options import add_cluster, add_manners, add_out, add_program, add_settings
 
 if TYPE_CHECKING:
-    from ...tools.study.design import Design
-    from ...tools.subject import Subject
+    from ...tools.study.laid_out import Wanted
     from ..progress import Lines
     from ..settings import Settings
-    from ..study import Asked, Studied
+    from ..study import Question, Studied
 
 EPILOG = """\
 examples:
@@ -21,13 +20,15 @@ examples:
   vgo-agent study openmp --rounds 60 --budget 1800 -- ./solver input.dat
   vgo-agent study openmp --factors binding,threads,wait -- ./solver
   vgo-agent study openmp --binary clang=./solver.clang --metric 'time: ([0-9.]+)' -- ./solver
+  vgo-agent study openmp --on slurm.yaml --rounds 80 -- ./solver
   vgo-agent study openmp --resume vgo-runs/20260101-120000-study-solver
 
 It varies binding, cores used and left to the system, SMT, wait policy, loop schedule, OpenMP runtime, kinds of cores,
 memory nodes and jobs beside the program; what a machine or program does not have is skipped and said. Every round runs
 every setting once in random order, the environment as given among them. What looks steadiest is run again against the
 environment as given, and only what that confirms is recommended. The clock of each CPU is logged where it can be read.
-Give it a quiet machine. --root DIR with --dry-run shows the settings for another machine, from a copy of its /sys.
+Give it a quiet machine. With --on each round is made on one of the hosts, which have to be alike.
+--root DIR with --dry-run shows the settings for another machine, from a copy of its /sys.
 """
 SETTINGS = ("budget", "timeout", "alpha", "root", "seed")
 ROUNDS = 40
@@ -63,6 +64,7 @@ def _openmp(parser: argparse.ArgumentParser) -> None:
     study.add_argument("--dry-run", action="store_true", help="print the settings and what is skipped, run nothing")
     study.add_argument("--resume", type=Path, metavar="FOLDER", help="go on with a study that was cut off")
     add_settings(parser, SETTINGS)
+    add_cluster(parser)
     add_out(parser)
     add_manners(parser)
 
@@ -76,16 +78,17 @@ def run(arguments: argparse.Namespace) -> int:
     lines = Lines("s", quiet=settings.quiet and not arguments.verbose, verbose=arguments.verbose)
     if arguments.resume:
         from ..study import go_on
+        from .subject import on_of
 
         _refuse_command(arguments)
-        return _answer(go_on(arguments.resume, lines), arguments)
+        return _answer(go_on(arguments.resume, lines, on_of(arguments.on, settings)), arguments)
     asked = _asked(arguments, settings)
     if arguments.dry_run:
         return _dry_run(asked, arguments)
     return _answer(_begun(asked, settings, lines), arguments)
 
 
-def _begun(asked: Asked, settings: Settings, lines: Lines) -> Studied:
+def _begun(asked: Question, settings: Settings, lines: Lines) -> Studied:
     from ..study import begin
     from .subject import short_name
 
@@ -99,9 +102,10 @@ def _refuse_command(arguments: argparse.Namespace) -> None:
         raise VgoError("--resume goes on with the command of the study: leave COMMAND out.")
 
 
-def _asked(arguments: argparse.Namespace, settings: Settings) -> Asked:
+def _asked(arguments: argparse.Namespace, settings: Settings) -> Question:
     from ...knowledge.errors import VgoError
-    from ..study import Asked
+    from ...tools.subject import LOCAL
+    from ..study import Question
     from .subject import subject_of
 
     if not 2 <= arguments.rounds <= 10_000:
@@ -110,10 +114,10 @@ def _asked(arguments: argparse.Namespace, settings: Settings) -> Asked:
         raise VgoError("A study judges whole runs: leave out --per-iteration, and name one number with --metric.")
     if arguments.shell and arguments.binary:
         raise VgoError("--binary takes the place of the program, which --shell hides: give COMMAND without --shell.")
-    subject = subject_of(arguments, settings).model_copy(update={"on_failure": "drop"})
-    return Asked(
+    subject = subject_of(arguments, settings).model_copy(update={"on_failure": "drop", "launcher": LOCAL})
+    return Question(
         subject=subject,
-        design=_design(arguments, subject),
+        wanted=_wanted(arguments),
         rounds=arguments.rounds,
         budget_s=settings.budget_s,
         seed=settings.seed,
@@ -121,22 +125,18 @@ def _asked(arguments: argparse.Namespace, settings: Settings) -> Asked:
     )
 
 
-def _design(arguments: argparse.Namespace, subject: Subject) -> Design:
-    from ...tools.study.design import MOST, Wished, design
+def _wanted(arguments: argparse.Namespace) -> Wanted:
+    from ...tools.study.design import MOST, Wished
     from ...tools.study.factors import SHIPPED, read_factors
-    from ...tools.study.here import look
-    from ...tools.study.topology import allowed_cpus, topology
+    from ...tools.study.laid_out import Wanted
 
-    root = Path(subject.root)
-    elsewhere = arguments.dry_run and root != Path("/")
-    cores = topology(root, None if elsewhere else allowed_cpus())
     wished = Wished(
         factors=_names(arguments.factors),
         cross=_names(arguments.cross),
         binaries=tuple(map(_binary, arguments.binary)),
         most=arguments.most or MOST,
     )
-    return design(read_factors(arguments.design or SHIPPED), look(subject.argv, cores), wished)
+    return Wanted(factors=read_factors(arguments.design or SHIPPED), wished=wished)
 
 
 def _names(said: str) -> tuple[str, ...]:
@@ -153,11 +153,15 @@ def _binary(said: str) -> tuple[str, str]:
     return name, resolve((path,))[0]
 
 
-def _dry_run(asked: Asked, arguments: argparse.Namespace) -> int:
+def _dry_run(asked: Question, arguments: argparse.Namespace) -> int:
+    from ...knowledge.errors import VgoError
     from ..report.study import planned
     from ..terminal import answer
 
-    design = asked.design
+    if asked.subject.on:
+        raise VgoError("--dry-run looks at this machine: leave --on out; `vgo-agent cluster check` looks at hosts.")
+    root = Path(asked.subject.root)
+    design = asked.wanted.laid_out(asked.subject.argv, root, elsewhere=root != Path("/"))
     settings = [one.model_dump(mode="json") | {"told": one.told()} for one in design.settings]
     values = {"machine": design.machine, "settings": settings, "skipped": [one.model_dump() for one in design.skipped]}
     answer(values, planned(design, asked.rounds), arguments.json)

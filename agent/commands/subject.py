@@ -38,12 +38,12 @@ def subject_of(arguments: argparse.Namespace, settings: Settings) -> Subject:
         launcher=settings.launcher,
         root=_root(settings),
         inputs=_inputs(command, arguments.shell, arguments.input),
-        on=_on(getattr(arguments, "on", ""), settings),
+        on=on_of(getattr(arguments, "on", ""), settings),
         mixed=getattr(arguments, "mixed", False),
     )
 
 
-def _on(on: str, settings: Settings) -> str:
+def on_of(on: str, settings: Settings) -> str:
     """Read where to run now, so that a word that names nothing is told at once; a file is named in full."""
     if not on:
         return ""

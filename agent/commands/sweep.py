@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from .options import add_manners, add_out, add_settings
+from .options import add_cluster, add_manners, add_out, add_settings
 from .try_ import options_after
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ examples:
   vgo-agent sweep fio --dry-run
   vgo-agent sweep threads -- ./solver --size 10
   vgo-agent sweep space.yaml --design lhs --cells 40 --budget 3600 -- ./bench.sh --block '{block}' --jobs '{jobs}'
+  vgo-agent sweep threads --on tcp://10.0.0.1:8786 -- ./solver --size 10
   vgo-agent sweep space.yaml --design adaptive --response cv --json -- ./bench.sh '{block}'
 
 SPACE is a YAML file, or the name of one that ships (cpu, fio, threads): parameters with levels or a range, and where
@@ -24,7 +25,8 @@ each goes. `{name}` in COMMAND stands for a level; a parameter may also go to a 
 scheduler, a quota or memory limit of a control group, or a mitigation. A cell is a combination of levels. All cells
 run in rounds, in another random order each time, until the SD of each is known well enough; what is impossible here is
 kept as failed, with the reason. The same command goes on where an earlier one was stopped or killed. runs.csv in the
-folder is a run table, in which parameters are settings: analyze, compare and power read it.
+folder is a run table, in which parameters are settings: analyze, compare and power read it. With --on each round is
+made on one host, and rounds are dealt to all in random order, so that cells are compared within hosts.
 """
 SETTINGS = ("allow", "budget", "timeout", "min-runs", "max-runs", "layer", "launcher", "root", "seed")
 
@@ -40,6 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="print cells and all that each changes, touch nothing")
     parser.add_argument("--name", metavar="NAME", help="name of the folder, sweep-NAME below --out (default: of SPACE)")
     add_settings(parser, SETTINGS)
+    add_cluster(parser)
     add_out(parser)
     add_manners(parser)
     parser.set_defaults(parser=parser)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import re
 
-from .options import add_manners, add_out, add_program, add_settings
+from .options import add_cluster, add_manners, add_out, add_program, add_settings
 
 EPILOG = """\
 examples:
@@ -12,6 +13,7 @@ examples:
   vgo-agent tune --mitigation omp_threads --param threads=1,2,4,8 --minimise mean -- ./solver
   vgo-agent tune --mitigation cap_frequency --param percent=50..100:10 --allow system -- ./bench.sh
   vgo-agent tune --mitigation omp_threads --param threads -- ./solver
+  vgo-agent tune --mitigation omp_threads --param threads=1,2,4 --on tcp://10.0.0.1:8786 -- ./solver
 
 --param NAME alone tries the levels that the mitigation lists; a..b:step is a range, and n stands for the CPUs that may
 be used, or for the most that the parameter may be where that is less. Baseline and levels run in rounds, in random
@@ -48,6 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pairs", type=int, metavar="N", help="rounds, and pairs of the batch that confirms, at most")
     parser.add_argument("--dry-run", action="store_true", help="print what each level would change, touch nothing")
     add_settings(parser, SETTINGS)
+    add_cluster(parser)
     add_out(parser)
     add_manners(parser)
 
@@ -62,6 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
     searched, *fixed = arguments.param
     if arguments.pairs is not None and not 10 <= arguments.pairs <= 10_000:
         raise VgoError(f"--pairs {arguments.pairs} cannot show anything; give 10 to 10000.")
+    if arguments.on and re.search(r"\b(n|cpus)\b", searched.partition("=")[2]):
+        raise VgoError("n stands for the CPUs of this machine: with --on write the number, such as --param cores=1..8.")
     trial = looked_at(arguments, arguments.mitigation, fixed)
     if trial.mitigation.apply is None:
         raise VgoError(

@@ -11,23 +11,27 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from ...knowledge.errors import VgoError
-from ...tools.execution.bench import Bench
+from ...tools.execution.bench import Bench, ignore
 from ...tools.execution.row_log import RowLog
+from ...tools.execution.series import Measuring
 from ...tools.execution.spawn import Spawner
 from ...tools.layer_choice import choose
+from ...tools.machine import Machine
 from ...tools.row import Row
 from ...tools.subject import Frozen, Subject
+from ...tools.sweep.carrying import Here, There
 from ...tools.sweep.cell import Cell
 from ...tools.sweep.local import LocalExecutor
 from ...tools.sweep.space import Budget, Repetitions, Space
 from ...tools.sweep.sweep import Sweep
 from ..child import ChildFile, end_orphan
+from ..place import place
 from ..progress import LINE_EVERY_S, Lines
 from ..run_folder import RunFolder, write
-from ..session import base_launch, held, launcher_of, tell_restored
+from ..session import held, tell_restored
 from ..terminal import amount
 from .preview import ask
 from .wish import Wish
@@ -45,6 +49,8 @@ class Asked(Frozen):
     root: str
     directory: str
     timeout_s: float | None
+    hosts: bool = Field(default=False, exclude_if=lambda hosts: not hosts)
+    """It runs on the hosts of a cluster, wherever that is today."""
 
     def but_for_limits(self) -> Asked:
         """The same with the usual repetitions and budget, which may change from one command to the next."""
@@ -68,35 +74,40 @@ def conduct(wish: Wish, interface: Lines) -> Ending:
     """Ask, put back what a killed process left, run, and write the files."""
     ask(wish, interface)
     tell_restored(interface)
-    subject, machine = wish.here()
+    subject = wish.first_subject()
     asked = _asked(wish, subject)
     with Spawner() as spawner, _folder(wish, asked, interface) as folder, contextlib.ExitStack() as stack:
         end_orphan(folder / "child.pid")
         child = ChildFile(folder / "child.pid")
         stack.callback(child.close)
         drawn, ran = (stack.enter_context(_log(folder / name)) for name in ("cells.jsonl", "log.jsonl"))
-        bench = Bench(
-            subject=subject,
-            spawner=spawner,
-            folder=folder,
-            launch=base_launch(subject),
-            on_started=child,
-            root=Path(subject.root),
-            launcher=launcher_of(subject),
+        there = stack.enter_context(
+            place(
+                subject, folder, spawner, interface, wish.layers, listener=ignore, on_started=child, told=interface.say
+            )
         )
-        stack.enter_context(contextlib.closing(bench))
+        bench, machine = there.bench, there.described(wish.conditions)
         layers = choose(wish.layers, bench).layers if wish.layers else ()
-        executor = LocalExecutor(wish.cells(machine).of, machine, bench, layers)
+        executor = _executor(wish, bench, machine, layers)
         sweep = Sweep(wish.space, wish.settings.seed, executor, drawn, ran, Told(interface, wish.space))
         template = subject.model_copy(update={"command": wish.space.command})
 
         def write_files() -> tuple[dict[str, Any], str]:
             from .files import Files  # tables and pictures are dear to load, and no run should wait for that
 
+            for name, content in bench.executor.beside.items():
+                write(folder / name, content)
             return Files(folder, template, machine, bench.described_by(layers)).write(sweep)
 
         stopped = _run(sweep, write_files)
         return _ending(sweep, *write_files(), stopped)
+
+
+def _executor(wish: Wish, bench: Measuring, machine: Machine, layers: tuple[str, ...]) -> Here | There:
+    """Cells are set up here, or on the hosts that they run on."""
+    if isinstance(bench, Bench):
+        return Here(bench, LocalExecutor(wish.cells(machine).of, machine, bench, layers))
+    return There(bench, wish.space, wish.subject, layers)
 
 
 def _log(path: Path) -> contextlib.closing[RowLog]:
@@ -139,6 +150,7 @@ def _asked(wish: Wish, subject: Subject) -> Asked:
         root=subject.root,
         directory=subject.directory,
         timeout_s=settings.timeout_s,
+        hosts=bool(wish.on),
     )
 
 
@@ -154,6 +166,11 @@ def _folder(wish: Wish, asked: Asked, interface: Lines) -> Iterator[Path]:
         ) from error
     with held(RunFolder(folder)):
         before = _before(folder)
+        if before and before.hosts != asked.hosts:
+            made = "on the hosts of a cluster" if before.hosts else "on this machine"
+            raise VgoError(
+                f"{folder} holds a sweep that was made {made}: go on with it there, or give this one a --name."
+            )
         if before and (differs := _differs(before, asked)):
             raise VgoError(
                 f"{folder} holds a sweep with another {differs}: give this one a --name of its own, or remove that."

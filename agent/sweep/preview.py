@@ -21,6 +21,10 @@ _SYSTEM, _GROUP = ("frequency", "scheduler"), ("cpu_quota", "memory")
 
 def preview(wish: Wish) -> dict[str, Any]:
     """List the cells that the design begins with, what each would change, and why it could not."""
+    if wish.on:
+        raise VgoError(
+            "--dry-run looks at this machine: leave --on out, or look at hosts with `vgo-agent cluster check`."
+        )
     _, machine = wish.here()
     first, settings = first_cells(wish.space, wish.settings.seed), wish.cells(machine)
     shown = []

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ...knowledge.actions import Condition
 from ...knowledge.errors import VgoError
 from ...knowledge.loader import Knowledge, load
 from ...layers.schema import Layer
@@ -44,6 +45,14 @@ class Wish:
     layers: tuple[str, ...]
     inputs: tuple[str, ...]
     knowledge: Knowledge
+    on: str = ""
+    """Where to run, if not here."""
+    mixed: bool = False
+
+    @property
+    def conditions(self) -> list[Condition]:
+        """What the machine has to be surveyed for."""
+        return conditions(self.space, self.knowledge.mitigations)
 
     @property
     def folder(self) -> Path:
@@ -61,21 +70,25 @@ class Wish:
                 unit=self.space.unit or None,
                 higher_is_better=self.space.higher_is_better,
                 input=list(self.inputs),
+                on=self.on,
+                mixed=self.mixed,
             ),
             self.settings,
         )
 
     def here(self) -> tuple[Subject, Machine]:
-        """Survey the machine, with the program of the first cell that has one; none is refused."""
+        """Survey the machine, with the program of the first cell that has one."""
+        subject = self.first_subject()
+        return subject, survey(subject, self.conditions, root=Path(subject.root), launcher=launcher_of(subject))
+
+    def first_subject(self) -> Subject:
+        """The program of the first cell that has one; none is refused. Cells may fail, on hosts too."""
         refusal: VgoError | None = None
         for values in first_cells(self.space, self.settings.seed).cells:
             try:
-                subject = self.subject(Cell("", values).texts)
+                return self.subject(Cell("", values).texts).model_copy(update={"on_failure": "drop"} if self.on else {})
             except VgoError as error:
                 refusal = refusal or error
-                continue
-            asked = conditions(self.space, self.knowledge.mitigations)
-            return subject, survey(subject, asked, root=Path(subject.root), launcher=launcher_of(subject))
         assert refusal is not None
         raise refusal
 
@@ -101,7 +114,7 @@ def wish_of(arguments: argparse.Namespace, settings: Settings, origins: Mapping[
     if space.repetitions.block is None and settles_slowly(space, known.mitigations):
         calm = space.repetitions.model_copy(update={"block": SETTLING})
         space = space.model_copy(update={"repetitions": calm})
-    return Wish(space, name, settings, layers, tuple(arguments.input), known)
+    return Wish(space, name, settings, layers, tuple(arguments.input), known, arguments.on, arguments.mixed)
 
 
 def filled(word: str, texts: Mapping[str, str]) -> str:

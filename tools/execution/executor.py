@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from ..row import BASELINE
+from .treated import Treated
 
 if TYPE_CHECKING:
     from .series import Change, Series
+
+    How: TypeAlias = Change | Treated | None
+    """A mitigation that a turn has on or off, many conditions, or nothing."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +48,7 @@ class Executor(Protocol):
     def lost(self) -> Sequence[str]:
         """Hosts that were lost so far, in words."""
 
-    def carry_out(
-        self, series: Series, pieces: Iterable[Piece], enough: Callable[[], bool], change: Change | None
-    ) -> None:
+    def carry_out(self, series: Series, pieces: Iterable[Piece], enough: Callable[[], bool], change: How) -> None:
         """Run the pieces until there are none or it is `enough`, which is asked before the first run and after each."""
 
 
@@ -56,9 +58,7 @@ class Local:
     beside: Mapping[str, bytes] = {}
     lost: Sequence[str] = ()
 
-    def carry_out(
-        self, series: Series, pieces: Iterable[Piece], enough: Callable[[], bool], change: Change | None
-    ) -> None:
+    def carry_out(self, series: Series, pieces: Iterable[Piece], enough: Callable[[], bool], change: How) -> None:
         """Run one turn after the other."""
         for piece in pieces:
             for turn in piece:
@@ -67,9 +67,12 @@ class Local:
                 take(series, turn, change)
 
 
-def take(series: Series, turn: Turn, change: Change | None) -> None:
-    """Run once, with the mitigation switched as the turn says."""
-    if change is None:
+def take(series: Series, turn: Turn, change: How) -> None:
+    """Run once, as the condition of the turn asks."""
+    if isinstance(change, Treated):
+        assert change.take is not None
+        change.take(series, turn)
+    elif change is None:
         series.run(turn.condition, series.bench.launch, turn.pair, turn.layers)
     else:
         series.turn(change, turn.condition != BASELINE, turn.pair)

@@ -17,6 +17,7 @@ from ..subject import Subject
 from .executor import Executor, Piece, never
 from .launch import Launch
 from .samples import first_of_run
+from .treated import Treated
 
 
 class Log(Protocol):
@@ -133,7 +134,7 @@ class Series:
         self.bench.run_once(self, condition, launch, pair, self.layers if layers is None else layers)
 
     def carry_out(
-        self, pieces: Iterable[Piece], enough: Callable[[], bool] = never, change: Change | None = None
+        self, pieces: Iterable[Piece], enough: Callable[[], bool] = never, change: Change | Treated | None = None
     ) -> None:
         """Have pieces run, here or elsewhere, until there are none or it is enough."""
         self.bench.executor.carry_out(self, pieces, enough, change)

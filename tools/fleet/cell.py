@@ -10,14 +10,15 @@ import contextlib
 import os
 import select
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from ...knowledge.actions import Condition
 from ...knowledge.errors import VgoError
-from ...knowledge.loader import load as load_knowledge
 from ...layers.launcher import open_launcher
 from ..execution.bench import Bench
 from ..execution.executor import take
@@ -25,14 +26,21 @@ from ..execution.launch import Launch
 from ..execution.resolve import resolve
 from ..execution.series import Series
 from ..execution.spawn import Spawner
+from ..execution.treated import Treated
 from ..machine import Machine
 from ..mitigation.owned_folder import temporary_folder
 from ..mitigation.restore import restore
+from ..shipped import shipped
+from ..study.treatments import StudySettings
+from ..study.warm_up import warm_up
 from ..subject import LOCAL, Subject
 from ..survey import survey
 from .alone import alone
 from .messages import Answer, Order
 from .sight import sight
+
+if TYPE_CHECKING:
+    from ..execution.executor import How
 
 IDLE_S = 600.0
 """Without an order for so long it ends; the next one starts another."""
@@ -63,7 +71,10 @@ class Cell:
     spawner: Spawner
     folder: Path
     _bench: Bench | None = None
-    _machines: dict[bool, Machine] = field(default_factory=dict)
+    _machines: dict[tuple[Condition, ...], Machine] = field(default_factory=dict)
+    """By what they were surveyed for."""
+    _proofs: set[str] = field(default_factory=set)
+    """What was shown to be in force, of treatments that keep a proof."""
     _series: int = 0
 
     def answer(self, line: bytes) -> Answer:
@@ -88,6 +99,10 @@ class Cell:
             return Answer(sight=seen.model_copy(update={"put_back": tuple(told)}))
         if order.act == "prove":
             return self._proved(order)
+        if order.act == "lay_out" and order.wanted:
+            return Answer(design=order.wanted.laid_out(self._opened(order).launch.argv))
+        if order.act == "warm_up" and isinstance(order.treatments, StudySettings):
+            return Answer(tried=warm_up(self._opened(order), order.treatments.settings))
         return self._measured(order)
 
     def _proved(self, order: Order) -> Answer:
@@ -111,33 +126,45 @@ class Cell:
         return Answer(rows=tuple(map(dict, series.rows)), error=error, told=told)
 
     def _turns(self, order: Order, bench: Bench, series: Series) -> tuple[str, ...]:
-        if order.mitigation is None:
+        with self._how(order, bench) as how:
             for turn in order.turns:
                 with stamped(series):
-                    take(series, turn, None)
-            return ()
-        machine = self._machine(order.subject, True)
-        with bench.change(order.mitigation, machine, source_of(order)) as change:
-            for turn in order.turns:
-                with stamped(series):
-                    take(series, turn, change)
-        return change.told
+                    take(series, turn, how)
+        return () if how is None or isinstance(how, Treated) else how.told
+
+    @contextlib.contextmanager
+    def _how(self, order: Order, bench: Bench) -> Iterator[How]:
+        """Get ready what the turns ask for, and put it back at the end."""
+        if (asked := order.treatments) is not None:
+            with asked.opened(bench, self._surveyed(order.subject, asked.asks), self._proofs) as run:
+                yield Treated(run, lambda piece: asked)
+        elif order.mitigation is not None:
+            with bench.change(order.mitigation, self._machine(order.subject, True), source_of(order)) as change:
+                yield change
+        else:
+            yield None
 
     def _opened(self, order: Order) -> Bench:
         """The bench of this program; another program has one of its own."""
         if self._bench is None or self._bench.subject != order.subject:
             self.close()
             self._machines.clear()
+            self._proofs.clear()
             self._bench = opened(order.subject, self.spawner, self.folder)
         self._bench.know(order.layers)
         return self._bench
 
     def _machine(self, subject: Subject, conditions: bool) -> Machine:
+        """Survey this host for no mitigation, or for all."""
+        known = shipped().mitigations.values() if conditions else ()
+        return self._surveyed(subject, tuple(one.applies for one in known))
+
+    def _surveyed(self, subject: Subject, asked: Sequence[Condition]) -> Machine:
         """Survey this host once, as far as it is asked for."""
-        if conditions not in self._machines:
-            known = load_knowledge().mitigations.values() if conditions else ()
-            self._machines[conditions] = survey(subject, [one.applies for one in known], root=Path(subject.root))
-        return self._machines[conditions]
+        asked = tuple(asked)
+        if asked not in self._machines:
+            self._machines[asked] = survey(subject, asked, root=Path(subject.root))
+        return self._machines[asked]
 
     def close(self) -> None:
         """Close what is open."""

@@ -8,19 +8,24 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
 from ...layers.schema import Layer
 from ..execution.bench import Progress, ignore, refuse_failures
 from ..execution.executor import Piece
-from ..execution.series import Change, Series
+from ..execution.series import Series
+from ..execution.treated import Treated
 from ..row import Row
-from .asking import GRACE_S
+from .asking import GRACE_S, LONGEST_S
 from .deal import Dealer
 from .host import Host
 from .link import Landed, Link
 from .messages import Answer, Order, runs_of
 from .station import deliver, stop
+
+if TYPE_CHECKING:
+    from ..execution.executor import How
 
 HOSTS = "hosts.json"
 """Artefact: what each host is."""
@@ -79,9 +84,7 @@ class Fleet:
         described = {"descriptions": hosts, "clocks": clocks, "lost": self.lost}
         return {HOSTS: json.dumps(described, indent=1, sort_keys=True).encode() + b"\n"}
 
-    def carry_out(
-        self, series: Series, pieces: Iterable[Piece], enough: Callable[[], bool], change: Change | None
-    ) -> None:
+    def carry_out(self, series: Series, pieces: Iterable[Piece], enough: Callable[[], bool], change: How) -> None:
         """Run the pieces on all hosts at once, until there are none or it is enough."""
         if enough():
             return
@@ -128,7 +131,7 @@ class Carrying:
     series: Series
     dealer: Dealer
     enough: Callable[[], bool]
-    change: Change | None
+    change: How
     _until: dict[str, float] = field(default_factory=dict)
     """Host to when its message is lost."""
     _worker: dict[str, str] = field(default_factory=dict)
@@ -167,11 +170,16 @@ class Carrying:
             if worker is None:
                 self._lose(host, "its worker has gone")
                 continue
-            limit_s = self.fleet.limit_s(len(turns))
+            limit_s = self._limit_s(len(turns))
             order = self.fleet.order.model_copy(update=self._said(turns))
             self._host[worker] = host
             self._until[host], self._worker[host] = time.monotonic() + limit_s + GRACE_S, worker
             self.fleet.link.send(worker, self.fleet.deliver, order.model_dump_json(), limit_s)
+
+    def _limit_s(self, runs: int) -> float:
+        """When a message is lost; what one condition takes says little of another, so that many have the longest."""
+        limit_s, known = self.fleet.limit_s(runs), self.fleet.order.subject.timeout_s is not None
+        return limit_s if known or not isinstance(self.change, Treated) else max(limit_s, LONGEST_S)
 
     def _said(self, turns: Piece) -> dict[str, object]:
         """What this series adds to an order."""
@@ -184,7 +192,10 @@ class Carrying:
             "turns": turns,
             "layers": layers,
         }
-        if self.change is not None:
+        if isinstance(self.change, Treated):
+            assert self.change.told is not None
+            said |= {"treatments": self.change.told(turns)}
+        elif self.change is not None:
             said |= {"mitigation": self.change.mitigation, "source": str(self.fleet.source or "")}
         return said
 
@@ -220,7 +231,8 @@ class Carrying:
         self.fleet.took(rows)
         series, condition = self.series, str(run[0]["condition"])
         self.fleet.listener(Progress(series.call_id, condition, series.rows, series.planned))
-        if run[0]["ok"] == 0 and series.bench.subject.on_failure == "drop":
+        forgiven = isinstance(self.change, Treated) and self.change.forgiving
+        if run[0]["ok"] == 0 and series.bench.subject.on_failure == "drop" and not forgiven:
             refuse_failures(series, series.bench.subject, f"on {host} it ended with {run[0]['exit_code']}")
 
     def _give_up(self) -> None:

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from ...knowledge.schema import Mitigation
 from ...layers.schema import Layer
 from ..execution.executor import Turn
 from ..execution.samples import first_of_run
+from ..levels import Levels
 from ..machine import Machine
 from ..mitigation.checks import Check
 from ..row import Row
+from ..study.design import Design
+from ..study.laid_out import Wanted
+from ..study.treatments import StudySettings
+from ..study.warm_up import Tried
 from ..subject import Frozen, Subject
+from ..sweep.treatments import Cells
 
 
 class Order(Frozen):
     """One message to a host."""
 
-    act: Literal["look", "run", "prove"]
-    """look: say what there is; run: make the turns; prove: show that the mitigation is in force."""
+    act: Literal["look", "run", "prove", "lay_out", "warm_up"]
+    """look: say what there is; run: make the turns; prove: show that the mitigation is in force; lay_out: say which
+    settings a study has there; warm_up: run each of them once."""
     subject: Subject
     conditions: bool = False
     """With `look`: answer all that the preconditions of mitigations ask for."""
@@ -31,6 +40,10 @@ class Order(Frozen):
     on: tuple[str, ...] = ()
     """Layers of the series."""
     turns: tuple[Turn, ...] = ()
+    treatments: Annotated[Cells | StudySettings | Levels, Field(discriminator="kind")] | None = None
+    """How turns are made whose conditions are more than a mitigation and none."""
+    wanted: Wanted | None = None
+    """With `lay_out`: the study."""
     mitigation: Mitigation | None = None
     source: str = ""
     """The user's file that the mitigation was read from."""
@@ -64,6 +77,10 @@ class Answer(Frozen):
     checks: tuple[Check, ...] = ()
     told: tuple[str, ...] = ()
     sight: Sight | None = None
+    design: Design | None = None
+    """Of a study, as it would be there."""
+    tried: tuple[Tried, ...] = ()
+    """Its warm-up runs."""
     clock_s: float = 0.0
     """The clock of the host when it answered."""
     lost: bool = False

@@ -1,17 +1,18 @@
-"""Randomised blocks: each round runs every setting once, in an order of its own."""
+"""Randomised blocks: each round runs every setting once, in an order of its own, on one host."""
 
 from __future__ import annotations
 
+import itertools
 import random
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ..execution.bench import Bench
-from ..execution.launch import Launch
-from ..execution.series import Series
-from .background import beside
+from ..execution.executor import Piece, Turn
+from ..execution.series import Measuring, Series
+from ..execution.treated import Treated
 from .setting import Setting
+from .treatments import StudySettings
 
 LEAST = 10
 """Rounds; fewer show no spread at all."""
@@ -27,21 +28,11 @@ class Plan(NamedTuple):
     layers: tuple[str, ...]
 
 
-def run_rounds(
-    bench: Bench, call: str, settings: Sequence[Setting], plan: Plan, told: Callable[[Series], None]
-) -> Series:
+def run_rounds(bench: Measuring, call: str, settings: Sequence[Setting], plan: Plan) -> Series:
     """Run the rounds, or go on with those that a killed agent left; the rows are in the series."""
-    launches = {one.name: one.launch(bench.launch) for one in settings}
+    treatments = StudySettings(settings=tuple(settings))
     with bench.series(call, plan.layers, plan.rounds * len(settings)) as series:
-        done = {(row["pair"], row["condition"]) for row in series.rows}
-        for number in range(plan.rounds):
-            begun = any(pair == number for pair, _ in done)
-            if number and not begun and not _fits(series, plan.budget_s, len(settings)):
-                break
-            for setting in ordered(settings, number, plan.seed):
-                if (number, setting.name) not in done:
-                    _run(series, setting, launches[setting.name], number)
-                    told(series)
+        series.carry_out(_pieces(series, settings, plan), change=Treated(treatments.runs(bench.launch), treatments.of))
     return series
 
 
@@ -50,12 +41,32 @@ def ordered(settings: Sequence[Setting], number: int, seed: int) -> Iterator[Set
     yield from random.Random(f"study:{seed}:{number}").sample(list(settings), len(settings))
 
 
-def _run(series: Series, setting: Setting, launch: Launch, number: int) -> None:
-    with beside(setting.background):
-        series.run(setting.name, launch, number)
+def _pieces(series: Series, settings: Sequence[Setting], plan: Plan) -> Iterator[Piece]:
+    """Give what is left of each round; a round that was begun is always ended."""
+    done = {(row["pair"], row["condition"]) for row in series.rows}
+    before, drawn = len(series.rows), 0
+    for number in _numbers(series, settings, plan):
+        left = [setting for setting in ordered(settings, number, plan.seed) if (number, setting.name) not in done]
+        on_their_way = drawn - (len(series.rows) - before)
+        if number and len(left) == len(settings) and not _fits(series, plan.budget_s, len(settings) + on_their_way):
+            return
+        if left:
+            drawn += len(left)
+            yield tuple(Turn(setting.name, number) for setting in left)
 
 
-def _fits(series: Series, budget_s: float, settings: int) -> bool:
-    """Tell whether one more round is likely to stay within the budget; a round that was begun is always ended."""
+def _numbers(series: Series, settings: Sequence[Setting], plan: Plan) -> Iterable[int]:
+    """Number the rounds; on hosts a round that was cut off is made anew under another number, on whichever host."""
+    if not series.bench.subject.on:
+        return range(plan.rounds)
+    made = [row["pair"] for row in series.rows]
+    whole = sum(made.count(number) == len(settings) for number in set(made))
+    return itertools.islice((number for number in itertools.count() if number not in made), plan.rounds - whole)
+
+
+def _fits(series: Series, budget_s: float, runs: int) -> bool:
+    """Tell whether so many more runs are likely to stay within the budget."""
     rows = series.rows
-    return series.spent_s + settings * statistics.fmean(row["wall_s"] for row in rows) <= budget_s
+    if not rows:
+        return True
+    return series.spent_s + runs * statistics.fmean(row["wall_s"] for row in rows) <= budget_s

@@ -32,7 +32,9 @@ class _Seen(NamedTuple):
     tried: Tried
 
 
-def warm_up(bench: Bench, settings: Sequence[Setting], told: Callable[[str], None]) -> tuple[Tried, ...]:
+def warm_up(
+    bench: Bench, settings: Sequence[Setting], told: Callable[[str], None] = lambda words: None
+) -> tuple[Tried, ...]:
     """Run every setting once; raises VgoError where the program fails as it is given, or shows no OpenMP."""
     seen: list[_Seen] = []
     for setting in settings:

@@ -42,7 +42,8 @@ class LocalExecutor:
     """Its spawner, layers and launcher."""
     layers: Sequence[str] = ()
     """Specs of those that are on in every run."""
-    _proved: set[str] = field(default_factory=set)
+    proved: set[str] = field(default_factory=set)
+    """Settings that were shown to be in force."""
     _now: Prepared | None = None
 
     def run(self, cell: Cell) -> Row:
@@ -79,10 +80,10 @@ class LocalExecutor:
     def _failing(self, now: Prepared) -> Check | None:
         """Switch it on; the first time prove it, with runs that are no part of the data."""
         checks: tuple[Check, ...] = ()
-        if now.cell not in self._proved:
+        if now.setting.identity not in self.proved:
             ways = Ways(self.bench.launcher)
             checks = now.change.prove(Through(self.bench.spawner, ways), now.setting.subject.timeout_s)
-            self._proved.add(now.cell)
+            self.proved.add(now.setting.identity)
         return next((check for check in (*checks, *now.change.on()) if not check.passed), None)
 
     def _row(self, change: Applied, setting: Setting) -> Row:

@@ -40,6 +40,12 @@ class Setting:
     """Everything that is set; it may be nothing."""
 
     @property
+    def identity(self) -> str:
+        """What two settings share that are the same."""
+        pinned = sorted(self.launch.affinity or ())
+        return f"{self.subject.model_dump_json()} {pinned} {self.mitigation.model_dump_json()}"
+
+    @property
     def scope(self) -> Scope:
         """How far it reaches."""
         return self.mitigation.scope

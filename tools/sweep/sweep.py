@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Protocol
 
+from ..execution.executor import BARRIER, Piece, Turn
+from ..one_level import Level, host_levels, on_one_level
 from ..row import Row
 from .adaptive import Told, propose, response_of
 from .cell import Cell
 from .designs import first_cells
 from .executor import Executor
+from .rounds import Rounds
 from .space import Space
 from .standing import Standing, given_up, standing, wants_more
+
+SERIES = ("order", "condition", "pair")
+"""Columns of a series that a sweep has words of its own for."""
 
 
 class Log(Protocol):
@@ -50,6 +57,9 @@ class Sweep:
     spent_s: float = 0.0
     """Of the program."""
     _rows: dict[str, list[Row]] = field(default_factory=dict)
+    _leveled: tuple[int, Mapping[str, Level]] = -1, MappingProxyType({})
+    _stopped: str = ""
+    """Which limit was reached."""
 
     def __post_init__(self) -> None:
         """Take up what an earlier process left."""
@@ -58,28 +68,44 @@ class Sweep:
             self._count(row)
 
     def rows(self, cell: Cell) -> Sequence[Row]:
-        """Runs of a cell so far."""
-        return self._rows.get(cell.id, ())
+        """Runs of a cell so far; those of many hosts on one level."""
+        own = self._rows.get(cell.id, [])
+        return on_one_level(own, self._levels()) if self.executor.whole else own
 
     def standing(self, cell: Cell) -> Standing:
         """Sum a cell up."""
         return standing(self.rows(cell))
 
+    def cell(self, name: str) -> Cell:
+        """Find a cell by its id."""
+        return self.cells[int(name[1:]) - 1]
+
     def go(self) -> str:
         """Run until nothing is left to do; give the reason why it ended."""
-        try:
-            self.ended = self._walk()
-        finally:
-            self.executor.close()
+        self.executor.carry_out(self._pieces(), self)
+        self.ended = self._stopped or "every cell is known well enough, or has all its runs"
         return self.ended
 
-    def _walk(self) -> str:
+    def enough(self) -> bool:
+        """Tell whether a limit is reached."""
+        self._stopped = self._spent()
+        return bool(self._stopped)
+
+    def _pieces(self) -> Iterator[Piece]:
         for batch in self._batches():
-            for cell, number in self._rounds(batch):
-                if spent := self._spent():
-                    return spent
-                self._run(cell, number)
-        return "every cell is known well enough, or has all its runs"
+            if not self.executor.whole:
+                yield from ((Turn(cell.id, number),) for cell, number in self._rounds(batch))
+                continue
+            yield from Rounds(self, batch).pieces()
+            yield BARRIER
+            if self._spent():
+                return
+
+    def _levels(self) -> Mapping[str, Level]:
+        """How the outcomes of each host come to the level of all; found again when runs have been added."""
+        if self._leveled[0] != len(self.ran.rows):
+            self._leveled = len(self.ran.rows), host_levels(self.ran.rows, "cell")
+        return self._leveled[1]
 
     def _batches(self) -> Iterator[list[Cell]]:
         """Give the cells batch by batch: those that were drawn before first, then new ones."""
@@ -144,17 +170,13 @@ class Sweep:
             return f"the budget of {budget.seconds:g} s is spent"
         return ""
 
-    def _run(self, cell: Cell, number: int) -> None:
-        row = {
-            "order": len(self.ran.rows),
-            "cell": cell.id,
-            "batch": cell.batch,
-            "round": number,
-            **self.executor.run(cell),
-        }
-        self.ran.append(row)
-        self._count(row)
-        self.listener(self, cell, row)
+    def keep(self, row: Row) -> None:
+        """Keep a run, and tell of it."""
+        cell, plain = self.cell(row["condition"]), {name: row[name] for name in row if name not in SERIES}
+        kept = {"order": len(self.ran.rows), "cell": cell.id, "batch": cell.batch, "round": row["pair"], **plain}
+        self.ran.append(kept)
+        self._count(kept)
+        self.listener(self, cell, kept)
 
     def _count(self, row: Row) -> None:
         self._rows.setdefault(str(row["cell"]), []).append(row)

@@ -29,7 +29,7 @@ _MEANT = {
 def runs_table(sweep: Sweep, given: str, layers: Iterable[Layer], facts: Mapping[str, Any]) -> Recorded:
     """Describe the runs as any run table: parameters are its settings; failed runs are kept, with the reason."""
     cells = {cell.id: cell for cell in sweep.cells}
-    rows = [_row(row, cells[str(row["cell"])]) for row in sweep.ran.rows]
+    rows = [_row(row, cells[str(row["cell"])]) for row in in_order(sweep.ran.rows)]
     names = tuple(sweep.space.parameters)
     known = {*FIXED, *LEADING, "reason", *names}
     metrics = sorted({name for row in rows for name in row} - known)
@@ -83,6 +83,12 @@ def cell_rows(sweep: Sweep) -> Iterator[dict[str, Any]]:
             "why": cell.why,
             "reason": stands.reason,
         }
+
+
+def in_order(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Put runs of many hosts in the order in which they began; those of one machine are."""
+    ordered = sorted(rows, key=lambda row: float(row.get("began_s", 0.0)))
+    return [{**row, "order": place} for place, row in enumerate(ordered)]
 
 
 def _row(row: Mapping[str, Any], cell: Cell) -> dict[str, Any]:

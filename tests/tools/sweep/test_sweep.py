@@ -2,11 +2,15 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, cast
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vgo_agent.tools.execution.executor import LOCAL
 from vgo_agent.tools.row import Row
+from vgo_agent.tools.sweep.carrying import Here
 from vgo_agent.tools.sweep.cell import Cell
 from vgo_agent.tools.sweep.executor import refused
 from vgo_agent.tools.sweep.space import Space
@@ -48,13 +52,17 @@ def space(levels=4, **more):
     )
 
 
+def here(runs: Decreed) -> Here:
+    return Here(cast(Any, SimpleNamespace(executor=LOCAL)), runs)
+
+
 def order(sweep):
     return [(row["cell"], row["round"]) for row in sweep.ran.rows]
 
 
 def test_every_live_cell_runs_once_a_round_and_the_executor_is_closed():
     executor = Decreed()
-    sweep = Sweep(space(), 1, executor, Memory(), Memory())
+    sweep = Sweep(space(), 1, here(executor), Memory(), Memory())
     assert sweep.go() == "every cell is known well enough, or has all its runs"
     assert Counter(order(sweep)) == Counter((f"c000{cell}", number) for cell in range(1, 5) for number in range(9))
     assert [number for _, number in order(sweep)] == sorted(number for _, number in order(sweep))
@@ -64,14 +72,14 @@ def test_every_live_cell_runs_once_a_round_and_the_executor_is_closed():
 def test_another_seed_is_another_order_and_the_same_seed_the_same():
     orders = {}
     for name, seed in (("one", 1), ("again", 1), ("other", 2)):
-        sweep = Sweep(space(), seed, Decreed(), Memory(), Memory())
+        sweep = Sweep(space(), seed, here(Decreed()), Memory(), Memory())
         sweep.go()
         orders[name] = order(sweep)
     assert orders["one"] == orders["again"] != orders["other"]
 
 
 def test_in_blocks_a_cell_runs_several_times_in_a_row():
-    sweep = Sweep(space(repetitions={"block": 3}), 1, Decreed(), Memory(), Memory())
+    sweep = Sweep(space(repetitions={"block": 3}), 1, here(Decreed()), Memory(), Memory())
     sweep.go()
     cells = [cell for cell, _ in order(sweep)]
     assert len(cells) == 36
@@ -79,7 +87,7 @@ def test_in_blocks_a_cell_runs_several_times_in_a_row():
 
 
 def test_an_impossible_cell_is_tried_once_and_the_others_go_on():
-    sweep = Sweep(space(), 1, Decreed(frozenset({2})), Memory(), Memory())
+    sweep = Sweep(space(), 1, here(Decreed(frozenset({2}))), Memory(), Memory())
     sweep.go()
     assert Counter(cell for cell, _ in order(sweep)) == {"c0001": 9, "c0002": 9, "c0003": 1, "c0004": 9}
     assert sweep.standing(sweep.cells[2]).reason == "no such CPU"
@@ -87,13 +95,13 @@ def test_an_impossible_cell_is_tried_once_and_the_others_go_on():
 
 
 def test_where_all_are_impossible_it_ends():
-    sweep = Sweep(space(), 1, Decreed(frozenset(range(4))), Memory(), Memory())
+    sweep = Sweep(space(), 1, here(Decreed(frozenset(range(4)))), Memory(), Memory())
     sweep.go()
     assert (sweep.runs, len(sweep.ran.rows), sweep.impossible) == (0, 4, True)
 
 
 def test_seconds_end_it_too():
-    sweep = Sweep(space(budget={"seconds": 2}), 1, Decreed(), Memory(), Memory())
+    sweep = Sweep(space(budget={"seconds": 2}), 1, here(Decreed()), Memory(), Memory())
     assert sweep.go() == "the budget of 2 s is spent"
     assert sweep.runs == 8
 
@@ -102,15 +110,15 @@ def test_seconds_end_it_too():
 @given(st.integers(0, 40), st.integers(1, 4), st.integers(0, 99), st.sampled_from(["grid", "lhs"]))
 def test_stopped_after_any_run_it_goes_on_as_it_would_have_gone(stopped, block, seed, kind):
     asked = space(repetitions={"block": block}, design={"kind": kind, "cells": 4})
-    whole = Sweep(asked, seed, Decreed(), Memory(), Memory())
+    whole = Sweep(asked, seed, here(Decreed()), Memory(), Memory())
     whole.go()
     drawn, ran = Memory(), Memory()
     budget = asked.budget.model_copy(update={"runs": stopped})
     executor = Decreed()
     if stopped:
-        Sweep(asked.model_copy(update={"budget": budget}), seed, executor, drawn, ran).go()
+        Sweep(asked.model_copy(update={"budget": budget}), seed, here(executor), drawn, ran).go()
     assert len(ran.rows) <= stopped
-    Sweep(asked, seed, executor, drawn, ran).go()
+    Sweep(asked, seed, here(executor), drawn, ran).go()
     assert ran.rows == whole.ran.rows
     assert drawn.rows == whole.drawn.rows
 
@@ -124,12 +132,12 @@ def test_an_adaptive_sweep_goes_on_with_the_cells_it_had_chosen():
             "design": {"kind": "adaptive", "cells": 7, "start": 4, "batch": 2, "response": "mean"},
         }
     )
-    whole = Sweep(asked, 1, Decreed(), Memory(), Memory())
+    whole = Sweep(asked, 1, here(Decreed()), Memory(), Memory())
     whole.go()
     executor, drawn, ran = Decreed(), Memory(), Memory()
     short = asked.model_copy(update={"budget": asked.budget.model_copy(update={"runs": 14})})
-    Sweep(short, 1, executor, drawn, ran).go()
-    Sweep(asked, 1, executor, drawn, ran).go()
+    Sweep(short, 1, here(executor), drawn, ran).go()
+    Sweep(asked, 1, here(executor), drawn, ran).go()
     assert (ran.rows, drawn.rows) == (whole.ran.rows, whole.drawn.rows)
     assert [cell.batch for cell in whole.cells] == [0, 0, 0, 0, 1, 1, 2]
     assert min(int(cell.values["a"]) for cell in whole.cells[4:]) < min(

@@ -1,0 +1,49 @@
+"""Ask every host one thing, and gather the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...knowledge.errors import VgoError
+from ..study.design import Design
+from ..study.laid_out import Wanted, one_design, one_warm_up
+from ..study.setting import Setting
+from ..study.treatments import StudySettings
+from ..study.warm_up import Tried
+from .asking import GRACE_S, LONGEST_S, ask_all
+from .engine import Fleet
+from .messages import Answer
+from .station import deliver
+
+
+def of_every_host(fleet: Fleet, asked: Mapping[str, Any], limit_s: float) -> dict[str, Answer]:
+    """Give the answers by host, sorted; raise VgoError where a host refuses."""
+    order = fleet.order.model_copy(update=dict(asked)).model_dump_json()
+    there = fleet.link.workers()
+    by_worker = {worker: host for host in fleet.hosts if (worker := fleet.worker_of(host))}
+    workers = {worker: there[worker] for worker in by_worker}
+    landed = ask_all(fleet.link, workers, deliver, (order, limit_s), limit_s + GRACE_S)
+    answers: dict[str, Answer] = {}
+    for worker, host in sorted(by_worker.items(), key=lambda item: item[1]):
+        its = landed[worker]
+        answers[host] = Answer(error=its.lost) if its.lost else Answer.model_validate_json(its.value)
+        if answers[host].error:
+            raise VgoError(f"On {host}: {answers[host].error}")
+    if not answers:
+        raise VgoError("No host is left: start workers again.")
+    return answers
+
+
+def laid_out(fleet: Fleet, wanted: Wanted) -> Design:
+    """Have every host lay a study out; raise VgoError where they do it differently."""
+    answers = of_every_host(fleet, {"act": "lay_out", "wanted": wanted}, GRACE_S)
+    return one_design({host: its.design for host, its in answers.items() if its.design})
+
+
+def warmed_up(fleet: Fleet, settings: tuple[Setting, ...]) -> tuple[Tried, ...]:
+    """Have every host run each setting of a study once."""
+    each = fleet.order.subject.timeout_s
+    asked = {"act": "warm_up", "treatments": StudySettings(settings=settings)}
+    answers = of_every_host(fleet, asked, LONGEST_S if each is None else GRACE_S + each * len(settings))
+    return one_warm_up({host: its.tried for host, its in answers.items()})

@@ -1,0 +1,90 @@
+"""Cells of a sweep as a host is told of them, and as it runs them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from ...knowledge.actions import Condition
+from ...knowledge.errors import VgoError
+from ...knowledge.schema import Mitigation
+from ..execution.bench import Bench
+from ..execution.resolve import resolve
+from ..machine import Machine
+from ..row import Row
+from ..shipped import shipped
+from ..subject import Frozen, Subject
+from .cell import Cell
+from .level import Level
+from .local import LocalExecutor
+from .setting import Setting, Settings, conditions
+from .space import Space
+
+if TYPE_CHECKING:
+    from ..execution.executor import Turn
+    from ..execution.series import Series
+    from ..execution.treated import Take
+
+
+class Asked(Frozen):
+    """One cell."""
+
+    id: str
+    values: dict[str, Level]
+    subject: Subject | None
+    """Its program; None where there is none."""
+    why: str = ""
+    """Why there is none."""
+
+    @classmethod
+    def of(cls, cell: Cell, subject_of: Callable[[Mapping[str, str]], Subject]) -> Asked:
+        """Say what a host has to know of a cell."""
+        try:
+            return cls(id=cell.id, values=dict(cell.values), subject=subject_of(cell.texts))
+        except VgoError as error:
+            return cls(id=cell.id, values=dict(cell.values), subject=None, why=str(error))
+
+    def found(self) -> Subject:
+        """Find the program on this machine; raises VgoError where there is none."""
+        if self.subject is None:
+            raise VgoError(self.why)
+        argv = self.subject.argv if self.subject.shell else resolve(self.subject.argv)
+        return self.subject.model_copy(update={"argv": argv})
+
+
+class Cells(Frozen):
+    """Some cells of a space."""
+
+    kind: Literal["cells"] = "cells"
+    space: Space
+    cells: tuple[Asked, ...]
+    layers: tuple[str, ...] = ()
+    """Specs of those that are on in every run."""
+
+    @property
+    def asks(self) -> Sequence[Condition]:
+        """What the machine has to be surveyed for."""
+        return tuple(conditions(self.space, self._known()))
+
+    def _known(self) -> Mapping[str, Mitigation]:
+        return shipped().mitigations if any(one.mitigation for one in self.space.parameters.values()) else {}
+
+    @contextlib.contextmanager
+    def opened(self, bench: Bench, machine: Machine, proved: set[str]) -> Iterator[Take]:
+        """Run cells with what they set, which is put back at the end."""
+        asked = {one.id: one for one in self.cells}
+
+        def setting(cell: Cell) -> Setting:
+            return Settings(self.space, self._known(), machine, lambda texts: asked[cell.id].found()).of(cell)
+
+        executor = LocalExecutor(setting, machine, bench, self.layers, proved)
+        with contextlib.closing(executor):
+            yield lambda series, turn: keep(
+                series, turn, executor.run(Cell(turn.condition, asked[turn.condition].values))
+            )
+
+
+def keep(series: Series, turn: Turn, row: Row) -> None:
+    """Keep the row of a cell in a series."""
+    series.log.append({"order": len(series.rows), "condition": turn.condition, "pair": turn.pair, **row})
