@@ -119,7 +119,7 @@ def why(found: Ranks) -> Iterator[str]:
     if found.on_cpu is not None:
         yield _on_cpu(found.on_cpu)
     for linked in found.within:
-        if linked.p_value <= LEVEL:
+        if linked.p_value <= LEVEL and linked.correlation > 0:
             r = f"{linked.correlation:.2f}"
             yield f"Its {linked.name} go with it (rank correlation {r}, {p_value(linked.p_value)})."
 

@@ -10,7 +10,7 @@ from scipy.stats import beta, binom, norm
 
 from ..statistics.comparison.permutation import holm
 from ..statistics.dependence import inflation
-from ..statistics.values import FloatArray, Interval
+from ..statistics.values import FloatArray, IntArray, Interval
 
 PERMUTATIONS = 2000
 RESAMPLES = 1000
@@ -97,10 +97,10 @@ def _standard(values: FloatArray) -> FloatArray:
     return standard
 
 
-def _shuffled(runs: int, block: int, random: np.random.Generator) -> FloatArray:
+def _shuffled(runs: int, block: int, random: np.random.Generator) -> IntArray:
     starts = random.permutation(math.ceil(runs / block)) * block
     order = (starts[:, None] + np.arange(block)).ravel()
-    within: FloatArray = order[order < runs]
+    within: IntArray = order[order < runs]
     return within
 
 

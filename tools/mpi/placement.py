@@ -58,8 +58,7 @@ def _left(own_s: FloatArray) -> FloatArray | None:
     if (own_s <= 0).any():
         return None
     logs = np.log(own_s)
-    left: FloatArray = logs - logs.mean(axis=1, keepdims=True)
-    return left - left.mean(axis=0)
+    return _twice_centred(logs)
 
 
 def _levels(rows: RankRows) -> Iterator[Level]:
@@ -78,9 +77,13 @@ def _varies(here: Any) -> bool:
 
 def _centred(here: Any) -> FloatArray:
     """Flags less the mean of their run and then of their rank, as what they are held against."""
-    flags: FloatArray = here.astype(np.float64)
-    flags -= flags.mean(axis=1, keepdims=True)
-    return flags - flags.mean(axis=0)
+    return _twice_centred(here.astype(np.float64))
+
+
+def _twice_centred(values: FloatArray) -> FloatArray:
+    left: FloatArray = values - values.mean(axis=1, keepdims=True)
+    left -= left.mean(axis=0)
+    return left
 
 
 def _placed(level: Level, left: FloatArray, p: float) -> Placed:
