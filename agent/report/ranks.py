@@ -1,24 +1,19 @@
-"""The ranks of an MPI program in words: for a terminal, for programs, and as lines of a report."""
+"""The ranks of an MPI program in words: for a terminal and for programs; and their table as a file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from ...knowledge.errors import VgoError
 from ...prompts.render import render
-from ...tools.mpi.analyse import of_ranks
 from ...tools.mpi.found import Rank, Ranks
-from ...tools.mpi.rows import RankRows, rank_rows, ranks_csv
+from ...tools.mpi.rows import RankRows, ranks_csv
 from ..terminal import folded, table
-from .evidence import Evidence
 from .numbers import number, p_value, percent, quantity
-from .story import RankStory
 
 HEADER = (
     "RANK",
@@ -47,8 +42,8 @@ def summary(found: Ranks, source: str) -> dict[str, Any]:
 
 def text(found: Ranks) -> str:
     """Give the words of a terminal."""
-    shown = _rows(found)
-    more = len(found.ranks) - len(shown)
+    rows = shown(found)
+    more = len(found.ranks) - len(rows)
     rest = f"\n... and {more} more (--json names all)" if more else ""
     return folded(
         render(
@@ -56,7 +51,7 @@ def text(found: Ranks) -> str:
             verdict=found.verdict,
             reason=found.reason,
             runs=runs(found),
-            ranks=table(HEADER, shown) + rest,
+            ranks=table(HEADER, rows) + rest,
             why=list(why(found)),
             placed=list(places(found)),
             notes=list(found.notes),
@@ -68,14 +63,14 @@ def runs(found: Ranks) -> str:
     """Say how unevenly the ranks compute, and what that has to do with the outcome."""
     return (
         f"{number(found.runs)} runs of {found.outcome} with {number(len(found.ranks))} ranks: the ranks wait "
-        f"{percent(found.waiting)} of their time (median); the slowest computes {number(found.imbalance, 3)} times as "
-        f"long as the mean. {percent(found.common, 2)} of the variance goes with the time outside MPI of "
+        f"{percent(found.waiting)} of their time (median); the slowest computes {percent(found.imbalance - 1, 2)} "
+        f"longer than the mean. {percent(found.common, 2)} of the variance goes with the time outside MPI of "
         f"{'all ranks together' if found.rank is None else 'the other ranks'}."
     )
 
 
-def _rows(found: Ranks) -> list[tuple[str, ...]]:
-    """Those that say most first, so that a rank among thousands is seen."""
+def shown(found: Ranks) -> list[tuple[str, ...]]:
+    """Give the lines of the table: of many ranks, those that say most."""
     ranked = sorted(found.ranks, key=lambda one: (one.rank != found.rank, -one.explained, -one.slowest))
     return [_row(one) for one in sorted(ranked[:MOST_ROWS], key=lambda one: one.rank)]
 
@@ -141,48 +136,6 @@ def places(found: Ranks) -> Iterator[str]:
         )
     if found.placed and not telling:
         yield "No host or CPU changes how long a rank computes by more than luck."
-
-
-def explaining(evidence: Evidence) -> RankRows | None:
-    """The ranks of the runs that explain; None where none told of itself, or rows are samples of a run."""
-    profiled = evidence.runs_explained
-    if profiled is None or profiled.sampled:
-        return None
-    frame = profiled.table.frame
-    try:
-        found = rank_rows(profiled.table.names, lambda name: frame[name].tolist())
-    except VgoError:
-        return None
-    return found if found.runs.size else None
-
-
-def csv_of(evidence: Evidence) -> bytes | None:
-    """One line a run and rank; `run` is the `order` of the run in its profile."""
-    rows, profiled = explaining(evidence), evidence.runs_explained
-    if rows is None or profiled is None:
-        return None
-    return ranks_csv(replace(rows, runs=profiled.table.frame["order"].to_numpy(dtype=np.int64)[rows.runs]))
-
-
-def story(evidence: Evidence) -> RankStory | None:
-    """Tell of the ranks in a report; None where the program is not known to have any."""
-    rows, profiled = explaining(evidence), evidence.runs_explained
-    if rows is None or profiled is None:
-        return None
-    subject, limits = evidence.run.subject, evidence.run.limits
-    outcome, lower = profiled.outcome[rows.runs], subject.lower_is_better
-    try:
-        found = of_ranks(
-            rows, outcome, subject.outcome, subject.unit, lower_is_better=lower, alpha=limits.alpha, seed=limits.seed
-        )
-    except VgoError as error:
-        return RankStory(str(error), (), (), ())
-    return RankStory(
-        f"{found.verdict.capitalize()}. {found.reason} {runs(found)}",
-        HEADER,
-        tuple(_rows(found)),
-        (*why(found), *places(found), *found.notes),
-    )
 
 
 def save(rows: RankRows, path: Path) -> None:

@@ -9,7 +9,7 @@ from ...tools.mpi.rows import RANKS
 from ..finished import FinishedRun
 from .evidence import gather
 from .pictures import pictures
-from .ranks import csv_of
+from .run_ranks import csv_of
 from .tables import runs_md
 from .tell import tell
 
