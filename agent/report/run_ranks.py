@@ -60,10 +60,10 @@ def remarks(evidence: Evidence) -> Iterator[str]:
         return
     one = next(one for one in found.ranks if one.rank == found.rank)
     low, high = one.explained_interval.low, one.explained_interval.high
-    where = f" (on {one.host})" if one.host else ""
+    where = f"it runs on {one.host}, and " if one.host else ""
     yield (
         f"{found.reason} Its time outside MPI beyond theirs goes with {percent(one.explained, 2)} "
-        f"[{percent(low, 2)}, {percent(high, 2)}] of the variance{where}; the report has all ranks."
+        f"[{percent(low, 2)}, {percent(high, 2)}] of the variance; {where}the report has all ranks."
     )
 
 

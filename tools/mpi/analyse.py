@@ -25,7 +25,7 @@ LEAST_SHARE = 0.25
 MARGIN = 0.02
 """A rank that computes no more than this beyond the others is as long as they are, however often it is the last."""
 COUNTED = ("migrations", "preemptions", "voluntary")
-HIDDEN = {"host": "host", "cpus": "CPUs that it may use", "cpu": "CPU"}
+SPELT = {"host": "host", "cpus": "binding", "cpu": "CPU"}
 
 
 def of_ranks(
@@ -167,7 +167,7 @@ def _notes(rows: RankRows) -> Iterator[str]:
     if rows.incomplete:
         yield f"{rows.incomplete} runs left out: the layer mpi was off, or some rank did not tell."
     if names := fixed(rows):
-        words = " and ".join(HIDDEN[name] for name in names)
+        words = " and ".join(SPELT[name] for name in names)
         yield (
             f"Each rank always had the same {words}, so what the rank does and what the place does cannot be told "
             "apart: run again with another --launcher mpirun:map=... or bind=..., or other hosts."

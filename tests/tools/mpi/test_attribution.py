@@ -36,7 +36,8 @@ def even(seed: int, ranks: int = 4, runs: int = RUNS) -> np.ndarray:
 
 def late(own: np.ndarray, rank: int, seed: int = 9, share: float = 0.3) -> np.ndarray:
     slow = np.random.default_rng(seed).random(len(own)) < share
-    return own + np.where(slow, 0.05, 0)[:, None] * (np.arange(own.shape[1]) == rank)
+    delayed: np.ndarray = own + np.where(slow, 0.05, 0)[:, None] * (np.arange(own.shape[1]) == rank)
+    return delayed
 
 
 @pytest.mark.parametrize(("ranks", "rank"), [(2, 0), (2, 1), (4, 2), (32, 17)])
