@@ -189,7 +189,8 @@ def _close(part: Conducted, status: str, reason: str) -> None:
 
 
 def _append_end(part: Conducted, status: str, reason: str) -> None:
-    names = ("request.json", "runs.csv", "layers.json", "runs.md", "report.md", "report.html", "timing.jsonl")
+    made = ("runs.csv", "layers.json", "runs.md", "ranks.csv", "report.md", "report.html")
+    names = ("request.json", *made, "timing.jsonl")
     files = {name: part.folder.path / name for name in names}
     digests = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items() if path.exists()}
     transcript = part.transcript

@@ -215,6 +215,8 @@ class Condition(Known):
     """The command runs a Python interpreter."""
     openmp: bool = False
     """The program links an OpenMP runtime (libgomp, libomp, libiomp5)."""
+    mpi: bool = False
+    """The command starts ranks of MPI: through a launcher, by mpirun or srun in it, or in its script."""
     inputs: bool = False
     """Input files are known: arguments of the command that are files, or --input."""
     group: tuple[Controller, ...] = ()
@@ -232,6 +234,9 @@ class Verify(Known):
 
     affinity: bool = False
     """Cpus_allowed_list in /proc/PID/status."""
+    ranks: Literal["", "apart", "numa", "free", "within"] = ""
+    """Cpus_allowed_list of every MPI rank on this machine: no CPU of two ranks, one memory node each, all that the
+    launcher may use, or only those of the affinity asked for."""
     policy: bool = False
     """sched_getscheduler of the process."""
     autogroup: bool = False

@@ -82,11 +82,22 @@ def _of_mitigation(mitigation: Mitigation) -> Iterator[str]:
     yield from _scope(mitigation, mitigation.apply)
 
 
+TO_LAUNCHERS = (
+    "environment.OMPI_MCA_",
+    "environment.PRTE_MCA_",
+    "environment.SLURM_CPU_BIND",
+    "spawn.affinity",
+)
+"""What is proved by the CPUs of every rank."""
+
+
 def _unproved(apply: Apply, verify: Verify) -> list[str]:
     plain, spawn = Spawn(), apply.spawn
     changed = [field for field in PROOF if getattr(spawn, field) != getattr(plain, field)]
     claims = {f"spawn.{field}": bool(getattr(verify, PROOF[field])) for field in changed}
     claims |= {f"environment.{name}": name in verify.environment for name in apply.environment}
+    if verify.ranks:  # where ranks may run is what all of these are for
+        claims |= {name: True for name in claims if name.startswith(TO_LAUNCHERS)}
     claims |= {
         "preload": not apply.preload or verify.mapped == apply.preload,
         "wrap": not apply.wrap or bool(verify.memory_policy),

@@ -8,6 +8,7 @@ import shlex
 import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ..knowledge.errors import VgoError
@@ -67,6 +68,7 @@ class Launcher:
         argv = _words(self, command, directory).argv(self.layer)
         carries = bool(self.layer.variable) or "$LINE" in self.layer.run
         environment = {**self.layer.environment, **(self.environment if carries else command.environment)}
+        environment |= {name: value for name, value in command.environment.items() if is_own(name, self.layer.own)}
         return Command(argv, environment)
 
     @property
@@ -135,8 +137,9 @@ class Launcher:
         return {name: reason for name, column in described.items() if self.elsewhere or column.scope != "machine"}
 
     def carried(self, command: Command) -> dict[str, str]:
-        """Environment variables that the command adds to ours or changes."""
-        return {name: value for name, value in command.environment.items() if self.environment.get(name) != value}
+        """Environment variables that the command adds to ours or changes, less those that speak to the launcher."""
+        changed = {name: value for name, value in command.environment.items() if self.environment.get(name) != value}
+        return {name: value for name, value in changed.items() if not is_own(name, self.layer.own)}
 
     def _refused(self, done: subprocess.CompletedProcess[bytes]) -> str:
         said = one_line(done.stderr)
@@ -159,6 +162,11 @@ def _words(launcher: Launcher, command: Command, directory: Path | None) -> Word
     template = shlex.split(layer.variable)
     words.fill(VARIABLES=[word.replace("$VARIABLE", one) for one in assignments for word in template])
     return words
+
+
+def is_own(name: str, own: Iterable[str]) -> bool:
+    """Tell whether a variable speaks to the launcher itself."""
+    return any(fnmatchcase(name, pattern) for pattern in own)
 
 
 def line(argv: tuple[str, ...], variables: Mapping[str, str], directory: str) -> str:

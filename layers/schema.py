@@ -123,6 +123,9 @@ class Layer(Shape):
     variable: str = ""
     """Of a launcher: the words that stand at `$VARIABLES` in `run` for each environment variable that is not as ours,
     `$VARIABLE` being NAME=VALUE. Empty where the environment reaches the program by itself, or within `$LINE`."""
+    own: Annotated[tuple[str, ...], Field(exclude_if=lambda value: not value)] = ()
+    """Of a launcher: names of variables, `*` for any end, by which it is told itself what to do; they are put into its
+    environment, and not only handed on to the program."""
     hosts: str = ""
     """Of a launcher: a command that prints the name of the machine, asked through it once; empty: this machine."""
     columns: tuple[Column, ...] = ()

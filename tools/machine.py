@@ -10,6 +10,11 @@ from .group_facts import Limited
 from .subject import Frozen
 
 
+def _is_empty(value: object) -> bool:
+    """A field that came later is not written where it says nothing, so that an older record keeps its bytes."""
+    return not value
+
+
 class GroupPlace(Frozen):
     """Where a control group for a run can be made."""
 
@@ -81,6 +86,8 @@ class Machine(Frozen):
     """Why what is done to a process here does not reach the program; empty when it does."""
     launching: tuple[str, ...] = ()
     """Words that a launcher puts before the program."""
+    launcher_variables: tuple[str, ...] = Field(default=(), exclude_if=_is_empty)
+    """Names of variables, `*` for any end, that speak to that launcher itself."""
     load_1min: float = 0.0
     program_sha256: str = ""
     """Of the executable file."""
@@ -91,5 +98,7 @@ class Machine(Frozen):
     """The kind of machine that it is built for."""
     program_python: bool = False
     program_openmp: bool = False
+    program_mpi: bool = Field(default=False, exclude_if=_is_empty)
+    """It is started as ranks of MPI: by the launcher, by a word of the command, or in a script."""
     versions: dict[str, str] = {}
     """Libraries that compute the verdict."""

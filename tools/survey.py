@@ -24,7 +24,7 @@ from .group_facts import autogrouped, limited
 from .machine import Machine
 from .mitigation.elf import kind_of_machine, read_elf
 from .mitigation.kernel_file import cpu_list, in_force
-from .mitigation.program import Program, input_files, inspect
+from .mitigation.program import Program, input_files, inspect, starts_ranks
 from .mitigation.run_group import places
 from .subject import Subject
 
@@ -120,6 +120,7 @@ def survey(
         hosts=launcher.hosts if launcher else (),
         away=launcher.away if launcher else "",
         launching=launcher.before_program if launcher else (),
+        launcher_variables=launcher.layer.own if launcher else (),
         load_1min=float((_text(root, "proc/loadavg") or "0").split()[0]),
         program_sha256=program.sha256,
         program_dynamic=program.dynamic,
@@ -127,6 +128,7 @@ def survey(
         program_machine=kind_of_machine(program.elf) if program.elf else "",
         program_python=program.python,
         program_openmp=program.openmp,
+        program_mpi=starts_ranks((*(launcher.before_program if launcher else ()), *subject.argv)),
         versions={name: version for name in _VERDICT_LIBRARIES if (version := _version(name))},
     )
 

@@ -30,6 +30,7 @@ COMMANDS = {
         Command("eval", "score the agent where the cause is known: on recorded cases, or live", "vgo_agent.evals.eval"),
         Command("analyze", "look for causes in runs that were recorded elsewhere"),
         Command("nodes", "say which machine of many is slow or unsteady, and what goes with it"),
+        Command("ranks", "say which rank of an MPI program the others wait for, and whether it makes runs slow"),
         Command("compare", "say whether recorded runs of one condition are steadier than of another"),
         Command("import", "show what is understood of recorded runs, and convert them", f"{__name__}.import_"),
         Command("surface", "model the spread as a function of settings, and find the steadiest configuration"),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...tools.measure import MeasureResult
 from ...tools.statistics.shape.describe import Shape
-from . import layers
+from . import layers, run_ranks
 from .evidence import Evidence
 from .numbers import number, percent, quantity, ratio
 
@@ -20,7 +20,7 @@ LINKED = 0.3
 
 def warnings(evidence: Evidence) -> tuple[str, ...]:
     """Advise on what may weaken the result, each with what to do about it."""
-    sources = (_of_hosts, _of_runs, layers.remarks, _of_machine, _of_effect)
+    sources = (_of_hosts, run_ranks.remarks, _of_runs, layers.remarks, _of_machine, _of_effect)
     return tuple(remark for source in sources for remark in source(evidence))
 
 

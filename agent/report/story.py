@@ -230,6 +230,16 @@ class CallRow:
 
 
 @dataclass(frozen=True)
+class RankStory:
+    """The ranks of an MPI program."""
+
+    sentence: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Story:
     """All of it; an empty part is left out of the report."""
 
@@ -268,3 +278,4 @@ class Story:
     levels: tuple[LevelRow, ...] = ()
     parameter: str = ""
     minimise: str = ""
+    ranks: RankStory | None = None

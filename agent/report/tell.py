@@ -13,7 +13,7 @@ from ...tools.subject import LOCAL, Subject
 from ..planners.state import plain
 from ..record import bodies
 from ..transcript import Decision, RunStart
-from . import layers
+from . import layers, run_ranks
 from .evidence import Batch, Evidence
 from .factors import classes, factor_name, factor_story, ranking, set_aside, tree_story
 from .mitigations import name_of, suspects, tried, untried, winner
@@ -64,6 +64,7 @@ def tell(evidence: Evidence) -> Story:
         ranking=ranking(evidence),
         set_aside=set_aside(evidence),
         set_aside_columns=len(evidence.ranking.set_aside) if evidence.ranking else 0,
+        ranks=run_ranks.story(evidence),
         layers=layers.rows(evidence),
         bare_runs=layers.bare_runs(evidence),
         search=layers.facts(evidence),

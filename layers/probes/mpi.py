@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -16,19 +16,22 @@ from typing import NamedTuple
 from platformdirs import user_cache_path
 
 from ..folder import own_folder
-from ..schema import Layer
+from ..schema import Layer, Value
 from .base import Command, Probe
 
 SOURCE = Path(__file__).with_name("pmpi.c")
 LONGEST_BUILD_S = 120.0
-OURS = re.compile(r"^(\d+) ([\d.]+) ([\d.]+) (\d+)$", re.MULTILINE)
-"""Rank, seconds since MPI_Init, seconds inside MPI, calls."""
+OURS = re.compile(
+    r"^(\d+) ([\d.]+) ([\d.]+) (\d+) ([\d.]+) (-?\d+) (\d+) (\d+) (-?\d+) (-?\d+) (\S+) (\S+)$", re.MULTILINE
+)
+"""One line of pmpi.c, which names the fields."""
 MPIP_TIMES = re.compile(r"^@--- MPI Time \(seconds\) -+\n-+\n(.*?)(?:\n-{20}|\Z)", re.MULTILINE | re.DOTALL)
 MPIP_ROW = re.compile(r"^\s*(\d+)\s+([\d.eE+-]+)\s+([\d.eE+-]+)\s+[\d.]+\s*$", re.MULTILINE)
 """Task, AppTime, MPITime, MPI%; the row of all tasks has a star."""
 SILENT = (
-    "no rank told of its time: the program is no MPI program, links MPI statically, ended before MPI_Finalize, "
-    "or ran on a machine that does not see this one's files"
+    "no rank told of its time: the program is no MPI program, links MPI statically, calls it from Fortran (name mpiP's "
+    "library), ended before MPI_Finalize, or ran on a machine that does not see this one's files (set TMPDIR to a "
+    "folder that all share)"
 )
 
 
@@ -39,6 +42,23 @@ class Rank(NamedTuple):
     all_s: float
     mpi_s: float
     calls: float | None = None
+    cpu_s: float | None = None
+    """CPU time outside MPI; within it a rank spins while it waits."""
+    migrations: float | None = None
+    voluntary: float | None = None
+    preemptions: float | None = None
+    local: float | None = None
+    """Its number on its host."""
+    cpu: str = ""
+    """Where it ended."""
+    cpus: str = ""
+    """Where it may run."""
+    host: str = ""
+
+    @property
+    def own_s(self) -> float:
+        """Time outside MPI."""
+        return max(0.0, self.all_s - self.mpi_s)
 
 
 class MpiProbe(Probe):
@@ -72,7 +92,7 @@ class MpiProbe(Probe):
         for entry in os.scandir(self._folder.name):
             os.unlink(entry.path)
 
-    def values(self) -> Mapping[str, float]:
+    def values(self) -> Mapping[str, Value]:
         """Read the reports of all ranks; a rank that died wrote none, so its cells are missing."""
         if self._why:
             return {}
@@ -95,28 +115,48 @@ def read_report(text: str) -> list[Rank]:
     """Read the line of one rank, or the table of all ranks in a report of mpiP."""
     if table := MPIP_TIMES.search(text):
         return [Rank(int(rank), float(app), float(mpi)) for rank, app, mpi in MPIP_ROW.findall(table[1])]
-    return [Rank(int(rank), float(all_s), float(mpi), float(calls)) for rank, all_s, mpi, calls in OURS.findall(text)]
+    return [_ours(*found) for found in OURS.findall(text)]
 
 
-def figures(ranks: Sequence[Rank]) -> dict[str, float]:
+def _ours(rank: str, all_s: str, mpi_s: str, *rest: str) -> Rank:
+    """What is not shown is below zero or a dash."""
+    calls, cpu_s, moved, voluntary, taken, local = (float(word) if float(word) >= 0 else None for word in rest[:6])
+    cpu, cpus, host = ("" if word in ("-", "-1") else word for word in rest[6:])
+    counts = {"calls": calls, "cpu_s": cpu_s, "migrations": moved, "voluntary": voluntary, "preemptions": taken}
+    return Rank(int(rank), float(all_s), float(mpi_s), **counts, local=local, cpu=cpu, cpus=cpus, host=host)
+
+
+def figures(ranks: Sequence[Rank]) -> dict[str, Value]:
     """Columns of all ranks; the imbalance is how much longer the busiest rank computes than the mean, in percent."""
-    found = {name: value for rank in ranks for name, value in _of_rank(rank)}
-    own = [rank.all_s - rank.mpi_s for rank in ranks]
+    found: dict[str, Value] = {name: value for rank in ranks for name, value in _of_rank(rank)}
+    own = [rank.own_s for rank in ranks]
     total = sum(rank.all_s for rank in ranks)
     if total > 0:
         found["mpi.share"] = 100 * sum(rank.mpi_s for rank in ranks) / total
     if sum(own) > 0:
         found["mpi.imbalance"] = 100 * (max(own) * len(own) / sum(own) - 1)
-    return found
+    return found | _ends(ranks)
 
 
-def _of_rank(rank: Rank) -> Iterable[tuple[str, float]]:
+def _ends(ranks: Sequence[Rank]) -> dict[str, Value]:
+    """Name the rank that computes longest and the one that waits least; of one rank alone neither says anything."""
+    if len(ranks) < 2:
+        return {}
+    slowest = max(ranks, key=lambda rank: rank.own_s)
+    least = min(ranks, key=lambda rank: rank.mpi_s)
+    named: dict[str, Value] = {"mpi.slowest": str(slowest.rank), "mpi.least_waiting": str(least.rank)}
+    return named | ({"mpi.slowest_host": slowest.host} if slowest.host else {})
+
+
+def _of_rank(rank: Rank) -> Iterator[tuple[str, Value]]:
     yield f"mpi.{rank.rank}.time_s", rank.mpi_s
-    yield f"mpi.{rank.rank}.own_s", max(0.0, rank.all_s - rank.mpi_s)
+    yield f"mpi.{rank.rank}.own_s", rank.own_s
     if rank.all_s > 0:
         yield f"mpi.{rank.rank}.share", 100 * rank.mpi_s / rank.all_s
-    if rank.calls is not None:
-        yield f"mpi.{rank.rank}.calls", rank.calls
+    for name in ("calls", "cpu_s", "migrations", "voluntary", "preemptions", "local", "cpu", "cpus", "host"):
+        value = getattr(rank, name)
+        if value not in (None, ""):
+            yield f"mpi.{rank.rank}.{name}", value
 
 
 def built(folder: Path | None = None) -> tuple[Path, str]:

@@ -262,3 +262,16 @@ def test_every_launcher_starts_the_program_with_its_words_last() -> None:
         given = {parameter: "1" for parameter in layer.required}
         spec = f"{name}:{','.join(f'{key}={value}' for key, value in given.items())}" if given else name
         assert composed(spec, "/bin/p", "x y")[-1].endswith(("x y", "'x y'; exit $?"))
+
+
+def test_what_speaks_to_mpirun_goes_to_it_and_not_through_it() -> None:
+    launcher = Launcher("mpirun", find_launcher("mpirun:ranks=2,map=core,bind=none,cpus=0"), {"HOME": "/h"})
+    given = {"HOME": "/h", "OMPI_MCA_hwloc_base_binding_policy": "core", "PRTE_MCA_x": "1", "MINE": "2"}
+    started = launcher.wrap(Command(("./solver", "-n"), given))
+    words = "-n 2 --map-by core --bind-to none --cpu-set 0 -x MINE=2 ./solver -n"
+    assert started.argv[1:] == tuple(words.split())
+    assert {name: started.environment[name] for name in given if "MCA" in name} == {
+        "OMPI_MCA_hwloc_base_binding_policy": "core",
+        "PRTE_MCA_x": "1",
+    }
+    assert "MINE" not in started.environment

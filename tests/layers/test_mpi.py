@@ -20,6 +20,7 @@ from vgo_agent.tools.execution.bench import Bench
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.execution.way import Ways
+from vgo_agent.tools.mitigation.kernel_file import cpu_list
 from vgo_agent.tools.subject import Subject
 
 # Rank 1 works twenty times as long as rank 0, which waits for it; with an argument, rank 1 dies.
@@ -116,6 +117,12 @@ def test_the_rank_that_works_longer_is_seen_and_the_other_waits(
     assert row["host"] == os.uname().nodename
     assert (row["mpi.0.calls"], row["mpi.1.calls"]) == (2, 2)
     assert row["mpi.1.own_s"] >= 0.2
+    assert (row["mpi.slowest"], row["mpi.least_waiting"]) == ("1", "1")
+    assert row["mpi.slowest_host"] == row["mpi.0.host"] == row["mpi.1.host"] == os.uname().nodename
+    assert (row["mpi.0.local"], row["mpi.1.local"]) == (0, 1)
+    assert 0 < row["mpi.1.cpu_s"] <= row["mpi.1.own_s"] + 0.01
+    assert int(row["mpi.1.cpu"]) in cpu_list(row["mpi.1.cpus"])
+    assert row["mpi.1.preemptions"] >= 0
     assert row["mpi.0.share"] > row["mpi.1.share"]
     assert 0 < row["mpi.imbalance"] <= 100
     assert all(bench.layer("mpi").column(name) for name in row if name.startswith("mpi."))
@@ -166,6 +173,7 @@ def test_a_report_of_mpip_gives_the_same_columns() -> None:
     ranks = read_report(MPIP_REPORT)
     assert ranks == [Rank(0, 0.204, 0.203), Rank(1, 0.204, 0.000108)]
     found = figures(ranks)
+    assert (found["mpi.slowest"], found["mpi.least_waiting"]) == ("1", "1")
     assert found["mpi.0.share"] == pytest.approx(99.51, abs=0.01)
     assert found["mpi.share"] == pytest.approx(49.78, abs=0.01)
     assert found["mpi.imbalance"] == pytest.approx(99.0, abs=0.1)
@@ -178,12 +186,23 @@ def test_shares_and_imbalance_do_not_depend_on_the_unit_of_time(
     ranks: list[tuple[float, float]], factor: float
 ) -> None:
     def of(scale: float) -> dict[str, float]:
-        return figures([Rank(at, scale * all_s, scale * all_s * part) for at, (all_s, part) in enumerate(ranks)])
+        found = figures([Rank(at, scale * all_s, scale * all_s * part) for at, (all_s, part) in enumerate(ranks)])
+        return {name: value for name, value in found.items() if isinstance(value, float)}
 
     once, scaled = of(1.0), of(factor)
     for name in [name for name in once if not name.endswith("_s")]:
         assert scaled[name] == pytest.approx(once[name], rel=1e-6, abs=1e-6)
         assert once[name] >= -1e-9
+
+
+def test_one_rank_alone_is_neither_slowest_nor_least_waiting() -> None:
+    assert "mpi.slowest" not in figures([Rank(0, 2.0, 1.0)])
+
+
+def test_what_a_kernel_does_not_show_gives_no_cell() -> None:
+    found = figures(read_report("0 2.0 0.5 7 1.25 -1 3 4 -1 -1 - -\n"))
+    assert found["mpi.0.cpu_s"] == 1.25
+    assert not {"mpi.0.migrations", "mpi.0.local", "mpi.0.cpu", "mpi.0.cpus", "mpi.0.host"} & set(found)
 
 
 def test_ranks_that_work_alike_are_in_balance() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ...knowledge.actions import Apply, Hold, Spawn, Write
 from ...knowledge.errors import VgoError
+from ...layers.launcher import is_own
 from ..execution.conditions import PR_SET_THP_DISABLE
 from ..machine import Machine
 from ..subject import Subject
@@ -27,8 +28,12 @@ _OUTPUT = {"null": "> /dev/null", "file": "> output.txt"}
 def shell_line(apply: Apply, subject: Subject, machine: Machine) -> str:
     """Write the line, for a shell in the directory of the subject."""
     groups = _named(parts(apply.spawn, machine))
-    launched = (*_into(groups), *_launchers(apply.spawn, machine), *map(shlex.quote, machine.launching))
-    command = (*launched, *map(shlex.quote, apply.wrap), *variables(apply), _typed(subject))
+    own = {name for name in added_variables(apply) if is_own(name, machine.launcher_variables)}
+    told = [shlex.quote(f"{name}={apply.environment[name]}") for name in sorted(own)]
+    launcher = (*(["env", *told] if told else []), *map(shlex.quote, machine.launching))
+    inner = apply.model_copy(update={"environment": {n: v for n, v in apply.environment.items() if n not in own}})
+    launched = (*_into(groups), *_launchers(apply.spawn, machine), *launcher)
+    command = (*launched, *map(shlex.quote, apply.wrap), *variables(inner), _typed(subject))
     redirected = (*command, *filter(None, (_OUTPUT.get(apply.spawn.output),)))
     steps = (*_settings(apply, machine), *temporary(apply, groups), *page_cache(apply, subject), " ".join(redirected))
     line = " && ".join(steps)

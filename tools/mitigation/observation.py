@@ -6,9 +6,8 @@ import os
 import re
 import resource
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from ...knowledge.actions import Verify
 from ...layers.probes.cgroup_tree import own_groups
@@ -24,6 +23,8 @@ from ..execution.conditions import (
 from ..execution.launch import SCHED_DEADLINE, Launch
 from .checks import ENDED, UNREADABLE, Check
 from .kernel_file import cpu_list
+from .mpi_ranks import of_ranks
+from .process import Process, Seen
 from .residency import resident_share
 
 _POLICY_NAMES = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", SCHED_DEADLINE: "deadline"}
@@ -32,55 +33,6 @@ _MOST_DIRTY_KB = 4096  # that waits to be written back just after a sync: other 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _IO_CLASS_NAMES = {0: "none", 1: "realtime", 2: "best effort", 3: "idle"}
 _ENDING = 0x4  # PF_EXITING of include/linux/sched.h, among the flags: set before a process leaves its groups
-
-
-class Seen(NamedTuple):
-    """One observation of a process."""
-
-    expected: str
-    seen: str
-    passed: bool
-
-
-class Process:
-    """The files of one process; a file that is gone or empty raises ProcessLookupError."""
-
-    def __init__(self, pid: int, proc: Path = Path("/proc")) -> None:
-        """Open nothing yet."""
-        self.pid = pid
-        self.proc = proc
-        self.folder = proc / str(pid)
-
-    def text(self, name: str) -> str:
-        """Read a file of the process; those of a process that has ended are empty."""
-        text = (self.folder / name).read_text(errors="replace")
-        if not text:
-            raise ProcessLookupError(name)
-        return text
-
-    def status(self, key: str) -> str:
-        """Read one line of the status file."""
-        found = re.search(rf"^{key}:\s*(.*)$", self.text("status"), re.M)
-        return found.group(1).strip() if found else "not shown by this kernel"
-
-    def stat(self, field: int) -> int:
-        """Read a field of the stat file, numbered from 1 as in proc(5); not the first two."""
-        return int(self.text("stat").rpartition(")")[2].split()[field - 3])
-
-    def environment(self) -> dict[str, str]:
-        """Read the environment that the program was started with."""
-        words = self.text("environ").split("\0")
-        return dict(word.split("=", 1) for word in words if "=" in word)
-
-    def family(self) -> Iterator[Process]:
-        """The process and all below it: a script's work is done by its children."""
-        yield self
-        try:
-            children = (self.folder / "task" / str(self.pid) / "children").read_text().split()
-        except OSError:
-            return
-        for child in children:
-            yield from Process(int(child), self.proc).family()
 
 
 Reader = Callable[[Verify, Launch, Process], Seen]
@@ -262,8 +214,13 @@ def _memory_policy(verify: Verify, _: Launch, process: Process) -> Seen:
     return Seen(verify.memory_policy, seen, any(policy.split(":")[0] == verify.memory_policy for policy in policies))
 
 
+def _ranks(verify: Verify, launch: Launch, process: Process) -> Seen:
+    return of_ranks(verify.ranks, launch.affinity, process)
+
+
 READERS: dict[str, tuple[str, Reader]] = {
     "affinity": ("Cpus_allowed_list", _affinity),
+    "ranks": ("CPUs of every MPI rank", _ranks),
     "policy": ("scheduling policy", _policy),
     "autogroup": ("autogroup", _autogroup),
     "nice": ("nice value", _nice),

@@ -19,6 +19,7 @@ _DEBIAN_PACKAGES = {
     "libjemalloc.so.2": "libjemalloc2",
     "libtcmalloc_minimal.so.4": "libtcmalloc-minimal4",
     "libmimalloc.so.2": "libmimalloc2.0",
+    "mpirun": "openmpi-bin",
     "numactl": "numactl",
     "chrt": "util-linux",
     "prlimit": "util-linux",
@@ -125,6 +126,8 @@ def _program(condition: Condition, machine: Machine, subject: Subject, _: float 
         yield "the command runs no Python interpreter: name python in the command if it does"
     if condition.openmp and not machine.program_openmp:
         yield "the program links no OpenMP runtime (libgomp, libomp, libiomp5): compile it with -fopenmp if it should"
+    if condition.mpi and not machine.program_mpi:
+        yield "the command starts no MPI ranks that could be seen: name the launcher, as in --launcher mpirun:ranks=2"
     if condition.inputs and not subject.inputs:
         yield "no input file is known: name it with --input FILE"
 

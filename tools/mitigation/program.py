@@ -15,6 +15,8 @@ from .elf import Elf, read_elf
 _PYTHON = re.compile(r"(python|pypy)[0-9.]*t?$")
 _INTERPRETER = re.compile(r"((python|pypy|perl|ruby|node|Rscript|lua)[0-9.]*t?|sh|bash|dash|zsh|ksh)$")
 _OPENMP = re.compile(r"lib(gomp|omp|iomp5)\.so")
+_STARTS_RANKS = re.compile(r"(?:^|[\s/;&|(])(?:mpirun|mpiexec|orterun|prterun|srun)(?:[.\w]*)(?=\s|$)", re.M)
+_LONGEST_SCRIPT = 64 << 10
 _LARGEST_HASHED = 256 << 20
 _MOST_SHEBANGS = 4
 _MOST_INPUTS = 16
@@ -66,6 +68,18 @@ def input_files(argv: tuple[str, ...], directory: Path, named: tuple[str, ...] =
             if candidate and path.is_file():
                 found.setdefault(str(path.absolute()))
     return tuple(found)[:_MOST_INPUTS]
+
+
+def starts_ranks(argv: tuple[str, ...]) -> bool:
+    """Say whether mpirun, mpiexec or srun is a word of the command, or of the script that it starts."""
+    if any(_STARTS_RANKS.search(word) for word in argv):
+        return True
+    path = _located(argv[0])
+    if path is None or _shebang(path) is None:
+        return False
+    with path.open(errors="replace") as script:
+        lines = (line for line in script.read(_LONGEST_SCRIPT).splitlines() if not line.lstrip().startswith("#"))
+        return any(_STARTS_RANKS.search(line) for line in lines)
 
 
 def _arguments(argv: tuple[str, ...]) -> tuple[str, ...]:

@@ -14,7 +14,8 @@ from ...knowledge.schema import Mitigation
 from ...layers.probes.base import Probe
 from ..execution.launch import Launch, Run
 from .checks import ENDED, UNREADABLE, Check
-from .observation import READERS, Process, observe
+from .observation import READERS, observe
+from .process import Process
 
 __all__ = ["ENDED", "Check", "Starts", "Watcher", "prove", "verify_process"]
 

@@ -32,7 +32,7 @@ OF_PROGRAM = {
 OTHERS = ("demo", "resume", "eval", "cluster")
 MEASURE_NOTHING = {
     *("ask", "model", "mitigations", "analyze", "compare", "import", "power", "runs", "verify", "replay", "restore"),
-    *("nodes", "surface"),
+    *("nodes", "ranks", "surface"),
     *("explain", "search", "export", "layers", "config", "check", "completion", "tui", "report", "trust"),
 }
 

@@ -1,0 +1,153 @@
+"""The ranks of an MPI program in words: for a terminal and for programs; and their table as a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ...knowledge.errors import VgoError
+from ...prompts.render import render
+from ...tools.mpi.found import Rank, Ranks
+from ...tools.mpi.rows import RankRows, ranks_csv
+from ..terminal import folded, table
+from .numbers import number, p_value, percent, quantity
+
+HEADER = (
+    "RANK",
+    "HOST",
+    "CPUS",
+    "OUTSIDE MPI",
+    "WAITING",
+    "PREEMPTED",
+    "MIGRATED",
+    "SLOWEST IN [95 %]",
+    "P",
+    "OF SLOW RUNS",
+    "VARIANCE [95 %]",
+    "P",
+)
+MOST_ROWS = 16
+MOST_PLACED = 4
+LEVEL = 0.05
+PLACES = {"host": "on host", "cpus": "bound to CPUs", "cpu": "on CPU"}
+
+
+def summary(found: Ranks, source: str) -> dict[str, Any]:
+    """Give the object that `--json` prints."""
+    return {**found.model_dump(mode="json"), "file": source}
+
+
+def text(found: Ranks) -> str:
+    """Give the words of a terminal."""
+    rows = shown(found)
+    more = len(found.ranks) - len(rows)
+    rest = f"\n... and {more} more (--json names all)" if more else ""
+    return folded(
+        render(
+            "ranks.txt.j2",
+            verdict=found.verdict,
+            reason=found.reason,
+            runs=runs(found),
+            ranks=table(HEADER, rows) + rest,
+            why=list(why(found)),
+            placed=list(places(found)),
+            notes=list(found.notes),
+        )
+    )
+
+
+def runs(found: Ranks) -> str:
+    """Say how unevenly the ranks compute, and what that has to do with the outcome."""
+    return (
+        f"{number(found.runs)} runs of {found.outcome} with {number(len(found.ranks))} ranks: the ranks wait "
+        f"{percent(found.waiting)} of their time (median); the slowest computes {percent(found.imbalance - 1, 2)} "
+        f"longer than the mean. {percent(found.common, 2)} of the variance goes with the time outside MPI of "
+        f"{'all ranks together' if found.rank is None else 'the other ranks'}."
+    )
+
+
+def shown(found: Ranks) -> list[tuple[str, ...]]:
+    """Give the lines of the table: of many ranks, those that say most."""
+    ranked = sorted(found.ranks, key=lambda one: (one.rank != found.rank, -one.explained, -one.slowest))
+    return [_row(one) for one in sorted(ranked[:MOST_ROWS], key=lambda one: one.rank)]
+
+
+def _row(one: Rank) -> tuple[str, ...]:
+    return (
+        str(one.rank),
+        one.host or "–",
+        one.cpus or "–",
+        quantity(one.own_s, "s"),
+        percent(one.waiting, 2),
+        number(one.preemptions, 2),
+        number(one.migrations, 2),
+        _shares(one.slowest, one.interval.low, one.interval.high),
+        _chance(one.p_slowest),
+        percent(one.slowest_of_slow, 2),
+        _shares(one.explained, one.explained_interval.low, one.explained_interval.high),
+        _chance(one.p_explained),
+    )
+
+
+def _shares(share: float, low: float, high: float) -> str:
+    return f"{percent(share, 2)} [{percent(low, 2)}, {percent(high, 2)}]"
+
+
+def _chance(p: float) -> str:
+    return p_value(p).removeprefix("p ").removeprefix("= ")
+
+
+def why(found: Ranks) -> Iterator[str]:
+    """Say what is different about the rank that is meant."""
+    one = next((one for one in found.ranks if one.rank == found.rank), None)
+    if one is None:
+        return
+    where = f" (on {one.host})" if one.host else ""
+    yield (
+        f"Rank {one.rank}{where}: the slowest in {percent(one.slowest, 2)} of the runs, by chance "
+        f"{percent(1 / len(found.ranks), 2)}; in {percent(one.slowest_of_slow, 2)} of the {number(found.slow_runs)} "
+        f"slow ones. Its time beyond the others' goes with {percent(one.explained, 2)} of the variance."
+    )
+    if found.on_cpu is not None:
+        yield _on_cpu(found.on_cpu)
+    for linked in found.within:
+        if linked.p_value <= LEVEL and linked.correlation > 0:
+            r = f"{linked.correlation:.2f}"
+            yield f"Its {linked.name} go with it (rank correlation {r}, {p_value(linked.p_value)})."
+
+
+def _on_cpu(share: float) -> str:
+    part = "Less than 1 %" if share < 0.01 else percent(share, 2)
+    words = f"{part} of what its time outside MPI varies by is CPU time"
+    if share >= 0.5:
+        return f"{words}: it has more to compute then, or computes on a slower CPU."
+    return f"{words}: the rest it is off its CPU, pre-empted, asleep, or waiting for a disk."
+
+
+def places(found: Ranks) -> Iterator[str]:
+    """Name the places that change how long a rank computes."""
+    telling = [one for one in found.placed if one.p_value <= LEVEL]
+    for one in telling[:MOST_PLACED]:
+        yield (
+            f"A rank computes {number(one.ratio, 3)} times as long {PLACES[one.factor]} {one.level} as elsewhere "
+            f"({p_value(one.p_value)}, over all places)."
+        )
+    if found.placed and not telling:
+        yield "No host or CPU changes how long a rank computes by more than luck."
+
+
+def save(rows: RankRows, path: Path) -> None:
+    """Write one line a run and rank, as Parquet where the name says so, else as CSV."""
+    content = ranks_csv(rows)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".parquet":
+            texts = {"host": pl.String, "cpus": pl.String, "cpu": pl.String}
+            pl.read_csv(content, schema_overrides=texts, infer_schema_length=None).write_parquet(path)
+        else:
+            path.write_bytes(content)
+    except OSError as error:
+        raise VgoError(f"Cannot write {path} ({error.strerror}); choose another file for --save.") from error

@@ -1,0 +1,174 @@
+"""From the rows of ranks to a verdict: is one rank why runs are slow?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from ...knowledge.errors import VgoError
+from ..statistics.comparison.permutation import holm
+from ..statistics.labels.classes import label
+from ..statistics.shape.describe import describe
+from ..statistics.values import BoolArray, FloatArray, Interval
+from .attribution import Explained, Slowest, common, explained, slowest
+from .found import Rank, Ranks, Verdict, Within
+from .placement import fixed, placed
+from .rows import RankRows
+
+LEAST_RUNS = 10
+LEAST_SHARE = 0.25
+"""Of the variance, from which a rank is called the reason for slow runs."""
+MARGIN = 0.02
+"""A rank that computes no more than this beyond the others is as long as they are, however often it is the last."""
+COUNTED = ("migrations", "preemptions", "voluntary")
+SPELT = {"host": "host", "cpus": "binding", "cpu": "CPU"}
+
+
+def of_ranks(
+    rows: RankRows,
+    outcome: FloatArray,
+    name: str,
+    unit: str,
+    *,
+    lower_is_better: bool = True,
+    alpha: float = 0.05,
+    seed: int = 1,
+) -> Ranks:
+    """Say whether the spread of `outcome`, shape (runs,) in step with `rows`, goes with one rank.
+
+    Raises VgoError for one rank alone, and for too few runs.
+    """
+    _enough(rows, outcome)
+    worse = outcome if lower_is_better else -outcome
+    slow = label(outcome, describe(outcome), lower_is_better).slow
+    often = slowest(rows.own_s, alpha)
+    why = explained(worse, rows.excess_s, alpha, seed)
+    told = tuple(_rank(rows, at, often, why, slow) for at in range(len(rows.ranks)))
+    verdict, reason, meant = _verdict(told, rows, alpha)
+    return Ranks(
+        verdict=verdict,
+        reason=reason,
+        rank=None if meant is None else rows.ranks[meant],
+        outcome=name,
+        unit=unit,
+        lower_is_better=lower_is_better,
+        runs=outcome.size,
+        slow_runs=int(slow.sum()),
+        incomplete=rows.incomplete,
+        ranks=told,
+        imbalance=float(np.median(rows.own_s.max(axis=1) / np.maximum(rows.own_s.mean(axis=1), 1e-12))),
+        waiting=float(np.median(_waiting(rows))),
+        common=common(worse, rows.own_s if meant is None else np.delete(rows.own_s, meant, axis=1)),
+        on_cpu=None if meant is None else _on_cpu(rows, meant),
+        within=() if meant is None else within(rows, meant),
+        placed=placed(rows, seed),
+        notes=tuple(_notes(rows)),
+    )
+
+
+def _enough(rows: RankRows, outcome: FloatArray) -> None:
+    if len(rows.ranks) < 2:
+        raise VgoError(
+            "There is one rank only, and it waits for nobody; start more, as in --launcher mpirun:ranks=2, or look for "
+            "causes with `vgo-agent analyze`."
+        )
+    if outcome.size < LEAST_RUNS:
+        raise VgoError(
+            f"All ranks told of themselves in {outcome.size} runs, and {LEAST_RUNS} are needed; measure more with "
+            "--layer mpi."
+        )
+    if not np.isfinite(outcome).all():
+        raise VgoError("Some runs have no outcome; leave them out of the table, or name another column by --outcome.")
+
+
+def _waiting(rows: RankRows) -> FloatArray:
+    inside = rows.numbers["time_s"].sum(axis=1)
+    shares: FloatArray = inside / np.maximum(inside + rows.own_s.sum(axis=1), 1e-12)
+    return shares
+
+
+def _rank(rows: RankRows, at: int, often: Slowest, why: Explained, slow: BoolArray) -> Rank:
+    last = rows.own_s[slow].argmax(axis=1) == at
+    return Rank(
+        rank=rows.ranks[at],
+        host=_usual(rows.place.host[:, at]),
+        cpus=_usual(rows.place.cpus[:, at]),
+        own_s=float(np.median(rows.own_s[:, at])),
+        waiting=float(np.median(rows.share[:, at])),
+        preemptions=_mean(rows.numbers["preemptions"][:, at]),
+        migrations=_mean(rows.numbers["migrations"][:, at]),
+        slowest=float(often.share[at]),
+        interval=Interval(low=float(often.low[at]), high=float(often.high[at])),
+        p_slowest=float(often.p[at]),
+        slowest_of_slow=float(last.mean()) if last.size else 0.0,
+        explained=float(why.share[at]),
+        explained_interval=why.intervals[at],
+        p_explained=float(why.p[at]),
+    )
+
+
+def _usual(texts: Any) -> str:
+    return str(Counter(texts.tolist()).most_common(1)[0][0])
+
+
+def _mean(values: FloatArray) -> float | None:
+    there = values[np.isfinite(values)]
+    return float(there.mean()) if there.size else None
+
+
+def _verdict(told: tuple[Rank, ...], rows: RankRows, alpha: float) -> tuple[Verdict, str, int | None]:
+    """Name one rank where the spread goes with it; else one that is always behind; else none."""
+    first = max(range(len(told)), key=lambda at: (told[at].p_explained <= alpha, told[at].explained))
+    one = told[first]
+    if one.p_explained <= alpha and one.explained >= LEAST_SHARE:
+        reason = f"Slow runs are slow because of rank {one.rank}: the others wait for it."
+        return "one rank", reason, first
+    behind = max(range(len(told)), key=lambda at: told[at].slowest)
+    beyond = float(np.median(rows.excess_s[:, behind] / np.maximum(rows.own_s.mean(axis=1), 1e-12)))
+    if told[behind].p_slowest <= alpha and beyond > MARGIN:
+        reason = (
+            f"Rank {told[behind].rank} computes longest more often than by chance, which costs time in every run; why "
+            "some runs are slower than others is another matter."
+        )
+        return "always the same rank", reason, behind
+    return "no one rank", "No rank is behind the slow runs: now one is the slowest, now another.", None
+
+
+def _on_cpu(rows: RankRows, at: int) -> float | None:
+    """How much of the variation of a rank's time outside MPI is CPU time: cov(own, cpu) / var(own), within 0 to 1."""
+    own, cpu = rows.own_s[:, at], rows.numbers["cpu_s"][:, at]
+    if not np.isfinite(cpu).all() or np.ptp(own) == 0:
+        return None
+    moments = np.cov(own, cpu)
+    return float(np.clip(moments[0, 1] / moments[0, 0], 0.0, 1.0))
+
+
+def within(rows: RankRows, at: int) -> tuple[Within, ...]:
+    """Correlate what is counted of a rank with its time beyond the others', the closest first."""
+    beyond = rows.excess_s[:, at]
+    columns = {name: rows.numbers[name][:, at] for name in COUNTED}
+    varying = {name: one for name, one in columns.items() if np.isfinite(one).all() and np.ptp(one) > 0}
+    if np.ptp(beyond) == 0 or not varying:
+        return ()
+    tested = {name: spearmanr(one, beyond) for name, one in varying.items()}
+    adjusted = holm([float(test.pvalue) for test in tested.values()])
+    found = [
+        Within(name=name, correlation=float(test.statistic), p_value=p)
+        for (name, test), p in zip(tested.items(), adjusted, strict=True)
+    ]
+    return tuple(sorted(found, key=lambda one: (one.p_value, -abs(one.correlation))))
+
+
+def _notes(rows: RankRows) -> Iterator[str]:
+    if rows.incomplete:
+        yield f"{rows.incomplete} runs left out: the layer mpi was off, or some rank did not tell."
+    if names := fixed(rows):
+        words = " and ".join(SPELT[name] for name in names)
+        yield (
+            f"Each rank always had the same {words}, so what the rank does and what the place does cannot be told "
+            "apart: run again with another --launcher mpirun:map=... or bind=..., or other hosts."
+        )

@@ -1,0 +1,122 @@
+"""Which rank is the slowest more often than by chance, and how much of the spread of the runs goes with it."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import beta, binom, norm
+
+from ..statistics.comparison.permutation import holm
+from ..statistics.dependence import inflation
+from ..statistics.values import FloatArray, IntArray, Interval
+
+PERMUTATIONS = 2000
+RESAMPLES = 1000
+_ROOM = 1 << 22
+"""Numbers of one batch of permutations, so that a thousand ranks fit into memory."""
+
+
+class Slowest(NamedTuple):
+    """How often each rank computes longest; arrays of shape (ranks,)."""
+
+    share: FloatArray
+    low: FloatArray
+    high: FloatArray
+    p: FloatArray
+
+
+class Explained(NamedTuple):
+    """What each rank's time beyond the others' says of the outcome; arrays of shape (ranks,)."""
+
+    share: FloatArray
+    intervals: tuple[Interval, ...]
+    p: FloatArray
+
+
+def slowest(own_s: FloatArray, alpha: float) -> Slowest:
+    """Count how often each rank computes longest, `own_s` of shape (runs, ranks), against a chance of 1 in ranks.
+
+    Ties count in parts. Runs that resemble their neighbours count as fewer (`inflation`). Intervals are Clopper and
+    Pearson's (1934) at alpha / ranks, p-values one-sided binomial, adjusted by Holm.
+    """
+    runs, ranks = own_s.shape
+    longest = own_s == own_s.max(axis=1, keepdims=True)
+    parts = longest / longest.sum(axis=1, keepdims=True)
+    worth = np.array([runs / inflation(parts[:, rank]).mean for rank in range(ranks)])
+    share = parts.mean(axis=0)
+    hits, level = share * worth, alpha / ranks / 2
+    low = np.where(hits > 0, beta.ppf(level, np.maximum(hits, 1e-9), worth - hits + 1), 0.0)
+    high = np.where(hits < worth, beta.ppf(1 - level, hits + 1, np.maximum(worth - hits, 1e-9)), 1.0)
+    p = binom.sf(np.floor(hits) - 1, np.floor(worth), 1 / ranks)
+    return Slowest(share, low, high, np.array(holm(p.tolist())))
+
+
+def explained(outcome: FloatArray, excess_s: FloatArray, alpha: float, seed: int) -> Explained:
+    """Ask of each rank how its time beyond the others' mean goes with the outcome (greater is slower).
+
+    The trend in run order is taken out of both. One p-value pays for all ranks: the greatest correlation under
+    permuted runs, in blocks where neighbours resemble each other.
+    """
+    worse, beyond = _standard(outcome[:, None]), _standard(excess_s)
+    runs, ranks = beyond.shape
+    r = np.clip((worse.T @ beyond)[0], -1.0, 1.0)
+    random = np.random.default_rng(seed)
+    block = math.ceil(min(inflation(worse[:, 0]).mean, max(inflation(beyond[:, at]).mean for at in range(ranks))))
+    greatest = np.empty(PERMUTATIONS)
+    step = max(1, _ROOM // max(runs, ranks))
+    for start in range(0, PERMUTATIONS, step):
+        orders = np.stack([_shuffled(runs, block, random) for _ in range(min(step, PERMUTATIONS - start))])
+        greatest[start : start + len(orders)] = (worse[orders, 0] @ beyond).max(axis=1)
+    p = (1 + (greatest[:, None] >= r - 1e-12).sum(axis=0)) / (PERMUTATIONS + 1)
+    intervals = _intervals(worse, beyond, r, alpha / ranks, random)
+    return Explained(np.where(r > 0, r * r, 0.0), intervals, p)
+
+
+def common(outcome: FloatArray, own_s: FloatArray) -> float:
+    """Share of the variance of the outcome that goes with the mean over these ranks, the trend out of both."""
+    r = float((_standard(outcome[:, None]).T @ _standard(own_s.mean(axis=1)[:, None]))[0, 0])
+    return min(1.0, r * r) if r > 0 else 0.0
+
+
+def detrended(values: FloatArray) -> FloatArray:
+    """Take the straight line over the runs out of each column."""
+    time = np.arange(len(values)) - (len(values) - 1) / 2
+    centred: FloatArray = values - values.mean(axis=0)
+    slope: FloatArray = time @ centred / max(float(time @ time), 1e-300)
+    return centred - time[:, None] * slope
+
+
+def _standard(values: FloatArray) -> FloatArray:
+    """Columns of unit length, zeros where nothing varies but rounding."""
+    left = detrended(values)
+    length = np.linalg.norm(left, axis=0)
+    flat = length <= 1e-12 * np.linalg.norm(values, axis=0)
+    standard: FloatArray = np.where(flat, 0.0, left / np.where(flat, 1.0, length))
+    return standard
+
+
+def _shuffled(runs: int, block: int, random: np.random.Generator) -> IntArray:
+    starts = random.permutation(math.ceil(runs / block)) * block
+    order = (starts[:, None] + np.arange(block)).ravel()
+    within: IntArray = order[order < runs]
+    return within
+
+
+def _intervals(
+    worse: FloatArray, beyond: FloatArray, r: FloatArray, alpha: float, random: np.random.Generator
+) -> tuple[Interval, ...]:
+    """Square the ends of r +- SE on Fisher's scale, the SE from resampled runs."""
+    runs = len(worse)
+    drawn = []
+    for _ in range(RESAMPLES):
+        take = random.integers(0, runs, runs)
+        one, many = worse[take, 0] - worse[take, 0].mean(), beyond[take] - beyond[take].mean(axis=0)
+        scale = np.linalg.norm(one) * np.linalg.norm(many, axis=0)
+        drawn.append(np.divide(one @ many, scale, out=np.zeros_like(scale), where=scale > 0))
+    fisher = np.arctanh(np.clip(np.array(drawn), -0.999999, 0.999999))
+    reach = norm.ppf(1 - alpha / 2) * fisher.std(axis=0, ddof=1)
+    middle = np.arctanh(np.clip(r, -0.999999, 0.999999))
+    low, high = (np.maximum(np.tanh(middle + sign * reach), 0.0) ** 2 for sign in (-1, 1))
+    return tuple(Interval(low=float(one), high=float(other)) for one, other in zip(low, high, strict=True))

@@ -1,0 +1,146 @@
+"""From a run table with columns `mpi.RANK.*` to one row a run and rank, and back to text that any program reads."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...knowledge.errors import VgoError
+from ..statistics.values import FloatArray, IntArray
+
+RANKS = "ranks.csv"
+NUMBERS = ("own_s", "time_s", "cpu_s", "migrations", "voluntary", "preemptions", "calls", "local")
+"""Of a rank in a run; own_s: outside MPI, time_s: inside."""
+TEXTS = ("host", "cpus", "cpu")
+_COLUMN = re.compile(r"mpi\.(\d+)\.(\w+)")
+_HEADER = (
+    "run",
+    "rank",
+    "host",
+    "local_rank",
+    "cpus",
+    "cpu",
+    "total_s",
+    "own_s",
+    "waiting_s",
+    "waiting_share",
+    "cpu_s",
+)
+_COUNTS = ("migrations", "voluntary", "preemptions", "calls")
+CURE = "measure with --layer mpi, for example: vgo-agent profile --launcher mpirun:ranks=2 --layer mpi --save runs.csv"
+
+
+class Place(NamedTuple):
+    """Where a rank ran, texts of shape (runs, ranks); empty where it is not told."""
+
+    host: np.ndarray[Any, np.dtype[np.str_]]
+    cpus: np.ndarray[Any, np.dtype[np.str_]]
+    cpu: np.ndarray[Any, np.dtype[np.str_]]
+
+
+@dataclass(frozen=True)
+class RankRows:
+    """Runs in which every rank told of itself; arrays of shape (runs, ranks)."""
+
+    ranks: tuple[int, ...]
+    runs: IntArray
+    """Shape (runs,): the row of the table that each came from."""
+    numbers: dict[str, FloatArray]
+    """By name in NUMBERS; NaN where a rank does not tell."""
+    place: Place
+    incomplete: int = 0
+    """Runs left out, since some ranks did not tell (the layer was off, or a rank died)."""
+
+    @property
+    def own_s(self) -> FloatArray:
+        """Seconds outside MPI."""
+        return self.numbers["own_s"]
+
+    @property
+    def share(self) -> FloatArray:
+        """Share of a rank's time that it spent inside MPI; 0 where it took no time."""
+        total = self.own_s + self.numbers["time_s"]
+        shares: FloatArray = np.divide(self.numbers["time_s"], total, out=np.zeros_like(total), where=total > 0)
+        return shares
+
+    @property
+    def excess_s(self) -> FloatArray:
+        """Seconds outside MPI beyond the mean of the other ranks."""
+        others = (self.own_s.sum(axis=1, keepdims=True) - self.own_s) / max(1, len(self.ranks) - 1)
+        excess: FloatArray = self.own_s - others
+        return excess
+
+
+def rank_rows(names: Iterable[str], column: Callable[[str], Sequence[Any]]) -> RankRows:
+    """Take the ranks out of a run table; `column` gives the cells of one column, missing ones None or NaN.
+
+    Raises VgoError where the table has no rank.
+    """
+    there = {name: match for name in names if (match := _COLUMN.fullmatch(name))}
+    ranks = tuple(sorted({int(match[1]) for match in there.values()}))
+    if not ranks or not all(f"mpi.{rank}.{name}" in there for rank in ranks for name in NUMBERS[:2]):
+        raise VgoError(f"The table says nothing of MPI ranks (no columns mpi.0.own_s, mpi.0.time_s): {CURE}.")
+    height = len(column(f"mpi.{ranks[0]}.own_s"))
+    numbers = {name: _stack(_numbers, name, ranks, there, column, height) for name in NUMBERS}
+    texts = [_stack(_texts, name, ranks, there, column, height) for name in TEXTS]
+    told = np.isfinite(numbers["own_s"]).all(axis=1) & np.isfinite(numbers["time_s"]).all(axis=1)
+    kept = np.flatnonzero(told)
+    return RankRows(
+        ranks,
+        kept,
+        {name: values[kept] for name, values in numbers.items()},
+        Place(*(text[kept] for text in texts)),
+        height - kept.size,
+    )
+
+
+def _stack(
+    read: Callable[[Sequence[Any]], Any],
+    name: str,
+    ranks: Sequence[int],
+    there: Iterable[str],
+    column: Callable[[str], Sequence[Any]],
+    height: int,
+) -> Any:
+    empty = [None] * height
+    wanted = (f"mpi.{rank}.{name}" for rank in ranks)
+    return np.column_stack([read(column(one) if one in there else empty) for one in wanted])
+
+
+def _numbers(cells: Sequence[Any]) -> FloatArray:
+    return np.array([np.nan if cell is None else float(cell) for cell in cells], dtype=np.float64)
+
+
+def _texts(cells: Sequence[Any]) -> Any:
+    return np.array(["" if cell is None or cell != cell else str(cell) for cell in cells], dtype=np.str_)
+
+
+def ranks_csv(rows: RankRows) -> bytes:
+    """Write one line a run and rank; a cell that is not known is empty."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow((*_HEADER, *_COUNTS))
+    for run, at in enumerate(rows.runs.tolist()):
+        for rank in range(len(rows.ranks)):
+            writer.writerow((at, *_line(rows, run, rank)))
+    return text.getvalue().encode()
+
+
+def _line(rows: RankRows, run: int, rank: int) -> tuple[Any, ...]:
+    cell = {name: _spelt(values[run, rank]) for name, values in rows.numbers.items()}
+    own, waiting = rows.own_s[run, rank], rows.numbers["time_s"][run, rank]
+    where = (rows.place.host[run, rank], cell["local"], rows.place.cpus[run, rank], rows.place.cpu[run, rank])
+    times = (_spelt(own + waiting), cell["own_s"], cell["time_s"], _spelt(rows.share[run, rank]), cell["cpu_s"])
+    return (rows.ranks[rank], *where, *times, *(cell[name] for name in _COUNTS))
+
+
+def _spelt(value: float) -> str:
+    if not np.isfinite(value):
+        return ""
+    return str(int(value)) if float(value).is_integer() else repr(float(value))
