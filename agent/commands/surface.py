@@ -123,7 +123,7 @@ def _fit(arguments: argparse.Namespace, fitted: Fitted) -> int:
     from ...tools.surface.stored import save
     from ..report.surface import text
 
-    explained = explain(fitted.response)
+    explained = explain(fitted)
     saved = []
     if arguments.save:
         from ..report.surface_files import save_report

@@ -16,13 +16,16 @@ examples:
   vgo-agent sweep fio
   vgo-agent sweep fio --dry-run
   vgo-agent sweep threads -- ./solver --size 10
+  vgo-agent sweep 'size=1000,2000,4000 affinity=0,0+1 OMP_WAIT_POLICY=active,passive' -- ./solver --size '{size}'
   vgo-agent sweep space.yaml --design lhs --cells 40 --budget 3600 -- ./bench.sh --block '{block}' --jobs '{jobs}'
   vgo-agent sweep threads --on tcp://10.0.0.1:8786 -- ./solver --size 10
   vgo-agent sweep space.yaml --design adaptive --response cv --json -- ./bench.sh '{block}'
 
 SPACE is a YAML file, or the name of one that ships (cpu, fio, threads): parameters with levels or a range, and where
 each goes. `{name}` in COMMAND stands for a level; a parameter may also go to a variable, CPUs, threads, clock, disk
-scheduler, a quota or memory limit of a control group, or a mitigation. A cell is a combination of levels. All cells
+scheduler, a quota or memory limit of a control group, or a mitigation. SPACE may also be the levels themselves, as in
+the fourth example: names that stand in COMMAND, or threads, affinity, frequency, scheduler, cpu_quota, memory, a
+VARIABLE, or a parameter of a mitigation (omp_threads.threads=1,2). A cell is a combination of levels. All cells
 run in rounds, in another random order each time, until the SD of each is known well enough; what is impossible here is
 kept as failed, with the reason. The same command goes on where an earlier one was stopped or killed. runs.csv in the
 folder is a run table, in which parameters are settings: analyze, compare and power read it. With --on each round is
@@ -35,7 +38,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.usage = f"{parser.prog} SPACE [OPTIONS] [--] [COMMAND [ARGS...]]"
     parser.epilog = EPILOG
-    parser.add_argument("space", metavar="SPACE", help="a YAML file, or the name of one that ships")
+    parser.add_argument(
+        "space", metavar="SPACE", help="a YAML file, the name of one that ships, or 'NAME=LEVEL,LEVEL ...'"
+    )
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="default: the one of SPACE")
     _add_program(parser)
     _add_design(parser)

@@ -25,7 +25,11 @@ class Scale:
 
 
 def scale(unit: str, largest: float) -> Scale:
-    """Choose the unit in which a value of this size stands between 1 and 1000, or the nearest there is."""
+    """Choose the unit in which a value of this size stands between 1 and 1000, or the nearest there is; also per s."""
+    plain, per, second = unit.partition("/s")
+    if per and not second and plain not in _SECONDS:
+        within = scale(plain, largest)
+        return Scale(within.factor, f"{within.unit}{per}") if plain in _FAMILIES[0] else Scale(1.0, unit)
     for family in _FAMILIES:
         if unit in family and math.isfinite(largest) and largest != 0:
             size = abs(largest) * family[unit]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ...tools.statistics.surface.variance import Variance
 from ...tools.surface.explain import Explained
 from ...tools.surface.fitted import Surface
 from ...tools.surface.stored import Fitted
@@ -25,7 +26,9 @@ def text(fitted: Fitted, explained: Explained, saved: Sequence[str]) -> str:
         f"{share_title(surface)}\n" + table(SHARES, share_rows(explained)),
     ]
     if explained.variance:
-        parts.append(f"{variance_title(surface)}\n{table(VARIANCE, variance_rows(explained)[:MOST_EFFECTS])}")
+        parts.append(f"{variance_title(surface)}\n{table(VARIANCE, variance_rows(explained.variance)[:MOST_EFFECTS])}")
+    if explained.by_runs:
+        parts.append(f"{runs_title(explained)}\n{table(VARIANCE, variance_rows(explained.by_runs)[:MOST_EFFECTS])}")
     parts += [folded("\n".join([*notes(fitted, explained), *(f"Wrote {path}" for path in saved)]))]
     return "\n\n".join(part for part in parts if part)
 
@@ -82,9 +85,14 @@ def variance_title(surface: Surface) -> str:
     return f"Analysis of variance of {scale}{surface.record.response}, type II, one value a cell:"
 
 
-def variance_rows(explained: Explained) -> list[tuple[str, ...]]:
-    """Give the lines of the table, the residual last."""
-    found = explained.variance
+def runs_title(explained: Explained) -> str:
+    """Say what the table of all runs is of."""
+    runs = number(explained.by_runs.runs) if explained.by_runs else ""
+    return f"Analysis of variance of {explained.by_runs_of}, type II, {runs} runs against the scatter within cells:"
+
+
+def variance_rows(found: Variance | None) -> list[tuple[str, ...]]:
+    """Give the lines of a table, the residual last."""
     if found is None:
         return []
     rows = [
@@ -99,7 +107,18 @@ def variance_rows(explained: Explained) -> list[tuple[str, ...]]:
         )
         for one in found.effects
     ]
-    return [*rows, ("residual", str(found.residual_df), number(found.residual_squares, 3), "", "", "", "")]
+    return [
+        *rows,
+        (
+            "residual" if found.runs is None else "within cells",
+            str(found.residual_df),
+            number(found.residual_squares, 3),
+            "",
+            "",
+            "",
+            "",
+        ),
+    ]
 
 
 def notes(fitted: Fitted, explained: Explained) -> Iterator[str]:
@@ -110,7 +129,7 @@ def notes(fitted: Fitted, explained: Explained) -> Iterator[str]:
             yield f"Note: two levels of {axis.name} lie very close together, so its levels were spaced evenly."
     for note in (*record.notes, *explained.notes):
         yield f"Note: {note}"
-    if explained.variance and explained.variance.untested:
+    if explained.variance and explained.variance.untested and not explained.by_runs:
         pairs = ", ".join(" x ".join(term) for term in explained.variance.untested)
         yield f"Note: too few cells are left over to test {pairs}."
     if fitted.response.margin is None:

@@ -37,6 +37,8 @@ def of_best(fitted: Fitted, found: Best) -> str:
         f"{number(found.allowed)} of {number(found.candidates)} configurations are allowed; "
         f"{number(found.near)} more could turn out as good.",
     ]
+    if found.subject_to and found.allowed == found.candidates:
+        lines.append(f"Note: every configuration meets {found.subject_to}{_other_way(record.lower_is_better)}.")
     if found.prediction.extrapolated:
         lines.append(f"Note: this is extrapolation: {found.prediction.extrapolated}.")
     if found.left_out:
@@ -46,6 +48,11 @@ def of_best(fitted: Fitted, found: Best) -> str:
     if found.front:
         parts.append("From the best mean to the smallest spread:\n" + table(header, _some(fitted, found.front)))
     return "\n\n".join(parts)
+
+
+def _other_way(lower_is_better: bool) -> str:
+    """Say which way a condition on the mean must look where a larger one is better."""
+    return "" if lower_is_better else "; a larger mean is better here: write one such as mean>=0.95*best"
 
 
 def of_slice(surface: Surface, found: Slice) -> str:

@@ -19,6 +19,7 @@ from .numbers import number, scale
 MOST_VECTORS = 1500
 """Marks above which they become a bitmap."""
 MOST_TICKS = 10
+_WRITTEN = FuncFormatter(lambda value, _: number(value, 3))
 
 
 def fit_figure(surface: Surface) -> str:
@@ -61,7 +62,8 @@ def slice_figure(surface: Surface, found: Slice) -> str:
     """Draw a line along one setting, or a heat map over two."""
     values = np.array(found.values)
     unit = scale(surface.record.unit, float(np.median(values)))
-    held = ", ".join(f"{name}={_tick(value)}" for name, value in found.held.items())
+    units = {axis.name: axis.unit for axis in surface.record.axes}
+    held = ", ".join(f"{name}={_tick(value)} {units[name]}".rstrip() for name, value in found.held.items())
     words = f"{found.response} over {' and '.join(found.axes)}."
     with canvas("surface-slice", words, 3.2) as page:
         axes = page.axes(0.14, 0.62, 0.17, 0.72)
@@ -74,9 +76,9 @@ def slice_figure(surface: Surface, found: Slice) -> str:
         else:
             _heat(axes, values * unit.factor, _label(found.response, unit.unit), surface.record.logarithmic)
             _ticks(axes, "y", found.levels[1])
-            axes.set_ylabel(found.axes[1])
+            axes.set_ylabel(_label(found.axes[1], units[found.axes[1]]))
         _ticks(axes, "x", found.levels[0])
-        axes.set_xlabel(found.axes[0])
+        axes.set_xlabel(_label(found.axes[0], units[found.axes[0]]))
         axes.set_title(f"at {held}" if held else found.response)
     return page.svg
 
@@ -93,7 +95,8 @@ def front_figure(fitted: Fitted, field: Field, found: Best) -> str:
     with canvas("surface-front", words, 3.4) as page:
         axes = page.axes(0.1, 0.62, 0.15, 0.76)
         many = len(x) > MOST_VECTORS
-        axes.plot(x[~cells], y[~cells], ".", color=FAINT, markersize=3, label="not measured", rasterized=many)
+        if not cells.all():
+            axes.plot(x[~cells], y[~cells], ".", color=FAINT, markersize=3, label="not measured", rasterized=many)
         axes.plot(x[cells], y[cells], "o", color=MITIGATED, markersize=3, label="measured", rasterized=many)
         front = [
             (one.mean * x_unit.factor, one.response * y_unit.factor) for one in found.front if one.mean is not None
@@ -105,6 +108,7 @@ def front_figure(fitted: Fitted, field: Field, found: Best) -> str:
         if record.logarithmic and y.min() > 0:
             axes.set_yscale("log")
             _plain(axes.yaxis)
+        axes.xaxis.set_major_formatter(_WRITTEN)
         better = "left" if record.lower_is_better else "right"
         axes.set_xlabel(f"{_label(f'mean {record.outcome}', x_unit.unit)} ({better}: better)")
         axes.set_ylabel(_label(record.response, y_unit.unit))
@@ -137,7 +141,7 @@ def _plain(axis: Axis) -> None:
     low, high = sorted(axis.get_view_interval())
     decades = np.log10(high / low) if low > 0 else 1.0
     axis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < 2.5 else (1,)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
+    axis.set_major_formatter(_WRITTEN)
     axis.set_minor_formatter(NullFormatter())
 
 

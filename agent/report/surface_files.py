@@ -21,6 +21,7 @@ from .surface import (
     error_rows,
     headline,
     notes,
+    runs_title,
     share_rows,
     share_title,
     variance_rows,
@@ -48,8 +49,14 @@ def save_report(fitted: Fitted, explained: Explained, folder: Path) -> list[str]
         "how": surface.record.how,
         "shares": (SHARES, share_rows(explained)),
         "share_title": share_title(surface),
-        "variance": (VARIANCE, variance_rows(explained)),
-        "variance_title": variance_title(surface),
+        "variances": [
+            (title, VARIANCE, variance_rows(found))
+            for title, found in (
+                (variance_title(surface), explained.variance),
+                (runs_title(explained), explained.by_runs),
+            )
+            if found
+        ],
         "axes": [(axis.name, axis.words, f"{len(axis.levels)} levels") for axis in surface.record.axes],
         "notes": [note.removeprefix("Note: ") for note in notes(fitted, explained)],
         "captions": CAPTIONS,

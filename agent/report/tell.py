@@ -16,6 +16,7 @@ from ..transcript import Decision, RunStart
 from . import layers, run_ranks
 from .evidence import Batch, Evidence
 from .factors import classes, factor_name, factor_story, ranking, set_aside, tree_story
+from .further import further
 from .mitigations import name_of, suspects, tried, untried, winner
 from .numbers import number, p_value, percent, quantity, ratio, scale
 from .remarks import findings, warnings
@@ -33,9 +34,6 @@ NAMES = {
     "iqr": "IQR",
 }
 """Statistics whose name for people is not their own."""
-UNSOLVED = ("cause found, no mitigation helped", "no visible factor", "inconclusive")
-IN_UNIT = ("sd", "mean", "median", "p95", "p99")
-"""Responses of a surface that have the unit of the outcome."""
 MOST_REASON = 120
 """Characters of why a model was passed over."""
 
@@ -93,26 +91,10 @@ def verdict_words(
     name = evidence.conclusion.verdict.replace(",", "").replace(" ", "_")
     words = {**_verdict_facts(evidence), **_next_facts(evidence, left, hidden)}
     sentence, *steps = render(f"verdict/{name}.txt.j2", **words).strip().splitlines()
-    steps = render("further_steps.txt.j2", **_further(evidence)).strip().splitlines() + steps
+    steps = (
+        render("further_steps.txt.j2", **further(evidence, typed(evidence.run.subject))).strip().splitlines() + steps
+    )
     return sentence.strip(), tuple(step.removeprefix("- ").strip() for step in steps if step.strip())
-
-
-def _further(evidence: Evidence) -> dict[str, Any]:
-    """What other experiments would tell: a surface that was asked, or a study of threads that is worth its time."""
-    one, varies = evidence.predicted, evidence.conclusion.verdict in UNSOLVED
-    return {
-        "settings": ", ".join(f"{name}={value}" for name, value in one.config.items()) if one else "",
-        "response": one.response if one else "",
-        "predicted": quantity(one.value, one.unit if one.response in IN_UNIT else "") if one else "",
-        "low": number(one.low, 3) if one else "",
-        "high": number(one.high, 3) if one and one.high is not None else "",
-        "cells": one.cells if one else 0,
-        "near": one.near if one else 0,
-        "extrapolated": one.extrapolated if one else "",
-        "source": shlex.quote(one.source) if one else "",
-        "threads": varies and evidence.run.machine.program_openmp and len(evidence.run.machine.cpus) > 1,
-        "command": typed(evidence.run.subject),
-    }
 
 
 def _known(evidence: Evidence) -> Factor | None:

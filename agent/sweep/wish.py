@@ -21,6 +21,7 @@ from ...tools.subject import Subject
 from ...tools.survey import survey
 from ...tools.sweep.cell import Cell
 from ...tools.sweep.designs import first_cells
+from ...tools.sweep.inline import inline, is_inline, named_after
 from ...tools.sweep.setting import Settings as CellSettings
 from ...tools.sweep.setting import conditions, settles_slowly
 from ...tools.sweep.space import Space, read_space
@@ -100,13 +101,14 @@ class Wish:
 def wish_of(arguments: argparse.Namespace, settings: Settings, origins: Mapping[str, Origin]) -> Wish:
     """Read SPACE and the options; what cannot work is refused before the first run."""
     given = vars(arguments)
-    space = _resolved(read_space(arguments.space), given, settings, origins)
+    word, asked = arguments.space, _typed(given["command"])
+    space = _resolved(inline(word, asked) if is_inline(word) else read_space(word), given, settings, origins)
     layers = tuple(settings.layers) if "layers" in given else ()
     if shorthand := next((word for word in layers if word in WORDS), None):
         raise VgoError(f"--layer {shorthand} would choose anew each time: name the layers of a sweep one by one.")
     _refuse_clash(space, named(layers).values())
     _refuse_unused(space)
-    name = arguments.name or Path(arguments.space).stem
+    name = arguments.name or (named_after(word) if is_inline(word) else Path(word).stem)
     if not _NAME.fullmatch(name):
         raise VgoError(f"{name!r} is no name of a folder: give --name, letters and digits, such as fio-2.")
     known = load() if any(one.mitigation for one in space.parameters.values()) else _NO_KNOWLEDGE
@@ -122,14 +124,23 @@ def filled(word: str, texts: Mapping[str, str]) -> str:
     return re.sub(r"\{([a-z][a-z0-9_]*)\}", lambda found: texts.get(found[1], found[0]), word)
 
 
+def _typed(command: list[str]) -> tuple[str, ...]:
+    """The command without the dashes before it."""
+    return tuple(command[1:] if command[:1] == ["--"] else command)
+
+
 def _resolved(space: Space, given: Mapping[str, Any], settings: Settings, origins: Mapping[str, Origin]) -> Space:
     """Put what the command line says in its place; it goes before the file."""
-    words = tuple(given["command"][1:] if given["command"][:1] == ["--"] else given["command"])
     repetitions = {"least": given.get("min_runs"), "most": given.get("max_runs"), "within": given.get("within")}
     design = {"kind": given.get("design"), **{name: given.get(name) for name in ("cells", "response", "seek")}}
     # The default of the settings is a limit only where neither SPACE nor the user has one.
     ours = settings.budget_s if origins["budget"] != "default" else space.budget.seconds or settings.budget_s
-    top = {"command": words, "shell": given["shell"], "metric": given["metric"], "unit": given["unit"]}
+    top = {
+        "command": _typed(given["command"]),
+        "shell": given["shell"],
+        "metric": given["metric"],
+        "unit": given["unit"],
+    }
     dumped = space.model_dump()
     for place, values in {"repetitions": repetitions, "design": design}.items():
         dumped[place] |= {name: value for name, value in values.items() if value is not None}

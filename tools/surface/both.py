@@ -21,5 +21,5 @@ def fit_both(
     fitted = fit_surface(cells, response, tuple(models) or tuple(MODELS), one_by_one, seed)
     means = np.array([outcome.mean() for outcome in cells.outcomes])
     if cells.given != "runs" or response == "mean" or np.ptp(means) == 0:
-        return Fitted(response=fitted)
-    return Fitted(response=fitted, mean=fit_surface(cells, "mean", MEAN_MODELS, False, seed))
+        return Fitted(response=fitted, cells=cells)
+    return Fitted(response=fitted, mean=fit_surface(cells, "mean", MEAN_MODELS, False, seed), cells=cells)

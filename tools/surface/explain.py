@@ -5,29 +5,33 @@ from __future__ import annotations
 import numpy as np
 
 from ..statistics.surface.shares import Share, shares
-from ..statistics.surface.variance import Factor, Variance, analyse
+from ..statistics.surface.variance import Variance, analyse
 from ..statistics.values import FloatArray, Result
 from .axes import Axis, Level
+from .by_runs import analyse_runs, factor
 from .fitted import Surface, forth
-
-MOST_LEVELS = 20
-"""A number with more levels enters the analysis of variance as a straight line and a square."""
+from .stored import Fitted
 
 
 class Explained(Result):
     """Both answers."""
 
     variance: Variance | None
-    """Of the measured responses; None where the cells are too few for it."""
+    """Of the measured responses, one value a cell; None where the cells are too few for it."""
+    by_runs: Variance | None = None
+    """Of replicated runs: of the outcome where the mean is modelled, of deviations from the median for a spread."""
+    by_runs_of: str = ""
+    """What that table is of."""
     shares: tuple[Share, ...]
     """Of the fitted surface, over all combinations of levels."""
     notes: tuple[str, ...]
 
 
-def explain(surface: Surface) -> Explained:
-    """Analyse the measured responses, on the scale of the fit, and the fitted surface."""
+def explain(fitted: Fitted) -> Explained:
+    """Analyse the measured responses, on the scale of the fit, the runs behind them, and the fitted surface."""
+    surface = fitted.response
     record = surface.record
-    factors = [_factor(axis, record.columns[axis.name]) for axis in record.axes]
+    factors = [factor(axis, record.columns[axis.name]) for axis in record.axes]
     variance = analyse(factors, forth(np.array(record.values), record.logarithmic))
     drawn = shares(lambda columns: _fitted(surface, columns), [axis.name for axis in record.axes], record.seed)
     notes = [] if variance else ["There are too few cells for an analysis of variance."]
@@ -37,7 +41,8 @@ def explain(surface: Surface) -> Explained:
             f"The shares stand for all {whole:,.0f} combinations of the levels; {len(record.values)} of them were "
             "measured, and the rest is what the model makes of them."
         )
-    return Explained(variance=variance, shares=drawn, notes=tuple(notes))
+    by_runs, of = analyse_runs(fitted.cells, record.response) if fitted.cells else (None, "")
+    return Explained(variance=variance, by_runs=by_runs, by_runs_of=of, shares=drawn, notes=tuple(notes))
 
 
 def effects(surface: Surface) -> list[tuple[Axis, float]]:
@@ -46,12 +51,6 @@ def effects(surface: Surface) -> list[tuple[Axis, float]]:
         lambda columns: _fitted(surface, columns), [axis.name for axis in surface.record.axes], surface.record.seed, 256
     )
     return [(axis, one.total) for axis, one in zip(surface.record.axes, drawn, strict=True)]
-
-
-def _factor(axis: Axis, values: tuple[Level, ...]) -> Factor:
-    if axis.scale == "named" or len(axis.levels) <= MOST_LEVELS:
-        return Factor(axis.name, np.array([axis.levels.index(value) for value in values]), None)
-    return Factor(axis.name, None, axis.encode(values)[:, 0])
 
 
 def _fitted(surface: Surface, unit: FloatArray) -> FloatArray:

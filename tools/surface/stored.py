@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from ...knowledge.errors import VgoError
 from ..statistics.values import Result
+from .cells import Cells
 from .fitted import Surface, SurfaceRecord, surface
 
 FILE = "surface.json"
@@ -28,6 +29,8 @@ class Fitted:
 
     response: Surface
     mean: Surface | None = None
+    cells: Cells | None = None
+    """What they were fitted to; None where they were read from a file."""
 
     @property
     def stored(self) -> Stored:

@@ -67,6 +67,31 @@ def test_fit_compares_models_and_says_what_explains_the_spread(ask: Ask) -> None
     assert shares["threads"] > 0.8 > 0.3 > shares["freq"]
     first = found["explained"]["variance"]["effects"][0]
     assert first["term"] == ["threads"] and first["p"] < 0.001 and first["eta2"] > 0.7
+    by_runs = found["explained"]["by_runs"]
+    assert (by_runs["runs"], by_runs["residual_df"]) == (240, 220) and "Brown and Forsythe" in found["explained"][
+        "by_runs_of"
+    ]
+    assert by_runs["effects"][0]["term"] == ["threads"] and by_runs["effects"][0]["p"] < 0.001
+
+
+def test_the_mean_is_tested_against_the_scatter_within_cells(ask: Ask) -> None:
+    explained = ask("fit", *TABLE, "--response", "mean")["explained"]
+    assert (explained["by_runs"]["runs"], explained["by_runs_of"]) == (240, "log time_s")
+    assert {tuple(one["term"]) for one in explained["by_runs"]["effects"]} >= {("threads",), ("freq",)}
+
+
+def test_a_percentile_has_no_test_by_runs(ask: Ask) -> None:
+    explained = ask("fit", *TABLE, "--response", "p90")["explained"]
+    assert explained["variance"] and explained["by_runs"] is None
+
+
+def test_a_condition_that_the_direction_makes_empty_is_pointed_out(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = [word for word in TABLE if word != "--lower-is-better"]
+    words = ("surface", "best", *table, "--higher-is-better", "--subject-to", "mean<=1.05*best")
+    assert main(list(words)) == 0
+    assert "write one such as mean>=0.95*best" in " ".join(capsys.readouterr().out.split())
 
 
 def test_what_fit_saves_is_read_by_the_others(ask: Ask, folder: Path) -> None:

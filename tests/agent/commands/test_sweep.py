@@ -393,9 +393,9 @@ def test_a_missing_file_names_those_that_ship(answers):
 def test_the_example_of_fio_runs(answers):
     if shutil.which("fio") is None:
         pytest.skip("fio is not installed")
-    code, out, err = answers("fio", "--runs", "12", "--json", "-q")
+    code, out, err = answers("fio", "--runs", "27", "--json", "-q")
     assert code == 0, err
     answer = json.loads(out)
-    assert (answer["cells"], answer["runs"], answer["failed"], answer["unit"]) == (12, 12, 0, "KiB/s")
+    assert (answer["cells"], answer["runs"], answer["failed"], answer["unit"]) == (27, 27, 0, "KiB/s")
     assert answer["best"]["mean"]["value"] > 0
     assert not [name for name in os.listdir() if name.startswith("vgo-sweep")], "its files are taken away"

@@ -51,3 +51,9 @@ def test_seconds_keep_their_value_to_four_digits(seconds: float) -> None:
     text, unit = quantity(seconds, "s").split(" ")
     size = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[unit]
     assert float(text.replace(",", "")) * size == pytest.approx(seconds, rel=6e-4)
+
+
+def test_a_rate_in_bytes_is_scaled_and_other_rates_are_left() -> None:
+    assert quantity(3 * 2**20, "KiB/s") == "3 GiB/s"
+    assert quantity(2_500_000, "ops/s") == "2,500,000 ops/s"
+    assert quantity(2.0, "m/s") == "2 m/s"

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from ..values import FloatArray
-from .gaussian import FLOOR, MOST_POINTS, TUNED_ON, Gaussian, GaussianRecipe, conditioned, likeliest, sample
+from .gaussian import FLOOR, MOST_POINTS, Gaussian, GaussianRecipe, conditioned, for_tuning, likeliest, sample
 
 WIDTH = 0.3
 """Of the window in which errors are averaged, in SDs of the predicted values."""
@@ -32,7 +32,7 @@ class UnevenRecipe:
 
     def tuned(self, x: FloatArray, y: FloatArray) -> UnevenRecipe:
         """Choose the even process, learn the noise from what it misses, and choose the kernel again beside that."""
-        few = sample(len(y), TUNED_ON, self.seed)
+        few = for_tuning(len(y), self.seed)
         x, y = x[few], y[few]
         even = GaussianRecipe(self.seed).tuned(x, y).kernel
         assert even is not None

@@ -1,10 +1,16 @@
-"""Analysis of variance of cells, type II, with pairs of settings, and the sizes of the effects."""
+"""Analysis of variance of cells, type II, with pairs of settings, and the sizes of the effects.
+
+With replicated runs a cell counts by its number of runs, and effects are tested against the scatter within cells, the
+pure error: Montgomery, Design and Analysis of Experiments, section 5.3. What single settings and pairs leave
+unexplained between cells is the term of higher interactions.
+"""
 
 from __future__ import annotations
 
 import itertools
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +19,7 @@ from statsmodels.regression.linear_model import OLS
 from statsmodels.tools.sm_exceptions import SingularMatrixWarning
 
 from ..values import FloatArray, IntArray, Result
+from .replicates import Replicates
 
 LEAST_RESIDUAL = 5
 """Degrees of freedom that must be left over; pairs that leave fewer are not tested."""
@@ -51,29 +58,71 @@ class Variance(Result):
     whole_squares: float
     untested: tuple[tuple[str, ...], ...]
     """Pairs for which too few cells are left over."""
+    runs: int | None = None
+    """Replicated runs, whose scatter within cells is the residual; None: one value a cell."""
 
 
-def analyse(factors: Sequence[Factor], y: FloatArray) -> Variance | None:
+HIGHER = ("higher interactions",)
+"""Term of what settings and pairs leave unexplained between the cells."""
+
+
+def analyse(factors: Sequence[Factor], y: FloatArray, replicated: Replicates | None = None) -> Variance | None:
     """Test each setting and pair; `y` has one value a cell. None where the settings alone leave too few cells.
 
     Type II: a term is added to all terms that do not contain it. Cells that are missing from the full cross leave pairs
-    with fewer degrees of freedom, which are counted by the rank.
+    with fewer degrees of freedom, which are counted by the rank. `replicated`: the runs behind `y`, its means.
     """
     blocks: dict[tuple[str, ...], FloatArray] = {(factor.name,): _columns(factor) for factor in factors}
-    if _rest(blocks, y)[1] < LEAST_RESIDUAL:
+    cells = _Cells(y, np.ones(len(y)) if replicated is None else np.sqrt(replicated.runs))
+    least, free = (LEAST_RESIDUAL, 0) if replicated is None else (0, replicated.left)
+    if cells.rest(blocks.values())[1] + free < LEAST_RESIDUAL or (replicated is not None and free < LEAST_RESIDUAL):
         return None
-    untested = _add_pairs(blocks, y)
-    missed, left = _rest(blocks, y)
-    scale = missed / left
-    whole = float(((y - y.mean()) ** 2).sum())
-    found = [_effect(term, blocks, y, scale, left, whole) for term in blocks]
+    untested = _add_pairs(blocks, cells, least)
+    missed, left = cells.rest(blocks.values())
+    pure, free = (missed, left) if replicated is None else (replicated.squares, replicated.left)
+    error = _Error(pure / free, free, cells.whole + (0.0 if replicated is None else pure))
+    found = [_effect(term, blocks, cells, error) for term in blocks]
+    if replicated is not None:
+        found.append(_sized(HIGHER, left, missed, error))
     return Variance(
         effects=tuple(sorted((one for one in found if one.df), key=lambda one: -one.eta2)),
-        residual_df=left,
-        residual_squares=missed,
-        whole_squares=whole,
+        residual_df=free,
+        residual_squares=pure,
+        whole_squares=error.whole,
         untested=tuple(untested),
+        runs=None if replicated is None else int(replicated.runs.sum()),
     )
+
+
+class _Error(NamedTuple):
+    """What effects are tested against."""
+
+    scale: float
+    df: int
+    whole: float
+    """The whole sum of squares."""
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """One value a cell, and the root of its weight; both of shape (cells,)."""
+
+    y: FloatArray
+    root: FloatArray
+
+    @property
+    def whole(self) -> float:
+        """Sum of squares about the mean."""
+        weight = self.root**2
+        return float((weight * (self.y - np.average(self.y, weights=weight)) ** 2).sum())
+
+    def rest(self, blocks: Iterable[FloatArray]) -> tuple[float, int]:
+        """Give the residual sum of squares and degrees of freedom of the model with these terms."""
+        made = self.root[:, None] * np.hstack((np.ones((len(self.y), 1)), *blocks))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SingularMatrixWarning)  # cells that are missing: the rank counts
+            fitted = OLS(self.root * self.y, made).fit()
+        return float(fitted.ssr), round(float(fitted.df_resid))
 
 
 def _columns(factor: Factor) -> FloatArray:
@@ -84,53 +133,37 @@ def _columns(factor: Factor) -> FloatArray:
     return np.column_stack((centred, centred**2))
 
 
-def _add_pairs(blocks: dict[tuple[str, ...], FloatArray], y: FloatArray) -> list[tuple[str, ...]]:
+def _add_pairs(blocks: dict[tuple[str, ...], FloatArray], cells: _Cells, least: int) -> list[tuple[str, ...]]:
     """Add pairs, the smallest first, while enough cells are left over."""
-    alone = list(blocks)
     pairs = {
-        one + two: (blocks[one][:, :, None] * blocks[two][:, None, :]).reshape(len(y), -1)
-        for one, two in itertools.combinations(alone, 2)
+        one + two: (blocks[one][:, :, None] * blocks[two][:, None, :]).reshape(len(cells.y), -1)
+        for one, two in itertools.combinations(list(blocks), 2)
     }
     untested = []
     for term, made in sorted(pairs.items(), key=lambda pair: pair[1].shape[1]):
         blocks[term] = made
-        if _rest(blocks, y)[1] < LEAST_RESIDUAL:
+        if cells.rest(blocks.values())[1] < least:
             del blocks[term]
             untested.append(term)
     return untested
 
 
-def _rest(blocks: dict[tuple[str, ...], FloatArray], y: FloatArray) -> tuple[float, int]:
-    """Give the residual sum of squares and degrees of freedom of the model with these terms."""
-    return _fit(blocks.values(), y)
-
-
-def _fit(blocks: Iterable[FloatArray], y: FloatArray) -> tuple[float, int]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SingularMatrixWarning)  # cells that are missing: the rank counts
-        fitted = OLS(y, np.hstack((np.ones((len(y), 1)), *blocks))).fit()
-    return float(fitted.ssr), round(float(fitted.df_resid))
-
-
-def _effect(
-    term: tuple[str, ...],
-    blocks: dict[tuple[str, ...], FloatArray],
-    y: FloatArray,
-    scale: float,
-    left: int,
-    whole: float,
-) -> Effect:
+def _effect(term: tuple[str, ...], blocks: dict[tuple[str, ...], FloatArray], cells: _Cells, error: _Error) -> Effect:
     others = [made for other, made in blocks.items() if not set(term) <= set(other)]
-    without, more = _fit(others, y)
-    with_it, fewer = _fit([*others, blocks[term]], y)
-    df, squares = more - fewer, max(without - with_it, 0.0)
-    f = squares / df / scale if df and scale > 0 else 0.0
+    without, more = cells.rest(others)
+    with_it, fewer = cells.rest([*others, blocks[term]])
+    return _sized(term, more - fewer, max(without - with_it, 0.0), error)
+
+
+def _sized(term: tuple[str, ...], df: int, squares: float, error: _Error) -> Effect:
+    """Test a sum of squares, and say how large it is."""
+    f = squares / df / error.scale if df and error.scale > 0 else 0.0
     return Effect(
         term=term,
         df=df,
         sum_squares=squares,
         f=f,
-        p=float(f_law.sf(f, df, left)) if df else 1.0,
-        eta2=squares / whole if whole else 0.0,
-        omega2=max((squares - df * scale) / (whole + scale), 0.0) if whole else 0.0,
+        p=float(f_law.sf(f, df, error.df)) if df else 1.0,
+        eta2=squares / error.whole if error.whole else 0.0,
+        omega2=max((squares - df * error.scale) / (error.whole + error.scale), 0.0) if error.whole else 0.0,
     )

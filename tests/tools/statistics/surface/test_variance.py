@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import levene
 from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 
-from vgo_agent.tools.statistics.surface.variance import Factor, analyse
+from vgo_agent.tools.statistics.surface.replicates import deviations, replicates
+from vgo_agent.tools.statistics.surface.variance import HIGHER, Factor, analyse
 from vgo_agent.tools.statistics.values import FloatArray, IntArray
 
 
@@ -63,3 +65,55 @@ def test_a_quantity_enters_straight_and_squared() -> None:
     x = np.linspace(0, 1, 60)
     found = analyse([Factor("x", None, x)], (x - 0.5) ** 2 + np.random.default_rng(4).normal(0, 0.01, 60))
     assert found is not None and found.effects[0].df == 2 and found.effects[0].eta2 > 0.9
+
+
+def replicated(seed: int = 5) -> tuple[dict[str, IntArray], list[FloatArray]]:
+    """Twelve cells with 3 to 9 runs each; a and b work together on the mean, and b on the spread."""
+    rng = np.random.default_rng(seed)
+    a, b = (grid.ravel() for grid in np.meshgrid(np.arange(3), np.arange(4)))
+    runs = [
+        one + 2.0 * one * two + rng.normal(0, 1.0 + 2 * two, rng.integers(3, 10)) for one, two in zip(a, b, strict=True)
+    ]
+    return {"a": a, "b": b}, runs
+
+
+def by_hand(codes: dict[str, IntArray], runs: list[FloatArray]) -> pd.DataFrame:
+    long = {name: np.repeat(values, [len(one) for one in runs]) for name, values in codes.items()}
+    return anova_lm(ols("y ~ C(a) * C(b)", pd.DataFrame({**long, "y": np.concatenate(runs)})).fit(), typ=2)
+
+
+@pytest.mark.parametrize("what", ["runs", "deviations"])
+def test_replicated_runs_are_tested_as_statsmodels_tests_all_runs(what: str) -> None:
+    codes, runs = replicated()
+    if what == "deviations":
+        runs = [deviations(one) for one in runs]
+    told = replicates(runs)
+    found = analyse([Factor(name, values, None) for name, values in codes.items()], told.means, told)
+    table = by_hand(codes, runs)
+    assert found is not None and found.residual_df == table.loc["Residual", "df"]
+    assert found.runs == sum(map(len, runs)) and not found.untested
+    assert {one.term for one in found.effects} == {("a",), ("b",), ("a", "b")}
+    for one in found.effects:
+        line = table.loc[":".join(f"C({name})" for name in one.term)]
+        assert (one.df, one.sum_squares, one.f) == pytest.approx((line["df"], line["sum_sq"], line["F"]), rel=1e-7)
+
+
+def test_what_pairs_leave_between_cells_is_tested_as_higher_interactions() -> None:
+    rng = np.random.default_rng(6)
+    a, b, c = (grid.ravel() for grid in np.meshgrid(*[np.arange(2)] * 3))
+    told = replicates([3.0 * one + rng.normal(0, 0.1, 5) for one in a * b * c])
+    found = analyse([Factor(name, codes, None) for name, codes in zip("abc", (a, b, c), strict=True)], told.means, told)
+    assert found is not None
+    higher = next(one for one in found.effects if one.term == HIGHER)
+    assert higher.df == 1 and higher.p < 1e-6
+    assert sum(one.df for one in found.effects) == 7
+
+
+def test_one_setting_gives_the_test_of_brown_and_forsythe() -> None:
+    rng = np.random.default_rng(7)
+    runs = [rng.normal(0, size, 12) for size in (1.0, 1.5, 3.0)]
+    told = replicates([deviations(one) for one in runs])
+    found = analyse([Factor("a", np.arange(3), None)], told.means, told)
+    expected = levene(*runs, center="median")
+    assert found is not None
+    assert (found.effects[0].f, found.effects[0].p) == pytest.approx((expected.statistic, expected.pvalue))

@@ -1,0 +1,35 @@
+"""The experiments that may follow a diagnosis, as `further_steps.txt.j2` names them."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from .evidence import Evidence
+from .numbers import number, quantity
+from .proposal import proposed
+
+UNSOLVED = ("cause found, no mitigation helped", "no visible factor", "inconclusive")
+IN_UNIT = ("sd", "mean", "median", "p95", "p99")
+"""Responses of a surface that have the unit of the outcome."""
+
+
+def further(evidence: Evidence, command: str) -> dict[str, Any]:
+    """What other experiments would tell: a surface that was asked, a study of threads, or a sweep."""
+    one, varies, sweep = evidence.predicted, evidence.conclusion.verdict in UNSOLVED, proposed(evidence)
+    return {
+        "settings": ", ".join(f"{name}={value}" for name, value in one.config.items()) if one else "",
+        "response": one.response if one else "",
+        "predicted": quantity(one.value, one.unit if one.response in IN_UNIT else "") if one else "",
+        "low": number(one.low, 3) if one else "",
+        "high": number(one.high, 3) if one and one.high is not None else "",
+        "cells": one.cells if one else 0,
+        "near": one.near if one else 0,
+        "extrapolated": one.extrapolated if one else "",
+        "source": shlex.quote(one.source) if one else "",
+        "threads": varies and evidence.run.machine.program_openmp and len(evidence.run.machine.cpus) > 1,
+        "command": command,
+        "sweep": sweep.sweep if sweep else "",
+        "sweep_cells": sweep.cells if sweep else 0,
+        "surface": sweep.surface if sweep else "",
+    }

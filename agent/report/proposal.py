@@ -1,0 +1,153 @@
+"""The sweep that is the right next step where neither counters nor mitigations say what makes a program slow."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ...tools.machine import Machine
+from ...tools.mitigation.parameters import levels_of
+from ...tools.subject import LOCAL, Subject
+from ...tools.surface.cells import FEWEST
+from ...tools.sweep.inline import named_after
+from ...tools.sweep.space import RESERVED, STATISTICS
+from .evidence import Evidence
+
+UNEXPLAINED = ("cause found, no mitigation helped", "no visible factor")
+MOST_OPTIONS, MOST_KNOB_LEVELS = 2, 4
+NO_CHOICE = {"seed", "port", "id", "pid", "version", "timeout", "verbose", "v", "rank", "gpu", "device", "uid"}
+"""Options whose numbers are names, or say how a run is made."""
+_OPTION = re.compile(r"--?([A-Za-z][A-Za-z0-9_-]*)(?:=(.+))?")
+_NUMBER = re.compile(r"\d+(\.\d+)?")
+
+
+class Option(NamedTuple):
+    """A number that an option of the program gives it."""
+
+    name: str
+    word: int
+    """Its place in the command."""
+    before: str
+    """What stands before the number in that word."""
+    number: str
+
+
+class Proposal(NamedTuple):
+    """Two command lines."""
+
+    sweep: str
+    surface: str
+    cells: int
+
+
+def proposed(evidence: Evidence) -> Proposal | None:
+    """Propose a sweep where it is worth its time; None where the diagnosis ended well or nothing can be varied."""
+    subject, machine = evidence.run.subject, evidence.run.machine
+    if evidence.conclusion.verdict not in UNEXPLAINED or evidence.predicted or machine.program_openmp:
+        return None
+    return proposal(subject, machine, tuple(_knobs(evidence)), evidence.run.limits.allow, _out(evidence))
+
+
+def _out(evidence: Evidence) -> str:
+    """The folder of run folders."""
+    return evidence.run.run_dir.rstrip("/").rpartition("/")[0] or "."
+
+
+def _knobs(evidence: Evidence) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Give the parameters of mitigations that were looked up and could be applied, with levels to try."""
+    for key, candidate in evidence.candidates.items():
+        known, within = evidence.run.knowledge.mitigations.get(key), _allowed(candidate.scope, evidence)
+        if known is None or not candidate.automatic or candidate.unmet or not within:
+            continue
+        for parameter in known.parameters:
+            levels = levels_of(parameter, evidence.run.machine)
+            if len(levels) > 1 and not any("," in level for level in levels):
+                yield f"{key}.{parameter.name}", levels[:MOST_KNOB_LEVELS]
+
+
+def _allowed(scope: str, evidence: Evidence) -> bool:
+    return evidence.run.limits.allow == "system" or (scope == "process" and evidence.run.limits.allow == "process")
+
+
+def proposal(
+    subject: Subject, machine: Machine, knobs: Sequence[tuple[str, tuple[str, ...]]], allow: str, out: str
+) -> Proposal | None:
+    """Put a space together: numbers of the command, then a knob, then the CPUs; None with too few cells for a surface.
+
+    `knobs`: parameters of mitigations, MITIGATION.PARAMETER, with their levels.
+    """
+    if subject.per_iteration is not None or subject.on or subject.root != "/":
+        return None
+    found = () if subject.shell else tuple(options_of(subject.command))[:MOST_OPTIONS]
+    others = dict(knobs[:1])
+    if len(machine.cpus) > 1 and len(found) + len(others) < 2:
+        others["affinity"] = (str(machine.cpus[0]), "+".join(map(str, machine.cpus)))
+    steps = 3 if len(found) > 1 or (found and knobs) else 5 if others else 9
+    space = {option.name: levels_around(option.number, steps) for option in found} | others
+    cells = math.prod(map(len, space.values())) if space else 0
+    if cells < FEWEST:
+        return None
+    word = " ".join(f"{name}={','.join(levels)}" for name, levels in space.items())
+    command = list(subject.command)
+    for option in found:
+        command[option.word] = f"{option.before}{{{option.name}}}"
+    folder = shlex.quote(f"{out}/sweep-{named_after(word)}")
+    return Proposal(
+        sweep=shlex.join(["vgo-agent", "sweep", word, *_as_before(subject, allow, out), "--", *command]),
+        surface=f"vgo-agent surface best {folder} {_goal(bool(found), subject.lower_is_better)}",
+        cells=cells,
+    )
+
+
+def _goal(other_work: bool, lower_is_better: bool) -> str:
+    """What is to be small: the CV where settings change how much there is to do, else the SD at a good mean."""
+    if other_work:
+        return "--response cv"
+    return f"--minimise sd --subject-to '{'mean<=1.05*best' if lower_is_better else 'mean>=0.95*best'}'"
+
+
+def options_of(command: Sequence[str]) -> Iterator[Option]:
+    """Find the options of a command that take a number, as `--size=10` or `--size 10`."""
+    seen: set[str] = set()
+    for place, word in enumerate(command[1:], 1):
+        option = _OPTION.fullmatch(word)
+        if not option:
+            continue
+        after = command[place + 1] if place + 1 < len(command) else ""
+        told, where, before = (option[2], place, word[: option.start(2)]) if option[2] else (after, place + 1, "")
+        name = option[1].lower().replace("-", "_")[:32]
+        if not _NUMBER.fullmatch(told) or float(told) == 0 or name in NO_CHOICE or name in seen:
+            continue
+        seen.add(name)
+        yield Option(f"{name}_option" if name in RESERVED | STATISTICS else name, where, before, told)
+
+
+def levels_around(number: str, steps: int) -> tuple[str, ...]:
+    """Give levels from a quarter (of few steps half) of a number to as many times it, by equal factors."""
+    reach = 1.0 if steps < 5 else 2.0
+    powers = [reach * (2 * step / (steps - 1) - 1) for step in range(steps)]
+    values = [float(number) * 2**power for power in powers]
+    if "." not in number:
+        return tuple(dict.fromkeys(str(max(1, round(value))) for value in values))
+    return tuple(dict.fromkeys(f"{value:.4g}" for value in values))
+
+
+def _as_before(subject: Subject, allow: str, out: str) -> Iterator[str]:
+    """Repeat the options under which the program was diagnosed."""
+    if subject.shell:
+        yield "--shell"
+    if subject.metric is not None:
+        yield from ("--metric", subject.metric, "--unit", subject.unit)
+    if not subject.lower_is_better:
+        yield "--higher-is-better"
+    if subject.launcher != LOCAL:
+        yield from ("--launcher", subject.launcher)
+    if subject.timeout_s is not None:
+        yield from ("--timeout", f"{subject.timeout_s:g}")
+    if allow == "system":
+        yield from ("--allow", allow)
+    if out != "vgo-runs":
+        yield from ("--out", out)
