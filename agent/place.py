@@ -41,7 +41,7 @@ def place(
 ) -> Iterator[Place]:
     """Open the bench of a subject, here or where it names; `conditions`: preconditions will be asked about."""
     if subject.on:
-        with _elsewhere(subject, folder, interface, layers, listener, conditions) as there:
+        with _elsewhere(subject, folder, spawner, interface, layers, listener, conditions) as there:
             yield there
         return
     launcher = launcher_of(subject)
@@ -63,6 +63,7 @@ def place(
 def _elsewhere(
     subject: Subject,
     folder: Path,
+    spawner: Spawner,
     interface: Interface,
     layers: Sequence[str],
     listener: Callable[[Progress], None],
@@ -74,5 +75,8 @@ def _elsewhere(
     refuse_missing(read_where(subject.on))
     from ..tools.fleet.ready import fleet_bench
 
-    with fleet_bench(subject, layers, folder, interface.restored, listener, conditions) as (bench, machine):
+    with fleet_bench(subject, layers, folder, interface.restored, listener, conditions, spawner.spent_elsewhere) as (
+        bench,
+        machine,
+    ):
         yield Place(bench, lambda asked: machine)

@@ -24,10 +24,13 @@ def proved(fleet: Fleet, change: Change) -> tuple[Check, ...]:
         fleet.link, {worker: there[worker] for worker in asked}, deliver, (order, limit_s), limit_s + GRACE_S
     )
     checks: list[Check] = []
+    longest_s = 0.0
     for worker, host in sorted(asked.items(), key=lambda item: item[1]):
         landed = answers[worker]
         answer = Answer(error=landed.lost) if landed.lost else Answer.model_validate_json(landed.value)
         if answer.error:
             raise VgoError(f"On {host}: {answer.error}")
+        longest_s = max(longest_s, answer.spent_s)
         checks += [check.model_copy(update={"what": f"{host}: {check.what}"}) for check in answer.checks]
+    fleet.ran(longest_s)
     return tuple(checks)
