@@ -39,7 +39,7 @@ def summary(found: Fleet, pooled: Effect | None, recorded: Recorded) -> dict[str
 
 def text(found: Fleet, pooled: Effect | None, recorded: Recorded) -> str:
     """Give the words of a terminal."""
-    shown, more = _rows(found)
+    shown, more = rows(found)
     return folded(
         render(
             "nodes.txt.j2",
@@ -69,7 +69,7 @@ def shares(found: Fleet) -> str:
     )
 
 
-def _rows(found: Fleet) -> tuple[list[tuple[str, ...]], str]:
+def rows(found: Fleet) -> tuple[list[tuple[str, ...]], str]:
     """Rows to show: odd nodes first, then the slowest."""
     ranked = sorted(found.nodes, key=lambda node: not node.odd)
     more = len(ranked) - MOST_ROWS
@@ -149,6 +149,14 @@ def _factors(found: Fleet) -> str:
     return table(FACTORS, factors(found.within)[1][:5])
 
 
+def strongest(found: Fleet) -> Iterator[str]:
+    """Name what goes with the slow runs of a node."""
+    visible = [finding.factor for finding in found.within.findings if finding.factor.visible]
+    if found.within.verdict == "cause found" and visible:
+        named = ", ".join(f"{one.name} ({p_value(one.p_value)})" for one in visible[:5])
+        yield f"Within nodes slow runs go with {named}."
+
+
 def between(found: Fleet) -> Iterator[str]:
     """Name what goes with the level of nodes."""
     if not found.between:
@@ -190,7 +198,7 @@ def save(found: Fleet, pooled: Effect | None, design: Design, nodes: Nodes, comm
 
 
 def _page(found: Fleet, pooled: Effect | None, drawn: dict[str, str], command: str) -> str:
-    shown, more = _rows(found)
+    shown, more = rows(found)
     return render(
         "nodes.html.j2",
         title=f"{found.outcome} on {len(found.nodes)} nodes",

@@ -16,6 +16,7 @@ from ..transcript import Decision, RunStart
 from . import layers
 from .evidence import Batch, Evidence
 from .factors import classes, factor_name, factor_story, ranking, set_aside, tree_story
+from .hosts import hosts_story
 from .mitigations import name_of, suspects, tried, untried, winner
 from .numbers import number, p_value, percent, quantity, ratio, scale
 from .remarks import findings, warnings
@@ -79,6 +80,7 @@ def tell(evidence: Evidence) -> Story:
         calls=_calls(evidence),
         tip=run.tip,
         levels=level_rows(evidence),
+        hosts=hosts_story(evidence),
         parameter=evidence.screened.parameter if evidence.screened else "",
         minimise=evidence.screened.minimise if evidence.screened else "",
         verify="\n".join(f"vgo-agent {what} {shlex.quote(run.run_dir)}" for what in ("verify", "replay")),
@@ -98,6 +100,7 @@ def verdict_words(
 
 def _further(evidence: Evidence) -> dict[str, Any]:
     """What other experiments would tell: a surface that was asked, or a study of threads that is worth its time."""
+    hosts = evidence.hosts
     one, varies = evidence.predicted, evidence.conclusion.verdict in UNSOLVED
     return {
         "settings": ", ".join(f"{name}={value}" for name, value in one.config.items()) if one else "",
@@ -111,6 +114,8 @@ def _further(evidence: Evidence) -> dict[str, Any]:
         "source": shlex.quote(one.source) if one else "",
         "threads": varies and evidence.run.machine.program_openmp and len(evidence.run.machine.cpus) > 1,
         "command": typed(evidence.run.subject),
+        "drain": " ".join(hosts.drain) if hosts else "",
+        "slow_hosts": ",".join(slow.host for slow in hosts.slow) if hosts else "",
     }
 
 
