@@ -93,9 +93,9 @@ class Evidence:
 
     @cached_property
     def seen(self) -> Seen | str | None:
-        """The hosts compared, or why that cannot be done; None where all runs were made on this machine."""
+        """The hosts compared, or why that cannot be done; None where all runs were made on one."""
         run = self.run
-        return seen(run.record, run.subject, run.limits) if run.subject.on else None
+        return seen(run.record, run.subject, run.limits) if run.subject.on and len(run.machine.hosts) > 1 else None
 
     @property
     def hosts(self) -> Hosts | None:

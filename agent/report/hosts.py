@@ -31,12 +31,12 @@ def hosts_story(evidence: Evidence) -> HostsStory | None:
 
 def _factors(found: Fleet) -> tuple[str, ...]:
     """Within hosts and between them apart: a slow host must not make a factor of what differs there."""
-    return (nodes.within(found), *nodes.strongest(found), *nodes.between(found))
+    return (nodes.within(found), *nodes.between(found))
 
 
 def pictures(evidence: Evidence) -> Mapping[str, str]:
     """Draw the runs of each host, and how hosts compare."""
     seen = evidence.seen
     if seen is None or isinstance(seen, str):
-        return {}
+        return {"hosts": "", "standings": ""}
     return {"hosts": distributions(*seen), "standings": standings(seen.found)}

@@ -149,14 +149,6 @@ def _factors(found: Fleet) -> str:
     return table(FACTORS, factors(found.within)[1][:5])
 
 
-def strongest(found: Fleet) -> Iterator[str]:
-    """Name what goes with the slow runs of a node."""
-    visible = [finding.factor for finding in found.within.findings if finding.factor.visible]
-    if found.within.verdict == "cause found" and visible:
-        named = ", ".join(f"{one.name} ({p_value(one.p_value)})" for one in visible[:5])
-        yield f"Within nodes slow runs go with {named}."
-
-
 def between(found: Fleet) -> Iterator[str]:
     """Name what goes with the level of nodes."""
     if not found.between:

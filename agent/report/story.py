@@ -285,4 +285,4 @@ class Story:
     parameter: str = ""
     minimise: str = ""
     hosts: HostsStory | None = None
-    """None where all runs were made on this machine."""
+    """None where all runs were made on one."""
