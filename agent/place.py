@@ -48,7 +48,9 @@ def place(
     `told` hears of hosts that are lost or differ; None: as of what was put back.
     """
     if subject.on:
-        with _elsewhere(subject, folder, told or interface.restored, layers, listener, conditions) as there:
+        with _elsewhere(
+            subject, folder, told or interface.restored, layers, listener, conditions, spawner.spent_elsewhere
+        ) as there:
             yield there
         return
     launcher = launcher_of(subject)
@@ -75,6 +77,7 @@ def _elsewhere(
     layers: Sequence[str],
     listener: Callable[[Progress], None],
     conditions: bool,
+    ran: Callable[[float], None],
 ) -> Iterator[Place]:
     from ..tools.fleet.needed import refuse_missing
     from ..tools.fleet.where import read_where
@@ -82,5 +85,5 @@ def _elsewhere(
     refuse_missing(read_where(subject.on))
     from ..tools.fleet.ready import fleet_bench
 
-    with fleet_bench(subject, layers, folder, told, listener, conditions) as (bench, machine):
+    with fleet_bench(subject, layers, folder, told, listener, conditions, ran) as (bench, machine):
         yield Place(bench, lambda asked: machine, partial(setattr, bench, "folder"))

@@ -1,26 +1,32 @@
-"""The hosts that runs were made on: how many runs, how fast, which are slow, and what is different there.
+"""The hosts that runs were made on: how many runs, how fast, which are odd, and what is different there.
 
-Each host is held against all others with its runs as the sample, so that the p-value is of these runs; how much hosts
-differ as such is a question for a model of several levels.
+A host is odd where it lies further from the others than ordinary hosts do, with one price paid for all of them, as in
+`vgo-agent nodes`; how much of the variance lies between hosts comes from a model of two levels.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from pydantic import Field
 from scipy.stats import mannwhitneyu
 
 from ..layers.schema import Column, Layer
 from .many import SLOT
 from .row import Row
-from .statistics.values import FloatArray
+from .statistics.fleet.drain import Drained, drained
+from .statistics.fleet.levels import levels
+from .statistics.fleet.odd import Odd, odd
+from .statistics.fleet.shares import Shares, shares
+from .statistics.values import BoolArray, FloatArray, IntArray, Interval
 from .subject import Frozen
 
 LEAST_RUNS = 8
-"""Of a host, and of the others together, to say anything."""
-ODD = 1.05
-"""A host whose median is this much worse than that of the others is told."""
+"""Of a host, to say anything of it."""
+MARGIN = 0.05
+"""A host that is less than this much worse than the others is not told."""
 APART = 0.9
 """Chance that a run of the slow host shows more (or less) of a column than one of the others, to be told."""
 MOST_COLUMNS = 3
@@ -36,14 +42,22 @@ class Telling(Frozen):
     """None where no other host counts it."""
 
 
+def is_none(value: object) -> bool:
+    """A field that came later is not written where it says nothing, so that an older transcript keeps its bytes."""
+    return value is None
+
+
 class SlowHost(Frozen):
     """A host that is slower than the others."""
 
     host: str
     ratio: float
-    """Its median over the median of the others' medians; below 1 where higher is better."""
+    """Of where it stands to the median host; below 1 where higher is better."""
+    interval: Interval | None = Field(default=None, exclude_if=is_none)
+    """Of that ratio, 95 % for all hosts together; None in a record of an older version."""
     p_value: float
-    """Mann and Whitney (1947), two-sided, adjusted for all hosts by Holm."""
+    """Adjusted for all hosts, for speed and spread together, by the greatest statistic of simulated fleets (maxT,
+    Westfall and Young 1993)."""
     telling: tuple[Telling, ...]
 
 
@@ -55,6 +69,10 @@ class Hosts(Frozen):
     medians: dict[str, float]
     """Of the outcome, in its unit."""
     slow: tuple[SlowHost, ...]
+    shares: Shares | None = Field(default=None, exclude_if=is_none)
+    """How much of the variance lies between hosts; None where fewer than two have enough runs."""
+    drained: Drained | None = Field(default=None, exclude_if=is_none)
+    """All runs without the slow hosts."""
     lost: tuple[str, ...] = ()
     """Hosts that were lost meanwhile, in words."""
 
@@ -62,11 +80,25 @@ class Hosts(Frozen):
     def sentences(self) -> tuple[str, ...]:
         """What a reader should hear."""
         slow = sorted(self.slow, key=lambda one: one.p_value)
-        return (*map(_sentence, slow), *(f"{line[0].upper()}{line[1:]}." for line in self.lost))
+        return (*map(_sentence, slow), *self.drain, *(f"{line[0].upper()}{line[1:]}." for line in self.lost))
+
+    @property
+    def drain(self) -> tuple[str, ...]:
+        """What taking the slow hosts out would do, in one sentence; empty where none is slow."""
+        one = self.drained
+        if one is None:
+            return ()
+        names = ", ".join(slow.host for slow in self.slow)
+        low, high, them = one.sd_interval.low, one.sd_interval.high, "it" if len(self.slow) == 1 else "them"
+        return (
+            f"Drain {names}: without {them} the SD of all runs is {one.sd_ratio:.3g} "
+            f"[{low:.3g}, {high:.3g}] and the mean {one.mean_ratio:.3g} of what they are.",
+        )
 
 
 def _sentence(slow: SlowHost) -> str:
-    by = f"{slow.ratio:.3g} times the median of the other hosts (p {slow.p_value:.2g})"
+    within = f" [{slow.interval.low:.3g}, {slow.interval.high:.3g}]" if slow.interval else ""
+    by = f"{slow.ratio:.3g}{within} times the median host (p {slow.p_value:.2g}, for all hosts together)"
     shown = [f"{one.column} {one.there:.4g} there and {_elsewhere(one)}" for one in slow.telling]
     return f"{slow.host} is slow: {by}" + (f"; different there: {'; '.join(shown)}." if shown else ".")
 
@@ -85,37 +117,46 @@ def hosts_of(
     names = np.array([row["host"] for row in counted])
     outcome = np.array([row["outcome"] for row in counted], dtype=np.float64)
     medians = {host: float(np.median(outcome[names == host])) for host in sorted(set(names.tolist()))}
-    tested = {host: _p_value(outcome, names == host) for host in medians}
-    slow = [
-        SlowHost(host=host, ratio=ratio, p_value=p_value, telling=_telling(counted, names == host, layers))
-        for host, p_value in _holm(tested).items()
-        if p_value < alpha and (ratio := _ratio(host, medians)) and (ratio if lower_is_better else 1 / ratio) >= ODD
-    ]
     runs = {host: int((names == host).sum()) for host in medians}
-    return Hosts(runs=runs, medians=medians, slow=tuple(slow), lost=tuple(lost))
+    found = Hosts(runs=runs, medians=medians, slow=(), lost=tuple(lost))
+    asked = [host for host, count in runs.items() if count >= LEAST_RUNS]
+    if len(asked) < 2 or outcome.min() <= 0:  # hosts are compared by ratios
+        return found
+    rows = [row for row in counted if row["host"] in asked]
+    outcome, codes = outcome[np.isin(names, asked)], np.array([asked.index(row["host"]) for row in rows])
+    standing = _standing(outcome, codes, asked, alpha)
+    slow = _slow(standing, lower_is_better)
+    told = tuple(
+        _slow_host(asked[place], place, standing, _telling(rows, codes == place, layers))
+        for place in np.flatnonzero(slow)
+    )
+    drain = drained(outcome, codes, slow) if slow.any() else None
+    return found.model_copy(update={"slow": told, "shares": shares(outcome, codes), "drained": drain})
 
 
-def _ratio(host: str, medians: Mapping[str, float]) -> float:
-    others = float(np.median([value for name, value in medians.items() if name != host] or [medians[host]]))
-    return medians[host] / others if others else 0.0
+def _standing(outcome: FloatArray, codes: IntArray, names: Sequence[str], alpha: float) -> Odd:
+    """Half of alpha is for the spread of hosts, which `vgo-agent nodes` and the report look at beside."""
+    found = levels(outcome, codes, names)
+    return odd(found.location, found.location_error, found.runs, margin=math.log1p(MARGIN), alpha=alpha / 2)
 
 
-def _p_value(values: FloatArray, own: np.typing.NDArray[np.bool_]) -> float:
-    if min(own.sum(), (~own).sum()) < LEAST_RUNS:
-        return 1.0
-    return float(mannwhitneyu(values[own], values[~own]).pvalue)
+def _slow(standing: Odd, lower_is_better: bool) -> BoolArray:
+    worse = standing.deviation > 0 if lower_is_better else standing.deviation < 0
+    found: BoolArray = standing.odd & worse
+    return found
 
 
-def _holm(found: Mapping[str, float]) -> dict[str, float]:
-    """Adjust for all that were looked at (Holm 1979)."""
-    adjusted, last = dict[str, float](), 0.0
-    for place, (name, p_value) in enumerate(sorted(found.items(), key=lambda item: item[1])):
-        last = max(last, min(1.0, p_value * (len(found) - place)))
-        adjusted[name] = last
-    return adjusted
+def _slow_host(host: str, place: int, standing: Odd, telling: tuple[Telling, ...]) -> SlowHost:
+    return SlowHost(
+        host=host,
+        ratio=math.exp(standing.deviation[place]),
+        interval=Interval(low=math.exp(standing.low[place]), high=math.exp(standing.high[place])),
+        p_value=min(2 * float(standing.p_value[place]), 1.0),
+        telling=telling,
+    )
 
 
-def _telling(rows: Sequence[Row], own: np.typing.NDArray[np.bool_], layers: Mapping[str, Layer]) -> tuple[Telling, ...]:
+def _telling(rows: Sequence[Row], own: BoolArray, layers: Mapping[str, Layer]) -> tuple[Telling, ...]:
     """Columns in which a host stands apart: those that the others do not have at all first."""
     found: list[tuple[bool, float, Telling]] = []
     for column in _factors(rows, layers):

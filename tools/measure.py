@@ -85,7 +85,8 @@ def run(arguments: MeasureArguments, case: Case) -> Outcome:
     bench, enough = case.measuring, Enough.of(case)
     with bench.series(case.call_id) as series:
         ending = Ending(series, arguments, enough)
-        series.carry_out(repeat((Turn(),)), ending)
+        series.carry_out(repeat((Turn(),), max(0, arguments.max_runs - series.processes)), ending)
+        ending()  # the cap was met by what was dealt, and nobody has asked since
     left = artefacts(series.rows, bench.described_by(()), bench.executor.beside)
     return Outcome(_result(series, case, ending.stopped, enough), left)
 

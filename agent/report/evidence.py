@@ -16,9 +16,11 @@ from ...tools.case import Finished, Record
 from ...tools.compare import CompareResult
 from ...tools.conclude import ConcludeResult
 from ...tools.fit_tree import FitTreeResult
+from ...tools.hosts import Hosts
 from ...tools.label import LabelResult
 from ...tools.look_up import Candidate, LookUpResult
 from ...tools.measure import MeasureResult
+from ...tools.nodes.of_record import Seen, seen
 from ...tools.predict_surface import PredictResult
 from ...tools.profile import ProfileResult
 from ...tools.profiled import Profiled, profiled
@@ -88,6 +90,18 @@ class Evidence:
     def ranking(self) -> RankResult | None:
         """The last ranking."""
         return self.rankings[-1] if self.rankings else None
+
+    @cached_property
+    def seen(self) -> Seen | str | None:
+        """The hosts compared, or why that cannot be done; None where all runs were made on one."""
+        run = self.run
+        return seen(run.record, run.subject, run.limits) if run.subject.on and len(run.machine.hosts) > 1 else None
+
+    @property
+    def hosts(self) -> Hosts | None:
+        """What the last profile says of its hosts, which shows what is different there, else the baseline."""
+        looked = [profile.hosts for profile in reversed(self.profiles) if profile.hosts]
+        return looked[0] if looked else self.measured.hosts if self.measured else None
 
     @cached_property
     def runs_explained(self) -> Profiled | None:

@@ -16,6 +16,7 @@ IN_UNIT = ("sd", "mean", "median", "p95", "p99")
 
 def further(evidence: Evidence, command: str) -> dict[str, Any]:
     """What other experiments would tell: a surface that was asked, a study of threads, or a sweep."""
+    hosts = evidence.hosts
     one, varies, sweep = evidence.predicted, evidence.conclusion.verdict in UNSOLVED, proposed(evidence)
     return {
         "settings": ", ".join(f"{name}={value}" for name, value in one.config.items()) if one else "",
@@ -32,4 +33,6 @@ def further(evidence: Evidence, command: str) -> dict[str, Any]:
         "sweep": sweep.sweep if sweep else "",
         "sweep_cells": sweep.cells if sweep else 0,
         "surface": sweep.surface if sweep else "",
+        "drain": " ".join(hosts.drain) if hosts else "",
+        "slow_hosts": ",".join(slow.host for slow in hosts.slow) if hosts else "",
     }

@@ -39,7 +39,7 @@ def summary(found: Fleet, pooled: Effect | None, recorded: Recorded) -> dict[str
 
 def text(found: Fleet, pooled: Effect | None, recorded: Recorded) -> str:
     """Give the words of a terminal."""
-    shown, more = _rows(found)
+    shown, more = rows(found)
     return folded(
         render(
             "nodes.txt.j2",
@@ -69,7 +69,7 @@ def shares(found: Fleet) -> str:
     )
 
 
-def _rows(found: Fleet) -> tuple[list[tuple[str, ...]], str]:
+def rows(found: Fleet) -> tuple[list[tuple[str, ...]], str]:
     """Rows to show: odd nodes first, then the slowest."""
     ranked = sorted(found.nodes, key=lambda node: not node.odd)
     more = len(ranked) - MOST_ROWS
@@ -190,7 +190,7 @@ def save(found: Fleet, pooled: Effect | None, design: Design, nodes: Nodes, comm
 
 
 def _page(found: Fleet, pooled: Effect | None, drawn: dict[str, str], command: str) -> str:
-    shown, more = _rows(found)
+    shown, more = rows(found)
     return render(
         "nodes.html.j2",
         title=f"{found.outcome} on {len(found.nodes)} nodes",

@@ -13,6 +13,8 @@ from .figures import MOST_MARKERS, Outcomes, window
 MOST_DRAWN = 24
 """Nodes whose runs are drawn one by one: odd ones first, then the ends of the order."""
 ROW_IN = 0.17
+FEW = 8
+"""Up to so many nodes have rows and marks that are twice as large."""
 
 
 def distributions(found: Fleet, design: Design, nodes: Nodes) -> str:
@@ -21,8 +23,10 @@ def distributions(found: Fleet, design: Design, nodes: Nodes) -> str:
     unit = Outcomes(found.outcome, found.unit).scale(design.outcome)
     view = window(design.outcome * unit.factor)
     words = f"Runs of {len(shown)} of {len(found.nodes)} nodes, one row a node; odd nodes are triangles."
-    with canvas("nodes", words, 0.7 + ROW_IN * len(shown)) as page:
-        bottom = 0.45 / (0.7 + ROW_IN * len(shown))
+    large = 2 if len(shown) <= FEW else 1
+    height_in = 0.7 + large * ROW_IN * len(shown)
+    with canvas("nodes", words, height_in) as page:
+        bottom = 0.45 / height_in
         axes = page.axes(0.2, 0.78, bottom, 0.93 - bottom)
         rng = np.random.default_rng(0)
         for row, place in enumerate(shown):
@@ -34,7 +38,7 @@ def distributions(found: Fleet, design: Design, nodes: Nodes) -> str:
                 height,
                 linestyle="none",
                 marker="^" if node.odd else "o",
-                markersize=2.2,
+                markersize=2.2 if large == 1 else 3.5,
                 markeredgewidth=0,
                 color=BASELINE if node.odd else MITIGATED,
                 alpha=0.5,
@@ -65,6 +69,9 @@ def standings(found: Fleet) -> str:
                 place[flag], ratios[flag], linestyle="none", marker=marker, markersize=3, color=colour, label=label
             )
         axes.set(xlabel="nodes in order", ylabel="ratio to the median node")
+        if ratios.size <= MOST_DRAWN:
+            axes.set_xticks(place, [node.name[:12] for node in found.nodes], rotation=0 if ratios.size <= FEW else 60)
+            axes.set(xlabel="", xlim=(-0.6, ratios.size - 0.4))
         axes.legend(loc="upper right")
     return page.svg
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...tools.candidates import ORDER
 from ...tools.run_table import Pairs
+from . import hosts
 from .evidence import Batch, Evidence, unit
 from .figures import Outcomes, distribution, overlay, run_order, scatter
 from .levels_figure import levels_figure
@@ -23,6 +24,7 @@ def pictures(evidence: Evidence) -> Mapping[str, str]:
         "order": _order(evidence),
         "scatter": _scatter(evidence),
         "levels": _levels(evidence),
+        **hosts.pictures(evidence),
         "tree": tree(evidence.tree.tree) if evidence.tree and len(evidence.tree.tree.nodes) > 1 else "",
     }
 

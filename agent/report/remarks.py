@@ -31,12 +31,9 @@ def findings(measured: MeasureResult, unit: str) -> tuple[str, ...]:
 
 
 def _of_hosts(evidence: Evidence) -> Iterator[str]:
-    """Of the profile, which shows what is different there, else of the baseline."""
-    looked = [profile.hosts for profile in reversed(evidence.profiles) if profile.hosts]
-    measured = evidence.measured.hosts if evidence.measured else None
-    found = looked[0] if looked else measured
-    if found:
-        yield from found.sentences
+    """What to do about a slow one is among the next steps."""
+    if found := evidence.hosts:
+        yield from (line for line in found.sentences if line not in found.drain)
 
 
 def _of_runs(evidence: Evidence) -> Iterator[str]:

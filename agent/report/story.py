@@ -218,6 +218,22 @@ class Suspect:
 
 
 @dataclass(frozen=True)
+class HostsStory:
+    """How the hosts compare that the runs were made on."""
+
+    reason: str
+    """What was found, or why they cannot be compared."""
+    shares: str = ""
+    head: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    more: str = ""
+    drain: str = ""
+    """What taking hosts out would do; empty where none is slow or unsteady."""
+    lines: tuple[str, ...] = ()
+    """Where odd hosts stand out, then what goes with slow runs within hosts and between them."""
+
+
+@dataclass(frozen=True)
 class CallRow:
     """One step of the diagnosis."""
 
@@ -279,3 +295,5 @@ class Story:
     parameter: str = ""
     minimise: str = ""
     ranks: RankStory | None = None
+    hosts: HostsStory | None = None
+    """None where all runs were made on one."""

@@ -17,6 +17,7 @@ from . import layers, run_ranks
 from .evidence import Batch, Evidence
 from .factors import classes, factor_name, factor_story, ranking, set_aside, tree_story
 from .further import further
+from .hosts import hosts_story
 from .mitigations import name_of, suspects, tried, untried, winner
 from .numbers import number, p_value, percent, quantity, ratio, scale
 from .remarks import findings, warnings
@@ -78,6 +79,7 @@ def tell(evidence: Evidence) -> Story:
         calls=_calls(evidence),
         tip=run.tip,
         levels=level_rows(evidence),
+        hosts=hosts_story(evidence),
         parameter=evidence.screened.parameter if evidence.screened else "",
         minimise=evidence.screened.minimise if evidence.screened else "",
         verify="\n".join(f"vgo-agent {what} {shlex.quote(run.run_dir)}" for what in ("verify", "replay")),

@@ -55,6 +55,27 @@ def test_equal_hosts_are_named_no_more_often_than_chance_allows():
     assert named <= 11  # 5 expected; 12 and more come once in 250
 
 
+def test_a_host_among_few_that_is_not_far_from_how_they_differ_is_not_named():
+    chance = np.random.default_rng(5)
+    rows: list[Row] = []
+    for host, level in (("a", 1.0), ("b", 1.08), ("c", 1.19)):
+        walls = level * chance.normal(1, 0.01, 40)
+        rows += [{"outcome": wall_s, "wall_s": wall_s, "ok": 1, "host": host, "slot": 0} for wall_s in walls.tolist()]
+    found = found_in(rows)
+    assert not found.slow and not found.drain  # all runs of c are slower, and hosts differ by nearly as much anyway
+    assert found.shares.between > 0.8
+
+
+def test_what_draining_the_slow_host_would_do_is_told_with_an_interval():
+    found = found_in(rows_of(1, slow=2.0))
+    (slow,) = found.slow
+    assert slow.interval.low < 2.0 < slow.interval.high
+    assert found.drained.sd_interval.high < 0.8 and found.drained.runs_left == 60
+    assert (
+        found.drain[0].startswith("Drain h0: without it the SD of all runs is 0.") and found.drain[0] in found.sentences
+    )
+
+
 @settings(max_examples=20, deadline=None)
 @given(seed=some.integers(0, 1000), factor=some.floats(0.01, 100), slow=some.sampled_from([1.0, 1.5, 3.0]))
 def test_neither_the_unit_nor_the_order_of_runs_matters(seed, factor, slow):

@@ -116,6 +116,10 @@ class Spawner:
         self._prepared = Prepared(None, {}, {})
         self._disk: int | None = None
 
+    def spent_elsewhere(self, seconds: float) -> None:
+        """Count in for how long the program ran on other machines."""
+        self.spent_ns += int(seconds * 1e9)
+
     def __enter__(self) -> Self:
         """Return itself."""
         return self

@@ -85,9 +85,12 @@ class Cell:
             return Answer(
                 error=f"it does not understand the order ({error.errors()[0]['msg']}): use one version of all"
             )
+        before_ns = self.spawner.spent_ns
         try:
             with alone(order.patience_s):
-                return self._done(order).model_copy(update={"clock_s": time.time()})
+                done = self._done(order)
+            spent_s = (self.spawner.spent_ns - before_ns) / 1e9
+            return done.model_copy(update={"clock_s": time.time(), "spent_s": spent_s})
         except VgoError as error:
             return Answer(error=str(error), clock_s=time.time())
 

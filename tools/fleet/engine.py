@@ -18,6 +18,7 @@ from ..execution.series import Series
 from ..execution.treated import Treated
 from ..row import Row
 from .asking import GRACE_S, LONGEST_S
+from .busy import Span, busy_s
 from .deal import Dealer
 from .host import Host
 from .link import Landed, Link
@@ -52,6 +53,8 @@ class Fleet:
     source: Path | None = None
     told: Callable[[str], None] = lambda words: None
     """Is told who was lost."""
+    ran: Callable[[float], None] = lambda seconds: None
+    """Is told for how many seconds the program ran on one host or more."""
     listener: Callable[[Progress], None] = ignore
     deliver: Callable[[str, float], str] = deliver
     """What a worker calls with an order and its limit in seconds; simulated hosts answer by themselves."""
@@ -104,11 +107,12 @@ class Fleet:
         fit = int(MESSAGE_S / self._mean_s) if self._mean_s > 0 else 1
         return max(1, min(fit, MOST_RUNS, done // (SHARE * hosts)))
 
-    def took(self, run: Sequence[Row]) -> None:
-        """Learn how long runs take."""
-        wall_s = sum(row["wall_s"] for row in run)
+    def took(self, run: Sequence[Row]) -> float:
+        """Learn how long runs take; give the seconds of this one."""
+        wall_s = float(sum(row["wall_s"] for row in run))
         self._run_s = max(self._run_s, wall_s)
         self._mean_s = 0.9 * self._mean_s + 0.1 * wall_s if self._mean_s else wall_s
+        return wall_s
 
     def limit_s(self, runs: int) -> float:
         """When a message is lost: from what its runs should take."""
@@ -144,6 +148,8 @@ class Carrying:
     """When it was last asked who is there."""
     _since: float = field(default_factory=time.monotonic)
     """When a host was last there."""
+    _spans: list[Span] = field(default_factory=list)
+    """From when to when each run of the program went on."""
 
     def go(self) -> None:
         """Deal and take in until all has landed; then put the rows in order of time."""
@@ -159,6 +165,7 @@ class Carrying:
             raise
         finally:
             in_order(self.series)
+            self.fleet.ran(busy_s(self._spans))
 
     def _deal(self) -> None:
         hosts, done = self.dealer.hosts, len(self.series.rows)
@@ -228,7 +235,7 @@ class Carrying:
             for place, row in enumerate(run)
         ]
         self.series.log.append(*rows)
-        self.fleet.took(rows)
+        self._spans.append(Span(rows[0]["began_s"], rows[0]["began_s"] + self.fleet.took(rows)))
         series, condition = self.series, str(run[0]["condition"])
         self.fleet.listener(Progress(series.call_id, condition, series.rows, series.planned))
         forgiven = isinstance(self.change, Treated) and self.change.forgiving

@@ -6,7 +6,6 @@ import contextlib
 import queue
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -14,15 +13,16 @@ from distributed import Client, Future
 from distributed.comm.core import CommClosedError
 
 from ...knowledge.errors import VgoError
-from .where import Where, one_line
+from .fetch import Fetcher
+from .where import Where
 
 BENCH = "bench"
 """The resource of a worker that a run takes: workers are started with `--resources bench=1`."""
 ANSWER_S = 5.0
 """For one question to the scheduler."""
-FETCH_S = 10.0
-"""For the answer of a task that has ended."""
 POLL_S = 1.0
+POLLING = 9.0
+"""Asking who is there takes at most one part in ten of the time."""
 
 
 class Worker(NamedTuple):
@@ -60,7 +60,7 @@ class Link:
 
     client: Client
     where: Where
-    _landed: queue.SimpleQueue[str] = field(default_factory=queue.SimpleQueue)
+    _fetcher: Fetcher = field(init=False)
     _sent: dict[str, Sent] = field(default_factory=dict)
     _whose: dict[str, str] = field(default_factory=dict)
     """Key of a task to its worker."""
@@ -68,7 +68,13 @@ class Link:
     """Worker to its last sign of life by the scheduler's clock, and when we heard of it by ours."""
     _answered_s: float = field(default_factory=time.monotonic)
     _polled_s: float = 0.0
+    _poll_s: float = POLL_S
+    """Seconds between two polls: a long answer, as of a thousand workers, is asked for less often."""
     _workers: dict[str, Worker] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Fetch answers by this client."""
+        self._fetcher = Fetcher(self.client)
 
     def send(self, worker: str, function: Callable[..., Any], *given: Any) -> None:
         """Have a worker call a function; one at a time for each worker."""
@@ -77,7 +83,7 @@ class Link:
         )
         self._sent[worker] = Sent(future, time.time())
         self._whose[str(future.key)] = worker
-        future.add_done_callback(lambda done: self._landed.put(str(done.key)))
+        self._fetcher.await_(future)
 
     def _taking(self, worker: str) -> dict[str, Any]:
         known = self._workers.get(worker)
@@ -86,15 +92,13 @@ class Link:
     def landed(self, timeout_s: float) -> Landed | None:
         """Wait for the next task to end; None where none does in that time."""
         try:
-            key = self._landed.get(timeout=max(0.0, timeout_s))
+            key, value, lost = self._fetcher.landed.get(timeout=max(0.0, timeout_s))
         except queue.Empty:
             return None
         worker = self._whose.pop(key, "")
         if worker not in self._sent or str(self._sent[worker].future.key) != key:  # given up before
             return None
-        sent = self._sent.pop(worker)
-        landed_s = time.time()
-        return Landed(worker, *_value(sent.future), sent.at_s, landed_s)
+        return Landed(worker, value, lost, self._sent.pop(worker).at_s, time.time())
 
     def forget(self, worker: str) -> None:
         """Give up on what a worker was sent: an answer that comes later is of no use."""
@@ -109,9 +113,10 @@ class Link:
         Raises VgoError where the scheduler has been silent for too long.
         """
         at_s = time.monotonic()
-        if now or at_s - self._polled_s >= POLL_S:
-            self._polled_s = at_s
+        if now or at_s - self._polled_s >= self._poll_s:
             self._poll(at_s)
+            self._polled_s = time.monotonic()
+            self._poll_s = max(POLL_S, POLLING * (self._polled_s - at_s))
         return self._workers
 
     def _poll(self, at_s: float) -> None:
@@ -159,16 +164,3 @@ class Link:
     def there(self) -> bool:
         """Whether there is a line to the scheduler."""
         return self.client.status == "running" and self.client.scheduler is not None
-
-
-def _value(future: Future[Any]) -> tuple[Any, str]:
-    """Fetch what a task gave, or say why it gave nothing."""
-    try:
-        if future.status == "finished":
-            return future.result(timeout=FETCH_S), ""
-        if future.status == "error":
-            error = future.exception(timeout=FETCH_S)
-            return None, f"{type(error).__name__}: {one_line(error)}"
-    except (TimeoutError, OSError, CommClosedError, CancelledError) as error:
-        return None, f"its answer could not be fetched ({one_line(error) or 'no answer'})"
-    return None, f"its task was {future.status}"

@@ -83,6 +83,8 @@ class Answer(Frozen):
     """Its warm-up runs."""
     clock_s: float = 0.0
     """The clock of the host when it answered."""
+    spent_s: float = 0.0
+    """For which the program ran."""
     lost: bool = False
     """The process that measures there ended or was ended before it answered."""
 

@@ -15,6 +15,9 @@ def proved(fleet: Fleet, change: Change) -> tuple[Check, ...]:
     """Gather the checks of all hosts, each with its name; raise VgoError where a host refuses."""
     update = {"act": "prove", "mitigation": change.mitigation, "source": str(fleet.source or "")}
     checks: list[Check] = []
+    longest_s = 0.0
     for host, answer in of_every_host(fleet, update, fleet.limit_s(RUNS)).items():
+        longest_s = max(longest_s, answer.spent_s)
         checks += [check.model_copy(update={"what": f"{host}: {check.what}"}) for check in answer.checks]
+    fleet.ran(longest_s)
     return tuple(checks)

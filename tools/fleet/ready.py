@@ -91,8 +91,12 @@ def fleet_bench(
     told: Callable[[str], None],
     listener: Callable[[Progress], None] = ignore,
     conditions: bool = False,
+    ran: Callable[[float], None] = lambda seconds: None,
 ) -> Iterator[tuple[FleetBench, Machine]]:
-    """Give a bench over all hosts that can be used, and the description of one of them."""
+    """Give a bench over all hosts that can be used, and the description of one of them.
+
+    `ran` is told again and again for how many more seconds the program ran on one host or more.
+    """
     with checked(subject, layers, conditions) as found:
         refuse(found, subject)
         for line in (*found.problems, *(f"the hosts differ in {line}" for line in found.unlike)):
@@ -102,7 +106,8 @@ def fleet_bench(
             for line in host.sight.put_back if host.sight else ():
                 told(f"{name}: {line}")
         order = found.order.model_copy(update={"trial": False, "layers": {}})
-        fleet = Fleet(found.link, hosts, order, told=told, listener=listener)
+        fleet = Fleet(found.link, hosts, order, told=told, listener=listener, ran=ran)
+        ran(max(host.sight.wall_s for host in hosts.values() if host.sight))
         bench = FleetBench(subject, fleet, folder, Launch(argv=subject.argv, directory=Path(subject.directory)))
         with contextlib.closing(bench):
             yield bench, machine_of(list(hosts.values()))

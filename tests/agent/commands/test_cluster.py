@@ -106,6 +106,20 @@ def test_a_host_that_is_held_back_is_named_with_what_holds_it(cluster, burn, tmp
     assert [int(row["order"]) for row in rows] == list(range(len(rows)))
 
 
+def test_the_cap_of_runs_holds_whatever_is_in_flight_and_hosts_count_as_the_program(cluster, burn, tmp_path):
+    words = ("--on", cluster.address, "--max-runs", "25", "--max-mitigations", "0", "--layer", "process", "--json")
+    done = vgo("diagnose", *words, "--seed", "1", burn, cwd=tmp_path)
+    found = json.loads(done.stdout)
+    (folder,) = (tmp_path / "vgo-runs").iterdir()
+    assert len(rows_of(folder / "runs.csv")) == 25
+    report = (folder / "report.md").read_text()
+    assert "## Hosts" in report and "of the variance lies between nodes" in report
+    nodes = json.loads(vgo("nodes", str(folder), "--json", cwd=tmp_path).stdout)
+    assert sorted(node["name"] for node in nodes["nodes"]) == ["n1", "n2", "n3"]
+    assert vgo("verify", str(folder), cwd=tmp_path).returncode == 0
+    assert 0 <= found["agent_seconds"] <= found["seconds"] - 0.04 * 25 / 3  # three hosts at once
+
+
 @pytest.fixture
 def two_workers(tmp_path: Path) -> Iterator[made.Hosts]:
     """One host, m1, with two workers; loopback only."""

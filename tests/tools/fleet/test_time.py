@@ -16,6 +16,7 @@ from vgo_agent.tools.row import Row
 pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
 
 from vgo_agent.tools.fleet.asking import read_clock  # noqa: E402 - needs the extra
+from vgo_agent.tools.fleet.busy import Span, busy_s  # noqa: E402
 from vgo_agent.tools.fleet.engine import in_order  # noqa: E402
 from vgo_agent.tools.fleet.host import First, Host  # noqa: E402
 
@@ -50,3 +51,14 @@ def test_rows_are_put_in_order_of_time_and_samples_stay_with_their_run(runs):
     assert sum(row[ITERATION] == 0 for row in log.rows) == len(runs)
     for before, after in zip(log.rows, log.rows[1:], strict=False):
         assert after[ITERATION] == 0 or (after["run"], after[ITERATION]) == (before["run"], before[ITERATION] + 1)
+
+
+SPANS = some.lists(some.tuples(some.integers(0, 50), some.integers(0, 9)), max_size=12)
+
+
+@given(SPANS)
+def test_hosts_that_work_at_once_are_busy_for_the_time_in_which_any_of_them_is(drawn):
+    spans = [Span(begin, begin + length) for begin, length in drawn]
+    seconds = {second for begin, length in drawn for second in range(begin, begin + length)}
+    assert busy_s(spans) == len(seconds)
+    assert busy_s(spans + spans) == busy_s(spans)
