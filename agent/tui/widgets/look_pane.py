@@ -36,12 +36,11 @@ from ...look.computers import Computers
 from ...look.scenes import Looking, Outcomes, Overlay, Scatter
 from ...look.what_if import WhatIf, looking_at, ranking
 from ...terminal import speaks_unicode
-from .cores_view import CoresView
 from .distribution_view import DistributionView
 from .look_messages import CutKept, CutRefitted, Refused, TableOpened
 from .plots import FactorView, OverlayView, RunOrderView
 from .sorted_table import PAGE, PagedTable, SortedTable
-from .steps import Steps
+from .tabs import TABS, views
 from .tree_view import TreeView
 
 REST_S = 0.5
@@ -49,18 +48,6 @@ REST_S = 0.5
 WAITS = "It is read when no program is measured; F5 pauses."
 SHAPING = "Finding the modes and the cut."
 NO_TABLE = "There is no table of these runs yet."
-TABS = {
-    "distribution": "Histogram",
-    "order": "Order",
-    "tree": "Tree",
-    "factor": "Factor",
-    "compare": "Compare",
-    "cores": "Cores",
-    "ranking": "Rank",
-    "runs": "Runs",
-    "steps": "Steps",
-}
-"""What stands on each tab: short, so that all of them are seen beside the chat on a screen of 120 columns."""
 
 
 class LookPane(Vertical):
@@ -102,20 +89,8 @@ class LookPane(Vertical):
 
     def compose(self) -> ComposeResult:
         """Lay out the tabs."""
-        fancy = self._fancy
-        views = (
-            DistributionView(fancy=fancy),
-            RunOrderView(fancy=fancy),
-            TreeView(fancy=fancy),
-            FactorView(fancy=fancy),
-            OverlayView(fancy=fancy),
-            CoresView(fancy=fancy),
-            SortedTable(fancy=fancy, id="look-ranking"),
-            PagedTable(fancy=fancy, id="look-runs"),
-            Steps(fancy=fancy, id="look-steps"),
-        )
         with TabbedContent(initial=next(iter(TABS)), id="tabs"):
-            for (name, title), view in zip(TABS.items(), views, strict=True):
+            for (name, title), view in zip(TABS.items(), views(self._fancy), strict=True):
                 with TabPane(title, id=name):
                     yield view
         yield Static("", id="look-words", markup=False)
