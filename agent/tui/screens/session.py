@@ -210,11 +210,17 @@ class SessionScreen(Screen[None]):
         self.action_say("/resume" if self.session.state.paused else "/pause")
 
     def action_turn(self) -> None:
-        """On a narrow screen, turn between chat and tabs."""
-        self.toggle_class("-looking")
+        """Turn between chat and tabs: the keys go there, and a narrow screen shows only that."""
+        look = self.query_one(Look)
+        looking = look.has_focus_within if self.has_class("-wide") else self.has_class("-looking")
+        self.set_class(not looking, "-looking")
+        if looking:
+            self.action_focus_line()
+        else:
+            look.focus_tab()
 
     def action_focus_line(self) -> None:
-        """Type."""
+        """Type; what was typed and answered is seen."""
         self.query_one(Line).focus()
 
 

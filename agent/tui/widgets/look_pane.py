@@ -145,6 +145,10 @@ class LookPane(Vertical):
         self.query_one("#tabs", TabbedContent).active = tab
         self.query_one(f"TabPane#{tab} > *").focus()
 
+    def focus_tab(self) -> None:
+        """Give the keys to what is shown."""
+        self.choose(self.query_one("#tabs", TabbedContent).active)
+
     def action_choose(self, tab: str) -> None:
         """Show a tab."""
         self.choose(tab)
