@@ -59,11 +59,16 @@ def conduct(
             _loop(part, chosen, interface, steering)
         return _finish(part)
     except (KeyboardInterrupt, SystemExit) as stop:  # SystemExit: the spawner makes it of SIGTERM and SIGHUP
-        _close(part, "interrupted", "Ctrl-C" if isinstance(stop, KeyboardInterrupt) else f"exit {stop.code}")
+        _close(part, "interrupted", _why(stop))
         raise
     except VgoError as error:
         _close(part, "failed", str(error))
         raise
+
+
+def _why(stop: KeyboardInterrupt | SystemExit) -> str:
+    how = "Ctrl-C" if isinstance(stop, KeyboardInterrupt) else f"exit {stop.code}"
+    return "; ".join([how, *getattr(stop, "__notes__", ())])
 
 
 def _loop(part: Conducted, chosen: Planning, interface: Interface, steering: Steering | None) -> None:

@@ -1,4 +1,4 @@
-"""Record a whole diagnosis of `cpu-hops` by talking: an asciinema file, and pictures of its best screens.
+"""Record a whole diagnosis of `cpu-hops` by talking: an asciinema file, and the pictures that the README shows.
 
 python benchmarks/chat_session.py [--into docs] [--budget 90]
 
@@ -8,6 +8,7 @@ Needs tmux, asciinema, and Chromium or rsvg-convert for PNG. What is typed is ty
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import shutil
 import subprocess
@@ -18,17 +19,18 @@ from collections.abc import Callable
 from pathlib import Path
 from shlex import join
 
+from rich.console import Console
+from rich.text import Text
+
+from vgo_agent.agent.chat.picture import write_picture
+
 ROOT = Path(__file__).resolve().parent.parent
 CHAT = str(Path(sys.executable).with_name("vgo-agent"))
 NEEDS = ("tmux", "asciinema")
 SIZE = (120, 36)
-PATIENCE_S = 400.0
+PATIENCE_S = 240.0
 KEY_S, READ_S = 0.05, 2.0
 """Between two letters, and after an answer: who watches reads along."""
-TOAST_S = 6.0
-"""Until the note that a picture was saved has gone; it would be in the next one."""
-PICTURES = {"profile": "chat-measured", "rank": "chat-factors", "verdict": "chat-verdict"}
-"""What was said before a picture is taken, and its name."""
 
 
 class Typist:
@@ -47,12 +49,30 @@ class Typist:
 
     def say(self, line: str, *until: str) -> None:
         """Type a line letter by letter, then wait until all of these stand on the screen."""
-        for letter in line:
-            self._do("send-keys", "-l", letter)
-            time.sleep(KEY_S)
-        self._do("send-keys", "Enter")
+        self.write(line)
+        self.press("Enter")
         self.wait_for(*until)
         time.sleep(READ_S)
+
+    def write(self, words: str) -> None:
+        """Type letter by letter."""
+        for letter in words:
+            self._do("send-keys", "-l", letter)
+            time.sleep(KEY_S)
+
+    def press(self, *keys: str) -> None:
+        """Press keys, named as tmux names them."""
+        for key in keys:
+            self._do("send-keys", key)
+            time.sleep(KEY_S)
+
+    def photograph(self, path: Path) -> None:
+        """Write what stands on the screen as PNG."""
+        wide, high = SIZE
+        paper = Console(record=True, width=wide, height=high, file=io.StringIO(), color_system="truecolor")
+        for line in self._do("capture-pane", "-p", "-e", "-N").splitlines():
+            paper.print(Text.from_ansi(line), no_wrap=True, crop=True)
+        write_picture(paper.export_svg(title="vgo-agent chat"), path)
 
     @property
     def open(self) -> bool:
@@ -87,51 +107,71 @@ def main() -> None:
     if missing := [name for name in NEEDS if shutil.which(name) is None]:
         raise SystemExit(f"This needs {' and '.join(missing)}: install them first.")
     asked.into.mkdir(parents=True, exist_ok=True)
-    os.environ["LC_ALL"] = "C.UTF-8"
+    os.environ |= {"LC_ALL": "C.UTF-8", "COLORTERM": "truecolor"}
     with tempfile.TemporaryDirectory() as place:
         recorded = Path(place) / "chat.cast"
-        talk(Path(place), recorded, asked.budget)
+        talk(Path(place), recorded, asked.budget, asked.into)
         shutil.copy(recorded, asked.into / "chat.cast")
-        for picture in Path(place).glob("chat-*.*"):
-            shutil.copy(picture, asked.into / picture.name)
     for file in sorted(asked.into.glob("chat*.*")):
         print(f"{file}: {file.stat().st_size} bytes")
 
 
-def talk(place: Path, recorded: Path, budget: int) -> None:
-    """Say it all."""
+def talk(place: Path, recorded: Path, budget: int, into: Path) -> None:
+    """Say it all; pictures go into a folder."""
     program = [sys.executable, "-I", "-S", str(ROOT / "evals" / "workloads" / "cpu_hops.py")]
-    judged = ["--metric", "time_ms ([0-9.]+)", "--unit", "ms", "--budget", str(budget)]
+    judged = ["--metric", "time_ms ([0-9.]+)", "--unit", "ms", "--budget", str(budget), "--allow", "process"]
     chat = join([CHAT, "chat", "--step", *judged, "--", *program])
     typist = Typist(place, join(["asciinema", "rec", "-q", "--overwrite", "-c", chat, str(recorded)]))
     typist.wait_for("/ for commands")
-    typist.say("measure it", "✓ Measure:")
-    typist.say("/profile", "✓ Profile:")
-    picture(typist, "profile")
-    typist.say("/label", "✓ Label")
-    typist.say("show the tree", "✓ Fit a tree:")
-    typist.say("rank the factors", "✓ Rank the factors:")
-    picture(typist, "rank")
-    typist.say("explain cpu_migrations", "Notes on papers")
-    typist.say("/diagnose", "The planner takes the steps")
-    typist.wait_for("mitigated")
-    typist.wait_for("confirmed by a second batch")
-    picture(typist, "verdict")
-    typist.say("why is it slow?", "AUC")
-    typist.say("would huge pages help?", "huge")
-    typist.say("copy the command line", "taskset")
+    measure(typist, into)
+    refuse(typist, into)
+    conclude(typist, into)
     typist.say("/quit")
     while typist.open:  # the recorder writes its last lines
         time.sleep(0.2)
 
 
-def picture(typist: Typist, after: str) -> None:
-    """Have the app take a picture of itself, as SVG and PNG."""
-    for ending in ("png", "svg"):
-        name = f"{PICTURES[after]}.{ending}"
-        typist.say(f"/screenshot {name}")
-        typist.wait_until((typist.place / name).exists)
-        time.sleep(TOAST_S)
+def measure(typist: Typist, into: Path) -> None:
+    """Take the steps up to the factors, one by one, and look at the tree."""
+    typist.say("measure it", "✓ Measure:")
+    typist.say("/profile", "✓ Profile:")
+    typist.say("/label", "✓ Label")
+    typist.say("show the tree", "✓ Fit a tree:")
+    typist.say("rank the factors", "✓ Rank the factors:")
+    typist.press("F2")
+    time.sleep(READ_S)
+    typist.press("3")
+    typist.wait_for("Accuracy")
+    time.sleep(READ_S)
+    typist.photograph(into / "chat-tree.png")
+    typist.press("1", "F2")
+    time.sleep(READ_S)
+
+
+def refuse(typist: Typist, into: Path) -> None:
+    """Ask for a change of the machine, read what it would write, and deny it with a reason."""
+    typist.say("explain cpu_migrations", "Notes on papers")
+    typist.say("/lookup page_faults", "✓ Look up page_faults")
+    typist.say("/try thp_always", "Approve once")
+    time.sleep(READ_S)
+    typist.photograph(into / "chat-approve.png")
+    typist.press("BTab", "BTab", "BTab")
+    typist.write("other programs run here")
+    typist.press("C-d")
+    typist.wait_for("– Try thp_always")
+    time.sleep(READ_S)
+
+
+def conclude(typist: Typist, into: Path) -> None:
+    """Let the planner go on to the verdict, and ask about it."""
+    typist.say("/diagnose", "The planner takes the steps")
+    typist.wait_for("mitigated")
+    typist.wait_for("confirmed by a second batch")
+    time.sleep(READ_S)
+    typist.photograph(into / "chat.png")
+    typist.say("why is it slow?", "AUC")
+    typist.say("would huge pages help?", "huge")
+    typist.say("copy the command line", "taskset")
 
 
 if __name__ == "__main__":

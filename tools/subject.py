@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from .outcome_name import outcome_name
+
 Allow = Literal["none", "process", "system"]
 Stop = Literal["spread", "count", "se", "ci", "hdi", "ks", "bayesian-bootstrap", "mixture", "duration"]
 """The stopping rules by name, as `statistics.stopping.rules` lists them."""
@@ -69,6 +71,11 @@ class Subject(Frozen):
         if self.per_iteration is not None:
             return f"{self.metric} of each sample"
         return "wall time" if self.metric is None else f"/{self.metric}/"
+
+    @property
+    def name(self) -> str:
+        """The same in a word or two, for pictures."""
+        return outcome_name(self.metric, self.unit)
 
 
 class Limits(Frozen):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -46,6 +47,8 @@ def _wish(session: ChatSession, tool: str, arguments: Mapping[str, Any] | None =
 
 
 def _refuse_ended(session: ChatSession) -> None:
+    if session.files is not None:
+        raise VgoError("Recorded files can be looked at, and not be run; /diagnose COMMAND begins a run.")
     if session.view.status == "finished":
         raise VgoError("This run has its verdict, and no step can be added; /again begins another one.")
 
@@ -61,6 +64,9 @@ def _label(session: ChatSession, argument: str) -> Reply:
         cut = float(argument)
     except ValueError:
         cut = math.nan
+    if session.files is not None and math.isfinite(cut):
+        path = shlex.quote(session.files["paths"][0])
+        raise VgoError(f"A cut is recorded in a run; of files: vgo-agent analyze {path} --cut {cut:.6g}")
     if not math.isfinite(cut):
         raise VgoError(
             f"{argument!r} is no number: write /label 0.42, in {session.view.unit or 'the unit of the outcome'}."

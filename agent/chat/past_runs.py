@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ...knowledge.errors import VgoError
+from ..desk.markdown import as_markdown
 from ..history import history, listed
 from ..past.deletion import delete, refuse, size
 from ..past.listing import Past, described, past
@@ -19,6 +20,7 @@ HEADER = ("WHEN", "VERDICT", "FACTOR", "SD RATIO", "COMMAND", "RUN")
 LONGEST_COMMAND = 40
 MOST_LISTED = 20
 SURE = "yes"
+JUDGED_BY = ("--metric", "--outcome")
 
 
 def runs(session: ChatSession, argument: str) -> Reply:
@@ -41,12 +43,12 @@ def row(one: Past) -> tuple[str, ...]:
 
 def open_run(session: ChatSession, argument: str) -> Reply:
     """Open a run; a file of recorded runs, or several, are looked at side by side."""
-    words = split(argument)
+    words, metric = _judged_by(split(argument))
     if not words:
         raise VgoError("Name a run or files: /open last, /open vgo-runs/NAME, /open a.csv b.csv; /runs lists runs.")
     places = [_place(session, word) for word in words]
     if len(places) > 1 or not _is_run(places[0]):
-        return side_by_side(session, places)
+        return open_files(session, places, metric)
     one = described(listed(places[0]))
     if not (one.can_open or one.can_resume):
         raise VgoError(f"{one.folder.name} cannot be opened. {one.note}")
@@ -55,22 +57,31 @@ def open_run(session: ChatSession, argument: str) -> Reply:
     return Reply(f"{one.folder}: {said}", opens="run")
 
 
+def open_files(session: ChatSession, places: list[Path], metric: str) -> Reply:
+    """Show recorded files in the tabs, as a run is shown; several are held against the first."""
+    paths = [str(place) for place in places]
+    given = session.desk.ask("recorded", paths=paths, metric=metric)
+    session.leave()
+    session.files = {**given, "paths": paths}
+    return Reply(as_markdown(given["words"]), opens="files", about=paths)
+
+
 def compared(session: ChatSession, argument: str) -> Reply | None:
     """Hold runs or files side by side; None where none is named."""
-    words = split(argument.replace(" and ", " ").replace(" with ", " "))
+    words, metric = _judged_by(split(argument.replace(" and ", " ").replace(" with ", " ")))
     if argument.strip() in ("last two", "the last two", "last two runs"):
         words = [one.folder for one in history(session.out)[:2]]
         if len(words) < 2:
             raise VgoError(f"There are no two runs in {session.out}; make another one first.")
         words.reverse()  # the older one is the baseline
-    return side_by_side(session, [_place(session, word) for word in words]) if words else None
+    return side_by_side(session, [_place(session, word) for word in words], metric) if words else None
 
 
-def side_by_side(session: ChatSession, places: list[Path]) -> Reply:
+def side_by_side(session: ChatSession, places: list[Path], metric: str = "") -> Reply:
     """Look at recorded runs together, the first one the baseline; one alone is described."""
     paths = [str(place) for place in places]
-    given = session.desk.ask("recorded", paths=paths)
-    return Reply(f"```text\n{given['words']}\n```", opens="recorded", about=paths, brief=given["headline"])
+    given = session.desk.ask("recorded", paths=paths, metric=metric)
+    return Reply(f"```text\n{given['words']}\n```", opens="recorded", about=[metric, *paths], brief=given["headline"])
 
 
 def delete_run(session: ChatSession, argument: str) -> Reply:
@@ -88,6 +99,17 @@ def delete_run(session: ChatSession, argument: str) -> Reply:
     if session.folder is not None and session.folder.path.resolve() == place.resolve():
         session.leave()
     return Reply(f"{place} is deleted ({delete(place) / 1e6:.1f} MB).", opens="runs")
+
+
+def _judged_by(words: list[str]) -> tuple[list[str], str]:
+    """Take the column that runs are judged by out of a line: `--metric COL`, or `--outcome COL`."""
+    places = [place for place, word in enumerate(words) if word in JUDGED_BY]
+    if not places:
+        return words, ""
+    at = places[0]
+    if at + 1 == len(words):
+        raise VgoError(f"{words[at]} takes the name of a column: /open a.csv b.csv {words[at]} time_s")
+    return words[:at] + words[at + 2 :], words[at + 1]
 
 
 def split(words: str) -> list[str]:

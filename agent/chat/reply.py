@@ -18,7 +18,7 @@ class Reply:
     next: Sequence[str] = ()
     """Commands that may come next."""
     opens: str = ""
-    """A screen that is to open: `budget`, `report`, `runs`, `recorded`, `quit`, ...; empty: none."""
+    """A screen that is to open: `budget`, `report`, `runs`, `files`, `recorded`, `quit`, ...; empty: none."""
     about: Sequence[str] = ()
     """What that screen is about: paths, or a text to copy."""
     failed: bool = False

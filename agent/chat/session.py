@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -49,6 +49,8 @@ class ChatSession:
         self.out = out
         self.folder: RunFolder | None = None
         self.view: SessionView = EMPTY
+        self.files: Mapping[str, Any] | None = None
+        """Recorded files that are looked at, as the desk describes them; None: a run, or nothing."""
         self.failure = ""
         """Why the run cannot be read, or could not begin."""
         self.speaks = ""
@@ -121,7 +123,7 @@ class ChatSession:
         with self._lock:
             if self._link:
                 self._link.close()
-            self.folder = self._following = self._link = None
+            self.folder = self._following = self._link = self.files = None
             self.view = EMPTY
 
     def look(self) -> bool:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from .session import ChatSession
 
 
 def lines_of(session: ChatSession) -> tuple[str, str]:
     """Give the title and the status."""
     view, state = session.view, session.state
+    if session.files is not None:
+        return ", ".join(Path(path).name for path in session.files["paths"]), f"recorded: {session.files['headline']}"
     command = view.command or (" ".join(session.request.subject.command) if session.request else "vgo-agent chat")
     words = [_doing(session)]
     if view.runs:

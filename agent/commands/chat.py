@@ -23,7 +23,7 @@ examples:
   vgo-agent chat ./bench.sh
   vgo-agent chat --metric 'time: ([0-9.]+) ms' --unit ms -- python bench.py
   vgo-agent chat vgo-runs/20250314-092653-bench.sh
-  vgo-agent chat before.csv after.csv
+  vgo-agent chat before.csv after.csv --metric time_s
   vgo-agent chat --plain ./bench.sh < lines.txt
   vgo-agent chat --on tcp://10.0.0.1:8786 ./bench.sh
   vgo-agent chat --web --port 8765 ./bench.sh
@@ -82,7 +82,8 @@ def first_line(session: ChatSession, arguments: argparse.Namespace) -> str:
     if session.folder is not None:
         return ""
     words = [word for word in arguments.command if word != "--"]
-    return f"/open {join(words)}" if words else "/runs"
+    judged = ["--metric", arguments.metric] if arguments.metric else []
+    return f"/open {join([*words, *judged])}" if words else "/runs"
 
 
 def _on_screen(session: ChatSession, arguments: argparse.Namespace, first: str) -> int:

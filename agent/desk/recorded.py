@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from ...knowledge.errors import VgoError
@@ -28,6 +29,8 @@ def recorded(paths: list[str], metric: str = "") -> dict[str, Any]:
         "unit": found.found.unit,
         "metric": found.found.metric,
         "arms": {name: _thinned(values) for name, values in found.values.items()},
+        "ratios": {arm.name: [*_spread(arm.comparison.ratio("sd")), arm.claim] for arm in found.found.arms},
+        "lower_is_better": found.found.lower_is_better,
     }
 
 
@@ -50,7 +53,7 @@ def _alone(path: Path, metric: str) -> dict[str, Any]:
     found = outline(table)
     outcome = metric or found.outcome
     if outcome is None:
-        following = "name the outcome: vgo-agent analyze FILE --outcome COL"
+        following = f"name the outcome: /open {quote(str(path))} --outcome COL"
         return {**_NOTHING, "headline": f"{path.name}: no outcome", "words": described(found, (), following)}
     parts = designs(table, Wanted(outcome=outcome, group=table.group))
     return {
@@ -67,7 +70,21 @@ def _named(path: Path, values: Mapping[str, object]) -> str:
     return ", ".join(f"{column}={value}" for column, value in values.items()) or path.name
 
 
-_NOTHING: dict[str, Any] = {"headline": "", "words": "", "header": [], "rows": [], "unit": "", "metric": "", "arms": {}}
+_NOTHING: dict[str, Any] = {
+    "headline": "",
+    "words": "",
+    "header": [],
+    "rows": [],
+    "unit": "",
+    "metric": "",
+    "arms": {},
+    "ratios": {},
+    "lower_is_better": True,
+}
+
+
+def _spread(ratio: Any) -> list[float | None]:
+    return [ratio.value, ratio.low, ratio.high]
 
 
 def _analysed(parts: Any, table: Any) -> str:

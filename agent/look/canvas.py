@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import groupby
 from typing import Literal, NamedTuple
 
@@ -9,7 +10,22 @@ import numpy as np
 
 from ...tools.statistics.values import FloatArray
 
-Ink = Literal["plain", "faint", "fast", "slow", "curve", "cut", "cursor", "baseline", "mitigated"]
+Ink = Literal[
+    "plain",
+    "faint",
+    "fast",
+    "slow",
+    "curve",
+    "cut",
+    "cursor",
+    "baseline",
+    "mitigated",
+    "curve-on-fast",
+    "curve-on-slow",
+    "mitigated-on-baseline",
+]
+CROSSING: Mapping[Ink, Ink] = {"fast": "curve-on-fast", "slow": "curve-on-slow", "baseline": "mitigated-on-baseline"}
+"""A curve over a bar: the cell keeps the colour of the bar behind the mark of the curve, so that both are read."""
 
 
 class Marks(NamedTuple):
@@ -91,13 +107,25 @@ class Canvas:
             self.put(bottom - full, column, mark or parts[max(part, 1)], ink)
 
     def line(self, left: int, top: int, bottom: int, shares: FloatArray, mark: str, ink: Ink) -> None:
-        """Draw a curve of one share a column; steep parts are joined."""
+        """Draw a curve of one share a column; steep parts are joined, and bars stay seen behind it."""
         rows = bottom - np.round(np.clip(shares, 0, 1) * (bottom - top)).astype(int)
         before = int(rows[0]) if rows.size else 0
         for place, row in enumerate(rows.tolist()):
             low, high = sorted((row, before + (row > before) - (row < before) if place else row))
-            self.upright(left + place, low, high, mark, ink)
+            for here in range(low, high + 1):
+                self._cross(here, left + place, mark, ink, base=here == bottom)
             before = row
+
+    def _cross(self, row: int, column: int, mark: str, ink: Ink, base: bool) -> None:
+        """Put a mark of a curve; less than half a cell of a bar gives way to it, but for what stands on the axis."""
+        if not (0 <= row < self.height and 0 <= column < self.width):
+            return
+        there, below = self._cells[row][column]
+        little = there in self.marks.parts[: len(self.marks.parts) // 2]
+        if below not in CROSSING or (little and not base):
+            self.put(row, column, mark, ink)
+        elif not little:
+            self.put(row, column, mark, CROSSING[below])
 
     def runs(self, row: int) -> list[Run]:
         """One row, as pieces of one ink each."""

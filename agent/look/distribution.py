@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ...tools.amount import amount
 from ...tools.statistics.values import FloatArray, finite, sorted_quantile
-from .canvas import Canvas
+from .canvas import Canvas, Marks
 from .dots import pointed, slow_of
 from .frame import Axis, Framed, Picture, frame, outcome_axis, words
 from .scale import LARGEST, Scale, Window, counts, extent
@@ -16,6 +17,8 @@ from .scenes import Outcomes
 
 EMPTY = "There is no run to show yet."
 QUANTILES = (0.05, 0.5, 0.95)
+QUANTILE = "q"
+"""Mark of a quantile on the axis."""
 SMOOTHED = 4.0
 """Bandwidths beyond which the kernel is nothing."""
 HEADROOM = 1.08
@@ -46,14 +49,17 @@ def distribution(
     cells = Scale(shown, max(canvas.width - 11, 1))
     tall = max(float(counts(values, cells).max()), 1.0) * HEADROOM
     axes = outcome_axis(shown, outcomes), Axis(Window(0.0, tall))
-    title = _title(np.sort(values), outcomes, canvas.marks.bar, canvas.marks.slow_bar, cutting)
-    framed = frame(canvas, *axes, title, reading(values, outcomes, cutting, cursor, cells.step))
+    quantiles = [float(sorted_quantile(np.sort(values), share)) for share in QUANTILES]
+    title = _title(values.size, quantiles, outcomes)
+    told = reading(values, outcomes, cutting, cursor, cells.step)
+    framed = frame(canvas, *axes, title, told, _legend(canvas.marks, cutting, modes))
     if framed is None:
         return Picture(canvas)
     _bars(canvas, framed, values, outcomes, cutting)
     curve = density(values, framed.x) / tall
     canvas.line(framed.left, framed.top, framed.bottom, curve, canvas.marks.curve, "curve")
-    _marked(canvas, framed, modes, cutting, cursor)
+    _marked(canvas, framed, quantiles, modes, cutting)
+    pointed(canvas, framed, cursor)
     return Picture(canvas, framed)
 
 
@@ -110,12 +116,17 @@ def reading(values: FloatArray, outcomes: Outcomes, cutting: Cutting, cursor: fl
     return f"{how} at {amount(cutting.cut, outcomes.unit)}: {slow} of {values.size} runs are slow"
 
 
-def _title(ascending: FloatArray, outcomes: Outcomes, fast: str, slow: str, cutting: Cutting) -> str:
-    quantiles = [
-        f"p{100 * share:g} {amount(float(sorted_quantile(ascending, share)), outcomes.unit)}" for share in QUANTILES
-    ]
-    legend = f"  {fast} fast {slow} slow" if cutting.cut is not None else ""
-    return f"{ascending.size} runs, {', '.join(quantiles)}{legend}"
+def _title(runs: int, quantiles: Sequence[float], outcomes: Outcomes) -> str:
+    named = zip(QUANTILES, quantiles, strict=True)
+    words = ", ".join(f"p{100 * share:g} {amount(value, outcomes.unit)}" for share, value in named)
+    return f"{runs} runs, {words}"
+
+
+def _legend(marks: Marks, cutting: Cutting, modes: tuple[float, ...]) -> str:
+    """Name every mark that is drawn."""
+    bars = [f"{marks.bar} fast", f"{marks.slow_bar} slow"] if cutting.cut is not None else [f"{marks.bar} runs"]
+    cut = [f"{marks.cut} cut"] if cutting.cut is not None else []
+    return "  ".join([*bars, f"{marks.curve} density", *cut, *(["M mode"] if modes else []), f"{QUANTILE} p5 p50 p95"])
 
 
 def _bars(canvas: Canvas, framed: Framed, values: FloatArray, outcomes: Outcomes, cutting: Cutting) -> None:
@@ -130,11 +141,13 @@ def _bars(canvas: Canvas, framed: Framed, values: FloatArray, outcomes: Outcomes
             canvas.bar(column, framed.top, framed.bottom, slow_here / tall, "slow", canvas.marks.slow_bar)
 
 
-def _marked(canvas: Canvas, framed: Framed, modes: tuple[float, ...], cutting: Cutting, cursor: float | None) -> None:
-    """Put the cut, the cursor, and an M below each mode."""
-    for mode in modes:
-        if (column := framed.column(mode)) >= 0:
-            canvas.put(framed.bottom + 1, column, "M", "curve")
+def _marked(
+    canvas: Canvas, framed: Framed, quantiles: Sequence[float], modes: tuple[float, ...], cutting: Cutting
+) -> None:
+    """Put the cut, and on the axis a mark at each quantile and mode."""
+    for mark, places in ((QUANTILE, quantiles), ("M", modes)):
+        for value in places:
+            if (column := framed.column(value)) >= 0:
+                canvas.put(framed.bottom + 1, column, mark, "curve")
     if cutting.cut is not None and (column := framed.column(cutting.cut)) >= 0:
         canvas.upright(column, framed.top, framed.bottom + 1, canvas.marks.cut, "cut")
-    pointed(canvas, framed, cursor)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...tools.statistics.values import BoolArray, FloatArray, IntArray
-from .canvas import Canvas
+from .canvas import Canvas, Marks
 from .frame import Framed
 from .scenes import Outcomes
 
@@ -16,6 +16,13 @@ def slow_of(values: FloatArray, outcomes: Outcomes, cut: float | None) -> BoolAr
         return np.zeros(values.size, dtype=np.bool_)
     slow: BoolArray = values > cut if outcomes.lower_is_better else values < cut
     return slow
+
+
+def class_marks(marks: Marks, cut: float | None) -> str:
+    """Name the marks of the classes and of the cut; empty where there is none."""
+    if cut is None:
+        return ""
+    return f"{marks.fast_dot} fast  {marks.slow_dot} slow  {marks.cut_row} cut  "
 
 
 def dots(canvas: Canvas, framed: Framed, x: FloatArray, y: FloatArray, slow: BoolArray) -> None:

@@ -8,8 +8,8 @@ from ...tools.amount import amount
 from ...tools.statistics.ranks import r_squared
 from ...tools.statistics.values import FloatArray
 from .canvas import Canvas
-from .dots import cut_line, dots, pointed, slow_of
-from .frame import Axis, Framed, Picture, frame, words
+from .dots import class_marks, cut_line, dots, pointed, slow_of
+from .frame import Axis, Framed, Picture, frame, outcome_axis, words
 from .scale import Window, extent
 from .scenes import Scatter
 
@@ -27,7 +27,8 @@ def factor_scatter(
     across, up = window or extent(x[both]), extent(y[both])
     assert across is not None and up is not None  # both hold a finite value
     axes = Axis(across, scatter.unit, scatter.column[:24]), Axis(up, scatter.outcomes.unit)
-    framed = frame(canvas, *axes, _title(canvas, scatter, x[both], y[both]), _reading(scatter, cursor, across, canvas))
+    told = _reading(scatter, cursor, across, canvas)
+    framed = frame(canvas, *axes, _title(scatter, x[both], y[both]), told, _legend(canvas, scatter, cut))
     if framed is None:
         return Picture(canvas)
     cut_line(canvas, framed, cut)
@@ -37,10 +38,16 @@ def factor_scatter(
     return Picture(canvas, framed)
 
 
-def _title(canvas: Canvas, scatter: Scatter, x: FloatArray, y: FloatArray) -> str:
+def _title(scatter: Scatter, x: FloatArray, y: FloatArray) -> str:
     r2 = scatter.r2 if scatter.r2 is not None else r_squared(x, y)
     said = "R2 undefined" if r2 is None else f"R2 {r2:.2f}"
-    return f"{scatter.column}: {said}, {x.size} runs  {canvas.marks.fast_dot} fast {canvas.marks.slow_dot} slow"
+    return f"{scatter.column}: {said}, {x.size} runs"
+
+
+def _legend(canvas: Canvas, scatter: Scatter, cut: float | None) -> str:
+    """Name what goes upwards, and the marks."""
+    up, marks = outcome_axis(Window(0.0, 1.0), scatter.outcomes).name, canvas.marks
+    return f"upwards: {up}  {class_marks(marks, cut)}{marks.level} fit"
 
 
 def _reading(scatter: Scatter, cursor: float | None, across: Window, canvas: Canvas) -> str:

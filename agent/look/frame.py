@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass, field
 
 from .canvas import Canvas
@@ -12,10 +13,12 @@ LABEL = 10
 """Cells of the numbers beside an upright axis."""
 LEAST_WIDTH, LEAST_HEIGHT = 24, 7
 """Below them there are words and no plot."""
-BETWEEN = 10
-"""Cells that a number below the axis is given."""
+BETWEEN = 8
+"""Cells that a number below the axis is given at least."""
 LONGEST = 16
 """Letters of a name beside an axis."""
+APART = "  "
+"""Between the entries of a legend."""
 TOO_SMALL = "Too small for a plot: make the window larger."
 
 
@@ -68,23 +71,37 @@ class Picture:
         return self.framed.x.value(column - self.framed.left)
 
 
-def frame(canvas: Canvas, x: Axis, y: Axis, title: str, reading: str) -> Framed | None:
-    """Draw title, axes and reading; None where there is no room for a plot."""
+def frame(canvas: Canvas, x: Axis, y: Axis, title: str, reading: str, legend: str = "") -> Framed | None:
+    """Draw title, legend, axes and reading; None where there is no room for a plot."""
     if canvas.width < LEAST_WIDTH or canvas.height < LEAST_HEIGHT:
         words(canvas, TOO_SMALL)
         return None
-    canvas.write(0, 0, title)
+    heads = headed(title, legend, canvas.width)[: canvas.height - LEAST_HEIGHT + 1]
+    for row, line in enumerate(heads):
+        canvas.write(row, 0, line)
     canvas.write(canvas.height - 1, 0, reading)
-    top, bottom, left = 1, canvas.height - 4, min(LABEL, canvas.width // 4) + 1
+    top, bottom, left = len(heads), canvas.height - 4, min(LABEL, canvas.width // 4) + 1
     framed = Framed(Scale(x.window, canvas.width - left), Scale(y.window, bottom - top + 1), left, top, bottom)
     _upright(canvas, framed, y)
     _level(canvas, framed, x)
     return framed
 
 
+def headed(title: str, legend: str, width: int) -> list[str]:
+    """Lay out title and legend: in one line where there is room, else the legend below, folded between its entries."""
+    lines = textwrap.wrap(title, width)
+    for entry in filter(None, legend.split(APART)):
+        if lines and len(lines[-1]) + len(APART) + len(entry) <= width:
+            lines[-1] += APART + entry
+        else:
+            lines.append(entry)
+    one = f"{title}{APART}{legend}"
+    return [one] if len(one) <= width else lines
+
+
 def outcome_axis(window: Window, outcomes: Outcomes) -> Axis:
     """Name the outcome, as far as there is room, with the unit where the numbers do not carry it."""
-    unit = "" if outcomes.unit in ("", "s") else f", {outcomes.unit}"
+    unit = "" if outcomes.unit in ("", "s") else f" ({outcomes.unit})"
     return Axis(window, outcomes.unit, f"{outcomes.name[:LONGEST]}{unit}")
 
 
@@ -115,6 +132,16 @@ def _level(canvas: Canvas, framed: Framed, axis: Axis) -> None:
         canvas.put(row, column, canvas.marks.level, "faint")
     name = f" {axis.name}" if axis.name else ""
     room = framed.x.cells - len(name)
-    for place, label in evenly(ticks(axis.window, max(room // BETWEEN, 2), axis.unit), framed.x, room):
+    for place, label in _numbers(framed.x, axis, room):
         canvas.write(row + 1, framed.left + place, label, "faint")
     canvas.write(row + 1, framed.right + 1 - len(name), name, "faint")
+
+
+def _numbers(scale: Scale, axis: Axis, room: int) -> list[tuple[int, str]]:
+    """Place as many round numbers as stand apart in a row of `room` cells."""
+    for most in range(max(room // BETWEEN, 2), 2, -1):
+        every = ticks(axis.window, most, axis.unit)
+        placed = evenly(every, scale, room)
+        if len(placed) >= sum(scale.place(one.value) + len(one.words) // 2 < room for one in every):
+            return placed
+    return evenly(ticks(axis.window, 2, axis.unit), scale, room)

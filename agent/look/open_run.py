@@ -71,7 +71,7 @@ class OpenRun:
     def outcomes(self) -> Outcomes:
         """What is drawn."""
         subject = self.case.subject
-        return Outcomes(self.profiled.outcome, subject.unit, subject.outcome, subject.lower_is_better)
+        return Outcomes(self.profiled.outcome, subject.unit, subject.name, subject.lower_is_better)
 
     def shaped(self) -> Shaped:
         """Tell where modes and cut lie."""

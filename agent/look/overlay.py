@@ -28,7 +28,7 @@ def overlay(canvas: Canvas, shown: Overlay, window: Window | None = None, cursor
     bars = counts(arms[0], cells) / arms[0].size
     tall = max(float(curve.max()), float(bars.max())) * HEADROOM or 1.0
     axes = outcome_axis(across, shown.baseline), Axis(Window(0.0, 100 * tall))
-    framed = frame(canvas, *axes, _title(shown), _reading(canvas, shown, arms, cursor, cells.step))
+    framed = frame(canvas, *axes, _title(shown), _reading(shown, arms, cursor, cells.step), _legend(canvas, shown))
     if framed is None:
         return Picture(canvas)
     for place, share in enumerate((bars / tall).tolist()):
@@ -54,12 +54,18 @@ def _title(shown: Overlay) -> str:
     return f"{shown.mitigation}: {ratio_words(shown)}{verdict}"
 
 
-def _reading(canvas: Canvas, shown: Overlay, arms: tuple[FloatArray, ...], cursor: float | None, step: float) -> str:
+def _legend(canvas: Canvas, shown: Overlay) -> str:
+    marks = canvas.marks
+    arms = f"% of runs: {marks.faint_bar} {shown.held_against}  {marks.curve} {shown.mitigation}"
+    return arms if shown.ratio is None else f"{arms}  = interval of the ratio, 1 no change"
+
+
+def _reading(shown: Overlay, arms: tuple[FloatArray, ...], cursor: float | None, step: float) -> str:
     if cursor is None:
-        marks = canvas.marks
-        return f"% of runs: {marks.faint_bar} baseline, {marks.curve} mitigated; = interval of the ratio, 1 no change"
+        return "arrow keys read values; up and down choose a comparison"
     here = [float((np.abs(arm - cursor) <= step / 2).mean()) for arm in arms]
-    return f"{amount(cursor, shown.baseline.unit)}: {here[0]:.1%} of baseline runs, {here[1]:.1%} of mitigated"
+    where = amount(cursor, shown.baseline.unit)
+    return f"{where}: {here[0]:.1%} of {shown.held_against}, {here[1]:.1%} of {shown.mitigation}"
 
 
 def _ruler(canvas: Canvas, framed: Framed, shown: Overlay) -> None:

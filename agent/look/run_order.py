@@ -8,8 +8,8 @@ from ...tools.amount import amount
 from ...tools.statistics.values import finite
 from .canvas import Canvas
 from .distribution import EMPTY, Cutting
-from .dots import cut_line, dots, pointed, slow_of
-from .frame import Axis, Picture, frame, words
+from .dots import class_marks, cut_line, dots, pointed, slow_of
+from .frame import Axis, Picture, frame, outcome_axis, words
 from .scale import Window, extent
 from .scenes import Outcomes
 
@@ -29,9 +29,9 @@ def run_order(
         return words(canvas, EMPTY)
     failed = values.size - finite(values).size
     title = f"{values.size} runs in order" + (f", {failed} without a finite {outcomes.name}" if failed else "")
-    title += _legend(canvas, cutting)
     axes = Axis(shown, "", "run"), Axis(level, outcomes.unit, outcomes.name)
-    framed = frame(canvas, *axes, title, order_reading(outcomes, cursor))
+    legend = f"upwards: {outcome_axis(level, outcomes).name}  {class_marks(canvas.marks, cutting.cut)}"
+    framed = frame(canvas, *axes, title, order_reading(outcomes, cursor), legend.rstrip())
     if framed is None:
         return Picture(canvas)
     cut_line(canvas, framed, cutting.cut)
@@ -48,8 +48,3 @@ def order_reading(outcomes: Outcomes, cursor: float | None) -> str:
     value = float(outcomes.values[place])
     shown = amount(value, outcomes.unit) if np.isfinite(value) else f"no finite {outcomes.name}"
     return f"run {place + 1}: {shown}"
-
-
-def _legend(canvas: Canvas, cutting: Cutting) -> str:
-    marks = canvas.marks
-    return f"  {marks.fast_dot} fast {marks.slow_dot} slow" if cutting.cut is not None else ""

@@ -144,8 +144,10 @@ def evenly(values: Sequence[Tick], scale: Scale, room: int) -> list[tuple[int, s
     placed: list[tuple[int, str]] = []
     free = 0
     for tick in values:
-        start = min(max(scale.place(tick.value) - len(tick.words) // 2, 0), max(room - len(tick.words), 0))
-        if start >= free and len(tick.words) <= room:
+        place = scale.place(tick.value)
+        start = min(max(place - len(tick.words) // 2, 0), max(room - len(tick.words), 0))
+        above = start <= place < start + len(tick.words)  # else it would stand below another value
+        if start >= free and above and len(tick.words) <= room:
             placed.append((start, tick.words))
             free = start + len(tick.words) + 1
     return placed

@@ -101,6 +101,8 @@ class Overlay:
     high: float | None = None
     """95 % interval of the ratio."""
     verdict: str = ""
+    held_against: str = "baseline"
+    """Name of the arm that `mitigated` is held against."""
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ class SessionView:
     command: str = ""
     unit: str = "s"
     outcome: str = "wall time"
-    """What a run is judged by."""
+    """What a run is judged by, in a word or two."""
     lower_is_better: bool = True
     planner: str = ""
     model: str = ""
@@ -128,7 +128,7 @@ def view_of(events: Sequence[Event], rows: Sequence[Measured] = (), folder: str 
         folder=folder,
         command=" ".join(subject.command),
         unit=subject.unit,
-        outcome=subject.outcome,
+        outcome=subject.name,
         lower_is_better=subject.lower_is_better,
         planner=start.planner,
         model=start.model.name if start.model else "",

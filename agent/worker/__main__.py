@@ -8,16 +8,16 @@ from pathlib import Path
 from ...knowledge.errors import VgoError
 from ..run_folder import RunFolder
 from ..session import held, work
-from .control import Control
+from .control import UNWATCHED_S, Control
 from .steered import Steered
 from .wire import LOG, Mode
 
 
-def main(folder: RunFolder, mode: Mode) -> int:
+def main(folder: RunFolder, mode: Mode, unwatched_s: float = UNWATCHED_S) -> int:
     """Work, and leave nothing of the wire behind; what went wrong is the last line of the log."""
     try:
         with held(folder):
-            control = Control(folder, mode)
+            control = Control(folder, mode, unwatched_s)
             steered = Steered(control)
             try:
                 work(folder, steered, steered)

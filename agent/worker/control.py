@@ -9,19 +9,26 @@ import selectors
 import signal
 import socket
 import threading
+import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from ..run_folder import RunFolder
 from .wire import LONGEST, SOCKET, Mode, State, listening, state_line
 
+UNWATCHED_S = 3600.0
+"""How long a question, a pause or a step by hand waits while nobody watches."""
+
 
 class Control:
     """Holds the state, tells it to every watcher, and takes commands of the first of them."""
 
-    def __init__(self, folder: RunFolder, mode: Mode) -> None:
-        """Listen at once."""
+    def __init__(self, folder: RunFolder, mode: Mode, unwatched_s: float = UNWATCHED_S) -> None:
+        """Listen at once; `unwatched_s`: how long it waits for a user while nobody watches."""
+        self._unwatched_s = unwatched_s
+        self._alone_since = time.monotonic()
         self.state = State(mode=mode)
         self.changed = threading.Condition()
         self.wishes: deque[dict[str, Any]] = deque()
@@ -45,8 +52,20 @@ class Control:
         """Return at once most times."""
         if not self.state.paused:
             return
+        self.wait_until(lambda: not self.state.paused)
+
+    def wait_until(self, holds: Callable[[], object]) -> None:
+        """Wait for the user; where nobody watches for long, leave as after SIGTERM, which puts every setting back."""
+        began = time.monotonic()
         with self.changed:
-            self.changed.wait_for(lambda: not self.state.paused)
+            while not holds():
+                alone_since = max(began, self._alone_since)
+                left = None if self._watchers else alone_since + self._unwatched_s - time.monotonic()
+                if left is not None and left <= 0:
+                    end = SystemExit(128 + signal.SIGTERM)
+                    end.add_note(f"nobody has watched for {self._unwatched_s / 60:.2g} minutes")
+                    raise end
+                self.changed.wait(left)
 
     def close(self) -> None:
         """Take the socket away."""
@@ -74,6 +93,7 @@ class Control:
         watcher.setblocking(False)
         with self.changed:
             self._watchers[watcher] = b""
+            self.changed.notify_all()
             self._selector.register(watcher, selectors.EVENT_READ)
             self._send()
 
@@ -96,6 +116,8 @@ class Control:
             self._selector.unregister(watcher)
             self._watchers.pop(watcher)
             watcher.close()
+            self._alone_since = time.monotonic()
+            self.changed.notify_all()
             self._send()
 
     def _take(self, line: bytes) -> None:

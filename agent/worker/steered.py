@@ -51,15 +51,14 @@ class Steered:
         self._control.tell(doing="choosing the next step")
 
     def approve(self, question: Mapping[str, Any]) -> dict[str, Any]:
-        """Ask, and wait for the answer, however long; an answer for the whole run is asked for once."""
+        """Ask, and wait for the answer as long as somebody watches; an answer for the whole run is asked for once."""
         by_hand = bool(question.get("steps"))
         if self._standing is not None and not by_hand:
             return self._standing
         self._questions += 1
         number, control = self._questions, self._control
         control.tell(question={**question, "number": number})
-        with control.changed:
-            control.changed.wait_for(lambda: number in control.answers)
+        control.wait_until(lambda: number in control.answers)
         given = control.answers.pop(number)
         answer = {"granted": bool(given["granted"]), "by": "user", "reason": str(given.get("reason", ""))[:500]}
         if given.get("standing") and not by_hand:
@@ -84,8 +83,7 @@ class Steered:
         control.wait_while_paused()
         if control.state.mode == "step" and not control.wishes:
             control.tell(waiting=True, doing="waiting for you")
-            with control.changed:
-                control.changed.wait_for(lambda: bool(control.wishes) or control.state.mode == "auto")
+            control.wait_until(lambda: control.wishes or control.state.mode == "auto")
             control.tell(waiting=False)
         if not control.wishes:
             return None

@@ -42,10 +42,14 @@ def _run(screen: SessionScreen, reply: Reply) -> None:
     screen.rebuild()
 
 
+def _files(screen: SessionScreen, reply: Reply) -> None:
+    screen.show_files()
+
+
 def _recorded(screen: SessionScreen, reply: Reply) -> None:
     from .recorded import RecordedScreen
 
-    screen.app.push_screen(RecordedScreen(screen.session, reply.about))
+    screen.app.push_screen(RecordedScreen(screen.session, reply.about[1:], reply.about[0]))
 
 
 def _delete(screen: SessionScreen, reply: Reply) -> None:
@@ -75,6 +79,7 @@ OPENED: dict[str, Callable[[SessionScreen, Reply], None]] = {
     "report": _report,
     "runs": _runs,
     "run": _run,
+    "files": _files,
     "recorded": _recorded,
     "delete": _delete,
     "copy": _copy,

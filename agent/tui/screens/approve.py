@@ -16,7 +16,9 @@ from ....tools.plan import NO_MORE
 from ...progress import asked
 from ...terminal import printable
 
-LATER = "  You may leave meanwhile: `vgo-agent chat RUN` asks again, after a reboot too."
+LATER = (
+    "  You may leave meanwhile: `vgo-agent chat RUN` asks again; after a reboot, or an hour alone, say /resume there."
+)
 
 
 class Approve(ModalScreen[dict[str, Any]]):

@@ -34,10 +34,10 @@ class RecordedScreen(ModalScreen[None]):
     RecordedScreen VerticalScroll { padding: 0 1; }
     """
 
-    def __init__(self, session: ChatSession, paths: Sequence[str]) -> None:
-        """Take what to compare; the first path is the baseline."""
+    def __init__(self, session: ChatSession, paths: Sequence[str], metric: str = "") -> None:
+        """Take what to compare, and by which column; the first path is the baseline."""
         super().__init__()
-        self._session, self._paths = session, list(paths)
+        self._session, self._paths, self._metric = session, list(paths), metric
         self._given: Mapping[str, Any] = {}
 
     def compose(self) -> ComposeResult:
@@ -45,20 +45,21 @@ class RecordedScreen(ModalScreen[None]):
         yield Static("Reading ...", id="headline", markup=False)
         with VerticalScroll():
             yield Static("", id="picture", markup=False)
-            yield DataTable(cursor_type="row")
+            table: DataTable[Text] = DataTable(cursor_type="row")
+            table.display = False  # until there are rows
+            yield table
             yield Static("", id="words", markup=False)
         yield Footer()
 
     def on_mount(self) -> None:
         """Ask the process that computes."""
-        self.query_one(DataTable).display = False
         self.query_one(VerticalScroll).focus()
         self._ask()
 
     @work(thread=True)
     def _ask(self) -> None:
         try:
-            given = self._session.desk.ask("recorded", paths=self._paths)
+            given = self._session.desk.ask("recorded", paths=self._paths, metric=self._metric)
         except VgoError as error:
             given = {"headline": str(error), "words": "", "header": [], "rows": [], "arms": {}, "unit": ""}
         self.app.call_from_thread(self._show, given)

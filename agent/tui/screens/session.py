@@ -47,7 +47,7 @@ class SessionScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f2,ctrl+t", "turn", "Chat/Look"),
         Binding("f3", "say('/runs')", "Runs"),
-        Binding("f5", "pause", "Pause/Go on"),
+        Binding("f5", "pause", "Pause"),
         Binding("f6", "say('/budget')", "Budget"),
         Binding("f8", "say('/stop')", "Stop"),
         Binding("escape", "focus_line", "Type", show=False),
@@ -79,7 +79,7 @@ class SessionScreen(Screen[None]):
             yield Conversation()
             yield Look()
         yield Prompt(classes="drawn")
-        yield Footer(classes="drawn")
+        yield Footer(classes="drawn", compact=True)
 
     def on_mount(self) -> None:
         """Show what there is, and look again and again."""
@@ -94,12 +94,18 @@ class SessionScreen(Screen[None]):
         self.query_one(Conversation).clear()
         self.draw()
 
+    def show_files(self) -> None:
+        """Show recorded files; of what was said, the last, which names them."""
+        self._talk = self._talk[-1:]
+        self.query_one(Conversation).clear()
+        self.draw(fresh=True)
+
     def draw(self, fresh: bool = False) -> None:
         """Bring every widget up to date."""
         session = self.session
         self.query_one(Header).show(session, busy=self._busy > 0)
         self.query_one(Conversation).show(session.view, self._talk, progress_of(session.view), fresh)
-        self.query_one(Look).show(session.view, measuring=_measuring(session))
+        self.query_one(Look).show(session.view, _measuring(session), session.files)
         self._ask_for_approval()
 
     @work(thread=True, exclusive=True, group="look")
@@ -204,11 +210,17 @@ class SessionScreen(Screen[None]):
         self.action_say("/resume" if self.session.state.paused else "/pause")
 
     def action_turn(self) -> None:
-        """On a narrow screen, turn between chat and tabs."""
-        self.toggle_class("-looking")
+        """Turn between chat and tabs: the keys go there, and a narrow screen shows only that."""
+        look = self.query_one(Look)
+        looking = look.has_focus_within if self.has_class("-wide") else self.has_class("-looking")
+        self.set_class(not looking, "-looking")
+        if looking:
+            self.action_focus_line()
+        else:
+            look.focus_tab()
 
     def action_focus_line(self) -> None:
-        """Type."""
+        """Type; what was typed and answered is seen."""
         self.query_one(Line).focus()
 
 

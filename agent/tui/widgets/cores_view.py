@@ -22,7 +22,7 @@ class CoresView(PictureView):
     """One line a core; it costs nothing while it is hidden."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "scroll_cores(-1)", "Cores", key_display="up/down"),
+        Binding("up", "scroll_cores(-1)", "Cores", key_display="↑↓"),
         Binding("down", "scroll_cores(1)", "Down", show=False),
     ]
 

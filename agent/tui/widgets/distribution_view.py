@@ -20,14 +20,14 @@ class DistributionView(PlotView):
     """Bars of slow and fast runs."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left", "cut(-1)", "Cut", key_display="arrows"),
+        Binding("left", "cut(-1)", "Cut", key_display="←→"),
         Binding("right", "cut(1)", "Cut right", show=False),
         Binding("ctrl+left", "cut(-10)", "Cut far left", show=False),
         Binding("ctrl+right", "cut(10)", "Cut far right", show=False),
-        Binding("comma", "move(-1)", "Read", key_display=",/."),
+        Binding("comma", "move(-1)", "Read", key_display=",."),
         Binding("full_stop", "move(1)", "Read right", show=False),
-        Binding("enter", "keep", "Keep cut"),
-        Binding("escape", "drop", "Cut back"),
+        Binding("enter", "keep", "Keep"),
+        Binding("escape", "drop", "Put back"),
     ]
 
     class CutMoved(Message):

@@ -33,22 +33,21 @@ from ...look.asked import (
     Shaped,
 )
 from ...look.computers import Computers
-from ...look.scenes import Looking, Outcomes, Scatter
+from ...look.scenes import Looking, Outcomes, Overlay, Scatter
 from ...look.what_if import WhatIf, looking_at, ranking
 from ...terminal import speaks_unicode
-from .cores_view import CoresView
 from .distribution_view import DistributionView
 from .look_messages import CutKept, CutRefitted, Refused, TableOpened
 from .plots import FactorView, OverlayView, RunOrderView
 from .sorted_table import PAGE, PagedTable, SortedTable
-from .steps import Steps
+from .tabs import TABS, views
 from .tree_view import TreeView
 
 REST_S = 0.5
 """After the last move of the cut, before the exact answer is computed."""
 WAITS = "It is read when no program is measured; F5 pauses."
+SHAPING = "Finding the modes and the cut."
 NO_TABLE = "There is no table of these runs yet."
-TABS = ("distribution", "order", "tree", "factor", "compare", "cores", "ranking", "runs", "steps")
 
 
 class LookPane(Vertical):
@@ -59,11 +58,13 @@ class LookPane(Vertical):
     LookPane TabbedContent { height: 1fr; }
     LookPane ContentSwitcher { height: 1fr; }
     LookPane TabPane { padding: 0; height: 1fr; }
+    LookPane Tab { padding: 0 1 0 0; }
     LookPane DataTable { height: 1fr; }
     LookPane > #look-words { height: auto; max-height: 3; color: $foreground; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(str(number), f"choose('{name}')", name.capitalize(), show=False) for number, name in enumerate(TABS, 1)
+        Binding(str(number), f"choose('{name}')", title, show=False)
+        for number, (name, title) in enumerate(TABS.items(), 1)
     ]
 
     def __init__(self, *, fancy: bool | None = None, id: str | None = None, classes: str | None = None) -> None:
@@ -76,27 +77,21 @@ class LookPane(Vertical):
         self._source: OpenFile | GiveRuns | None = None
         self._alone = False
         """What is shown is the table that was opened, without a session around it."""
+        self._beside: tuple[Overlay, ...] = ()
+        """Other tables that are held against the one that is open."""
+        self._named = ""
+        """Which of several tables is open; empty: there is one."""
+        self._reading = ""
+        """What is computed first of a table that was opened."""
         self._scatters: dict[str, Scatter] = {}
         self._computers = Computers(self._answered)
         self._rest: Timer | None = None
 
     def compose(self) -> ComposeResult:
         """Lay out the tabs."""
-        fancy = self._fancy
-        views = (
-            DistributionView(fancy=fancy),
-            RunOrderView(fancy=fancy),
-            TreeView(fancy=fancy),
-            FactorView(fancy=fancy),
-            OverlayView(fancy=fancy),
-            CoresView(fancy=fancy),
-            SortedTable(fancy=fancy, id="look-ranking"),
-            PagedTable(fancy=fancy, id="look-runs"),
-            Steps(fancy=fancy, id="look-steps"),
-        )
-        with TabbedContent(initial=TABS[0], id="tabs"):
-            for name, view in zip(TABS, views, strict=True):
-                with TabPane(name.capitalize(), id=name):
+        with TabbedContent(initial=next(iter(TABS)), id="tabs"):
+            for (name, title), view in zip(TABS.items(), views(self._fancy), strict=True):
+                with TabPane(title, id=name):
                     yield view
         yield Static("", id="look-words", markup=False)
 
@@ -133,6 +128,14 @@ class LookPane(Vertical):
         self._scatters.clear()
         self._computers.forget()
 
+    def close_table(self) -> None:
+        """Forget the table that is open, and what it showed."""
+        self._source, self._alone, self.state, self._reading = None, False, WhatIf(Looking()), ""
+        self._scatters.clear()
+        self._computers.forget()
+        self.query_one(PagedTable).say(NO_TABLE)
+        self._spread()
+
     async def warm(self) -> None:
         """Start the process that refits before it is needed; not while a program is measured."""
         await self._computers.warm()
@@ -141,6 +144,10 @@ class LookPane(Vertical):
         """Show a tab, and give what is in it the keys."""
         self.query_one("#tabs", TabbedContent).active = tab
         self.query_one(f"TabPane#{tab} > *").focus()
+
+    def focus_tab(self) -> None:
+        """Give the keys to what is shown."""
+        self.choose(self.query_one("#tabs", TabbedContent).active)
 
     def action_choose(self, tab: str) -> None:
         """Show a tab."""
@@ -233,6 +240,7 @@ class LookPane(Vertical):
                 Page: self.query_one(PagedTable).put,
             }
             if isinstance(answer, Failed):
+                self._reading = ""
                 self._refuse(question, answer)
             else:
                 takes[type(answer)](answer)
@@ -250,6 +258,7 @@ class LookPane(Vertical):
     def _refuse(self, question: Question, failed: Failed) -> None:
         if isinstance(question, OpenFile | GiveRuns):
             self._computers.forget()
+            self._named = failed.sentence if self._alone else ""
             self.query_one(PagedTable).say(failed.sentence)
         self.post_message(Refused(failed.sentence))
 
@@ -257,12 +266,13 @@ class LookPane(Vertical):
         """Show the rows at once; what the runs look like takes longer."""
         if not self.state.looking.outcomes.values.size:
             self._alone = True
-            self.state = WhatIf(Looking(opened.outcomes))
+            self.state, self._reading = WhatIf(Looking(opened.outcomes)), SHAPING
         self.query_one(PagedTable).begin(opened.header)
         self.post_message(TableOpened(opened))
         self._computers.ask(FindShape())
 
     def _take_shape(self, shaped: Shaped) -> None:
+        self._reading = ""
         if self._alone and self.state.moved is None:
             self.state = WhatIf(looking_at(shaped))
             self.fit()
@@ -275,9 +285,11 @@ class LookPane(Vertical):
         self.query_one(TreeView).show(state.tree)
         columns = tuple(one.column for one in state.factors)
         self.query_one(FactorView).show(columns, {**self._scatters, **looking.scatters}, state.cutting.cut)
-        self.query_one(OverlayView).show(looking.overlays)
+        self.query_one(OverlayView).show(looking.overlays or self._beside)
         self.query_one("#look-ranking", SortedTable).show(ranking(state.factors))
-        self.query_one("#look-words", Static).update(state.words(self._waits()))
+        self.query_one("#look-words", Static).update(
+            "  ".join(filter(None, (self._named, self._reading or state.words(self._waits()))))
+        )
 
     def _waits(self) -> str:
         if self.measuring:

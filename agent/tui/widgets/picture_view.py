@@ -32,6 +32,9 @@ class PictureView(Widget, can_focus=True):
     PictureView > .look--cursor { color: $text-accent; text-style: bold; }
     PictureView > .look--baseline { color: $foreground 60%; }
     PictureView > .look--mitigated { color: $text-success; text-style: bold; }
+    PictureView > .look--curve-on-fast { color: $background; background: $text-primary; text-style: bold; }
+    PictureView > .look--curve-on-slow { color: $foreground; background: $text-error 45%; text-style: bold; }
+    PictureView > .look--mitigated-on-baseline { color: $text-success; background: $foreground 15%; text-style: bold; }
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "look--plain",
@@ -43,6 +46,9 @@ class PictureView(Widget, can_focus=True):
         "look--cursor",
         "look--baseline",
         "look--mitigated",
+        "look--curve-on-fast",
+        "look--curve-on-slow",
+        "look--mitigated-on-baseline",
     }
 
     def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:

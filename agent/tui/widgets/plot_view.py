@@ -18,12 +18,12 @@ class PlotView(PictureView):
     """A picture with an axis, which goes as far as `span` says."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("plus,equals_sign", "zoom(1)", "Zoom", key_display="+/-"),
+        Binding("plus,equals_sign", "zoom(1)", "Zoom", key_display="+-"),
         Binding("minus", "zoom(-1)", "Zoom out", show=False),
         Binding("0", "whole", "All"),
-        Binding("shift+left,less_than_sign", "pan(-1)", "Pan", key_display="shift+arrows"),
+        Binding("shift+left,less_than_sign", "pan(-1)", "Pan", key_display="⇧←→"),
         Binding("shift+right,greater_than_sign", "pan(1)", "Pan right", show=False),
-        Binding("left", "move(-1)", "Read", key_display="arrows"),
+        Binding("left", "move(-1)", "Read", key_display="←→"),
         Binding("right", "move(1)", "Read right", show=False),
         Binding("ctrl+left", "move(-10)", "Far left", show=False),
         Binding("ctrl+right", "move(10)", "Far right", show=False),

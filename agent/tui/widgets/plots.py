@@ -19,7 +19,7 @@ from ...look.scenes import Outcomes, Overlay, Scatter
 from .plot_view import PlotView
 
 CHOOSE: list[BindingType] = [
-    Binding("up", "choose(-1)", "Other", key_display="up/down"),
+    Binding("up", "choose(-1)", "Other", key_display="↑↓"),
     Binding("down", "choose(1)", "Next", show=False),
 ]
 NO_FACTOR = "There is no factor to show yet: rank the factors first."

@@ -19,7 +19,7 @@ class TreeView(PictureView):
     """One line a node."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "choose(-1)", "Line", key_display="up/down"),
+        Binding("up", "choose(-1)", "Line", key_display="↑↓"),
         Binding("down", "choose(1)", "Next line", show=False),
         Binding("enter", "ask", "Show column"),
     ]

@@ -12,10 +12,11 @@ from textual.widgets import Static, TabbedContent
 from vgo_agent.agent.look.scenes import Looking, Outcomes
 from vgo_agent.agent.tui.widgets.distribution_view import DistributionView
 from vgo_agent.agent.tui.widgets.look_messages import CutKept, CutRefitted, Refused, TableOpened
-from vgo_agent.agent.tui.widgets.look_pane import TABS, LookPane
+from vgo_agent.agent.tui.widgets.look_pane import LookPane
 from vgo_agent.agent.tui.widgets.picture_view import PictureView
 from vgo_agent.agent.tui.widgets.plots import FactorView
 from vgo_agent.agent.tui.widgets.sorted_table import PAGE, PagedTable, SortedTable
+from vgo_agent.agent.tui.widgets.tabs import TABS
 from vgo_agent.agent.tui.widgets.tree_view import TreeView
 
 RNG = np.random.default_rng(7)

@@ -1,0 +1,30 @@
+"""Recorded files in the tabs: the first is the baseline, and every other one is held against it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .scenes import Outcomes, Overlay
+
+
+def overlays_of(given: Mapping[str, Any]) -> tuple[Overlay, ...]:
+    """Lay each arm over the first, from what `desk.recorded` answers; none where there is one table."""
+    if not given["ratios"]:
+        return ()
+    arms = {
+        name: Outcomes(np.asarray(values), given["unit"], given["metric"], given["lower_is_better"])
+        for name, values in given["arms"].items()
+    }
+    (first, baseline), *others = arms.items()
+    return tuple(Overlay(baseline, arm, name, *given["ratios"][name], held_against=first) for name, arm in others)
+
+
+def place_words(paths: Sequence[str], place: int) -> str:
+    """Say which of several files is open; empty for one."""
+    if len(paths) < 2:
+        return ""
+    return f"{Path(paths[place]).name}, {place + 1} of {len(paths)}: [ and ] choose, Compare holds them side by side."
