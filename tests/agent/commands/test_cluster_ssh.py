@@ -38,9 +38,10 @@ LOOPBACK = "0100007F"
 def test_runs_are_made_over_ssh_and_nothing_listens_beyond_loopback(vgo, script, tmp_path) -> None:
     program = str(script("listeners.py", LISTENERS))
     with ssh_server(tmp_path) as spec:
+        port = spec.partition("port=")[2].partition(",")[0]
         (tmp_path / "on.yaml").write_text(
             "cluster: ssh\nhosts: [127.0.0.1]\noptions:\n"
-            f"  connect_options: {{port: {spec.partition('port=')[2].partition(',')[0]}, username: {getpass.getuser()}, "
+            f"  connect_options: {{port: {port}, username: {getpass.getuser()}, "
             f"client_keys: [{tmp_path}/key], known_hosts: {tmp_path}/known_hosts}}\n"
             f"  remote_python: {sys.executable}\n"
         )
