@@ -14,7 +14,7 @@ from distributed import Client, Future
 from distributed.comm.core import CommClosedError
 
 from ...knowledge.errors import VgoError
-from .where import Where, one_line
+from .where import GO_ON, Where, one_line
 
 BENCH = "bench"
 """The resource of a worker that a run takes: workers are started with `--resources bench=1`."""
@@ -122,7 +122,7 @@ class Link:
             if at_s - self._answered_s > self.where.silent_s:
                 raise VgoError(
                     f"The scheduler at {self.where.name} has given no answer for {self.where.silent_s:g} s: start it "
-                    "again, then go on with `vgo-agent resume RUN`, or begin again."
+                    f"again, {GO_ON}."
                 ) from error
             if not self.there:
                 self._workers = {}
