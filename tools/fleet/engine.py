@@ -24,6 +24,7 @@ from .host import Host
 from .link import Landed, Link
 from .messages import Answer, Order, runs_of
 from .station import deliver, stop
+from .where import GO_ON
 
 if TYPE_CHECKING:
     from ..execution.executor import How
@@ -259,7 +260,7 @@ class Carrying:
         elif now_s - self._since > self.fleet.link.where.silent_s:
             raise VgoError(
                 f"No host is left ({self.fleet.lost[-1] if self.fleet.lost else 'none came'}): start workers again, "
-                "then go on with `vgo-agent resume RUN`, or begin again."
+                f"{GO_ON}."
             )
         else:
             time.sleep(WAIT_S)

@@ -14,7 +14,7 @@ from distributed.comm.core import CommClosedError
 
 from ...knowledge.errors import VgoError
 from .fetch import Fetcher
-from .where import Where
+from .where import GO_ON, Where
 
 BENCH = "bench"
 """The resource of a worker that a run takes: workers are started with `--resources bench=1`."""
@@ -127,7 +127,7 @@ class Link:
             if at_s - self._answered_s > self.where.silent_s:
                 raise VgoError(
                     f"The scheduler at {self.where.name} has given no answer for {self.where.silent_s:g} s: start it "
-                    "again, then go on with `vgo-agent resume RUN`, or begin again."
+                    f"again, {GO_ON}."
                 ) from error
             if not self.there:
                 self._workers = {}

@@ -14,6 +14,8 @@ from ..subject import Frozen
 
 ADDRESS = re.compile(r"^[a-z]+://\S+$")
 LOOPBACK = "127.0.0.1"
+GO_ON = "then go on with `vgo-agent resume RUN` (a sweep by the same command, a study by --resume), or begin again"
+"""What to do once there are hosts again."""
 Kind = Literal["local", "ssh", "slurm", "pbs", "lsf", "kubernetes"]
 
 

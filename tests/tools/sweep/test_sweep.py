@@ -1,14 +1,17 @@
 """The walk through a space: rounds, blocks, budgets, and going on; with an executor that runs nothing."""
 
+import random
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vgo_agent.tools.execution.executor import LOCAL
+from vgo_agent.tools.execution.executor import BARRIER, LOCAL, Piece
 from vgo_agent.tools.row import Row
 from vgo_agent.tools.sweep.carrying import Here
 from vgo_agent.tools.sweep.cell import Cell
@@ -143,3 +146,71 @@ def test_an_adaptive_sweep_goes_on_with_the_cells_it_had_chosen():
     assert min(int(cell.values["a"]) for cell in whole.cells[4:]) < min(
         int(cell.values["a"]) for cell in whole.cells[:4]
     )
+
+
+class Dealt:
+    """Hosts by decree: rounds land late and in any order, and each host has a speed of its own."""
+
+    whole = True
+
+    def __init__(self, speeds: dict[str, float], seed: int = 1) -> None:
+        self.runs, self.speeds, self.chance = Decreed(frozenset({3})), speeds, random.Random(seed)
+        self.rounds: list[tuple[str, ...]] = []
+
+    def carry_out(self, pieces, walk) -> None:
+        flying: list[Piece] = []
+        source: Iterator[Piece | None] = iter(pieces)
+        piece: Piece | None = ()
+        while (piece is not None or flying) and not walk.enough():
+            while piece is not None and len(flying) < len(self.speeds):
+                piece = next(source, None)
+                if piece:
+                    flying.append(piece)
+                elif piece == BARRIER:
+                    break
+            while flying and (piece in (BARRIER, None) or len(flying) == len(self.speeds)):
+                self.land(flying.pop(self.chance.randrange(len(flying))), walk)
+
+    def land(self, piece: Piece, walk) -> None:
+        host = self.chance.choice(sorted(self.speeds))
+        self.rounds.append(tuple(turn.condition for turn in piece))
+        for turn in piece:
+            row = {**self.runs.run(walk.cell(turn.condition)), "host": host, "slot": 0, "began_s": len(walk.ran.rows)}
+            if row["outcome"] is not None:
+                row["outcome"] = (10 + row["outcome"]) * self.speeds[host]
+            walk.keep({"order": 0, "condition": turn.condition, "pair": turn.pair, **row})
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 4), st.integers(0, 99), st.integers(1, 3), st.sampled_from(["grid", "lhs"]))
+def test_on_hosts_every_cell_has_its_runs_in_whole_rounds_however_they_land(hosts, seed, block, kind):
+    asked = space(repetitions={"block": block}, design={"kind": kind, "cells": 4})
+    dealt = Dealt({f"m{number}": 1.0 for number in range(hosts)}, seed)
+    sweep = Sweep(asked, seed, dealt, Memory(), Memory())
+    assert sweep.go() == "every cell is known well enough, or has all its runs"
+    runs = Counter(row["cell"] for row in sweep.ran.rows if row["begun"])
+    impossible = {cell.id for cell in sweep.cells if cell.values["a"] == 3}
+    assert runs == {cell.id: 9 for cell in sweep.cells if cell.id not in impossible}
+    for cells in dealt.rounds:
+        assert len({cells.count(cell) for cell in cells}) == 1
+        assert {cell.id for cell in sweep.cells} - set(cells) <= impossible
+
+
+@given(st.integers(1, 60), st.integers(2, 4))
+def test_on_hosts_no_more_runs_are_drawn_than_the_budget_has(most, hosts):
+    sweep = Sweep(
+        space(budget={"runs": most}), 1, Dealt(dict.fromkeys(map(str, range(hosts)), 1.0)), Memory(), Memory()
+    )
+    sweep.go()
+    assert sweep.runs == min(most, 27)
+
+
+def test_a_slow_host_adds_nothing_to_the_spread_of_a_cell():
+    spreads = {}
+    for name, speed in (("alike", 1.0), ("one slow", 5.0)):
+        dealt = Dealt({"m1": 1.0, "m2": speed})
+        sweep = Sweep(space(repetitions={"least": 60, "most": 60}), 1, dealt, Memory(), Memory())
+        sweep.go()
+        spreads[name] = [standing.summary.cv for cell in sweep.cells if (standing := sweep.standing(cell)).summary]
+    assert len(spreads["alike"]) == 3
+    assert spreads["one slow"] == pytest.approx(spreads["alike"], rel=0.2)
