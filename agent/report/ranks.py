@@ -29,6 +29,7 @@ HEADER = (
     "VARIANCE [95 %]",
     "P",
 )
+HOST_HEADER = ("HOST", "RANKS", "OUTSIDE MPI", "HAS THE SLOWEST IN", "VARIANCE [95 %]", "P")
 MOST_ROWS = 16
 MOST_PLACED = 4
 LEVEL = 0.05
@@ -45,6 +46,7 @@ def text(found: Ranks) -> str:
     rows = shown(found)
     more = len(found.ranks) - len(rows)
     rest = f"\n... and {more} more (--json names all)" if more else ""
+    hosts = host_rows(found)
     return folded(
         render(
             "ranks.txt.j2",
@@ -52,6 +54,7 @@ def text(found: Ranks) -> str:
             reason=found.reason,
             runs=runs(found),
             ranks=table(HEADER, rows) + rest,
+            hosts=table(HOST_HEADER, hosts) if hosts else "",
             why=list(why(found)),
             placed=list(places(found)),
             notes=list(found.notes),
@@ -102,6 +105,7 @@ def _chance(p: float) -> str:
 
 def why(found: Ranks) -> Iterator[str]:
     """Say what is different about the rank that is meant."""
+    yield from _of_host(found)
     one = next((one for one in found.ranks if one.rank == found.rank), None)
     if one is None:
         return
@@ -117,6 +121,33 @@ def why(found: Ranks) -> Iterator[str]:
         if linked.p_value <= LEVEL and linked.correlation > 0:
             r = f"{linked.correlation:.2f}"
             yield f"Its {linked.name} go with it (rank correlation {r}, {p_value(linked.p_value)})."
+
+
+def _of_host(found: Ranks) -> Iterator[str]:
+    for one in found.hosts:
+        if one.host == found.host:
+            many = f"{number(len(one.ranks))} of {number(len(found.ranks))} ranks"
+            yield (
+                f"{one.host} has {many}, and the slowest of all in {percent(one.slowest, 2)} of the runs. What its "
+                f"ranks compute beyond the others goes with {percent(one.explained, 2)} of the variance, without the "
+                f"latest of them with {percent(one.together, 2)}."
+            )
+
+
+def host_rows(found: Ranks) -> list[tuple[str, ...]]:
+    """Give the lines of the table of hosts, those that say most first; none for one host."""
+    ranked = sorted(found.hosts, key=lambda one: (one.host != found.host, -one.explained, -one.slowest))
+    return [
+        (
+            one.host,
+            number(len(one.ranks)),
+            quantity(one.own_s, "s"),
+            percent(one.slowest, 2),
+            _shares(one.explained, one.explained_interval.low, one.explained_interval.high),
+            _chance(one.p_explained),
+        )
+        for one in ranked[:MOST_ROWS]
+    ]
 
 
 def _on_cpu(share: float) -> str:

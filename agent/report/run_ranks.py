@@ -9,7 +9,7 @@ import numpy as np
 
 from ...knowledge.errors import VgoError
 from ...tools.mpi.analyse import of_ranks
-from ...tools.mpi.found import Ranks
+from ...tools.mpi.found import Host, Rank, Ranks
 from ...tools.mpi.rows import RankRows, rank_rows, ranks_csv
 from .evidence import Evidence
 from .numbers import percent
@@ -56,11 +56,12 @@ def remarks(evidence: Evidence) -> Iterator[str]:
         found = _found(evidence)
     except VgoError:
         return  # the report says why
-    if found is None or found.verdict != "one rank":
+    if found is None or found.verdict not in ("one rank", "one host"):
         return
-    one = next(one for one in found.ranks if one.rank == found.rank)
+    ranks = [one for one in found.ranks if one.rank == found.rank]
+    one: Rank | Host = [*ranks, *(one for one in found.hosts if one.host == found.host)][0]
     low, high = one.explained_interval.low, one.explained_interval.high
-    where = f"it runs on {one.host}, and " if one.host else ""
+    where = f"it runs on {one.host}, and " if ranks and one.host else ""
     yield (
         f"{found.reason} Its time outside MPI beyond theirs goes with {percent(one.explained, 2)} "
         f"[{percent(low, 2)}, {percent(high, 2)}] of the variance; {where}the report has all ranks."

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import spearmanr
@@ -15,8 +15,9 @@ from ..statistics.labels.classes import label
 from ..statistics.shape.describe import describe
 from ..statistics.values import BoolArray, FloatArray, Interval
 from .attribution import Explained, Slowest, common, explained, slowest
-from .found import Rank, Ranks, Verdict, Within
-from .placement import fixed, placed
+from .found import Host, Rank, Ranks, Verdict, Within
+from .hosts import beyond, of_hosts
+from .placement import crowded, fixed, placed
 from .rows import RankRows
 
 LEAST_RUNS = 10
@@ -45,14 +46,17 @@ def of_ranks(
     _enough(rows, outcome)
     worse = outcome if lower_is_better else -outcome
     slow = label(outcome, describe(outcome), lower_is_better).slow
+    hosts = of_hosts(rows, worse, alpha / 2, seed)
+    alpha = alpha / 2 if hosts else alpha  # both are looked at
     often = slowest(rows.own_s, alpha)
-    why = explained(worse, rows.excess_s, alpha, seed)
+    why = explained(worse, beyond(rows.own_s), alpha, seed)
     told = tuple(_rank(rows, at, often, why, slow) for at in range(len(rows.ranks)))
-    verdict, reason, meant = _verdict(told, rows, alpha)
+    verdict, reason, meant, host = _verdict(told, hosts, rows, alpha)
     return Ranks(
         verdict=verdict,
         reason=reason,
         rank=None if meant is None else rows.ranks[meant],
+        host=host,
         outcome=name,
         unit=unit,
         lower_is_better=lower_is_better,
@@ -60,6 +64,7 @@ def of_ranks(
         slow_runs=int(slow.sum()),
         incomplete=rows.incomplete,
         ranks=told,
+        hosts=hosts,
         imbalance=float(np.median(rows.own_s.max(axis=1) / np.maximum(rows.own_s.mean(axis=1), 1e-12))),
         waiting=float(np.median(_waiting(rows))),
         common=common(worse, rows.own_s if meant is None else np.delete(rows.own_s, meant, axis=1)),
@@ -120,22 +125,37 @@ def _mean(values: FloatArray) -> float | None:
     return float(there.mean()) if there.size else None
 
 
-def _verdict(told: tuple[Rank, ...], rows: RankRows, alpha: float) -> tuple[Verdict, str, int | None]:
-    """Name one rank where the spread goes with it; else one that is always behind; else none."""
+class _Ending(NamedTuple):
+    verdict: Verdict
+    reason: str
+    place: int | None = None
+    """Of the rank that is meant."""
+    host: str = ""
+
+
+def _verdict(told: Sequence[Rank], hosts: Sequence[Host], rows: RankRows, alpha: float) -> _Ending:
+    """Name one host or one rank where the spread goes with it; else a rank that is always behind; else none."""
+    late = [one for one in hosts if _telling(one, alpha) and one.together >= LEAST_SHARE]
+    if late:
+        host = max(late, key=lambda one: one.explained).host
+        return _Ending("one host", f"Slow runs are slow because of {host}: its ranks are late together.", None, host)
     first = max(range(len(told)), key=lambda at: (told[at].p_explained <= alpha, told[at].explained))
-    one = told[first]
-    if one.p_explained <= alpha and one.explained >= LEAST_SHARE:
-        reason = f"Slow runs are slow because of rank {one.rank}: the others wait for it."
-        return "one rank", reason, first
+    if _telling(told[first], alpha):
+        reason = f"Slow runs are slow because of rank {told[first].rank}: the others wait for it."
+        return _Ending("one rank", reason, first)
     behind = max(range(len(told)), key=lambda at: told[at].slowest)
-    beyond = float(np.median(rows.excess_s[:, behind] / np.maximum(rows.own_s.mean(axis=1), 1e-12)))
-    if told[behind].p_slowest <= alpha and beyond > MARGIN:
+    share = np.median(beyond(rows.own_s)[:, behind] / np.maximum(rows.own_s.mean(axis=1), 1e-12))
+    if told[behind].p_slowest <= alpha and share > MARGIN:
         reason = (
             f"Rank {told[behind].rank} computes longest more often than by chance, which costs time in every run; why "
             "some runs are slower than others is another matter."
         )
-        return "always the same rank", reason, behind
-    return "no one rank", "No rank is behind the slow runs: now one is the slowest, now another.", None
+        return _Ending("always the same rank", reason, behind)
+    return _Ending("no one rank", "No rank is behind the slow runs: now one is the slowest, now another.")
+
+
+def _telling(one: Rank | Host, alpha: float) -> bool:
+    return one.p_explained <= alpha and one.explained >= LEAST_SHARE
 
 
 def _on_cpu(rows: RankRows, at: int) -> float | None:
@@ -149,12 +169,12 @@ def _on_cpu(rows: RankRows, at: int) -> float | None:
 
 def within(rows: RankRows, at: int) -> tuple[Within, ...]:
     """Correlate what is counted of a rank with its time beyond the others', the closest first."""
-    beyond = rows.excess_s[:, at]
+    more = beyond(rows.own_s)[:, at]
     columns = {name: rows.numbers[name][:, at] for name in COUNTED}
     varying = {name: one for name, one in columns.items() if np.isfinite(one).all() and np.ptp(one) > 0}
-    if np.ptp(beyond) == 0 or not varying:
+    if np.ptp(more) == 0 or not varying:
         return ()
-    tested = {name: spearmanr(one, beyond) for name, one in varying.items()}
+    tested = {name: spearmanr(one, more) for name, one in varying.items()}
     adjusted = holm([float(test.pvalue) for test in tested.values()])
     found = [
         Within(name=name, correlation=float(test.statistic), p_value=p)
@@ -166,6 +186,8 @@ def within(rows: RankRows, at: int) -> tuple[Within, ...]:
 def _notes(rows: RankRows) -> Iterator[str]:
     if rows.incomplete:
         yield f"{rows.incomplete} runs left out: the layer mpi was off, or some rank did not tell."
+    for name in crowded(rows):
+        yield f"There are more values of {SPELT[name]} than can be looked at one by one."
     if names := fixed(rows):
         words = " and ".join(SPELT[name] for name in names)
         yield (

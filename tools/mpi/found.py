@@ -6,7 +6,7 @@ from typing import Literal
 
 from ..statistics.values import Interval, Result
 
-Verdict = Literal["one rank", "always the same rank", "no one rank", "cannot tell"]
+Verdict = Literal["one rank", "one host", "always the same rank", "no one rank", "cannot tell"]
 
 
 class Rank(Result):
@@ -41,6 +41,24 @@ class Rank(Result):
     """By permutation, the greatest over all ranks."""
 
 
+class Host(Result):
+    """The ranks of one host together."""
+
+    host: str
+    ranks: tuple[int, ...]
+    own_s: float
+    """Median of the mean time outside MPI of its ranks, in seconds."""
+    slowest: float
+    """Share of runs in which the rank that computed longest was on it."""
+    explained: float
+    """As of a rank, for the mean of its ranks."""
+    explained_interval: Interval
+    p_explained: float
+    """By permutation, the greatest over all hosts."""
+    together: float
+    """What is explained without the rank that explains most: 0 where that one is late alone."""
+
+
 class Within(Result):
     """Something counted of the named rank that goes with its time beyond the others'."""
 
@@ -70,6 +88,8 @@ class Ranks(Result):
     reason: str
     rank: int | None
     """The one that is meant."""
+    host: str
+    """The one that is meant, where its ranks are late together; else empty."""
     outcome: str
     unit: str
     lower_is_better: bool
@@ -77,6 +97,8 @@ class Ranks(Result):
     slow_runs: int
     incomplete: int
     ranks: tuple[Rank, ...]
+    hosts: tuple[Host, ...]
+    """Empty for one host."""
     imbalance: float
     """Median over runs of the longest time outside MPI over the mean of all ranks."""
     waiting: float

@@ -53,6 +53,12 @@ def fixed(rows: RankRows) -> tuple[str, ...]:
     return tuple(name for name, text in texts if len(np.unique(text)) > 1 and (text == text[:1]).all())
 
 
+def crowded(rows: RankRows) -> tuple[str, ...]:
+    """Name the placements that vary within a rank and have too many values to look at each."""
+    texts = zip(TEXTS, rows.place, strict=True)
+    return tuple(name for name, text in texts if len(np.unique(text)) > MOST_LEVELS and (text != text[:1]).any())
+
+
 def _left(own_s: FloatArray) -> FloatArray | None:
     """Residuals of log time outside MPI; None where some rank never computes."""
     if (own_s <= 0).any():

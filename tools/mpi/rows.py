@@ -69,13 +69,6 @@ class RankRows:
         shares: FloatArray = np.divide(self.numbers["time_s"], total, out=np.zeros_like(total), where=total > 0)
         return shares
 
-    @property
-    def excess_s(self) -> FloatArray:
-        """Seconds outside MPI beyond the mean of the other ranks."""
-        others = (self.own_s.sum(axis=1, keepdims=True) - self.own_s) / max(1, len(self.ranks) - 1)
-        excess: FloatArray = self.own_s - others
-        return excess
-
 
 def rank_rows(names: Iterable[str], column: Callable[[str], Sequence[Any]]) -> RankRows:
     """Take the ranks out of a run table; `column` gives the cells of one column, missing ones None or NaN.

@@ -81,6 +81,21 @@ def test_the_rows_of_ranks_are_a_table_with_rank_and_host_as_factors(
     assert found["factors"][0]["column"] in ("rank", "host=n1", "host=n0")
 
 
+def test_a_host_whose_ranks_are_late_together_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    random = np.random.default_rng(2)
+    own = 0.1 + random.normal(0, 0.002, (40, 4))
+    own[random.random(40) < 0.33, 2:] += 0.05
+    columns: dict[str, object] = {"time_s": own.max(axis=1)}
+    for rank in range(4):
+        columns |= {f"mpi.{rank}.own_s": own[:, rank], f"mpi.{rank}.time_s": own.max(axis=1) - own[:, rank]}
+        columns[f"mpi.{rank}.host"] = ["near", "near", "far", "far"][rank : rank + 1] * 40
+    pl.DataFrame(columns).write_csv(tmp_path / "runs.csv")
+    assert main(["ranks", str(tmp_path / "runs.csv"), "--outcome", "time_s"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("ONE HOST\nSlow runs are slow because of far: its ranks are late together.")
+    assert "far has 2 of 4 ranks" in told
+
+
 @pytest.mark.parametrize(
     ("columns", "options", "words"),
     [

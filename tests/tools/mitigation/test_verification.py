@@ -32,6 +32,7 @@ time.sleep(0.1)
 OF_NO_PROCESS = {"resident_inputs", "evicted_inputs", "synced"}
 EVERY = Verify(
     affinity=True,
+    ranks="free",
     policy=True,
     autogroup=True,
     nice=True,

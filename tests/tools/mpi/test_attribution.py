@@ -11,6 +11,7 @@ from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.mpi.analyse import of_ranks
 from vgo_agent.tools.mpi.attribution import explained, slowest
 from vgo_agent.tools.mpi.found import Ranks
+from vgo_agent.tools.mpi.hosts import beyond
 from vgo_agent.tools.mpi.rows import RankRows, rank_rows
 
 RUNS = 60
@@ -108,8 +109,8 @@ def test_a_drift_that_all_share_makes_no_rank_guilty() -> None:
     own = even(11) + drift[:, None]
     own[:, 1] += drift  # its share of the work grows with the order of the runs
     outcome = 0.1 + drift + np.random.default_rng(12).normal(0, 0.003, RUNS)
-    assert np.corrcoef(outcome, rows_of(own).excess_s[:, 1])[0, 1] > 0.9
-    assert explained(outcome, rows_of(own).excess_s, 0.05, 1).p.min() > 0.05
+    assert np.corrcoef(outcome, beyond(own)[:, 1])[0, 1] > 0.9
+    assert explained(outcome, beyond(own), 0.05, 1).p.min() > 0.05
 
 
 @given(st.integers(0, 50), st.floats(1e-3, 1e3), st.permutations(range(3)))
@@ -162,6 +163,26 @@ def test_a_place_that_a_rank_never_leaves_cannot_be_told_from_the_rank() -> None
     found = of(even(1, 2), host=np.tile(["a", "b"], (RUNS, 1)))
     assert found.placed == ()
     assert "same host" in found.notes[-1] and "cannot be told apart" in found.notes[-1]
+
+
+HOSTS = np.tile(["a", "a", "b", "b", "c", "c"], (RUNS, 1))
+
+
+def test_a_host_whose_ranks_are_late_together_is_named_and_no_rank_of_it() -> None:
+    own = even(21, 6)
+    own[np.random.default_rng(1).random(RUNS) < 0.3, 2:4] += 0.05
+    found = of(own, host=HOSTS)
+    assert (found.verdict, found.host, found.rank) == ("one host", "b", None)
+    assert next(one for one in found.hosts if one.host == "b").ranks == (2, 3)
+
+
+def test_a_rank_that_is_late_alone_is_named_and_not_its_host() -> None:
+    found = of(late(even(22, 6), 2), host=HOSTS)
+    assert (found.verdict, found.rank, found.host) == ("one rank", 2, "")
+
+
+def test_hosts_that_are_alike_are_seldom_named() -> None:
+    assert sum(of(even(300 + seed, 6), host=HOSTS).verdict != "no one rank" for seed in range(40)) <= 6
 
 
 @pytest.mark.parametrize(("ranks", "runs", "words"), [(1, 30, "one rank only"), (2, 9, "9 runs, and 10 are needed")])
