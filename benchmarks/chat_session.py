@@ -70,8 +70,7 @@ class Typist:
         """Write what stands on the screen as PNG."""
         wide, high = SIZE
         paper = Console(record=True, width=wide, height=high, file=io.StringIO(), color_system="truecolor")
-        for line in self._do("capture-pane", "-p", "-e", "-N").splitlines():
-            paper.print(Text.from_ansi(line), no_wrap=True, crop=True)
+        paper.print(Text.from_ansi(self._do("capture-pane", "-p", "-e", "-N")), no_wrap=True, crop=True)
         write_picture(paper.export_svg(title="vgo-agent chat"), path)
 
     @property
@@ -119,12 +118,12 @@ def main() -> None:
 def talk(place: Path, recorded: Path, budget: int, into: Path) -> None:
     """Say it all; pictures go into a folder."""
     program = [sys.executable, "-I", "-S", str(ROOT / "evals" / "workloads" / "cpu_hops.py")]
-    judged = ["--metric", "time_ms ([0-9.]+)", "--unit", "ms", "--budget", str(budget), "--allow", "process"]
+    judged = ["--metric", "time_ms ([0-9.]+)", "--unit", "ms", "--budget", str(budget), "--allow", "none"]
     chat = join([CHAT, "chat", "--step", *judged, "--", *program])
     typist = Typist(place, join(["asciinema", "rec", "-q", "--overwrite", "-c", chat, str(recorded)]))
     typist.wait_for("/ for commands")
     measure(typist, into)
-    refuse(typist, into)
+    decide(typist, into)
     conclude(typist, into)
     typist.say("/quit")
     while typist.open:  # the recorder writes its last lines
@@ -148,17 +147,15 @@ def measure(typist: Typist, into: Path) -> None:
     time.sleep(READ_S)
 
 
-def refuse(typist: Typist, into: Path) -> None:
-    """Ask for a change of the machine, read what it would write, and deny it with a reason."""
+def decide(typist: Typist, into: Path) -> None:
+    """Ask for a mitigation, read what it would do, and approve it for this run."""
     typist.say("explain cpu_migrations", "Notes on papers")
-    typist.say("/lookup page_faults", "✓ Look up page_faults")
-    typist.say("/try thp_always", "Approve once")
+    typist.say("/lookup cpu_migrations", "✓ Look up cpu_migrations")
+    typist.say("/try pin_to_cpu", "Approve once")
     time.sleep(READ_S)
     typist.photograph(into / "chat-approve.png")
-    typist.press("BTab", "BTab", "BTab")
-    typist.write("other programs run here")
-    typist.press("C-d")
-    typist.wait_for("– Try thp_always")
+    typist.press("BTab", "Enter")
+    typist.wait_for("✓ Try pin_to_cpu")
     time.sleep(READ_S)
 
 
