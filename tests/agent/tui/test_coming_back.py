@@ -126,11 +126,12 @@ def test_recorded_files_open_in_the_tabs_of_a_run(tmp_path, desk) -> None:
         assert "before.csv" in look.query_one(OverlayView).text
         await pilot.press("right_square_bracket")
         await until(lambda: "after.csv, 2 of 2" in str(look.query_one("#look-words", Static).content), pilot)
+        await pilot.press("escape")
         await say(pilot, "/measure")
         await until(lambda: "can be looked at" in failed(pilot), pilot)
         await say(pilot, "/open run-0")
-        await until(lambda: session.view.verdict and "SD ratio" in look.query_one(OverlayView).text, pilot)
-        assert "after.csv" not in look.query_one(OverlayView).text and session.files is None
+        await until(lambda: session.view.verdict and session.files is None, pilot)
+        await until(lambda: "after.csv" not in look.query_one(OverlayView).text, pilot)
 
     on_screen(session, talk)
 
