@@ -70,8 +70,7 @@ class Typist:
         """Write what stands on the screen as PNG."""
         wide, high = SIZE
         paper = Console(record=True, width=wide, height=high, file=io.StringIO(), color_system="truecolor")
-        for line in self._do("capture-pane", "-p", "-e", "-N").splitlines():
-            paper.print(Text.from_ansi(line), no_wrap=True, crop=True)
+        paper.print(Text.from_ansi(self._do("capture-pane", "-p", "-e", "-N")), no_wrap=True, crop=True)
         write_picture(paper.export_svg(title="vgo-agent chat"), path)
 
     @property
@@ -79,16 +78,26 @@ class Typist:
         """Whether the terminal is still there."""
         return bool(self._do("list-sessions"))
 
+    @property
+    def shown(self) -> str:
+        """What stands on the screen."""
+        return self._do("capture-pane", "-p")
+
+    def deny(self) -> None:
+        """Deny what is asked for meanwhile: a change of the machine is shown later."""
+        if "Approve once" in self.shown:
+            self.press("C-d")
+
     def wait_for(self, *words: str) -> None:
         """Wait for the screen."""
-        self.wait_until(lambda: all(word in self._do("capture-pane", "-p") for word in words), str(words))
+        self.wait_until(lambda: all(word in self.shown for word in words), str(words))
 
     def wait_until(self, holds: Callable[[], bool], what: str = "the end") -> None:
         """Wait; where it does not come, say what stands on the screen instead."""
         deadline = time.monotonic() + PATIENCE_S
         while not holds():
             if time.monotonic() > deadline or not self.open:
-                shown = self._do("capture-pane", "-p")
+                shown = self.shown
                 self.close()
                 raise SystemExit(f"{what} did not come; the screen was:\n{shown}")
             time.sleep(0.2)
@@ -124,8 +133,8 @@ def talk(place: Path, recorded: Path, budget: int, into: Path) -> None:
     typist = Typist(place, join(["asciinema", "rec", "-q", "--overwrite", "-c", chat, str(recorded)]))
     typist.wait_for("/ for commands")
     measure(typist, into)
-    refuse(typist, into)
     conclude(typist, into)
+    refuse(typist, into)
     typist.say("/quit")
     while typist.open:  # the recorder writes its last lines
         time.sleep(0.2)
@@ -148,30 +157,27 @@ def measure(typist: Typist, into: Path) -> None:
     time.sleep(READ_S)
 
 
-def refuse(typist: Typist, into: Path) -> None:
-    """Ask for a change of the machine, read what it would write, and deny it with a reason."""
+def conclude(typist: Typist, into: Path) -> None:
+    """Let the planner go on to the verdict, and ask about it."""
     typist.say("explain cpu_migrations", "Notes on papers")
-    typist.say("/lookup page_faults", "✓ Look up page_faults")
-    typist.say("/try thp_always", "Approve once")
+    typist.say("/diagnose", "The planner takes the steps")
+    typist.wait_until(lambda: typist.deny() or "Verdict:" in typist.shown, "the verdict")
     time.sleep(READ_S)
+    typist.photograph(into / "chat.png")
+    typist.say("why is it slow?", "AUC")
+    typist.say("would huge pages help?", "huge")
+    typist.say("copy the command line", "command line")
+
+
+def refuse(typist: Typist, into: Path) -> None:
+    """Ask for a change of the whole machine, read what it would write, and deny it with a reason."""
+    typist.say("/try thp_always", "Approve once")
     typist.photograph(into / "chat-approve.png")
     typist.press("BTab", "BTab", "BTab")
     typist.write("other programs run here")
     typist.press("C-d")
     typist.wait_for("– Try thp_always")
     time.sleep(READ_S)
-
-
-def conclude(typist: Typist, into: Path) -> None:
-    """Let the planner go on to the verdict, and ask about it."""
-    typist.say("/diagnose", "The planner takes the steps")
-    typist.wait_for("mitigated")
-    typist.wait_for("confirmed by a second batch")
-    time.sleep(READ_S)
-    typist.photograph(into / "chat.png")
-    typist.say("why is it slow?", "AUC")
-    typist.say("would huge pages help?", "huge")
-    typist.say("copy the command line", "taskset")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ _GROUP = re.compile(r"(?<!\\)\((?!\?[:=!<])")
 """The first group that captures."""
 _NOT_TEXT = re.compile(r"\\[A-Za-z]|\[(?:\\.|[^\]])*\]|\{[^}]*\}|[\\^$*+?.|()]")
 """Classes, quantifiers and anchors: what matches, and is not what the program prints."""
+_ESCAPED = re.compile(r"\\(\s)")
 _WORDS = re.compile(r"[^\W\d_][\w/%-]*(?: [^\W\d_][\w/%-]*)*")
 
 
@@ -25,8 +26,13 @@ def outcome_name(metric: str | None, unit: str) -> str:
     return found[0] if found else UNNAMED
 
 
+def _text(pattern: str) -> str:
+    """Leave what is printed as it stands, with a line end for all that is matched."""
+    return _NOT_TEXT.sub("\n", _ESCAPED.sub(r"\1", pattern))
+
+
 def _words(pattern: str, unit: str) -> list[str]:
     """List the stretches of words in part of a pattern; a unit is none."""
     ending = re.compile(rf"(?:^|[\s_]){re.escape(unit)}$", re.IGNORECASE) if unit else re.compile(r"(?!)")
-    stretches = (ending.sub("", stretch).strip() for stretch in _WORDS.findall(_NOT_TEXT.sub("\n", pattern)))
+    stretches = (ending.sub("", stretch).strip() for stretch in _WORDS.findall(_text(pattern)))
     return [stretch for stretch in stretches if stretch]

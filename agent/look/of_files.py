@@ -20,7 +20,11 @@ def overlays_of(given: Mapping[str, Any]) -> tuple[Overlay, ...]:
         for name, values in given["arms"].items()
     }
     (first, baseline), *others = arms.items()
-    return tuple(Overlay(baseline, arm, name, *given["ratios"][name], held_against=first) for name, arm in others)
+    found = []
+    for name, arm in others:
+        ratio, low, high, claim = given["ratios"][name]
+        found.append(Overlay(baseline, arm, name, ratio, low, high, claim, held_against=first))
+    return tuple(found)
 
 
 def place_words(paths: Sequence[str], place: int) -> str:

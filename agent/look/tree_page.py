@@ -27,7 +27,7 @@ def lines(tree: Tree, marks: Marks) -> tuple[Line, ...]:
 def headline(tree: Tree) -> str:
     """Say how well the tree does."""
     unseen = "not cross-validated" if tree.cross_validated is None else f"{tree.cross_validated:.2f} on unseen runs"
-    return f"Accuracy {tree.in_sample:.2f} fitted, {unseen}: a tree explains and proves nothing."
+    return f"Accuracy {tree.in_sample:.2f} fitted, {unseen}; it is no proof."
 
 
 def tree_page(canvas: Canvas, tree: Tree | None, chosen: int = 0) -> tuple[Line, ...]:

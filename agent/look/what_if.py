@@ -8,8 +8,8 @@ from .asked import Refitted, Shaped
 from .distribution import Cutting
 from .scenes import Factor, Looking, Table, Tree
 
-RANKING = ("factor", "column", "AUC", "p", "R2", "slow median", "fast median", "visible")
-"""Header of the table of factors."""
+RANKING = ("factor", "AUC", "p", "R2", "visible", "column", "slow median", "fast median")
+"""Header of the table of factors; what decides stands where a narrow screen shows it."""
 
 
 @dataclass(frozen=True)
@@ -108,13 +108,13 @@ def ranking(factors: tuple[Factor, ...]) -> Table:
         tuple(
             (
                 one.name,
-                one.column,
                 one.auc,
                 one.p_value,
                 one.r2,
+                "yes" if one.visible else "no",
+                one.column,
                 one.slow_median,
                 one.fast_median,
-                "yes" if one.visible else "no",
             )
             for one in factors
         ),

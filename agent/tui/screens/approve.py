@@ -16,9 +16,7 @@ from ....tools.plan import NO_MORE
 from ...progress import asked
 from ...terminal import printable
 
-LATER = (
-    "  You may leave meanwhile: `vgo-agent chat RUN` asks again; after a reboot, or an hour alone, say /resume there."
-)
+LATER = "  You may leave meanwhile: `vgo-agent chat RUN`, then /resume, asks again, after a reboot too."
 
 
 class Approve(ModalScreen[dict[str, Any]]):

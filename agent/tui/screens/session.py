@@ -129,17 +129,19 @@ class SessionScreen(Screen[None]):
         """Do what a line or a key asks for."""
         self._busy += 1
         self.draw()
-        self._do(line)
+        self._do(line, self.session.view.events)
 
     @work(thread=True, group="do")
-    def _do(self, line: str) -> None:
+    def _do(self, line: str, events: int) -> None:
         reply = do(self.session, line)
         self.session.look()
-        self.app.call_from_thread(self._reply, line, reply)
+        self.app.call_from_thread(self._reply, line, reply, events)
 
-    def _reply(self, line: str, reply: Reply) -> None:
+    def _reply(self, line: str, reply: Reply, events: int) -> None:
+        """Show the answer where the line was said: what it began may be on the screen already."""
         self._busy -= 1
-        exchange = Exchange(line, replace(reply, text=reply.brief or reply.text), self.session.view.events)
+        events = min(events, self.session.view.events)  # another run may be open now
+        exchange = Exchange(line, replace(reply, text=reply.brief or reply.text), events)
         if reply.text and reply.opens != "runs":
             self._talk.append(exchange)
             if self.session.folder:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 from textual import work
 from textual.containers import VerticalScroll
+from textual.widget import Widget
 from textual.widgets import Markdown, Static
 
-from ...chat.reply import Reply
 from ...chat.talk import Exchange
 from ...session_view.view import SessionView
 from ...terminal import printable
@@ -33,6 +33,8 @@ class Conversation(VerticalScroll):
         """Begin empty."""
         super().__init__()
         self._cards: dict[str, Card] = {}
+        self._begun: dict[str, int] = {}
+        """Events before each card."""
         self._shown = 0
         self._concluded = False
 
@@ -43,6 +45,7 @@ class Conversation(VerticalScroll):
     def clear(self) -> None:
         """Begin anew."""
         self._cards.clear()
+        self._begun.clear()
         self._shown, self._concluded = 0, False
         self.remove_children()
 
@@ -54,6 +57,7 @@ class Conversation(VerticalScroll):
                 continue
             self._say_until(talk, step.begun, fresh)
             card = self._cards[step.call_id] = Card(step)
+            self._begun[step.call_id] = step.begun
             self.mount(card)
         if view.verdict and not self._concluded:
             self._say_until(talk, view.steps[-1].begun, fresh)
@@ -67,21 +71,23 @@ class Conversation(VerticalScroll):
             self._shown += 1
 
     def _say(self, exchange: Exchange, fresh: bool) -> None:
+        """Put it above the steps that began after it: a quick step is there before its reply."""
+        later = next((self._cards[call] for call, begun in self._begun.items() if begun >= exchange.after), None)
+        self.mount_all(self._words(exchange, fresh), before=later)
+
+    def _words(self, exchange: Exchange, fresh: bool) -> Iterator[Widget]:
         if exchange.line:
-            self.mount(Static(Text(f"> {printable(exchange.line)}"), classes="said"))
+            yield Static(Text(f"> {printable(exchange.line)}"), classes="said")
         reply = exchange.reply
         if reply.failed:
-            self.mount(Static(Text(f"✗ {printable(reply.text)}"), classes="failed"))
+            yield Static(Text(f"✗ {printable(reply.text)}"), classes="failed")
         elif reply.text:
-            self._answer(reply, fresh)
+            shown = Markdown("" if fresh else reply.text, open_links=False)
+            yield shown
+            if fresh:
+                self._stream(shown, reply.text)
         if reply.next:
-            self.mount(Static(Text("\n".join(("next:", *map(printable, reply.next)))), classes="note"))
-
-    def _answer(self, reply: Reply, fresh: bool) -> None:
-        shown = Markdown("" if fresh else reply.text, open_links=False)
-        self.mount(shown)
-        if fresh:
-            self._stream(shown, reply.text)
+            yield Static(Text("\n".join(("next:", *map(printable, reply.next)))), classes="note")
 
     @work(group="stream")
     async def _stream(self, shown: Markdown, text: str) -> None:

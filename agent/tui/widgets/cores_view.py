@@ -53,9 +53,13 @@ class CoresView(PictureView):
         """Read the counters, beside the interface."""
         now = await asyncio.to_thread(read_cores, time.monotonic())
         if self._before is not None:
-            self._rates = rates(self._before, now)
-            self.redraw()
+            self.show_rates(rates(self._before, now))
         self._before = now
+
+    def show_rates(self, found: tuple[CoreRates, ...]) -> None:
+        """Show what the cores did."""
+        self._rates = found
+        self.redraw()
 
     def picture(self, canvas: Canvas) -> Picture:
         """Draw the lines."""

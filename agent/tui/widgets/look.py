@@ -65,6 +65,7 @@ class Look(LookPane):
         self._named = place_words(paths, self._place)
         self.state, self._alone = WhatIf(Looking()), True
         self.open_file(paths[self._place], self._files["metric"] or None)
+        self._spread()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer another file where there is one."""

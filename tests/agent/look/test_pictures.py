@@ -1,6 +1,7 @@
 """What a picture says, letter by letter."""
 
 import numpy as np
+import pytest
 
 from vgo_agent.agent.look.canvas import ASCII, FANCY, Canvas
 from vgo_agent.agent.look.cores import rates, read_cores
@@ -28,6 +29,43 @@ def test_slow_and_fast_differ_without_colour():
         text = drawn(lambda canvas: distribution(canvas, TIMES, Cutting(1.5)), fancy=fancy)
         assert marks.bar in text and marks.slow_bar in text and marks.cut in text
         assert "cut at 1.5 s: 10 of 40 runs are slow" in text
+
+
+@pytest.mark.parametrize("width", [54, 59, 80, 120, 200])
+def test_no_entry_of_a_legend_is_cut(width):
+    told = [drawn(lambda canvas: distribution(canvas, TIMES, Cutting(1.5), modes=(1.1,)), width, 20)]
+    told.append(drawn(lambda canvas: run_order(canvas, TIMES, Cutting(1.5)), width, 20))
+    told.append(drawn(lambda canvas: factor_scatter(canvas, Scatter("misses", TIMES.values, TIMES), 1.5), width, 20))
+    marks = ASCII
+    for text, entries in zip(
+        told,
+        (
+            (f"{marks.bar} fast", f"{marks.slow_bar} slow", "density", f"{marks.cut} cut", "M mode", "q p5 p50 p95"),
+            ("upwards: time", f"{marks.slow_dot} slow", f"{marks.cut_row} cut"),
+            ("upwards: time", f"{marks.slow_dot} slow", f"{marks.level} fit"),
+        ),
+        strict=True,
+    ):
+        assert all(entry in text for entry in entries), text
+
+
+def test_a_bar_stays_behind_the_density():
+    canvas = Canvas(60, 20, True)
+    distribution(canvas, TIMES, Cutting(1.5))
+    inks = {run.ink for row in range(20) for run in canvas.runs(row)}
+    assert {"curve", "curve-on-fast", "curve-on-slow"} <= inks
+    bare = Canvas(60, 20, True)
+    bare.bar(5, 0, 19, 0.5, "fast")
+    bare.line(5, 0, 19, np.array([0.2]), "*", "curve")
+    assert [run.ink for row in range(20) for run in bare.runs(row) if run.text == "*"] == ["curve-on-fast"]
+
+
+def test_numbers_of_an_axis_stand_at_their_values():
+    text = drawn(lambda canvas: distribution(canvas, Outcomes(np.linspace(4, 42, 90), "ms", "time"), Cutting()), 59, 20)
+    numbers = text.split("\n")[-2]
+    assert numbers.endswith("time (ms)") and numbers.split()[:3] == ["10", "20", "30"]
+    ten, thirty = numbers.index("10"), numbers.index("30")
+    assert abs(numbers.index("20") - (ten + thirty) / 2) <= 1
 
 
 def test_the_cursor_reads_a_value():

@@ -15,6 +15,9 @@ from vgo_agent.agent.tui.screens.delete import DeleteScreen
 from vgo_agent.agent.tui.screens.recorded import RecordedScreen
 from vgo_agent.agent.tui.screens.session import SessionScreen
 from vgo_agent.agent.tui.screens.start import StartScreen
+from vgo_agent.agent.tui.widgets.distribution_view import DistributionView
+from vgo_agent.agent.tui.widgets.look import Look
+from vgo_agent.agent.tui.widgets.plots import OverlayView
 from vgo_agent.tools.row import RUNS
 
 from ..answers.run_made import written
@@ -85,6 +88,50 @@ def test_two_that_are_marked_are_held_side_by_side(tmp_path, desk) -> None:
         assert pilot.app.screen.query_one(DataTable).row_count == 2
         await pilot.press("escape")
         assert isinstance(pilot.app.screen, SessionScreen)
+
+    on_screen(session, talk)
+
+
+def failed(pilot: Pilot[None]) -> str:
+    """Everything that was refused in the chat."""
+    return " ".join(str(one.content) for one in pilot.app.screen.query(".failed").results(Static))
+
+
+def files_in(folder: Path) -> list[str]:
+    """Two tables of runs, of which the second is steadier."""
+    names = []
+    for name, slow_s in (("before.csv", 0.4), ("after.csv", 0.05)):
+        rows = [f"{1 + slow_s * (run % 3 == 0) + run % 7 / 100:.3f},{run % 3 * 5 + run % 2}" for run in range(90)]
+        (folder / name).write_text("\n".join(("time_s,faults", *rows)))
+        names.append(str(folder / name))
+    return names
+
+
+def test_recorded_files_open_in_the_tabs_of_a_run(tmp_path, desk) -> None:
+    session = runs_of(tmp_path, desk, 1)
+    first, second = files_in(tmp_path)
+
+    async def talk(pilot: Pilot[None]) -> None:
+        look = pilot.app.screen.query_one(Look)
+        await say(pilot, f"/open {first} {second}")
+        await until(
+            lambda: "--metric" in " ".join(str(one.content) for one in pilot.app.screen.query(".failed")), pilot
+        )  # type: ignore[attr-defined]
+        await say(pilot, f"/open {first} {second} --metric time_s")
+        await until(lambda: "90 runs" in look.query_one(DistributionView).text, pilot)
+        await until(lambda: look.state.recorded, pilot)
+        assert "30 of 90 runs are slow" in str(look.query_one("#look-words", Static).content)
+        look.choose("compare")
+        await until(lambda: "after.csv: SD ratio 0.1" in look.query_one(OverlayView).text, pilot)
+        assert "before.csv" in look.query_one(OverlayView).text
+        await pilot.press("right_square_bracket")
+        await until(lambda: "after.csv, 2 of 2" in str(look.query_one("#look-words", Static).content), pilot)
+        await pilot.press("escape")
+        await say(pilot, "/measure")
+        await until(lambda: "can be looked at" in failed(pilot), pilot)
+        await say(pilot, "/open run-0")
+        await until(lambda: session.view.verdict and session.files is None, pilot)
+        await until(lambda: "after.csv" not in look.query_one(OverlayView).text, pilot)
 
     on_screen(session, talk)
 

@@ -4,7 +4,7 @@ import os
 import signal
 
 from textual.pilot import Pilot
-from textual.widgets import Button, Input
+from textual.widgets import Button, Input, Static
 
 from vgo_agent.agent.chat.session import ChatSession
 from vgo_agent.agent.desk.desk import Desk
@@ -48,6 +48,9 @@ def test_every_step_by_talking_and_the_run_replays(session: ChatSession) -> None
         await say(pilot, "/report")
         await until(lambda: session.view.status == "finished" and session.place == "still", pilot)
         await until(lambda: len(screen.query(Card)) == len(said) + 2 and len(screen.query(Conclusion)) == 1, pilot)
+
+        order = [type(one) for one in screen.query(".said, Card")]
+        assert order[:4] == [Static, Card, Static, Card]  # what was said, then what came of it
 
     session.request = request_in(session.request.out.parent, allow="process") if session.request else None
     on_screen(session, talk)

@@ -10,13 +10,17 @@ from textual.widgets import DataTable, Input, Markdown, TabbedContent
 
 from vgo_agent.agent.chat.session import ChatSession
 from vgo_agent.agent.desk.desk import Desk
+from vgo_agent.agent.look.asked import Page
+from vgo_agent.agent.look.cores import CoreRates
 from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.transcript import VerdictGiven, line, read
 from vgo_agent.agent.tui.app import ChatApp
 from vgo_agent.agent.tui.screens.approve import Approve
 from vgo_agent.agent.tui.screens.session import SessionScreen
 from vgo_agent.agent.tui.screens.source import SourceScreen
+from vgo_agent.agent.tui.widgets.cores_view import CoresView
 from vgo_agent.agent.tui.widgets.look import Look
+from vgo_agent.agent.tui.widgets.sorted_table import PagedTable
 
 from .conftest import say, until
 
@@ -95,15 +99,52 @@ async def runs(pilot: Pilot[None]) -> None:
     await until(lambda: pilot.app.screen.query(DataTable) and pilot.app.screen.query_one(DataTable).row_count, pilot)
 
 
+async def delete(pilot: Pilot[None]) -> None:
+    await runs(pilot)
+    await pilot.press("d")
+    await until(lambda: pilot.app.screen.query("#keep"), pilot)
+
+
+async def side_by_side(pilot: Pilot[None]) -> None:
+    await say(pilot, "/compare before.csv after.csv --metric time_s")
+    await until(lambda: pilot.app.screen.query("#headline") and pilot.app.screen.query_one(DataTable).display, pilot)
+
+
+async def cores(pilot: Pilot[None]) -> None:
+    """Numbers of a machine that is none: those of this one are others every time."""
+    view = pilot.app.screen.query_one(CoresView)
+    await tab("cores")(pilot)
+    view.on_hide()
+    view.show_rates((CoreRates(0, 0.7, 0.2, 250.0, 2400.0), CoreRates(1, 0.05, 0.0, 31.0, None)))
+
+
+async def table(pilot: Pilot[None]) -> None:
+    """Rows as they come from the process that reads them."""
+    pilot.app.screen.query_one(Look).close_table()
+    await tab("runs")(pilot)
+    rows = pilot.app.screen.query_one(PagedTable)
+    rows.begin(("order", "condition", "outcome", "migrations"))
+    rows.put(Page(0, 200, "outcome", True, tuple((place, "baseline", 9.5 - place / 7, None) for place in range(40))))
+
+
 OPENINGS: dict[str, Opening] = {
     "chat": chat,
     "distribution": tab("distribution"),
+    "order": tab("order"),
     "tree": tab("tree"),
+    "factor": tab("factor"),
+    "compare": tab("compare"),
+    "cores": cores,
+    "ranking": tab("ranking"),
+    "table": table,
+    "steps": tab("steps"),
     "approve": approve,
     "by_hand": by_hand,
     "budget": budget,
     "source": source,
     "runs": runs,
+    "delete": delete,
+    "side_by_side": side_by_side,
 }
 
 
@@ -117,6 +158,9 @@ def shown(finished: RunFolder, desk: Desk, tmp_path: Path, monkeypatch: pytest.M
     shutil.copytree(finished.path, cut)
     events = [event for event in read(finished.transcript) if not isinstance(event.body, VerdictGiven)]
     (cut / "transcript.jsonl").write_bytes(b"".join(map(line, events[:8])))
+    for name, slow_s in (("before", 0.4), ("after", 0.05)):
+        rows = [f"{1 + (slow_s if run % 3 == 0 else 0) + run % 7 / 100:.3f},{run % 11}" for run in range(90)]
+        Path(f"{name}.csv").write_text("\n".join(("time_s,faults", *rows)))
     session = ChatSession(desk, out=Path("vgo-runs"))
     session.open(RunFolder(place))
     yield session
