@@ -146,7 +146,7 @@ def test_duplicates_and_what_is_forbidden_are_dropped_and_told(answers, tmp_path
     assert code == 0
     assert answer["cells"] == 3
     assert answer["dropped"] == [
-        "size has 1 levels twice: dropped",
+        "size has levels twice, 1 too many: dropped",
         "1 cells are left out, since `where` does not hold of them",
     ]
 
