@@ -99,13 +99,16 @@ def _one(one: Ended) -> Iterator[str]:
     yield "| setting | runs | CV | min/mean | max/mean | SD ratio | mean ratio | p | spread |"
     yield "|---|---:|---:|---:|---:|---|---|---|---|"
     yield from (_row(spread) for spread in answer["spreads"])
-    yield from ("", "| effect | spread ratio | mean ratio | p |", "|---|---|---|---|")
+    if answer["effects"]:
+        yield from ("", "| effect | spread ratio | mean ratio | p |", "|---|---|---|---|")
     strongest = sorted(answer["effects"], key=lambda effect: effect["p_value"])[:MOST_EFFECTS]
     yield from (_effect(effect) for effect in strongest)
     weaker = len(answer["effects"]) - len(strongest)
-    yield from ("", f"{weaker} weaker effects are left out. {answer['reservation']['answer']}", "")
+    left_out = f"{weaker} weaker effects are left out. " if weaker else ""
+    yield from ("", f"{left_out}{answer['reservation']['answer']}", "")
     yield from (f"- {note}" for note in (*answer["notes"], *_left_out(answer)))
-    yield from (f"\n![{one.name}: {name}](openmp-{one.name}-{name}.svg)" for name in PICTURES)
+    drawn = [name for name in PICTURES if _picture(one, name).exists()]  # without effects there is no picture of them
+    yield from (f"\n![{one.name}: {name}](openmp-{one.name}-{name}.svg)" for name in drawn)
 
 
 def _row(spread: Mapping[str, Any]) -> str:
@@ -140,9 +143,14 @@ def save(ended: Sequence[Ended], page: str) -> None:
     PAGE.write_text(page + "\n")
     for one in ended:
         for name in PICTURES:
-            picture = Path(one.answer["folder"]) / f"{name}.svg"
-            if picture.exists():
-                shutil.copyfile(picture, PAGE.with_name(f"openmp-{one.name}-{name}.svg"))
+            beside = PAGE.with_name(f"openmp-{one.name}-{name}.svg")
+            beside.unlink(missing_ok=True)
+            if _picture(one, name).exists():
+                shutil.copyfile(_picture(one, name), beside)
+
+
+def _picture(one: Ended, name: str) -> Path:
+    return Path(one.answer["folder"]) / f"{name}.svg"
 
 
 if __name__ == "__main__":

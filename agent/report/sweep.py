@@ -122,7 +122,9 @@ def _best_words(summary: Mapping[str, Any], subject: Subject) -> Iterator[str]:
 
 def _notes(summary: Mapping[str, Any], sweep: Sweep) -> Iterator[str]:
     yield from (f"{one[0].upper()}{one[1:]}." for one in summary["dropped"])
-    if summary["best"]:
+    if len(sweep.cells) == 1:
+        yield "There is one cell alone, and nothing to compare it with: give a parameter two levels or more."
+    elif summary["best"]:
         yield ("The best of many cells looks better than it is: measure it again beside another before you claim it.")
     reasons: dict[str, list[str]] = {}
     for one in summary["impossible"]:

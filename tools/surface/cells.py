@@ -66,9 +66,10 @@ def cells(recorded: Recorded, asked: Asked) -> Cells:
     varied = [name for name in settings if frame[name].n_unique() > 1]
     if not varied:
         raise VgoError(
-            f"{listed(settings)} have one level each in {recorded.source}: vary a setting, and record again."
+            f"{listed(settings)} {'has' if len(settings) == 1 else 'have'} one level alone in {recorded.source}: vary "
+            "a setting, and record again."
         )
-    notes += [f"{name} is always {frame[name][0]}: left out." for name in settings if name not in varied]
+    notes += [f"{name} is always {_shown(frame[name][0])}: left out." for name in settings if name not in varied]
     grouped = frame.group_by(varied, maintain_order=True).agg(_ROW).sort(varied)
     if grouped.height < FEWEST:
         raise VgoError(f"{recorded.source} has {grouped.height} cells; a surface needs {FEWEST} or more: record more.")
@@ -88,6 +89,10 @@ def cells(recorded: Recorded, asked: Asked) -> Cells:
         source=recorded.source,
         notes=tuple(notes),
     )
+
+
+def _shown(level: Level) -> str:
+    return f"{level:g}" if isinstance(level, float) else str(level)
 
 
 def _settings(recorded: Recorded, asked: Asked, outcome: str) -> Sequence[str]:

@@ -14,6 +14,7 @@ from ..statistics.surface.catalogue import MODELS
 from ..statistics.surface.errors import MOST_GROUPS, Errors, errors, groups, unseen
 from ..statistics.surface.hybrid import HybridRecipe
 from ..statistics.surface.model import Model, Recipe
+from ..statistics.surface.threads import one_thread
 from ..statistics.values import FloatArray, Result
 from .axes import Axis, Level, encode
 from .cells import Cells
@@ -183,7 +184,8 @@ def fit_surface(
         seed=seed,
         notes=(*cells.notes, *found.notes),
     )
-    return surface(_scored(record, models, one_by_one))
+    with one_thread():
+        return surface(_scored(record, models, one_by_one))
 
 
 def _scored(record: SurfaceRecord, models: Sequence[str], one_by_one: bool) -> SurfaceRecord:

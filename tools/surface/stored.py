@@ -8,6 +8,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from ...knowledge.errors import VgoError
+from ..statistics.surface.threads import one_thread
 from ..statistics.values import Result
 from .cells import Cells
 from .fitted import Surface, SurfaceRecord, surface
@@ -65,4 +66,5 @@ def load(path: Path) -> Fitted:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the file"
         raise VgoError(f"{file}: {place}: {first['msg']}: save the surface again with `surface fit`.") from error
-    return Fitted(response=surface(stored.response), mean=surface(stored.mean) if stored.mean else None)
+    with one_thread():
+        return Fitted(response=surface(stored.response), mean=surface(stored.mean) if stored.mean else None)

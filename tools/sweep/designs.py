@@ -38,7 +38,7 @@ def grid(space: Space) -> Drawn:
     """Give every combination of levels that the space allows, the last parameter changing fastest."""
     levels = {name: _once(parameter.grid()) for name, parameter in space.parameters.items()}
     twice = tuple(
-        f"{name} has {len(parameter.grid()) - len(levels[name])} levels twice: dropped"
+        f"{name} has levels twice, {len(parameter.grid()) - len(levels[name])} too many: dropped"
         for name, parameter in space.parameters.items()
         if len(parameter.grid()) > len(levels[name])
     )

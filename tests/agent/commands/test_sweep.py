@@ -146,9 +146,26 @@ def test_duplicates_and_what_is_forbidden_are_dropped_and_told(answers, tmp_path
     assert code == 0
     assert answer["cells"] == 3
     assert answer["dropped"] == [
-        "size has 1 levels twice: dropped",
+        "size has levels twice, 1 too many: dropped",
         "1 cells are left out, since `where` does not hold of them",
     ]
+
+
+def test_levels_may_stand_on_the_command_line(answers, tmp_path):
+    written(tmp_path, SPACE)
+    few = ("--metric", "value ([0-9.]+)", "--min-runs", "2", "--max-runs", "2", "--json", "-q")
+    code, out, err = answers("size=1,3 mode=x", *few, *PROGRAM)
+    answer = json.loads(out)
+    assert (code, answer["cells"], answer["runs"]) == (0, 2, 4), err
+    assert {row["size"] for row in table(tmp_path / "vgo-runs/sweep-size-mode/runs.csv")} == {"1", "3"}
+
+
+def test_one_cell_alone_is_pointed_out(answers, tmp_path):
+    written(tmp_path, SPACE)
+    words = ("--metric", "value ([0-9.]+)", "--min-runs", "2", "--max-runs", "2", "-q", *PROGRAM[:-1])
+    code, out, err = answers("size=1", *words)
+    assert code == 0, err
+    assert "give a parameter two levels or more" in " ".join(out.split())
 
 
 def test_the_environment_reaches_the_program(answers, tmp_path):

@@ -79,7 +79,10 @@ def replicated(seed: int = 5) -> tuple[dict[str, IntArray], list[FloatArray]]:
 
 def by_hand(codes: dict[str, IntArray], runs: list[FloatArray]) -> pd.DataFrame:
     long = {name: np.repeat(values, [len(one) for one in runs]) for name, values in codes.items()}
-    return anova_lm(ols("y ~ C(a) * C(b)", pd.DataFrame({**long, "y": np.concatenate(runs)})).fit(), typ=2)
+    table: pd.DataFrame = anova_lm(
+        ols("y ~ C(a) * C(b)", pd.DataFrame({**long, "y": np.concatenate(runs)})).fit(), typ=2
+    )
+    return table
 
 
 @pytest.mark.parametrize("what", ["runs", "deviations"])
