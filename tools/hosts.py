@@ -128,7 +128,7 @@ def hosts_of(
     slow = _slow(standing, lower_is_better)
     told = tuple(
         _slow_host(asked[place], place, standing, _telling(rows, codes == place, layers))
-        for place in np.flatnonzero(slow)
+        for place in np.flatnonzero(slow).tolist()
     )
     drain = drained(outcome, codes, slow) if slow.any() else None
     return found.model_copy(update={"slow": told, "shares": shares(outcome, codes), "drained": drain})

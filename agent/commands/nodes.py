@@ -24,8 +24,9 @@ examples:
   vgo-agent nodes runs.parquet --node hostname --outcome time_s --margin 0.05 --save fleet
   vgo-agent nodes runs.csv --outcome time_s --condition pinned=no,yes
 
-FILE is anything that `vgo-agent import` reads, with a column that says on which machine each run was made. Run every
-node about equally often, in mixed order. With --condition two values are compared within each node, and then pooled.
+FILE is anything that `vgo-agent import` reads, with a column that says on which machine each run was made; the
+folder of a run with --on is such. Run every node about equally often, in mixed order. With --condition two values are
+compared within each node, and then pooled.
 """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections import Counter
@@ -121,11 +122,11 @@ class Fleet:
         return GRACE_S + runs * max(each, 1.0)
 
     def close(self) -> None:
-        """End what goes on at the hosts."""
-        there = self.link.workers()
-        self.link.everywhere(
-            [worker for host in self.hosts.values() for worker in host.workers if worker in there], stop
-        )
+        """End what goes on at the hosts; where no scheduler answers, nobody can, and that is told elsewhere."""
+        with contextlib.suppress(VgoError):
+            there = self.link.workers()
+            ours = [worker for host in self.hosts.values() for worker in host.workers if worker in there]
+            self.link.everywhere(ours, stop)
 
 
 @dataclass

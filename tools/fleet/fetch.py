@@ -38,11 +38,13 @@ class Fetcher:
 
     def await_(self, future: Future[Any]) -> None:
         """Fetch the answer of a task once it has ended."""
-        self.client.loop.add_callback(self._ended, future)
+        loop: Any = self.client.loop
+        loop.add_callback(self._ended, future)
 
     async def _ended(self, future: Future[Any]) -> None:
+        state: Any = future._state
         while future.status == "pending":
-            await future._state.wait()
+            await state.wait()
         if future.status != "finished":
             error = await future._exception() if future.status == "error" else None
             why = f"{type(error).__name__}: {one_line(error)}" if error else f"its task was {future.status}"
