@@ -83,10 +83,12 @@ class Typist:
         """What stands on the screen."""
         return self._do("capture-pane", "-p")
 
-    def deny(self) -> None:
-        """Deny what is asked for meanwhile: a change of the machine is shown later."""
-        if "Approve once" in self.shown:
+    def denies(self) -> bool:
+        """Deny what is asked for meanwhile, and tell whether there was anything: a change is shown later."""
+        asked = "Approve once" in self.shown
+        if asked:
             self.press("C-d")
+        return asked
 
     def wait_for(self, *words: str) -> None:
         """Wait for the screen."""
@@ -161,7 +163,7 @@ def conclude(typist: Typist, into: Path) -> None:
     """Let the planner go on to the verdict, and ask about it."""
     typist.say("explain cpu_migrations", "Notes on papers")
     typist.say("/diagnose", "The planner takes the steps")
-    typist.wait_until(lambda: typist.deny() or "Verdict:" in typist.shown, "the verdict")
+    typist.wait_until(lambda: not typist.denies() and "Verdict:" in typist.shown, "the verdict")
     time.sleep(READ_S)
     typist.photograph(into / "chat.png")
     typist.say("why is it slow?", "AUC")

@@ -114,9 +114,7 @@ def test_recorded_files_open_in_the_tabs_of_a_run(tmp_path, desk) -> None:
     async def talk(pilot: Pilot[None]) -> None:
         look = pilot.app.screen.query_one(Look)
         await say(pilot, f"/open {first} {second}")
-        await until(
-            lambda: "--metric" in " ".join(str(one.content) for one in pilot.app.screen.query(".failed")), pilot
-        )  # type: ignore[attr-defined]
+        await until(lambda: "--metric" in failed(pilot), pilot)
         await say(pilot, f"/open {first} {second} --metric time_s")
         await until(lambda: "90 runs" in look.query_one(DistributionView).text, pilot)
         await until(lambda: look.state.recorded, pilot)
