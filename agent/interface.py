@@ -21,6 +21,9 @@ class Interface(Protocol):
     def restored(self, what: str) -> None:
         """A setting that a dead process had left was put back."""
 
+    def told(self, what: str) -> None:
+        """Something befell the hosts of a cluster."""
+
     def decided(self, decision: Decision) -> None:
         """The planner has chosen a call."""
 

@@ -45,11 +45,11 @@ def place(
 ) -> Iterator[Place]:
     """Open the bench of a subject, here or where it names; `conditions`: preconditions will be asked about.
 
-    `told` hears of hosts that are lost or differ; None: as of what was put back.
+    `told` hears of hosts that are lost or differ; None: the interface.
     """
     if subject.on:
         with _elsewhere(
-            subject, folder, told or interface.restored, layers, listener, conditions, spawner.spent_elsewhere
+            subject, folder, told or interface.told, layers, listener, conditions, spawner.spent_elsewhere
         ) as there:
             yield there
         return

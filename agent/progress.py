@@ -115,6 +115,10 @@ class Lines:
         """Say what a dead process had left."""
         self.say(f"put back, left by a vgo-agent that was killed: {what}")
 
+    def told(self, what: str) -> None:
+        """Say what befell hosts."""
+        self.say(what)
+
     def decided(self, decision: Decision) -> None:
         """Say what comes next, and why."""
         self._told_s = time.monotonic()

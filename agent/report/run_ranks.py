@@ -59,7 +59,7 @@ def remarks(evidence: Evidence) -> Iterator[str]:
     if found is None or found.verdict not in ("one rank", "one host"):
         return
     ranks = [one for one in found.ranks if one.rank == found.rank]
-    one: Rank | Host = [*ranks, *(one for one in found.hosts if one.host == found.host)][0]
+    one: Rank | Host = ranks[0] if ranks else next(one for one in found.hosts if one.host == found.host)
     low, high = one.explained_interval.low, one.explained_interval.high
     where = f"it runs on {one.host}, and " if ranks and one.host else ""
     yield (

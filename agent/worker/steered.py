@@ -38,6 +38,10 @@ class Steered:
         """Say what a dead process had left."""
         self._control.tell(restored=(*self._control.state.restored, what))
 
+    def told(self, what: str) -> None:
+        """Say what befell hosts."""
+        self._control.tell(doing=what)
+
     def decided(self, decision: Decision) -> None:
         """The step stands in the transcript."""
         self._control.tell(doing="")

@@ -122,6 +122,9 @@ class Silent:
     def restored(self, what: str) -> None:
         """Nothing is shown."""
 
+    def told(self, what: str) -> None:
+        """Nothing is shown."""
+
     def decided(self, decision: Decision) -> None:
         """Nothing is shown."""
 

@@ -104,7 +104,7 @@ def fleet_bench(
         hosts = {host.name: host for host in found.usable}
         for name, host in hosts.items():
             for line in host.sight.put_back if host.sight else ():
-                told(f"{name}: {line}")
+                told(f"{name}: put back, left by a vgo-agent that was killed: {line}")
         order = found.order.model_copy(update={"trial": False, "layers": {}})
         fleet = Fleet(found.link, hosts, order, told=told, listener=listener, ran=ran)
         ran(max(host.sight.wall_s for host in hosts.values() if host.sight))
