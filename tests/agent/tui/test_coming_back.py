@@ -94,7 +94,7 @@ def test_two_that_are_marked_are_held_side_by_side(tmp_path, desk) -> None:
 
 def failed(pilot: Pilot[None]) -> str:
     """Everything that was refused in the chat."""
-    return " ".join(str(one.content) for one in pilot.app.screen.query(".failed").results(Static).results(Static))
+    return " ".join(str(one.content) for one in pilot.app.screen.query(".failed").results(Static))
 
 
 def files_in(folder: Path) -> list[str]:
