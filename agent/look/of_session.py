@@ -23,7 +23,7 @@ def looking_of(view: SessionView) -> Looking:
     return Looking(
         outcomes=Outcomes() if shown is None else _outcomes(view, shown, _standing(view, shown)),
         cut=None if cut is None else cut.value,
-        modes=() if cut is None else tuple(mode["position"] for mode in cut.shape.get("modes", ())),
+        modes=view.modes,
         tree=None if tree is None else tree_of(tree),
         factors=factors,
         scatters=_scatters(view, factors),

@@ -82,6 +82,13 @@ class SessionView:
         return Cut(classes["cut"], classes["kind"], classes.get("how", ""), tuple(classes["slow"]), found["shape"])
 
     @property
+    def modes(self) -> tuple[float, ...]:
+        """Where the modes lie, of the runs that were labelled or, before that, measured; in the unit of the outcome."""
+        measured = self.result("measure")
+        shape = self.cut.shape if self.cut else measured.get("shape", {}) if measured else {}
+        return tuple(mode["position"] for mode in shape.get("modes", ()))
+
+    @property
     def tree(self) -> Mapping[str, Any] | None:
         """The tree, as `fit_tree` gives it."""
         found = self.result("fit_tree")

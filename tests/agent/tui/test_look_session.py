@@ -19,8 +19,8 @@ from vgo_agent.agent.record import record_of
 from vgo_agent.agent.report.tables import runs_csv
 from vgo_agent.agent.run_folder import RunFolder, write
 from vgo_agent.agent.session_view.following import Following
-from vgo_agent.agent.session_view.view import EMPTY, SessionView
-from vgo_agent.agent.transcript import read
+from vgo_agent.agent.session_view.view import EMPTY, SessionView, view_of
+from vgo_agent.agent.transcript import ToolEnd, read
 from vgo_agent.agent.tui.widgets.distribution_view import DistributionView
 from vgo_agent.agent.tui.widgets.look import Look
 from vgo_agent.agent.tui.widgets.plots import OverlayView
@@ -66,6 +66,17 @@ def test_what_is_shown_is_what_the_record_says(view: SessionView) -> None:
     for shown, said in zip(found.overlays, view.comparisons, strict=True):
         sd = next(one for one in said["comparison"]["ratios"] if one["statistic"] == "sd")
         assert (shown.ratio, shown.low, shown.high) == (sd["value"], sd["low"], sd["high"])
+
+
+def test_modes_are_marked_as_soon_as_a_measurement_has_ended(finished: RunFolder) -> None:
+    events = list(read(finished.transcript))
+    ends = [number for number, event in enumerate(events, 1) if isinstance(event.body, ToolEnd)]
+    found = [view_of(events[:number], [], "") for number in (ends[0] - 1, ends[0], ends[-1])]
+    measured = found[1].result("measure")
+    assert found[0].modes == () and found[1].cut is None and measured is not None
+    assert looking_of(found[1]).modes == tuple(mode["position"] for mode in measured["shape"]["modes"]) != ()
+    assert found[2].cut is not None
+    assert looking_of(found[2]).modes == tuple(mode["position"] for mode in found[2].cut.shape["modes"])
 
 
 def test_the_runs_that_are_opened_are_those_that_are_drawn(view: SessionView, opened: OpenTable) -> None:
