@@ -16,7 +16,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import repeat
 from pathlib import Path
 
@@ -98,14 +98,14 @@ def through_dask_ms(runs: int) -> float:
 
 def simulated_ms(count: int, runs: int) -> float:
     """By workers within this process, each a host of its own, that answer at once."""
-    with dask.config.set(QUIET), tempfile.TemporaryDirectory() as folder, simulated(count) as fleet:
+    with dask.config.set(QUIET), tempfile.TemporaryDirectory() as folder, simulated(count, answer_at_once) as fleet:
         bench = FleetBench(subject(), fleet, Path(folder), Launch(argv=(TRUE,)))
         return carried_ms(bench, runs, warm_up=2 * count)
 
 
 @contextlib.contextmanager
-def simulated(count: int) -> Iterator[Fleet]:
-    """A fleet of simulated hosts behind a real scheduler."""
+def simulated(count: int, deliver: Callable[[str, float], str]) -> Iterator[Fleet]:
+    """A fleet of simulated hosts s0, s1, ... behind a real scheduler, which answer an order as told."""
     with (
         LocalCluster(
             n_workers=count,
@@ -121,7 +121,7 @@ def simulated(count: int) -> Iterator[Fleet]:
         link = Link(client, Where(cluster="local", nodes=count))
         hosts = [simulated_host(number, address) for number, address in enumerate(link.workers(now=True))]
         order = Order(act="run", subject=subject())
-        yield Fleet(link, {host.name: host for host in hosts}, order, deliver=answer_at_once)
+        yield Fleet(link, {host.name: host for host in hosts}, order, deliver=deliver)
 
 
 def simulated_host(number: int, address: str) -> Host:

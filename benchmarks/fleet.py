@@ -1,4 +1,4 @@
-"""Plan a fleet by simulation: runs on each node that name a slow one, and what the analysis of 1,000 nodes costs.
+"""Plan a fleet by simulation: runs on each node that name a slow one, and what scheduling and analysis of 1,000 cost.
 
 python benchmarks/fleet.py [--fleets 200] [--write docs/fleet.md]
 """
@@ -6,22 +6,42 @@ python benchmarks/fleet.py [--fleets 200] [--write docs/fleet.md]
 from __future__ import annotations
 
 import argparse
+import tempfile
 import time
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import repeat
 from pathlib import Path
 
+import dask
 import numpy as np
+from cluster import QUIET, TRUE, simulated, subject
+from distributed import get_worker
 
 from vgo_agent.tools.analysis.question import Question
+from vgo_agent.tools.execution.executor import Turn
+from vgo_agent.tools.execution.launch import Launch
+from vgo_agent.tools.fleet.bench import FleetBench
+from vgo_agent.tools.fleet.messages import Answer, Order
 from vgo_agent.tools.nodes.analyse import Nodes, fleet
 from vgo_agent.tools.recorded.shapes import Design
 from vgo_agent.tools.statistics.fleet.planning import named_share
+from vgo_agent.tools.statistics.values import FloatArray
 
 SLOW, ORDINARY, MARGIN = 0.05, 0.01, 0.02
 NODES, RUNS, WITHIN = (10, 100, 1000), (5, 10, 20, 40, 80), (0.03, 0.1)
 MOST_IN_A_MINUTE = 60.0
 PAGE = """# A fleet, planned
 
-Written by `python benchmarks/fleet.py --fleets {fleets} --write docs/fleet.md`; all of it is simulated.
+Written by `python benchmarks/fleet.py --fleets {fleets} --write docs/fleet.md`; all times of programs are simulated.
+
+## 1,000 nodes through the real scheduler
+
+A real Dask scheduler and the executor of `--on` with {hosts:,} workers in one process, each a host of its own that
+answers at once with a time that is drawn: ordinary nodes differ by {ordinary:.0%} (SD), runs by 2 %, {known} nodes are
+10 % slow, and a third of the others has a neighbour that comes and goes, which costs 2 %.
+
+{scheduled}
 
 ## Runs on each node that name a node {slow:.0%} off
 
@@ -36,8 +56,11 @@ ordinary.
 
 ## The analysis
 
-{analysis}
+With 50 columns to explain by: {analysis}
 """
+HOSTS, KNOWN, EACH, NEIGHBOUR = 1000, 10, 30, 0.02
+SPELL = 10
+"""Runs of a node for which its neighbour is there, or is not."""
 
 
 def main() -> int:
@@ -52,6 +75,9 @@ def main() -> int:
         slow=SLOW,
         ordinary=ORDINARY,
         margin=MARGIN,
+        hosts=HOSTS,
+        known=KNOWN,
+        scheduled=_scheduled(),
         power=_power(arguments.fleets),
         analysis=words,
     )
@@ -59,6 +85,62 @@ def main() -> int:
         arguments.write.write_text(page)
     print(page)
     return int(seconds > MOST_IN_A_MINUTE)
+
+
+@dataclass
+class Simulated:
+    """Hosts that answer at once with times that are drawn."""
+
+    level: FloatArray
+    """Of each host, as a logarithm."""
+    number: dict[str, int] = field(default_factory=dict)
+    """Address of a worker to its host."""
+    made: Counter[int] = field(default_factory=Counter)
+    """Runs of each host so far."""
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(2))
+
+    def deliver(self, order: str, limit_s: float) -> str:
+        """Give a row for each turn, as the host would that is asked."""
+        number, rows = self.number[get_worker().address], []
+        for turn in Order.model_validate_json(order).turns:
+            beside = number % 3 == 0 and number >= KNOWN and self.made[number] // SPELL % 2
+            self.made[number] += 1
+            wall_s = float(np.exp(self.level[number] + np.log1p(NEIGHBOUR * beside) + self.rng.normal(0, 0.02)))
+            row = {"ok": 1, "exit_code": 0, "survivors": 0, "outcome": wall_s, "wall_s": wall_s, "layers": ""}
+            rows.append({**row, "condition": turn.condition, "pair": turn.pair, "began_s": time.time()})
+        return Answer(rows=tuple(rows)).model_dump_json()
+
+
+def _scheduled() -> str:
+    """Run the whole fleet through a real scheduler, and analyse what came back."""
+    level = np.random.default_rng(1).normal(0, ORDINARY, HOSTS)
+    level[:KNOWN] += np.log1p(2 * SLOW)
+    hosts = Simulated(level)
+    quiet = dask.config.set(QUIET)
+    with quiet, tempfile.TemporaryDirectory() as folder, simulated(HOSTS, hosts.deliver) as there:
+        hosts.number = {host.workers[0]: int(name[1:]) for name, host in there.hosts.items()}
+        bench = FleetBench(subject(), there, Path(folder), Launch(argv=(TRUE,)))
+        with bench.series("c001") as series:
+            began = time.perf_counter()
+            series.carry_out(repeat((Turn(),), HOSTS * EACH))
+            seconds = time.perf_counter() - began
+        rows = series.rows
+    counts = Counter(str(row["host"]) for row in rows)
+    names = tuple(sorted(counts))
+    place = {name: code for code, name in enumerate(names)}
+    codes = np.array([place[str(row["host"])] for row in rows])
+    outcome = np.array([float(row["outcome"]) for row in rows])
+    order = np.arange(codes.size)
+    design = Design("time_s", "s", True, outcome, (), np.empty((codes.size, 0)), order, ordered=True)
+    found = fleet(design, Nodes(names, codes), Question())
+    odd, slow = {node.name for node in found.nodes if node.odd}, {f"s{number}" for number in range(KNOWN)}
+    return (
+        f"{len(rows):,} runs, {min(counts.values())} to {max(counts.values())} a node, in {seconds:.0f} s: "
+        f"{1e3 * seconds / len(rows):.1f} ms a run, {60 * len(rows) / seconds:,.0f} runs a minute, all of it "
+        f"scheduling, messages and bookkeeping.\nOf the {KNOWN} slow nodes {len(odd & slow)} were named, and "
+        f"{len(odd - slow)} of the {HOSTS - KNOWN} others; {found.shares.between:.0%} of the variance lies between nodes.\n"
+        f"Were a run a minute long, all of it would take {EACH} minutes and {HOSTS * EACH / 60:,.0f} node hours."
+    )
 
 
 def _power(fleets: int) -> str:
