@@ -138,7 +138,7 @@ def _scheduled() -> str:
         f"{len(rows):,} runs, {min(counts.values())} to {max(counts.values())} a node, in {seconds:.0f} s: "
         f"{1e3 * seconds / len(rows):.1f} ms a run, {60 * len(rows) / seconds:,.0f} runs a minute, all of it "
         f"scheduling, messages and bookkeeping.\nOf the {KNOWN} slow nodes {len(odd & slow)} were named, and "
-        f"{len(odd - slow)} of the {HOSTS - KNOWN} others; {found.shares.between:.0%} of the variance is between them.\n"
+        f"{len(odd - slow)} of the {HOSTS - KNOWN} others; {found.shares.between:.0%} of variance is between them.\n"
         f"Were a run a minute long, all of it would take {EACH} minutes and {HOSTS * EACH / 60:,.0f} node hours."
     )
 
