@@ -6,7 +6,7 @@ from typing import Literal
 
 from ..statistics.values import Interval, Result
 
-Verdict = Literal["one rank", "one host", "always the same rank", "no one rank", "cannot tell"]
+Verdict = Literal["one rank", "one host", "always the same rank", "no one rank"]
 
 
 class Rank(Result):
@@ -78,7 +78,7 @@ class Placed(Result):
     ratio: float
     """Time outside MPI there over that elsewhere."""
     p_value: float
-    """By permutation within each rank, the greatest over all levels of all factors."""
+    """By permutation of the runs, the greatest over all levels of all factors."""
 
 
 class Ranks(Result):

@@ -12,6 +12,7 @@ from vgo_agent.tools.mpi.analyse import of_ranks
 from vgo_agent.tools.mpi.attribution import explained, slowest
 from vgo_agent.tools.mpi.found import Ranks
 from vgo_agent.tools.mpi.hosts import beyond
+from vgo_agent.tools.mpi.placement import placed
 from vgo_agent.tools.mpi.rows import RankRows, rank_rows
 
 RUNS = 60
@@ -151,12 +152,13 @@ def test_a_slow_cpu_is_named_where_ranks_change_places() -> None:
     assert not any("cannot be told apart" in note for note in found.notes)
 
 
-def test_a_place_that_does_nothing_is_not_named() -> None:
-    missed = 0
-    for seed in range(20):
-        cpu = np.random.default_rng(seed).permuted(np.tile(np.arange(4), (40, 1)), axis=1)
-        missed += min(one.p_value for one in of(even(seed, 4, 40), cpu=cpu).placed) <= 0.05
-    assert missed <= 4
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_a_place_that_does_nothing_is_named_no_more_often_than_chance_allows(ranks: int) -> None:
+    named = 0
+    for seed in range(100):
+        cpu = np.random.default_rng(seed).permuted(np.tile(np.arange(ranks), (40, 1)), axis=1)
+        named += min(one.p_value for one in placed(rows_of(even(500 + seed, ranks, 40), cpu=cpu), 1)) <= 0.05
+    assert named <= 11  # 5 expected; 12 and more come once in 250
 
 
 def test_a_place_that_a_rank_never_leaves_cannot_be_told_from_the_rank() -> None:
