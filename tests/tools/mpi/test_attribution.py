@@ -52,6 +52,13 @@ def test_a_rank_that_is_late_now_and_then_is_named_with_the_variance_that_it_exp
     assert found.common < 0.2
 
 
+def test_intervals_are_of_95_percent_whatever_chance_of_a_wrong_verdict_is_asked_for() -> None:
+    own = late(even(1), 2)
+    often, seldom = (of_ranks(rows_of(own), own.max(axis=1), "t", "s", alpha=alpha) for alpha in (0.05, 1e-5))
+    assert seldom.verdict != often.verdict == "one rank"
+    assert seldom.ranks == often.ranks
+
+
 def test_ranks_that_are_late_by_turns_name_none() -> None:
     own = even(2)
     turn = np.random.default_rng(5).integers(0, 4, RUNS)
