@@ -187,7 +187,8 @@ def within(rows: RankRows, at: int) -> tuple[Within, ...]:
 
 def _notes(rows: RankRows) -> Iterator[str]:
     if rows.incomplete:
-        yield f"{rows.incomplete} runs left out: the layer mpi was off, or some rank did not tell."
+        left = f"{rows.incomplete} run{'s' * (rows.incomplete > 1)}"
+        yield f"{left} left out: the layer mpi was off, or some rank did not tell."
     for name in crowded(rows):
         yield f"There are more values of {SPELT[name]} than can be looked at one by one."
     if names := fixed(rows):

@@ -215,4 +215,4 @@ def test_runs_in_which_a_rank_did_not_tell_are_left_out_and_counted() -> None:
     own[5, 2] = np.nan
     rows = rows_of(own)
     assert rows.incomplete == 1 and 5 not in rows.runs
-    assert of_ranks(rows, np.nanmax(own, axis=1)[rows.runs], "t", "s").notes[0].startswith("1 runs left out")
+    assert of_ranks(rows, np.nanmax(own, axis=1)[rows.runs], "t", "s").notes[0].startswith("1 run left out")
