@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -60,6 +61,12 @@ def _run(words: list[str]) -> int:
         return status
     except VgoError as error:
         return _ended(str(error), error, arguments, 1)
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        return _ended(
+            f"{str(error.filename)[:40]}... is too long for the name of a file: correct it.", error, arguments, 1
+        )
     except KeyboardInterrupt as error:
         return _ended("stopped by Ctrl-C.", error, arguments, 130)
 

@@ -62,8 +62,9 @@ def remarks(evidence: Evidence) -> Iterator[str]:
     one: Rank | Host = ranks[0] if ranks else next(one for one in found.hosts if one.host == found.host)
     low, high = one.explained_interval.low, one.explained_interval.high
     where = f"it runs on {one.host}, and " if ranks and one.host else ""
+    others = "theirs" if ranks else "the other hosts'"
     yield (
-        f"{found.reason} Its time outside MPI beyond theirs goes with {percent(one.explained, 2)} "
+        f"{found.reason} Its time outside MPI beyond {others} goes with {percent(one.explained, 2)} "
         f"[{percent(low, 2)}, {percent(high, 2)}] of the variance; {where}the report has all ranks."
     )
 

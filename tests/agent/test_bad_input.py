@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from vgo_agent.agent.cli import main
+
 SHORT = ("--max-runs", "40", "--budget", "20")
 
 
@@ -206,3 +208,10 @@ def test_without_permission_a_mitigation_is_refused_with_its_reason_and_the_diag
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     assert "root" in (Path(json.loads(done.stdout)["run_dir"]) / "report.md").read_text()
+
+
+@pytest.mark.parametrize("words", [("ranks",), ("nodes",), ("study", "openmp", "--resume"), ("sweep",)])
+def test_a_name_that_is_too_long_for_a_file_is_one_sentence(capsys, words):
+    assert main([*words, "a" * 300]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("vgo-agent: ") and told.count("\n") == 1

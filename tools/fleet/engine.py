@@ -278,7 +278,8 @@ class Carrying:
         self.fleet.link.forget(worker)
         runs = self.dealer.lose(host)
         self._losses[host] += 1
-        said = f"{host} was lost ({why})" + (f"; {runs} runs are made again elsewhere" if runs else "")
+        again = f"; {runs} run{'s are' if runs > 1 else ' is'} made again elsewhere" if runs else ""
+        said = f"{host} was lost ({why}){again}"
         self.fleet.lost.append(said)
         self.fleet.told(said)
 

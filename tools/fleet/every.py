@@ -21,9 +21,11 @@ def of_every_host(fleet: Fleet, asked: Mapping[str, Any], limit_s: float) -> dic
     """Give the answers by host, sorted; raise VgoError where a host refuses."""
     order = fleet.order.model_copy(update=dict(asked)).model_dump_json()
     there = fleet.link.workers()
-    by_worker = {worker: host for host in fleet.hosts if (worker := fleet.worker_of(host))}
-    workers = {worker: there[worker] for worker in by_worker}
-    landed = ask_all(fleet.link, workers, deliver, (order, limit_s), limit_s + GRACE_S)
+    living = {host: [worker for worker in its.workers if worker in there] for host, its in fleet.hosts.items()}
+    by_worker = {workers[0]: host for host, workers in living.items() if workers}
+    limit_s += fleet.order.patience_s  # another one may be measuring there
+    asking = {worker: there[worker] for worker in by_worker}
+    landed = ask_all(fleet.link, asking, deliver, (order, limit_s), limit_s + GRACE_S)
     answers: dict[str, Answer] = {}
     for worker, host in sorted(by_worker.items(), key=lambda item: item[1]):
         its = landed[worker]

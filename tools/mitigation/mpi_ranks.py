@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -45,7 +46,8 @@ def _descendants(process: Process) -> Iterator[Process]:
     yield process
     for thread in (process.folder / "task").iterdir():
         for child in _children(thread):
-            yield from _descendants(Process(child, process.proc))
+            with contextlib.suppress(FileNotFoundError):  # it has ended: a script starts and ends many
+                yield from _descendants(Process(child, process.proc))
 
 
 def _children(thread: Path) -> list[int]:
@@ -66,7 +68,7 @@ def _on_host(process: Process) -> int:
 def _variables(process: Process) -> Mapping[str, str]:
     try:
         return process.environment()
-    except (PermissionError, ProcessLookupError):  # of another user, or between fork and exec
+    except (PermissionError, ProcessLookupError, FileNotFoundError):  # of another user, before exec, or ended
         return {}
 
 

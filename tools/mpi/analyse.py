@@ -23,6 +23,8 @@ from .rows import RankRows
 LEAST_RUNS = 10
 LEAST_SHARE = 0.25
 """Of the variance, from which a rank is called the reason for slow runs."""
+INTERVALS = 0.05
+"""They are of 95 % for all ranks and hosts at once, whatever chance of a wrong verdict is asked for."""
 MARGIN = 0.02
 """A rank that computes no more than this beyond the others is as long as they are, however often it is the last."""
 COUNTED = ("migrations", "preemptions", "voluntary")
@@ -41,17 +43,17 @@ def of_ranks(
 ) -> Ranks:
     """Say whether the spread of `outcome`, shape (runs,) in step with `rows`, goes with one rank.
 
-    Raises VgoError for one rank alone, and for too few runs.
+    `alpha` is for the verdict. Raises VgoError for one rank alone, and for too few runs.
     """
     _enough(rows, outcome)
     worse = outcome if lower_is_better else -outcome
     slow = label(outcome, describe(outcome), lower_is_better).slow
-    hosts = of_hosts(rows, worse, alpha / 2, seed)
-    alpha = alpha / 2 if hosts else alpha  # both are looked at
-    often = slowest(rows.own_s, alpha)
-    why = explained(worse, beyond(rows.own_s), alpha, seed)
+    hosts = of_hosts(rows, worse, INTERVALS / 2, seed)
+    parts = 2 if hosts else 1  # both are looked at
+    often = slowest(rows.own_s, INTERVALS / parts)
+    why = explained(worse, beyond(rows.own_s), INTERVALS / parts, seed)
     told = tuple(_rank(rows, at, often, why, slow) for at in range(len(rows.ranks)))
-    verdict, reason, meant, host = _verdict(told, hosts, rows, alpha)
+    verdict, reason, meant, host = _verdict(told, hosts, rows, alpha / parts)
     return Ranks(
         verdict=verdict,
         reason=reason,
@@ -185,7 +187,8 @@ def within(rows: RankRows, at: int) -> tuple[Within, ...]:
 
 def _notes(rows: RankRows) -> Iterator[str]:
     if rows.incomplete:
-        yield f"{rows.incomplete} runs left out: the layer mpi was off, or some rank did not tell."
+        left = f"{rows.incomplete} run{'s' * (rows.incomplete > 1)}"
+        yield f"{left} left out: the layer mpi was off, or some rank did not tell."
     for name in crowded(rows):
         yield f"There are more values of {SPELT[name]} than can be looked at one by one."
     if names := fixed(rows):

@@ -56,8 +56,10 @@ def slowest(own_s: FloatArray, alpha: float) -> Slowest:
 def explained(outcome: FloatArray, excess_s: FloatArray, alpha: float, seed: int) -> Explained:
     """Ask of each rank how its time beyond the others' mean goes with the outcome (greater is slower).
 
-    The trend in run order is taken out of both. One p-value pays for all ranks: the greatest correlation under
-    permuted runs, in blocks where neighbours resemble each other.
+    The trend in run order is taken out of both. One p-value pays for all ranks: the greatest correlation where chance
+    alone is at work. That is both permuted runs (no rank has to do with it) and ranks that take each other's places
+    within a run (now one is late, now another), whichever makes more of chance, each in blocks where neighbours
+    resemble each other.
     """
     worse, beyond = _standard(outcome[:, None]), _standard(excess_s)
     runs, ranks = beyond.shape
@@ -69,7 +71,8 @@ def explained(outcome: FloatArray, excess_s: FloatArray, alpha: float, seed: int
     for start in range(0, PERMUTATIONS, step):
         orders = np.stack([_shuffled(runs, block, random) for _ in range(min(step, PERMUTATIONS - start))])
         greatest[start : start + len(orders)] = (worse[orders, 0] @ beyond).max(axis=1)
-    p = (1 + (greatest[:, None] >= r - 1e-12).sum(axis=0)) / (PERMUTATIONS + 1)
+    by_turns = _by_turns(worse[:, 0], detrended(excess_s), block, np.random.default_rng((seed, 1)))
+    p = np.maximum(_chance(greatest, r), _chance(by_turns, r))
     intervals = _intervals(worse, beyond, r, alpha / ranks, random)
     return Explained(np.where(r > 0, r * r, 0.0), intervals, p)
 
@@ -102,6 +105,28 @@ def _shuffled(runs: int, block: int, random: np.random.Generator) -> IntArray:
     order = (starts[:, None] + np.arange(block)).ravel()
     within: IntArray = order[order < runs]
     return within
+
+
+def _chance(greatest: FloatArray, r: FloatArray) -> FloatArray:
+    p: FloatArray = (1 + (greatest[:, None] >= r - 1e-12).sum(axis=0)) / (PERMUTATIONS + 1)
+    return p
+
+
+def _by_turns(worse: FloatArray, left: FloatArray, block: int, random: np.random.Generator) -> FloatArray:
+    """Draw the greatest correlation over ranks where the ranks of each run, (runs, ranks), are turned round."""
+    runs, ranks = left.shape
+    greatest = np.empty(PERMUTATIONS)
+    step = max(1, _ROOM // left.size)
+    for start in range(0, PERMUTATIONS, step):
+        count = min(step, PERMUTATIONS - start)
+        turns = np.repeat(random.integers(0, ranks, (count, math.ceil(runs / block))), block, axis=1)[:, :runs]
+        places = (np.arange(ranks) + turns[:, :, None]) % ranks
+        turned = np.take_along_axis(left[None], places, axis=2)
+        length = np.linalg.norm(turned - turned.mean(axis=1, keepdims=True), axis=1)
+        product = np.einsum("t,ctr->cr", worse, turned)  # worse adds up to zero
+        r = np.divide(product, length, out=np.zeros_like(product), where=length > 0)
+        greatest[start : start + count] = r.max(axis=1)
+    return greatest
 
 
 def _intervals(

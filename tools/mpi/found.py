@@ -6,7 +6,7 @@ from typing import Literal
 
 from ..statistics.values import Interval, Result
 
-Verdict = Literal["one rank", "one host", "always the same rank", "no one rank", "cannot tell"]
+Verdict = Literal["one rank", "one host", "always the same rank", "no one rank"]
 
 
 class Rank(Result):
@@ -38,7 +38,7 @@ class Rank(Result):
     explained_interval: Interval
     """For all ranks at once (bootstrap of Fisher's z, Bonferroni)."""
     p_explained: float
-    """By permutation, the greatest over all ranks."""
+    """By permuted runs and by ranks that change places within a run, the greatest over all ranks."""
 
 
 class Host(Result):
@@ -54,7 +54,7 @@ class Host(Result):
     """As of a rank, for the mean of its ranks."""
     explained_interval: Interval
     p_explained: float
-    """By permutation, the greatest over all hosts."""
+    """As of a rank, the greatest over all hosts."""
     together: float
     """What is explained without the rank that explains most: 0 where that one is late alone."""
 
@@ -78,7 +78,7 @@ class Placed(Result):
     ratio: float
     """Time outside MPI there over that elsewhere."""
     p_value: float
-    """By permutation within each rank, the greatest over all levels of all factors."""
+    """By permutation of the runs, the greatest over all levels of all factors."""
 
 
 class Ranks(Result):

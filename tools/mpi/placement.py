@@ -30,7 +30,8 @@ def placed(rows: RankRows, seed: int) -> tuple[Placed, ...]:
     """Compare each level with all others, each rank with itself, the least p-value first.
 
     What is compared is the log of the time outside MPI, less the mean of its run (what slows all ranks alike) and
-    then of its rank (its part of the work). Under the null the runs of a rank may change places.
+    then of its rank (its part of the work). Under the null whole runs may change places: what is left of its ranks
+    adds up to zero in each run, so that ranks shuffled apart would make too little of chance.
     """
     left = _left(rows.own_s)
     found = [level for level in _levels(rows) if _varies(level.here) and np.ptp(_centred(level.here)) > 0]
@@ -41,7 +42,7 @@ def placed(rows: RankRows, seed: int) -> tuple[Placed, ...]:
     flat = (flags / scale[:, None, None]).reshape(len(found), -1)
     seen = np.abs(flat @ left.ravel())
     random = np.random.default_rng(seed)
-    greatest = np.array([np.abs(flat @ random.permuted(left, axis=0).ravel()).max() for _ in range(PERMUTATIONS)])
+    greatest = np.array([np.abs(flat @ random.permutation(left).ravel()).max() for _ in range(PERMUTATIONS)])
     p = (1 + (greatest[:, None] >= seen - 1e-12).sum(axis=0)) / (PERMUTATIONS + 1)
     told = [_placed(level, left, float(chance)) for level, chance in zip(found, p, strict=True)]
     return tuple(sorted(told, key=lambda one: (one.p_value, -abs(np.log(one.ratio)))))

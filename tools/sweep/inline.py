@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from typing import Any, get_args
@@ -20,7 +21,7 @@ FORM = "write NAME=LEVEL,LEVEL, several with spaces between, for example 'size=1
 
 def is_inline(word: str) -> bool:
     """Tell whether a word is a space, and no file."""
-    return "=" in word
+    return "=" in word and not os.path.isfile(word)  # False for a word that is too long for a name
 
 
 def inline(word: str, command: tuple[str, ...] = ()) -> Space:

@@ -39,9 +39,10 @@ class Rounds:
         self._given.update({cell.id: len(self.sweep.rows(cell)) for cell in self.cells})
         first = 1 + max((row["round"] for cell in self.cells for row in self.sweep.rows(cell)), default=-1)
         for number in itertools.count(first):
-            live = [cell for cell in self.cells if self._goes_on(cell)]
+            live = self._live()
             if live and self._room() == 0 and self._on_their_way:
                 yield BARRIER  # some of them may not begin, and leave room for others
+                live = self._live()
             piece = self._round(live, number)[: self._room()]
             if not piece:
                 return
@@ -57,6 +58,9 @@ class Rounds:
             for cell in coin.sample(live, len(live))
             for _ in range(min(asked.block or 1, asked.most - self._given[cell.id]))
         )
+
+    def _live(self) -> list[Cell]:
+        return [cell for cell in self.cells if self._goes_on(cell)]
 
     def _goes_on(self, cell: Cell) -> bool:
         """Tell whether a cell is in the next round; it is asked of as many of its runs as it would be one by one."""

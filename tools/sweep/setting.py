@@ -25,7 +25,7 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXP
 _CLOCK = "/sys/devices/system/cpu/cpufreq/policy*/scaling_max_freq"
 _FIRST_CLOCK = "/sys/devices/system/cpu/cpufreq/policy0/scaling_max_freq"
 _SCOPES: tuple[Scope, ...] = ("process", "cgroup", "system")
-_CPUS = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
+_CPUS = re.compile(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*")
 _WHOLE = re.compile(r"\d+")
 
 

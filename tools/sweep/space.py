@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -203,9 +204,9 @@ class Space(Known):
 def read_space(word: str) -> Space:
     """Read the file, or one that ships, by its bare name; raises VgoError, which names the line."""
     path = Path(word)
-    if not path.suffix and not path.exists():
+    if not path.suffix and not os.path.exists(path):  # no OSError for a word that is too long for a name
         path = EXAMPLES / f"{word}.yaml"
-    if not path.is_file():
+    if not os.path.isfile(path):
         ship = ", ".join(sorted(one.stem for one in EXAMPLES.glob("*.yaml")))
         raise VgoError(f"There is no file {word}; name the YAML file of a space, or one that ships: {ship}.")
     space = read_model(path, Space)

@@ -94,6 +94,17 @@ def test_ranks_that_are_not_all_there_yet_prove_nothing(ranks: Start) -> None:
     assert not seen.passed and seen.seen == "1 of 2 ranks"
 
 
+def test_a_process_of_the_script_that_has_just_ended_hides_no_rank(tmp_path: Path) -> None:
+    for pid, variables, children in ((10, "A=1", "12 11"), (11, "OMPI_COMM_WORLD_RANK=0", "")):
+        task = tmp_path / str(pid) / "task" / str(pid)
+        task.mkdir(parents=True)
+        (task / "children").write_text(children)
+        (tmp_path / str(pid) / "environ").write_text(f"{variables}\0")
+        (tmp_path / str(pid) / "status").write_text(f"Cpus_allowed_list:\t{FIRST}\n")
+    seen = of_ranks("free", None, Process(10, tmp_path))  # 12 was a child when the list was read
+    assert seen.passed and seen.seen == f"rank 0: {FIRST}"
+
+
 def test_a_program_without_ranks_says_so() -> None:
     seen = of_ranks("free", None, Process(os.getpid()))
     assert not seen.passed and seen.seen == "no MPI rank among its processes"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,6 +36,17 @@ def test_whole_numbers_come_back_as_they_were_written(levels: list[int]) -> None
     word = "size=" + ",".join(map(str, levels))
     assert is_inline(word)
     assert [shown(one) for one in inline(word).parameters["size"].levels] == [str(one) for one in levels]
+
+
+def test_a_file_is_a_file_whatever_its_name(tmp_path: Path) -> None:
+    word = str(tmp_path / "case=3.yaml")
+    assert is_inline(word)
+    Path(word).write_text("parameters: {size: {levels: [1, 2]}}")
+    assert not is_inline(word)
+
+
+def test_many_levels_are_no_name_of_a_file() -> None:
+    assert is_inline("size=" + ",".join(map(str, range(1000))))
 
 
 def test_the_folder_is_named_after_the_parameters() -> None:

@@ -61,6 +61,7 @@ def test_several_parameters_become_one_mitigation():
     [
         ({"a": {"levels": ["9"], "to": "affinity"}}, "CPUs 9 are not among those that this process may use: 0,1"),
         ({"a": {"levels": ["0-"], "to": "affinity"}}, "'0-' is no list of CPUs"),
+        ({"a": {"levels": ["0-99999999999"], "to": "affinity"}}, "'0-99999999999' is no list of CPUs"),
         ({"a": {"levels": ["many"], "to": "threads"}}, "a=many is not a number of threads"),
         ({"a": {"levels": [0], "to": "cpu_quota"}}, "a=0 is not a quota"),
         ({"a": {"levels": [1.5], "to": "memory"}}, "a=1.5 is not a limit in MiB"),

@@ -51,3 +51,8 @@ def test_what_is_wrong_is_told(tmp_path, text, said):
     with pytest.raises(VgoError) as refused:
         read_space(str(path))
     assert said in str(refused.value) and str(path) in str(refused.value)
+
+
+def test_a_word_that_is_too_long_for_a_name_is_refused_as_any_other() -> None:
+    with pytest.raises(VgoError, match="There is no file aaa"):
+        read_space("a" * 300)
