@@ -38,12 +38,15 @@ def test_on_a_narrow_screen_escape_leads_back_to_the_chat(copied, desk) -> None:
 
     async def talk(pilot: Pilot[None]) -> None:
         screen = pilot.app.screen
+        look, chat, line = screen.query_one(Look), screen.query_one(Conversation), screen.query_one(Line)
         await pilot.press("f2", "3")
-        assert screen.query_one(Look).display and not screen.query_one(Conversation).display
+        await until(lambda: look.display and look.has_focus_within and not chat.display, pilot)
         await pilot.press("escape")
-        assert screen.query_one(Conversation).display and screen.query_one(Line).has_focus
-        await pilot.press("f2", "f2")
-        assert screen.query_one(Conversation).display and screen.query_one(Line).has_focus
+        await until(lambda: chat.display and line.has_focus and not look.display, pilot)
+        await pilot.press("f2")
+        await until(lambda: look.display and look.has_focus_within, pilot)
+        await pilot.press("f2")
+        await until(lambda: chat.display and line.has_focus, pilot)
 
     on_screen(session, talk, size=(80, 24))
 
