@@ -26,6 +26,7 @@ still: nobody works on it."""
 
 
 RUNS_AT = Path("vgo-runs")
+NO_PROGRAM = "There is no program yet: `vgo-agent chat COMMAND`, or choose a run with /runs."
 READ_ONLY = "Another vgo-agent works on this run; here you can only watch."
 
 
@@ -76,7 +77,7 @@ class ChatSession:
                 raise VgoError(READ_ONLY)
             if self.folder is None:
                 if self.request is None:
-                    raise VgoError("There is no program yet: `vgo-agent chat COMMAND`, or choose a run with /runs.")
+                    raise VgoError(NO_PROGRAM)
                 self.open(opened(self.request))
             assert self.folder is not None
             self.failure = ""
@@ -101,6 +102,8 @@ class ChatSession:
         with self._lock:
             if self.place not in ("none", "still"):
                 raise VgoError("This run goes on; /stop ends it first.")
+            if self.folder is None and self.request is None:  # before what is looked at is left
+                raise VgoError(NO_PROGRAM)
             if self.folder is not None:
                 asked = read_request(self.folder)
                 name = self.folder.path.name.partition("-")[2].partition("-")[2] or "command"
@@ -129,7 +132,7 @@ class ChatSession:
                 self._link.close()
             self.folder = self._following = self._link = self.files = self._worker = None
             self._waiting.clear()
-            self.stopping = False
+            self.stopping, self.failure = False, ""
             self.view = EMPTY
 
     def look(self) -> bool:
