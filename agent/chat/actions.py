@@ -65,8 +65,10 @@ def _label(session: ChatSession, argument: str) -> Reply:
     except ValueError:
         cut = math.nan
     if session.files is not None and math.isfinite(cut):
-        path = shlex.quote(session.files["paths"][0])
-        raise VgoError(f"A cut is recorded in a run; of files: vgo-agent analyze {path} --cut {cut:.6g}")
+        paths, metric = session.files["paths"], session.files["metric"]
+        path = shlex.quote(paths[0]) if len(paths) == 1 else "FILE"
+        judged = f" --outcome {shlex.quote(metric)}" if metric else ""
+        raise VgoError(f"A cut is recorded in a run; of files: vgo-agent analyze {path}{judged} --cut {cut:.6g}")
     if not math.isfinite(cut):
         raise VgoError(
             f"{argument!r} is no number: write /label 0.42, in {session.view.unit or 'the unit of the outcome'}."
@@ -80,7 +82,7 @@ def _look_up(session: ChatSession, argument: str) -> Reply:
 
 def _try(session: ChatSession, argument: str) -> Reply:
     if not argument:
-        raise VgoError("Name the mitigation: /try pin_to_cpu; the tab Factors and `vgo-agent mitigations` list them.")
+        raise VgoError("Name the mitigation: /try pin_to_cpu; `vgo-agent mitigations` lists them.")
     named = session.desk.ask("named", word=argument)
     if session.view.status == "finished":
         session.again(Plan(mitigation=named["key"], by_hand=named["by_hand"]))

@@ -26,6 +26,7 @@ still: nobody works on it."""
 
 
 RUNS_AT = Path("vgo-runs")
+NO_PROGRAM = "There is no program yet: `vgo-agent chat COMMAND`, or choose a run with /runs."
 READ_ONLY = "Another vgo-agent works on this run; here you can only watch."
 
 
@@ -63,6 +64,7 @@ class ChatSession:
         self._following: Following | None = None
         self._link: Link | None = None
         self._worker: subprocess.Popen[bytes] | None = None
+        """It works on the run that is open; one that was left goes on, and is found by its link."""
         self._waiting: list[tuple[str, dict[str, Any]]] = []
         """Commands for a worker that has not said yet whom it obeys."""
         self._seen: Place = "none"
@@ -75,7 +77,7 @@ class ChatSession:
                 raise VgoError(READ_ONLY)
             if self.folder is None:
                 if self.request is None:
-                    raise VgoError("There is no program yet: `vgo-agent chat COMMAND`, or choose a run with /runs.")
+                    raise VgoError(NO_PROGRAM)
                 self.open(opened(self.request))
             assert self.folder is not None
             self.failure = ""
@@ -100,6 +102,8 @@ class ChatSession:
         with self._lock:
             if self.place not in ("none", "still"):
                 raise VgoError("This run goes on; /stop ends it first.")
+            if self.folder is None and self.request is None:  # before what is looked at is left
+                raise VgoError(NO_PROGRAM)
             if self.folder is not None:
                 asked = read_request(self.folder)
                 name = self.folder.path.name.partition("-")[2].partition("-")[2] or "command"
@@ -113,7 +117,10 @@ class ChatSession:
     def open(self, folder: RunFolder) -> None:
         """Follow a run, and attach to its worker where it has one."""
         with self._lock:
+            same = self.folder is not None and self.folder.path == folder.path
+            worker = self._worker if same else None
             self.leave()
+            self._worker = worker
             self.folder, self._following, self.failure = folder, Following(folder), ""
             self._link = Link.to(folder)
             self.look()
@@ -123,7 +130,9 @@ class ChatSession:
         with self._lock:
             if self._link:
                 self._link.close()
-            self.folder = self._following = self._link = self.files = None
+            self.folder = self._following = self._link = self.files = self._worker = None
+            self._waiting.clear()
+            self.stopping, self.failure = False, ""
             self.view = EMPTY
 
     def look(self) -> bool:
@@ -200,7 +209,8 @@ class ChatSession:
     def _look_at_worker(self) -> bool:
         assert self.folder is not None
         if self._link is None or not self._link.open:
-            fresh = Link.to(self.folder) if self._worker is not None else None
+            working = self._worker is not None or self.place == "elsewhere"  # one that was just started may listen soon
+            fresh = Link.to(self.folder) if working else None
             self._link = fresh or self._link
             changed = fresh is not None
         else:

@@ -127,6 +127,8 @@ def _in_browser(arguments: argparse.Namespace, settings: Settings) -> int:
             session.begin("step" if arguments.step else "auto")
         named = [str(session.folder.path.resolve())] if session.folder else arguments.command
         options = ["--theme", arguments.theme, "--out", str(settings.out)]
+        if session.folder is None and arguments.metric:  # of recorded files
+            options += ["--metric", arguments.metric]
         words = [*options, "--", *(word for word in named if word != "--")]
         serve([*FRONT_DOOR, "chat", *words], arguments.port, tell)
         if session.place == "ours" and session.folder:

@@ -14,7 +14,7 @@ class Computers:
     def __init__(self, answered: Callable[[Question, Answer], None]) -> None:
         """Hand each answer on."""
         self._answered = answered
-        self._quick = Computer(answered)
+        self._quick = Computer(self._answered_quickly)
         self._exact = Computer(self._answered_exactly)
         self._open: OpenFile | GiveRuns | None = None
         self._open_exactly: OpenFile | GiveRuns | None = None
@@ -52,8 +52,12 @@ class Computers:
         await self._quick.close()
         await self._exact.close()
 
+    def _answered_quickly(self, question: Question, answer: Answer) -> None:
+        if self._open is not None:  # else it is of a table that nobody looks at any more
+            self._answered(question, answer)
+
     def _answered_exactly(self, question: Question, answer: Answer) -> None:
-        if isinstance(answer, Opened):  # the quick process has told so already
+        if isinstance(answer, Opened) or self._open is None:  # the quick process has told so already
             return
         if isinstance(question, Refit) or self._open_exactly is not self._open:
             self._answered(question, answer)

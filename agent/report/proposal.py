@@ -21,7 +21,7 @@ MOST_OPTIONS, MOST_KNOB_LEVELS = 2, 4
 NO_CHOICE = {"seed", "port", "id", "pid", "version", "timeout", "verbose", "v", "rank", "gpu", "device", "uid"}
 """Options whose numbers are names, or say how a run is made."""
 _OPTION = re.compile(r"--?([A-Za-z][A-Za-z0-9_-]*)(?:=(.+))?")
-_NUMBER = re.compile(r"\d+(\.\d+)?")
+_NUMBER = re.compile(r"\d{1,15}(\.\d+)?", re.ASCII)
 
 
 class Option(NamedTuple):
@@ -83,7 +83,7 @@ def proposal(
         return None
     found = () if subject.shell else tuple(options_of(subject.command))[:MOST_OPTIONS]
     others = dict(knobs[:1])
-    if len(machine.cpus) > 1 and len(found) + len(others) < 2:
+    if len(machine.cpus) > 1 and len(found) + len(others) < 2 and "affinity" not in (one.name for one in found):
         others["affinity"] = (str(machine.cpus[0]), "+".join(map(str, machine.cpus)))
     steps = 3 if len(found) > 1 or (found and knobs) else 5 if others else 9
     space = {option.name: levels_around(option.number, steps) for option in found} | others

@@ -129,9 +129,10 @@ def notes(fitted: Fitted, explained: Explained) -> Iterator[str]:
             yield f"Note: two levels of {axis.name} lie very close together, so its levels were spaced evenly."
     for note in (*record.notes, *explained.notes):
         yield f"Note: {note}"
-    if explained.variance and explained.variance.untested and not explained.by_runs:
-        pairs = ", ".join(" x ".join(term) for term in explained.variance.untested)
-        yield f"Note: too few cells are left over to test {pairs}."
+    tested = explained.by_runs or explained.variance
+    if tested and tested.untested:
+        pairs = ", ".join(" x ".join(term) for term in tested.untested)
+        yield f"Note: there are too few cells to test {pairs}."
     if fitted.response.margin is None:
         yield "Note: too few cells for prediction intervals."
 

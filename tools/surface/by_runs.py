@@ -34,6 +34,8 @@ def analyse_runs(cells: Cells, response: str) -> tuple[Variance | None, str]:
     runs, of = _tested([cells.outcomes[place] for place in kept], cells.outcome, response)
     factors = [factor(axis, [cells.columns[axis.name][place] for place in kept]) for axis in cells.axes]
     told = replicates(runs)
+    if not told.squares:
+        return None, ""  # runs of a cell are all the same: there is nothing to test against
     return analyse(factors, told.means, told), of
 
 

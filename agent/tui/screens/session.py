@@ -215,14 +215,15 @@ class SessionScreen(Screen[None]):
         """Turn between chat and tabs: the keys go there, and a narrow screen shows only that."""
         look = self.query_one(Look)
         looking = look.has_focus_within if self.has_class("-wide") else self.has_class("-looking")
-        self.set_class(not looking, "-looking")
         if looking:
             self.action_focus_line()
         else:
+            self.add_class("-looking")
             look.focus_tab()
 
     def action_focus_line(self) -> None:
         """Type; what was typed and answered is seen."""
+        self.remove_class("-looking")
         self.query_one(Line).focus()
 
 

@@ -46,6 +46,8 @@ class Look(LookPane):
                 self.offer(OpenFile(view.folder))
         self.query_one(Steps).show_steps(view)
         self.look_at(looking_of(view))
+        if paused:
+            self.read_rows()
         if paused and self.state.moved is not None and not self.state.fitted:
             self.fit()
 

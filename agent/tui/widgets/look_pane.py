@@ -39,7 +39,7 @@ from ...terminal import speaks_unicode
 from .distribution_view import DistributionView
 from .look_messages import CutKept, CutRefitted, Refused, TableOpened
 from .plots import FactorView, OverlayView, RunOrderView
-from .sorted_table import PAGE, PagedTable, SortedTable
+from .sorted_table import PAGE, READING, PagedTable, SortedTable
 from .tabs import TABS, views
 from .tree_view import TreeView
 
@@ -124,9 +124,11 @@ class LookPane(Vertical):
         """Say what to open once somebody moves the cut or pages through the runs; what was open is closed."""
         if self._alone:
             self.state = WhatIf(Looking())
-        self._source = source
+        self._source, self._reading = source, ""
         self._scatters.clear()
         self._computers.forget()
+        self.query_one(PagedTable).say(NO_TABLE)
+        self.read_rows()
 
     def close_table(self) -> None:
         """Forget the table that is open, and what it showed."""
@@ -154,11 +156,11 @@ class LookPane(Vertical):
         self.choose(tab)
 
     @on(TabbedContent.TabActivated)
-    def read_when_seen(self, event: TabbedContent.TabActivated) -> None:
+    def read_rows(self) -> None:
         """Open the table once somebody looks at its rows."""
         table = self.query_one(PagedTable)
-        if event.pane.id == "runs" and not table.has_rows:
-            table.say("Reading the runs." if self._open() else self._waits())
+        if self.query_one("#tabs", TabbedContent).active == "runs" and not table.begun:
+            table.say(READING if self._open() else self._waits())
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         """Open the table when somebody comes to the cut, so that the first move does not wait for it."""
@@ -205,7 +207,8 @@ class LookPane(Vertical):
     def read_page(self, event: PagedTable.Wanted) -> None:
         """Read rows."""
         event.stop()
-        self._computers.ask(ReadPage(event.first, PAGE, event.order.by, event.order.descending))
+        if self.computing:
+            self._computers.ask(ReadPage(event.first, PAGE, event.order.by, event.order.descending))
 
     def fit(self) -> None:
         """Fit quickly now, and exactly once the cut rests."""
@@ -231,7 +234,7 @@ class LookPane(Vertical):
 
     def _answered(self, question: Question, answer: Answer) -> None:
         """Take in an answer of the processes."""
-        if self.is_attached:
+        if self.is_attached and self.app.is_running:  # else the tabs are being taken away
             takes: dict[type, Callable[[Any], None]] = {
                 Opened: self._take_table,
                 Shaped: self._take_shape,

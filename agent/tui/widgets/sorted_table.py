@@ -16,6 +16,7 @@ from ...look.sorting import Order, Row, ordered, shown
 
 PAGE = 200
 """Rows that are held at a time; more are read when they are wanted."""
+READING = "Reading the runs."
 MOST_COLUMNS = 60
 """That are shown of a wide table; a terminal shows ten of them."""
 
@@ -104,12 +105,13 @@ class PagedTable(SortedTable):
         self._first = self._total = 0
 
     @property
-    def has_rows(self) -> bool:
-        """Whether a page was read."""
-        return bool(self._rows)
+    def begun(self) -> bool:
+        """Whether there is a table, of which a page was read or is on its way."""
+        return bool(self._header)
 
     def begin(self, header: tuple[str, ...]) -> None:
         """Another table: ask for its first page."""
+        self.say(READING)
         self._header, self._order = header[:MOST_COLUMNS], Order()
         self.post_message(self.Wanted(0, self._order))
 

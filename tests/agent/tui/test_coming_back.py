@@ -125,8 +125,13 @@ def test_recorded_files_open_in_the_tabs_of_a_run(tmp_path, desk) -> None:
         await pilot.press("right_square_bracket")
         await until(lambda: "after.csv, 2 of 2" in str(look.query_one("#look-words", Static).content), pilot)
         await pilot.press("escape")
+        await say(pilot, "/label 1.2")
+        await until(lambda: "analyze FILE --outcome time_s --cut 1.2" in failed(pilot), pilot)
         await say(pilot, "/measure")
         await until(lambda: "can be looked at" in failed(pilot), pilot)
+        await say(pilot, "/again")
+        await until(lambda: "no program yet" in failed(pilot), pilot)
+        assert session.files is not None
         await say(pilot, "/open run-0")
         await until(lambda: session.view.verdict and session.files is None, pilot)
         await until(lambda: "after.csv" not in look.query_one(OverlayView).text, pilot)

@@ -1,8 +1,10 @@
 """A diagnosis by talking: with real workers, keys and clicks, on a screen that is none."""
 
+import asyncio
 import os
 import signal
 
+import pytest
 from textual.pilot import Pilot
 from textual.widgets import Button, Input, Static
 
@@ -16,6 +18,10 @@ from vgo_agent.agent.tui.screens.budget import Budget
 from vgo_agent.agent.tui.screens.session import SessionScreen
 from vgo_agent.agent.tui.widgets.card import Card
 from vgo_agent.agent.tui.widgets.conclusion import Conclusion
+from vgo_agent.agent.tui.widgets.conversation import Conversation
+from vgo_agent.agent.tui.widgets.look import Look
+from vgo_agent.agent.tui.widgets.prompt import Line
+from vgo_agent.knowledge.errors import VgoError
 
 from .conftest import looking, on_screen, request_in, say, until
 
@@ -24,6 +30,36 @@ REASON = "not on this machine"
 
 def waits(session: ChatSession) -> bool:
     return session.state.waiting and not session.state.wishes
+
+
+def test_on_a_narrow_screen_escape_leads_back_to_the_chat(copied, desk) -> None:
+    session = ChatSession(desk)
+    session.open(copied)
+
+    async def talk(pilot: Pilot[None]) -> None:
+        screen = pilot.app.screen
+        look, chat, line = screen.query_one(Look), screen.query_one(Conversation), screen.query_one(Line)
+        await pilot.press("f2", "3")
+        await until(lambda: look.display and look.has_focus_within and not chat.display, pilot)
+        await pilot.press("escape")
+        await until(lambda: chat.display and line.has_focus and not look.display, pilot)
+        await pilot.press("f2")
+        await until(lambda: look.display and look.has_focus_within, pilot)
+        await pilot.press("f2")
+        await until(lambda: chat.display and line.has_focus, pilot)
+
+    on_screen(session, talk, size=(80, 24))
+
+
+def test_a_run_that_is_left_is_no_part_of_the_one_that_is_opened(session, copied) -> None:
+    session.begin("step")
+    begun = session.folder
+    session.open(copied)
+    assert session.place == "still"
+    with pytest.raises(VgoError, match="Nothing goes on"):
+        session.tell("stop")
+    session.open(begun)
+    asyncio.run(until(looking(session, lambda: session.place == "ours")))
 
 
 def test_every_step_by_talking_and_the_run_replays(session: ChatSession) -> None:

@@ -117,6 +117,36 @@ def test_a_cut_that_is_moved_is_relabelled_at_once_and_then_refitted(tmp_path):
     on(app, use)
 
 
+def test_rows_come_whenever_their_tab_is_chosen():
+    app = Shown()
+
+    async def use(pilot: Pilot[None]) -> None:
+        app.pane.give_runs(OUTCOMES, NAMES, VALUES)
+        await until(lambda: app.told, pilot)  # it is open, and the first page is on its way
+        app.pane.choose("runs")
+        table = app.query_one(PagedTable)
+        await until(lambda: table.row_count, pilot)
+        assert len(table.columns) == 1 + len(NAMES)
+        app.pane.give_runs(OUTCOMES, NAMES[:2], VALUES[:, :2])
+        await until(lambda: len(table.columns) == 3 and table.row_count, pilot)
+
+    on(app, use)
+
+
+def test_a_table_that_was_closed_while_it_was_read_is_not_shown():
+    app = Shown()
+
+    async def use(pilot: Pilot[None]) -> None:
+        app.pane.give_runs(OUTCOMES, NAMES, VALUES)
+        await pilot.pause()
+        app.pane.close_table()
+        await until(lambda: not app.pane._computers._quick.busy, pilot)
+        assert not app.told and not app.pane.state.looking.outcomes.values.size
+        assert not app.query_one(PagedTable).begun
+
+    on(app, use)
+
+
 async def sees_everything(app: Shown, pilot: Pilot[None]) -> None:
     """Go through the tabs: what was fitted is in all of them."""
     app.pane.choose("tree")
@@ -131,7 +161,7 @@ async def sees_everything(app: Shown, pilot: Pilot[None]) -> None:
     assert ranking.row_at_cursor[0] == "c"
     app.pane.choose("runs")
     table = app.query_one(PagedTable)
-    await until(lambda: table.has_rows, pilot)
+    await until(lambda: table.row_count, pilot)
     assert table.row_count == PAGE and str(table.border_subtitle) == f"rows 1-{PAGE} of {RUNS}"
     await pilot.press("s")
     await until(lambda: table.row_at_cursor[0] == TIMES.min(), pilot)

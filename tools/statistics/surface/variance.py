@@ -57,7 +57,7 @@ class Variance(Result):
     residual_squares: float
     whole_squares: float
     untested: tuple[tuple[str, ...], ...]
-    """Pairs for which too few cells are left over."""
+    """Pairs for which too few cells are left over, or that these cells cannot tell from other terms."""
     runs: int | None = None
     """Replicated runs, whose scatter within cells is the residual; None: one value a cell."""
 
@@ -70,7 +70,8 @@ def analyse(factors: Sequence[Factor], y: FloatArray, replicated: Replicates | N
     """Test each setting and pair; `y` has one value a cell. None where the settings alone leave too few cells.
 
     Type II: a term is added to all terms that do not contain it. Cells that are missing from the full cross leave pairs
-    with fewer degrees of freedom, which are counted by the rank. `replicated`: the runs behind `y`, its means.
+    with fewer degrees of freedom, which are counted by the rank; a pair that would leave a setting fewer is not tested.
+    `replicated`: the runs behind `y`, its means.
     """
     blocks: dict[tuple[str, ...], FloatArray] = {(factor.name,): _columns(factor) for factor in factors}
     cells = _Cells(y, np.ones(len(y)) if replicated is None else np.sqrt(replicated.runs))
@@ -82,6 +83,7 @@ def analyse(factors: Sequence[Factor], y: FloatArray, replicated: Replicates | N
     pure, free = (missed, left) if replicated is None else (replicated.squares, replicated.left)
     error = _Error(pure / free, free, cells.whole + (0.0 if replicated is None else pure))
     found = [_effect(term, blocks, cells, error) for term in blocks]
+    untested += [one.term for one in found if len(one.term) > 1 and not one.df]
     if replicated is not None:
         found.append(_sized(HIGHER, left, missed, error))
     return Variance(
@@ -134,22 +136,35 @@ def _columns(factor: Factor) -> FloatArray:
 
 
 def _add_pairs(blocks: dict[tuple[str, ...], FloatArray], cells: _Cells, least: int) -> list[tuple[str, ...]]:
-    """Add pairs, the smallest first, while enough cells are left over."""
+    """Add pairs, the smallest first, while enough cells are left over and every setting can still be told from them."""
     pairs = {
         one + two: (blocks[one][:, :, None] * blocks[two][:, None, :]).reshape(len(cells.y), -1)
         for one, two in itertools.combinations(list(blocks), 2)
     }
+    free = {term: _df(term, blocks, cells) for term in blocks}
     untested = []
     for term, made in sorted(pairs.items(), key=lambda pair: pair[1].shape[1]):
         blocks[term] = made
-        if cells.rest(blocks.values())[1] < least:
+        apart = [one for one in free if not set(one) <= set(term)]
+        if cells.rest(blocks.values())[1] < least or any(_df(one, blocks, cells) < free[one] for one in apart):
             del blocks[term]
             untested.append(term)
     return untested
 
 
+def _others(term: tuple[str, ...], blocks: dict[tuple[str, ...], FloatArray]) -> list[FloatArray]:
+    """Give the terms that do not contain this one."""
+    return [made for other, made in blocks.items() if not set(term) <= set(other)]
+
+
+def _df(term: tuple[str, ...], blocks: dict[tuple[str, ...], FloatArray], cells: _Cells) -> int:
+    """Count the degrees of freedom of a term beside all that do not contain it."""
+    others = _others(term, blocks)
+    return cells.rest(others)[1] - cells.rest([*others, blocks[term]])[1]
+
+
 def _effect(term: tuple[str, ...], blocks: dict[tuple[str, ...], FloatArray], cells: _Cells, error: _Error) -> Effect:
-    others = [made for other, made in blocks.items() if not set(term) <= set(other)]
+    others = _others(term, blocks)
     without, more = cells.rest(others)
     with_it, fewer = cells.rest([*others, blocks[term]])
     return _sized(term, more - fewer, max(without - with_it, 0.0), error)

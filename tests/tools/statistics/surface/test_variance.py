@@ -112,6 +112,27 @@ def test_what_pairs_leave_between_cells_is_tested_as_higher_interactions() -> No
     assert sum(one.df for one in found.effects) == 7
 
 
+def test_pairs_that_would_hide_a_setting_are_named_and_not_tested() -> None:
+    rng = np.random.default_rng(8)
+    codes = [rng.permutation(np.repeat(np.arange(10), 3)) for _ in range(3)]  # 30 of 1,000 cells, as a sampled design
+    told = replicates([3.0 * one + rng.normal(0, 1, 5) for one in codes[0]])
+    found = analyse([Factor(name, one, None) for name, one in zip("abc", codes, strict=True)], told.means, told)
+    assert found is not None
+    assert {one.term: one.df for one in found.effects if one.term != HIGHER} == {("a",): 9, ("b",): 9, ("c",): 9}
+    assert found.effects[0].term == ("a",) and found.effects[0].p < 1e-6
+    assert set(found.untested) == {("a", "b"), ("a", "c"), ("b", "c")}
+
+
+def test_pairs_that_cannot_be_told_apart_are_named() -> None:
+    rng = np.random.default_rng(9)
+    a, b, c = (grid.ravel() for grid in np.meshgrid(*[np.arange(2)] * 3))
+    d = a ^ b ^ c  # the half fraction of four settings: a and b together are c and d together
+    told = replicates([one + rng.normal(0, 0.1, 5) for one in a])
+    found = analyse([Factor(name, one, None) for name, one in zip("abcd", (a, b, c, d), strict=True)], told.means, told)
+    assert found is not None
+    assert {one.term for one in found.effects} == {("a",), ("b",), ("c",), ("d",)} and len(found.untested) == 6
+
+
 def test_one_setting_gives_the_test_of_brown_and_forsythe() -> None:
     rng = np.random.default_rng(7)
     runs = [rng.normal(0, size, 12) for size in (1.0, 1.5, 3.0)]
