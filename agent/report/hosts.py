@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from ...tools.nodes.found import Fleet
 from . import nodes
 from .evidence import Evidence
-from .nodes_figure import distributions, standings
 from .story import HostsStory
 
 
@@ -39,4 +38,6 @@ def pictures(evidence: Evidence) -> Mapping[str, str]:
     seen = evidence.seen
     if seen is None or isinstance(seen, str):
         return {"hosts": "", "standings": ""}
+    from .nodes_figure import distributions, standings  # Matplotlib takes its time
+
     return {"hosts": distributions(*seen), "standings": standings(seen.found)}

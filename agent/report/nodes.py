@@ -21,8 +21,6 @@ from ...tools.recorded.shapes import Design
 from ...tools.statistics.fleet.pooled import Pooled
 from ..terminal import folded, table
 from .analysis import FACTORS, factors
-from .canvas import standalone
-from .nodes_figure import distributions, standings
 from .numbers import number, p_value, percent, quantity, ratio
 
 HEADER = ("NODE", "RUNS", "MEDIAN", "SPEED RATIO", "P", "SPREAD RATIO", "P", "")
@@ -177,6 +175,9 @@ def notes(found: Fleet) -> Iterator[str]:
 
 def save(found: Fleet, pooled: Effect | None, design: Design, nodes: Nodes, command: str, folder: Path) -> None:
     """Write the page, its pictures, the table and the object into a folder, which is made."""
+    from .canvas import standalone
+    from .nodes_figure import distributions, standings  # Matplotlib takes its time
+
     drawn = {"distributions": distributions(found, design, nodes), "standings": standings(found)}
     try:
         folder.mkdir(parents=True, exist_ok=True)

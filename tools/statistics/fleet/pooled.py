@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 from scipy.stats import t as student
-from statsmodels.stats.meta_analysis import combine_effects
 
 from ..values import FloatArray, Interval, Result
 
@@ -30,6 +29,8 @@ def pooled(log_ratios: FloatArray, errors: FloatArray) -> Pooled:
     DerSimonian and Laird's variance between nodes, Hartung and Knapp's interval (statsmodels' combine_effects),
     Higgins, Thompson and Spiegelhalter's interval (2009) for a further node.
     """
+    from statsmodels.stats.meta_analysis import combine_effects  # most who import us have one host
+
     found = combine_effects(log_ratios, np.maximum(errors, 1e-12) ** 2, method_re="dl", use_t=True)
     k = log_ratios.size
     mean, error = float(found.mean_effect_re), float(found.sd_eff_w_re_hksj)

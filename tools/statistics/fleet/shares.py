@@ -8,7 +8,6 @@ import warnings
 import numpy as np
 from numpy.linalg import LinAlgError
 from scipy.stats import f as fisher
-from statsmodels.regression.mixed_linear_model import MixedLM, MixedLMParams
 
 from ..values import FloatArray, IntArray, Interval, Result
 
@@ -53,6 +52,8 @@ def _reml(logs: FloatArray, codes: IntArray, between: float, within: float) -> t
     """Start at the analysis of variance: from statsmodels' own start many runs end where they began."""
     if within == 0:
         return None
+    from statsmodels.regression.mixed_linear_model import MixedLM, MixedLMParams  # most who import us have one host
+
     scale = math.sqrt(within)
     start = MixedLMParams.from_components(fe_params=np.zeros(1), cov_re=np.array([[max(between / within, 1e-6)]]))
     with warnings.catch_warnings():
