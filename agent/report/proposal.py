@@ -44,9 +44,10 @@ class Proposal(NamedTuple):
 
 
 def proposed(evidence: Evidence) -> Proposal | None:
-    """Propose a sweep where it is worth its time; None where the diagnosis ended well or nothing can be varied."""
+    """Propose a sweep where it is worth its time; None where the diagnosis ended well, or early, or nothing varies."""
     subject, machine = evidence.run.subject, evidence.run.machine
-    if evidence.conclusion.verdict not in UNEXPLAINED or evidence.predicted or machine.program_openmp:
+    solved = evidence.conclusion.verdict not in UNEXPLAINED or evidence.conclusion.early
+    if solved or evidence.predicted or machine.program_openmp:
         return None
     return proposal(subject, machine, tuple(_knobs(evidence)), evidence.run.limits.allow, _out(evidence))
 
