@@ -18,6 +18,8 @@ from .take_away import TAKEN
 from .words import COMMANDS, Meant, meant
 
 Action = Callable[[ChatSession, str], Reply]
+CONCLUDING = ("chosen", "going on", "done")
+"""States of the last step of a run: no call is taken after it."""
 STEPS = {"measure": "measure", "profile": "profile", "tree": "fit_tree", "rank": "rank_factors"}
 """Commands that are one call without a choice."""
 
@@ -42,6 +44,8 @@ def _wish(session: ChatSession, tool: str, arguments: Mapping[str, Any] | None =
     if session.place in ("none", "still"):
         _refuse_ended(session)
         session.begin("step")
+    elif any(step.tool == "conclude" and step.state in CONCLUDING for step in session.view.steps):
+        raise VgoError("This run has its verdict, and its report is being written; say it again in a moment.")
     session.tell("wish", tool=tool, arguments=arguments or {}, why="you asked for it")
     return Reply(f"{WORDS.get(tool, tool)}: next.")
 

@@ -19,6 +19,7 @@ from ...chat.actions import do
 from ...chat.progress import progress_of
 from ...chat.reply import Reply
 from ...chat.talk import Exchange, keep, kept
+from ...run_folder import RunFolder
 from ..messages import Asked, SourceAsked, StepAsked
 from ..widgets.card import Card
 from ..widgets.conversation import Conversation
@@ -68,7 +69,10 @@ class SessionScreen(Screen[None]):
         super().__init__()
         self.session = session
         self._talk: list[Exchange] = []
+        self._followed: Path | None = None
+        """The folder of the run that is shown."""
         self._answered = 0
+        """Number of the last question of that run that was put."""
         self._busy = 0
 
     def compose(self) -> ComposeResult:
@@ -89,10 +93,23 @@ class SessionScreen(Screen[None]):
 
     def rebuild(self) -> None:
         """Show the run anew, from its folder alone."""
-        folder = self.session.folder
+        self._begin(self.session.folder)
+        self.draw()
+
+    def _begin(self, folder: RunFolder | None) -> None:
+        self._followed, self._answered = folder.path if folder else None, 0
         self._talk = list(kept(folder)) if folder else []
         self.query_one(Conversation).clear()
-        self.draw()
+
+    def _follow(self) -> None:
+        """Begin anew where a command has begun another run: its calls and questions have the names of those before."""
+        folder = self.session.folder
+        if folder is None or folder.path == self._followed:
+            return
+        if self._followed is None:  # what was said before the first run stays
+            self._followed = folder.path
+        else:
+            self._begin(folder)
 
     def show_files(self) -> None:
         """Show recorded files; of what was said, the last, which names them."""
@@ -102,6 +119,7 @@ class SessionScreen(Screen[None]):
 
     def draw(self, fresh: bool = False) -> None:
         """Bring every widget up to date."""
+        self._follow()
         session = self.session
         self.query_one(Header).show(session, busy=self._busy > 0)
         self.query_one(Conversation).show(session.view, self._talk, progress_of(session.view), fresh)
@@ -140,6 +158,7 @@ class SessionScreen(Screen[None]):
     def _reply(self, line: str, reply: Reply, events: int) -> None:
         """Show the answer where the line was said: what it began may be on the screen already."""
         self._busy -= 1
+        self._follow()
         events = min(events, self.session.view.events)  # another run may be open now
         exchange = Exchange(line, replace(reply, text=reply.brief or reply.text), events)
         if reply.text and reply.opens != "runs":

@@ -7,14 +7,17 @@ from pathlib import Path
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Static
 
+from vgo_agent.agent.chat.actions import do
 from vgo_agent.agent.chat.session import ChatSession
 from vgo_agent.agent.desk.desk import Desk
 from vgo_agent.agent.report.render import outputs
 from vgo_agent.agent.report.tables import runs_csv
+from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.tui.screens.delete import DeleteScreen
 from vgo_agent.agent.tui.screens.recorded import RecordedScreen
 from vgo_agent.agent.tui.screens.session import SessionScreen
 from vgo_agent.agent.tui.screens.start import StartScreen
+from vgo_agent.agent.tui.widgets.card import Card
 from vgo_agent.agent.tui.widgets.distribution_view import DistributionView
 from vgo_agent.agent.tui.widgets.look import Look
 from vgo_agent.agent.tui.widgets.plots import OverlayView
@@ -105,6 +108,34 @@ def files_in(folder: Path) -> list[str]:
         (folder / name).write_text("\n".join(("time_s,faults", *rows)))
         names.append(str(folder / name))
     return names
+
+
+def test_another_run_that_a_command_begins_has_cards_and_questions_of_its_own(tmp_path, desk) -> None:
+    session = runs_of(tmp_path, desk)
+    first, second = (RunFolder(tmp_path / "vgo-runs" / f"run-{number}") for number in range(2))
+    session.open(first)
+
+    async def talk(pilot: Pilot[None]) -> None:
+        screen = pilot.app.screen
+        assert isinstance(screen, SessionScreen)
+        await say(pilot, "/help")
+        await until(lambda: screen.query(".said"), pilot)
+        cards = set(screen.query(Card))
+        screen._answered = 1
+        session.open(second)  # as /again and /try after a verdict do
+        screen.draw()
+        await until(lambda: len(screen.query(Card)) == len(cards) and not cards & set(screen.query(Card)), pilot)
+        assert not screen.query(".said") and screen._answered == 0
+
+    on_screen(session, talk)
+
+
+def test_a_wish_while_the_report_is_written_is_refused_and_not_lost(tmp_path, desk, monkeypatch) -> None:
+    session = runs_of(tmp_path, desk, 1)
+    session.open(RunFolder(tmp_path / "vgo-runs" / "run-0"))
+    monkeypatch.setattr(ChatSession, "place", "ours")  # its worker has not ended yet
+    reply = do(session, "/rank")
+    assert reply.failed and "its report is being written" in reply.text
 
 
 def test_recorded_files_open_in_the_tabs_of_a_run(tmp_path, desk) -> None:
