@@ -12,7 +12,9 @@ from vgo_agent.agent.chat.session import ChatSession
 from vgo_agent.agent.desk.desk import Desk
 from vgo_agent.agent.look.asked import Page
 from vgo_agent.agent.look.cores import CoreRates
-from vgo_agent.agent.run_folder import RunFolder
+from vgo_agent.agent.record import record_of
+from vgo_agent.agent.report.tables import runs_csv
+from vgo_agent.agent.run_folder import RunFolder, write
 from vgo_agent.agent.transcript import VerdictGiven, line, read
 from vgo_agent.agent.tui.app import ChatApp
 from vgo_agent.agent.tui.screens.approve import Approve
@@ -21,6 +23,7 @@ from vgo_agent.agent.tui.screens.source import SourceScreen
 from vgo_agent.agent.tui.widgets.cores_view import CoresView
 from vgo_agent.agent.tui.widgets.look import Look
 from vgo_agent.agent.tui.widgets.sorted_table import PagedTable
+from vgo_agent.tools.run_table import LAYERS, RUNS, write_layers
 
 from .conftest import say, until
 
@@ -157,6 +160,9 @@ def shown(finished: RunFolder, desk: Desk, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path)
     place = Path("vgo-runs") / finished.path.name
     shutil.copytree(finished.path, place)
+    record = record_of(read(finished.transcript), finished)
+    write(place / RUNS, runs_csv(record))  # as a run leaves them: whoever comes to the cut opens the table
+    write(place / LAYERS, write_layers(record.all_layers))
     cut = Path("vgo-runs") / "20250313-080000-cpu-hops"
     shutil.copytree(finished.path, cut)
     events = [event for event in read(finished.transcript) if not isinstance(event.body, VerdictGiven)]
