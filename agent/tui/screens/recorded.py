@@ -71,10 +71,10 @@ class RecordedScreen(ModalScreen[None]):
         self.query_one("#words", Static).update(Text("\n".join(map(printable, words))))
         if given["rows"]:
             table = self.query_one(DataTable)
-            table.display = True
             table.add_columns(*given["header"])
             for one in given["rows"]:
                 table.add_row(*(Text(printable(cell)) for cell in one))
+            self.call_after_refresh(setattr, table, "display", True)  # it knows its height once it has been idle
         self._draw()
 
     def on_resize(self, event: events.Resize) -> None:

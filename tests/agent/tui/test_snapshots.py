@@ -109,7 +109,7 @@ async def delete(pilot: Pilot[None]) -> None:
 
 async def side_by_side(pilot: Pilot[None]) -> None:
     await say(pilot, "/compare before.csv after.csv --metric time_s")
-    await until(lambda: pilot.app.screen.query("#headline") and pilot.app.screen.query_one(DataTable).row_count, pilot)
+    await until(lambda: pilot.app.screen.query("#headline") and pilot.app.screen.query_one(DataTable).display, pilot)
 
 
 async def cores(pilot: Pilot[None]) -> None:
