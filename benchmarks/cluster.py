@@ -118,7 +118,7 @@ def simulated(count: int, deliver: Callable[[str, float], str]) -> Iterator[Flee
         Client(cluster, set_as_default=False) as client,
     ):
         client.wait_for_workers(count, timeout=300)
-        link = Link(client, Where(cluster="local", nodes=count))
+        link = Link(client, Where(cluster="local", nodes=count, silent_s=300))  # all of them in one process
         hosts = [simulated_host(number, address) for number, address in enumerate(link.workers(now=True))]
         order = Order(act="run", subject=subject())
         yield Fleet(link, {host.name: host for host in hosts}, order, deliver=deliver)
