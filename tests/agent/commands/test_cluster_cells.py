@@ -207,7 +207,10 @@ def test_a_search_drops_worse_levels_within_hosts_and_confirms_the_best(cluster,
     assert screened["2"] == "" and all("clearly worse" in screened[level] for level in "13")
     rows = [row for row in rows_of(tmp_path / answer["run_dir"] / "runs.csv") if row["tool"] == "screen_levels"]
     rounds = rounds_of(rows, "pair")
-    assert all(len(one) == 4 and len({row["host"] for row in one}) == 1 for one in rounds.values())
+    assert all(len({row["host"] for row in one}) == 1 for one in rounds.values())
+    tried = [sorted(row["condition"] for row in one) for one in rounds.values()]  # a level is dropped sooner or later
+    assert ["1", "2", "3", "baseline"] in tried
+    assert all({"2", "baseline"} <= set(one) and len(set(one)) == len(one) for one in tried)
     assert {row["host"] for row in rows} == {"m1", "m2"}
     for check in ("verify", "replay"):
         assert vgo(check, answer["run_dir"]).returncode == 0
