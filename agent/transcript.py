@@ -8,6 +8,7 @@ and the tip.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -219,25 +220,44 @@ class Transcript:
         return self.events[-1].hash if self.events else GENESIS
 
     def append(self, body: EventBody) -> Event:
-        """Add an event; it is on disk when this returns."""
+        """Add an event; it is on disk when this returns.
+
+        Where a signal or a full disk ends it early, the event is either whole on both sides or on none, so that what
+        is appended afterwards (the end of an interrupted run) still follows what stands in the file.
+        """
         event = chained(body, len(self.events), self.tip)
-        if self.path is not None:
-            _keep(self.path, line(event))
-        self.events.append(event)
+        kept = False
+        try:
+            if self.path is not None:
+                _keep(self.path, line(event))
+            kept = True
+        finally:
+            if kept or (self.path is not None and _ends_with(self.path, line(event))):
+                self.events.append(event)
         return event
 
 
 def _keep(path: Path, text: bytes) -> None:
     """Append to a file, through to the disk."""
     try:
-        with path.open("ab") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+        with path.open("ab", buffering=0) as file:
+            before = file.tell()
+            try:
+                if file.write(text) != len(text):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                os.fsync(file.fileno())
+            except BaseException:  # the signal of a user who stops it, too
+                if os.fstat(file.fileno()).st_size != before + len(text):
+                    file.truncate(before)
+                raise
     except OSError as error:
         raise VgoError(
             f"Cannot write {path} ({error.strerror}); free space there, then go on with `vgo-agent resume`."
         ) from error
+
+
+def _ends_with(path: Path, text: bytes) -> bool:
+    return path.exists() and path.read_bytes().endswith(text)
 
 
 def read(path: Path) -> list[Event]:

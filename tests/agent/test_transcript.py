@@ -1,5 +1,9 @@
 """The transcript: what is appended is read back, and any change of a byte is told."""
 
+import os
+import resource
+import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -83,6 +87,42 @@ def test_a_finished_run_keeps_its_end(tmp_path):
     path, transcript = transcript_of(tmp_path, [ToolStart(call_id="c001")])
     transcript.append(RunEnd(status="finished", count=1, tip=transcript.tip))
     assert Transcript.open(path).events == transcript.events
+
+
+@pytest.mark.parametrize("call", ["open", "fsync"])
+def test_what_follows_a_signal_still_follows_what_stands_in_the_file(tmp_path, monkeypatch, call):
+    """SIGTERM while a slow disk writes an event; the end of the run is appended afterwards."""
+    path, transcript = transcript_of(tmp_path, [ToolStart(call_id="c001")])
+    real = {"open": Path.open, "fsync": os.fsync}[call]
+
+    def slow(*args, **named):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return real(*args, **named)
+
+    before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr(Path if call == "open" else os, call, slow)
+            with pytest.raises(SystemExit):
+                transcript.append(ToolStart(call_id="c002"))
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert read(path) == transcript.events
+    transcript.append(RunEnd(status="interrupted", count=len(transcript.events), tip=transcript.tip))
+    assert read(path) == transcript.events and len(transcript.events) == (2 if call == "open" else 3)
+
+
+def test_an_event_that_found_no_room_is_taken_off_again(tmp_path):
+    path, transcript = transcript_of(tmp_path, [ToolStart(call_id="c001")])
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 10, before[1]))
+    try:
+        with pytest.raises(VgoError, match="free space there"):
+            transcript.append(ToolStart(call_id="c002"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    transcript.append(RunEnd(status="interrupted", count=len(transcript.events), tip=transcript.tip))
+    assert read(path) == transcript.events and len(transcript.events) == 2
 
 
 def test_another_kind_of_line_end_is_a_change(tmp_path):

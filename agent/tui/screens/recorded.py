@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from rich.table import Table
 from rich.text import Text
 from textual import events, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
-from textual.widgets import DataTable, Footer, Static
+from textual.widgets import Footer, Static
 
 from ....knowledge.errors import VgoError
 from ...past.strips import strips
@@ -30,7 +31,7 @@ class RecordedScreen(ModalScreen[None]):
     CSS = """
     RecordedScreen { background: $background; }
     RecordedScreen #headline { background: $panel; text-style: bold; padding: 0 1; height: auto; }
-    RecordedScreen DataTable { height: auto; max-height: 12; margin: 1 0; }
+    RecordedScreen #arms { margin: 1 0; }
     RecordedScreen VerticalScroll { padding: 0 1; }
     """
 
@@ -45,9 +46,7 @@ class RecordedScreen(ModalScreen[None]):
         yield Static("Reading ...", id="headline", markup=False)
         with VerticalScroll():
             yield Static("", id="picture", markup=False)
-            table: DataTable[Text] = DataTable(cursor_type="row")
-            table.display = False  # until there are rows
-            yield table
+            yield Static("", id="arms")
             yield Static("", id="words", markup=False)
         yield Footer()
 
@@ -70,11 +69,10 @@ class RecordedScreen(ModalScreen[None]):
         words = given["words"].removeprefix(given["headline"]).strip("\n").split("\n")
         self.query_one("#words", Static).update(Text("\n".join(map(printable, words))))
         if given["rows"]:
-            table = self.query_one(DataTable)
-            table.add_columns(*given["header"])
+            arms = Table(*given["header"], box=None, pad_edge=False, padding=(0, 2, 0, 0))
             for one in given["rows"]:
-                table.add_row(*(Text(printable(cell)) for cell in one))
-            self.call_after_refresh(setattr, table, "display", True)  # it knows its height once it has been idle
+                arms.add_row(*(Text(printable(cell)) for cell in one))
+            self.query_one("#arms", Static).update(arms)
         self._draw()
 
     def on_resize(self, event: events.Resize) -> None:

@@ -38,7 +38,7 @@ DEAF = OBEYS.replace("$MALLOC_TOP_PAD_$STEADY", "")
 SAMPLES = OBEYS.replace('echo "value', 'echo ms\necho $v\necho $((v + 1))\necho $((v + 2))\n: "')
 """Three samples a run, which share its level."""
 JUDGED = ("--metric", "value ([0-9.]+)", "--unit", "ms")
-LIMITS = ("--max-runs", "40", "--budget", "120", "--seed", "3")
+LIMITS = ("--max-runs", "40", "--budget", "900", "--seed", "3")
 SMALL = (*JUDGED, *LIMITS)
 BLOCKS = """\
 key: in_blocks

@@ -5,12 +5,14 @@ import os
 import shutil
 import sys
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 os.environ["TEXTUAL_ANIMATIONS"] = "none"
 
+from textual.css.query import NoMatches
 from textual.pilot import Pilot
 
 from vgo_agent.agent.chat.session import ChatSession
@@ -107,10 +109,11 @@ def looking(session: ChatSession, holds: Callable[[], object]) -> Callable[[], o
 
 
 async def until(holds: Callable[[], object], pilot: Pilot[None] | None = None) -> None:
-    """Wait for a state, however long it takes on this machine."""
+    """Wait for a state, however long it takes on this machine; of a screen that is not composed nothing holds."""
     for _ in range(int(PATIENCE_S / 0.05)):
-        if holds():
-            return
+        with suppress(NoMatches):
+            if holds():
+                return
         await (pilot.pause(0.05) if pilot else asyncio.sleep(0.05))
     raise AssertionError("what was waited for did not come")
 

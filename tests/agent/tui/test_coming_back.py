@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rich.table import Table
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Static
 
@@ -88,7 +89,8 @@ def test_two_that_are_marked_are_held_side_by_side(tmp_path, desk) -> None:
         await until(lambda: isinstance(pilot.app.screen, RecordedScreen), pilot)
         await until(lambda: "against" in text_of(pilot, "#headline"), pilot)
         assert text_of(pilot, "#picture").count("median") == 2
-        assert pilot.app.screen.query_one(DataTable).row_count == 2
+        arms = pilot.app.screen.query_one("#arms", Static).content
+        assert isinstance(arms, Table) and arms.row_count == 2
         await pilot.press("escape")
         assert isinstance(pilot.app.screen, SessionScreen)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import DataTable, Input, Markdown, TabbedContent
+from textual.widgets import DataTable, Input, Markdown, Static, TabbedContent
 
 from vgo_agent.agent.chat.session import ChatSession
 from vgo_agent.agent.desk.desk import Desk
@@ -109,7 +109,7 @@ async def delete(pilot: Pilot[None]) -> None:
 
 async def side_by_side(pilot: Pilot[None]) -> None:
     await say(pilot, "/compare before.csv after.csv --metric time_s")
-    await until(lambda: pilot.app.screen.query("#headline") and pilot.app.screen.query_one(DataTable).display, pilot)
+    await until(lambda: pilot.app.screen.query_one("#arms", Static).content, pilot)
 
 
 async def cores(pilot: Pilot[None]) -> None:
