@@ -201,7 +201,7 @@ def test_a_search_drops_worse_levels_within_hosts_and_confirms_the_best(cluster,
     (tmp_path / "program.sh").write_text(OBEYS)
     (tmp_path / "program.sh").chmod(0o755)
     words = ("tune", "--mitigation", "glibc_tcache", "--param", "blocks=1..3", "--on", str(cluster.folder / "on.yaml"))
-    limits = ("--metric", "value ([0-9.]+)", "--unit", "ms", "--max-runs", "100", "--budget", "120", "--seed", "5")
+    limits = ("--metric", "value ([0-9.]+)", "--unit", "ms", "--max-runs", "100", "--budget", "900", "--seed", "5")
     done = vgo(*words, *limits, "--json", "--", "./program.sh")
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)

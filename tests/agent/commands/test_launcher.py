@@ -45,7 +45,7 @@ def test_a_program_that_only_the_other_side_has_is_not_looked_for_here(vgo: Vgo)
 def test_a_diagnosis_through_a_launcher_records_it_and_the_host(vgo: Vgo, script: Callable[[str, str], Path]) -> None:
     program = script("bench.py", "import os, time; time.sleep(0.001 + 0.005 * (os.getpid() % 2))")
     done = vgo(
-        *("diagnose", "-q", "--launcher", f"taskset:cpus={CPU}", "--budget", "60", "--min-runs", "10"),
+        *("diagnose", "-q", "--launcher", f"taskset:cpus={CPU}", "--budget", "900", "--min-runs", "10"),
         *("--max-runs", "40", "--allow", "none", str(program)),
     )
     assert done.returncode == 0, done.stderr

@@ -127,7 +127,7 @@ def straggler(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_diagnosis_of_two_real_ranks_names_the_one_that_is_late(straggler: Path, vgo: Vgo, tmp_path: Path) -> None:
     done = vgo(
         *("diagnose", "-q", "--launcher", "mpirun:ranks=2", "--layer", "mpi", "--metric", "time_ms ([0-9.]+)"),
-        *("--unit", "ms", "--min-runs", "10", "--max-runs", "24", "--budget", "120", "--allow", "none"),
+        *("--unit", "ms", "--min-runs", "10", "--max-runs", "24", "--budget", "900", "--allow", "none"),
         *("--", str(straggler), "sleep", "0.4"),
     )
     assert done.returncode == 0, done.stderr

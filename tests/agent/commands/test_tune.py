@@ -25,7 +25,7 @@ echo "value $((100000 + (n * n * 31 + n * 7919) % 101 * s))"
 """
 """Its spread depends on the level by decree and by count: 2 is best, 1 and 3 are worse than nothing."""
 DEAF = OBEYS.replace("GLIBC_TUNABLES", "NOTHING")
-SMALL = ("--metric", "value ([0-9.]+)", "--unit", "ms", "--max-runs", "40", "--budget", "60", "--seed", "5")
+SMALL = ("--metric", "value ([0-9.]+)", "--unit", "ms", "--max-runs", "40", "--budget", "900", "--seed", "5")
 
 
 @pytest.fixture

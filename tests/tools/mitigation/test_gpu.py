@@ -460,7 +460,7 @@ tell([before, code, cards(), entries()])
 
 
 def test_the_clock_of_a_gpu_is_searched_as_in_the_paper(run: Run, tmp_path: Path) -> None:
-    few = ["--pairs", "10", "--min-runs", "10", "--max-runs", "20", "--budget", "60", "--out", str(tmp_path / "out")]
+    few = ["--pairs", "10", "--min-runs", "10", "--max-runs", "20", "--budget", "900", "--out", str(tmp_path / "out")]
     answer = tmp_path / "answer"
     before, code, after, left = run(TUNED % ("mhz=1410,1440", few, str(answer)), CARD | {"sm_most_mhz": 1440})
     assert code == 0, answer.read_text()
