@@ -61,7 +61,7 @@ def run(arguments: CompareArguments, case: Case) -> Outcome:
         raise ToolError(f"{arguments.call} is a call of {call.tool}; compare takes one of apply_mitigation.")
     applied = call.read(ApplyResult)
     table = case.record.runs(call)
-    baseline, mitigated, whole = table.paired(applied.mitigation, block=applied.block)
+    baseline, mitigated, whole, hosts = table.paired(applied.mitigation, block=applied.block)
     if len(baseline) // whole < 2:
         raise ToolError(f"{arguments.call} has fewer than 2 complete {'pairs' if applied.block == 1 else 'blocks'}.")
     comparison = compare(
@@ -72,6 +72,7 @@ def run(arguments: CompareArguments, case: Case) -> Outcome:
         alpha=case.limits.alpha if applied.alpha_left is None else applied.alpha_left,
         whole=whole,
         unit="run" if applied.block == 1 else "block",
+        hosts=hosts,
     )
     sd, unit = comparison.ratio("sd"), "pairs" if applied.block == 1 else f"blocks of {applied.block} pairs"
     reaches = comparison.verdict == "steadier" and comparison.below(case.limits.target_ratio) is not None

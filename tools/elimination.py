@@ -43,7 +43,7 @@ class Rule:
 
         Without `claim` it is for the eye only, so no p-value has to come below the shared level.
         """
-        there, here, whole = table.paired(level, against)
+        there, here, whole, hosts = table.paired(level, against)
         if len(there) // whole < LEAST_RUNS:
             return None
         # The two statistics of spread share it, so a p-value as small takes more than two permutations over the level.
@@ -56,6 +56,7 @@ class Rule:
             resamples=resamples,
             alpha=self.alpha,
             whole=whole,
+            hosts=hosts,
         )
 
     def worse(self, comparison: Comparison) -> bool:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .case import Case
-from .execution.samples import ITERATION, layer_of
-from .many import FLEET
-from .row import FIXED, Row
-from .run_table import read_runs, write_runs
+from .row import Row
+from .run_table import outcomes_of
 from .statistics.comparison.compare import Comparison, Verdict, compare
 from .statistics.stopping.interim import SHARE, bounds
 from .subject import Frozen
@@ -41,14 +39,11 @@ def look(rows: Sequence[Row], mitigation: str, batch: int, case: Case) -> Look |
 
     It depends on the rows and the limits only, so that a resumed series decides as an unbroken one.
     """
-    needed = {ITERATION, *FIXED, *(column.name for column in FLEET.columns)}
-    bare = [{name: row[name] for name in needed & row.keys()} for row in rows]
-    table = read_runs(write_runs(bare), "the pairs so far", (layer_of(bare), FLEET))
-    baseline, mitigated, whole = table.paired(mitigation)
+    baseline, mitigated, whole, hosts = outcomes_of(rows, "the pairs so far").paired(mitigation)
     if len(baseline) // whole < LEAST_PAIRS:
         return None
     alpha = bounds(case.limits.alpha).first
-    comparison = compare(baseline, mitigated, seed=case.limits.seed, alpha=alpha, whole=whole)
+    comparison = compare(baseline, mitigated, seed=case.limits.seed, alpha=alpha, whole=whole, hosts=hosts)
     return Look(
         pairs=len(baseline) // whole,
         p_value=comparison.p_value,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -29,24 +30,46 @@ class Level(NamedTuple):
 def host_levels(rows: Sequence[Row], condition: str = "condition") -> Mapping[str, Level]:
     """Find for each host one factor, which brings its median of a condition to that of all hosts, for most conditions.
 
-    The factor is the median over the conditions; where an outcome is not above zero it is a difference instead. It is
-    one number a host, so that next to nothing of a spread within hosts is taken for one between them. Empty where the
-    runs were made on this machine.
+    The factor is the median over the conditions, each with the weight of its precision there (runs over the variance
+    within hosts), so that a condition that hardly scatters tells the level and not those that do; where an outcome is
+    not above zero it is a difference instead. It is one number a host, so that next to nothing of a spread within hosts
+    is taken for one between them. Empty where the runs were made on this machine.
     """
-    every: dict[str, list[float]] = defaultdict(list)
-    own: dict[tuple[str, str], list[float]] = defaultdict(list)
+    own: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         if row["ok"] == 1 and SLOT.name in row:
-            every[str(row[condition])].append(row["outcome"])
-            own[str(row[HOST.name]), str(row[condition])].append(row["outcome"])
-    positive = all(outcome > 0 for outcomes in every.values() for outcome in outcomes)
-    middle = {name: float(np.median(outcomes)) for name, outcomes in every.items()}
-    off: dict[str, list[float]] = defaultdict(list)
-    for (host, name), outcomes in own.items():
-        there = float(np.median(outcomes))
-        off[host].append(middle[name] / there if positive else middle[name] - there)
-    found = {host: float(np.median(each)) for host, each in off.items()}
+            own[str(row[condition])][str(row[HOST.name])].append(row["outcome"])
+    positive = all(outcome > 0 for hosts in own.values() for outcomes in hosts.values() for outcome in outcomes)
+    off: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for hosts in own.values():
+        middle = float(np.median([outcome for outcomes in hosts.values() for outcome in outcomes]))
+        scale = _scatter(hosts.values()) / (middle if positive else 1.0)
+        for host, outcomes in hosts.items():
+            there = float(np.median(outcomes))
+            off[host].append((middle / there if positive else middle - there, _precision(len(outcomes), scale)))
+    found = {host: _median(*zip(*each, strict=True)) for host, each in off.items()}
     return {host: Level(factor=one) if positive else Level(added=one) for host, one in found.items()}
+
+
+def _scatter(hosts: Collection[Sequence[float]]) -> float:
+    """SD within hosts, from the runs of one condition by host; infinite where no host has two."""
+    free = sum(len(outcomes) - 1 for outcomes in hosts)
+    squares = sum(float(np.var(outcomes)) * len(outcomes) for outcomes in hosts)
+    return math.sqrt(squares / free) if free else math.inf
+
+
+def _precision(runs: int, scale: float) -> float:
+    return runs / scale**2 if scale else math.inf
+
+
+def _median(values: Sequence[float], weights: Sequence[float]) -> float:
+    """Give the weighted median; infinite weights are of equal runs, and zero ones of single runs."""
+    weight = np.asarray(weights)
+    if np.isinf(weight).any():
+        weight = np.isinf(weight).astype(np.float64)
+    if not weight.any():
+        return float(np.median(values))
+    return float(np.quantile(values, 0.5, weights=weight, method="inverted_cdf"))
 
 
 def on_one_level(

@@ -17,9 +17,10 @@ from ..layers.launcher import HOST
 from ..layers.loader import load_layers
 from ..layers.schema import Column, Layer
 from .execution.samples import ITERATION, SAMPLES, layer_of
-from .many import SLOT
+from .many import FLEET, SLOT
 from .row import BASELINE, FIXED, REQUIRED, Row
 from .row import RUNS as RUNS
+from .statistics.comparison.within import within
 
 Floats = npt.NDArray[np.float64]
 LAYERS = "layers.json"
@@ -33,6 +34,15 @@ class Pairs(NamedTuple):
     other: Floats
     whole: int
     """Samples of one run; 1 where runs are the samples."""
+    hosts: npt.NDArray[np.int64] | None
+    """A number for the host of each; None where all were made on this machine."""
+
+    @property
+    def compared(self) -> tuple[Floats, Floats]:
+        """Both arms without what hosts differ by."""
+        if self.hosts is None:
+            return self.baseline, self.other
+        return within(self.baseline, self.other, self.hosts).estimated
 
 
 @dataclass(frozen=True)
@@ -66,7 +76,8 @@ class RunTable:
         With `block`, that many pairs in a row belong together, and blocks are the whole.
         """
         index = ["pair", *(name for name in (ITERATION,) if name in self.frame)]
-        wide = self._of_one_level(against).pivot(index=index, columns="condition", values="outcome")
+        counted = self.frame[self.frame["ok"] == 1]
+        wide = counted.pivot(index=index, columns="condition", values="outcome")
         for condition in (against, other):
             if condition not in wide:
                 wide[condition] = np.nan
@@ -76,7 +87,11 @@ class RunTable:
             wide, whole = _of_equal_length(wide, wide.index.get_level_values("pair").to_numpy())
         if block > 1 and len(wide):
             wide, whole = _of_equal_length(wide, wide.index.get_level_values("pair").to_numpy() // block)
-        return Pairs(wide[against].to_numpy(np.float64), wide[other].to_numpy(np.float64), whole)
+        hosts = None
+        if SLOT.name in self.names:  # a pair is made on one host
+            names = counted.groupby("pair")[HOST.name].first()
+            hosts = pd.factorize(names.loc[wide.index.get_level_values("pair")])[0]
+        return Pairs(wide[against].to_numpy(np.float64), wide[other].to_numpy(np.float64), whole, hosts)
 
     @property
     def failed(self) -> int:
@@ -87,19 +102,6 @@ class RunTable:
     def spent_s(self) -> float:
         """Time of the user's program over all runs, in seconds."""
         return float(self.frame["wall_s"].sum())
-
-    def _of_one_level(self, against: str) -> pd.DataFrame:
-        """Runs that count; of many hosts, each host moved so that its runs of `against` have the median of all such.
-
-        Pairs are made on one host, so what hosts differ by is in both runs of a pair, and says nothing of it.
-        """
-        counted = self.frame[self.frame["ok"] == 1]
-        if SLOT.name not in self.names:
-            return counted
-        first = counted[counted["condition"] == against]["outcome"]
-        middle = first.groupby(counted[HOST.name]).median()
-        moved = counted["outcome"] - counted[HOST.name].map(middle) + first.median()
-        return counted.assign(outcome=moved)
 
     def _counted(self, condition: str) -> pd.DataFrame:
         return self.frame[(self.frame["condition"] == condition) & (self.frame["ok"] == 1)]
@@ -117,6 +119,13 @@ def write_runs(rows: Sequence[Row]) -> bytes:
     metrics = sorted({name for row in rows for name in row} - set(FIXED))
     frame = pd.DataFrame(list(rows), columns=[*FIXED, *metrics])
     return frame.to_csv(index=False, lineterminator="\n").encode()
+
+
+def outcomes_of(rows: Sequence[Row], source: str) -> RunTable:
+    """Read rows that are still being made as a table of outcomes, and of the hosts that they were made on."""
+    needed = {ITERATION, *FIXED, *(column.name for column in FLEET.columns)}
+    bare = [{name: row[name] for name in needed & row.keys()} for row in rows]
+    return read_runs(write_runs(bare), source, (layer_of(bare), FLEET))
 
 
 def read_runs(data: bytes, source: str, layers: Iterable[Layer] | None = None) -> RunTable:

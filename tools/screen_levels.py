@@ -16,7 +16,6 @@ from .base import Arguments, Outcome, Result, Tool, ToolError
 from .case import Case
 from .elimination import Rule, eliminated, looks
 from .execution.executor import BARRIER, Piece, Turn
-from .execution.samples import ITERATION, layer_of
 from .execution.series import Change, Series
 from .execution.treated import Treated
 from .levels import Levels
@@ -26,8 +25,8 @@ from .mitigation.parameters import with_values
 from .mitigation.preconditions import unmet
 from .one_level import on_one_level
 from .plan import Aim
-from .row import BASELINE, FIXED, Row
-from .run_table import RunTable, artefacts, read_runs, write_runs
+from .row import BASELINE, Row
+from .run_table import RunTable, artefacts, outcomes_of
 from .statistics.spread import Summary, summarise
 from .statistics.values import Interval
 from .subject import Frozen
@@ -202,8 +201,7 @@ class Race:
 
 def tabled(rows: Sequence[Row]) -> RunTable:
     """Read rows as a table of outcomes, those of many hosts on one level."""
-    bare = [{name: row[name] for name in {ITERATION, *FIXED} & row.keys()} for row in on_one_level(rows)]
-    return read_runs(write_runs(bare), "the rounds so far", (layer_of(bare),))
+    return outcomes_of(on_one_level(rows), "the rounds so far")
 
 
 def _result(race: Race, series: Series) -> ScreenResult:

@@ -52,7 +52,7 @@ def _overlay(evidence: Evidence) -> str:
     batch = evidence.telling
     if batch is None or batch.compared is None:
         return ""
-    baseline, mitigated, _ = _paired(batch, evidence)
+    baseline, mitigated = _paired(batch, evidence).compared
     sd = batch.compared.comparison.ratio("sd")
     title = f"SD ratio {ratio(sd.value, sd.low, sd.high)}"
     return overlay(baseline, mitigated, _axis(evidence), title) if baseline.size else ""

@@ -93,7 +93,8 @@ def test_a_finished_run_keeps_its_end(tmp_path):
 def test_what_follows_a_signal_still_follows_what_stands_in_the_file(tmp_path, monkeypatch, call):
     """SIGTERM while a slow disk writes an event; the end of the run is appended afterwards."""
     path, transcript = transcript_of(tmp_path, [ToolStart(call_id="c001")])
-    real = {"open": Path.open, "fsync": os.fsync}[call]
+    place = Path if call == "open" else os
+    real = getattr(place, call)
 
     def slow(*args, **named):
         os.kill(os.getpid(), signal.SIGTERM)
@@ -102,7 +103,7 @@ def test_what_follows_a_signal_still_follows_what_stands_in_the_file(tmp_path, m
     before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
         with monkeypatch.context() as patched:
-            patched.setattr(Path if call == "open" else os, call, slow)
+            patched.setattr(place, call, slow)
             with pytest.raises(SystemExit):
                 transcript.append(ToolStart(call_id="c002"))
     finally:

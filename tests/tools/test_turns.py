@@ -68,7 +68,7 @@ def test_blocks_are_exchanged_and_resampled_whole() -> None:
     rng = np.random.default_rng(1)
     block, order = planned(60, interleavable=False)
     rows = [row(at, turn, 10 + rng.normal()) for at, turn in enumerate(order)]
-    x, y, whole = read_runs(write_runs(rows), "a table").paired("other", block=block)
+    x, y, whole, _ = read_runs(write_runs(rows), "a table").paired("other", block=block)
     found = compare(x, y, seed=1, resamples=200, whole=whole, unit="block")
     assert (whole, found.block % block) == (block, 0)
     assert "took turns in blocks of 3" in " ".join(found.notes)

@@ -159,7 +159,8 @@ class Bootstrap:
         else:
             ends = self._ends(log, logs, name in ("mad", "iqr"))
         low, high = _drawn_out(log, ends, _wider(name, self.fewest))
-        return math.exp(low), math.exp(high)
+        with np.errstate(over="ignore"):  # a resample whose error is next to none says that the end may lie anywhere
+            return math.exp(low), number(np.exp(high))
 
     def _ends(self, value: float, drawn: FloatArray, normal: bool = False) -> FloatArray:
         """Ends of an interval: quantiles of what was drawn, or the normal law that it follows in long arms."""

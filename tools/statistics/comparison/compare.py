@@ -12,8 +12,8 @@ from scipy.special import ndtri
 from scipy.stats import wasserstein_distance
 
 from ....knowledge.errors import VgoError
-from ..shape.describe import Shape, describe
-from ..values import FloatArray, Result
+from ..shape.describe import describe
+from ..values import BoolArray, FloatArray, IntArray, Result
 from .bootstrap import Drawing, Shift, ratios
 from .bootstrap import Ratio as Ratio
 from .dependence import block_length
@@ -21,6 +21,7 @@ from .permutation import Exchange, SpreadTest, permutation_tests
 from .permutation import holm as holm
 from .resampling import affordable
 from .weighted import Statistic
+from .within import Within, within
 
 Verdict = Literal["steadier", "less steady", "no difference shown", "cannot tell"]
 LEAST_RUNS = 10
@@ -93,6 +94,7 @@ def compare(
     ordered: bool = True,
     whole: int = 1,
     unit: Literal["run", "block"] = "run",
+    hosts: ArrayLike | None = None,
 ) -> Comparison:
     """Compare two arms of shape (runs,), each in run order (`ordered=False` where the order means nothing).
 
@@ -100,7 +102,8 @@ def compare(
     "significantly" in 10 to 40 % of cases where nothing differs. Raises VgoError for pairs of unequal number and for
     fewer than two runs. With `whole` samples from each run, values are samples, run after run: runs are exchanged and
     drawn whole, since what a run's samples share is no evidence, and it is the number of runs that must suffice. The
-    same holds for the pairs of a block, where conditions took turns by block (`unit`).
+    same holds for the pairs of a block, where conditions took turns by block (`unit`). With `hosts`, a number for each
+    pair, spreads are those within hosts (see `within`).
 
     Simulated where nothing differs (300 to 400 samples, alpha .05; 60 or 200 runs, 60 against 200): spread is called
     different in .02 to .065 of them on normal, lognormal and bimodal laws, and in 0 to .067 under AR(1) with phi .3 to
@@ -108,14 +111,17 @@ def compare(
     an arm, made one arm after the other, .16 to .19: there its p-value is too small.
     """
     x, y, dropped = _pairs(baseline, other) if paired else _apart(baseline, other)
+    coarse = any(describe(arm, ordered).clock_too_coarse for arm in (x, y))  # before anything is moved
+    inside = _inside(x, y, hosts if hosts is None else np.asarray(hosts)[_finite(baseline, other)])
+    x, y = inside.estimated
     if x.size % whole or y.size % whole:
         raise ValueError(f"{x.size} and {y.size} samples are no whole runs of {whole}.")
     blocks = _blocks(x, y, paired, whole) if ordered else (whole, whole)
-    tests, p_location = permutation_tests(x, y, Exchange(paired, max(blocks)), seed, resamples)
+    tests, p_location = permutation_tests(*inside.tested, Exchange(paired, max(blocks)), seed, resamples)
     found, shifts = ratios(x, y, Drawing(paired, blocks, seed, resamples, lower_is_better, whole))
     shapes = describe(x, ordered), describe(y, ordered)
     shown = _shown_ratio(tests, alpha)
-    verdict, reason, few = _verdict(tests, (x.size // whole, y.size // whole), shapes, shown, alpha)
+    verdict, reason, few = _verdict(tests, (x.size // whole, y.size // whole), coarse, shown, alpha)
     distance, sd = float(wasserstein_distance(x, y)), float(x.std(ddof=1))
     return Comparison(
         paired=paired,
@@ -137,7 +143,7 @@ def compare(
         reason=reason,
         shown_ratio=shown,
         runs_needed=_runs_needed(min(x.size, y.size) // whole, shown) if few else None,
-        notes=tuple(_notes(paired, max(blocks), (whole, unit), x.size + y.size, resamples)),
+        notes=(*_notes(paired, max(blocks), (whole, unit), x.size + y.size, resamples), *_of_hosts(inside)),
     )
 
 
@@ -145,10 +151,19 @@ def _pairs(baseline: ArrayLike, other: ArrayLike) -> tuple[FloatArray, FloatArra
     x, y = _column(baseline), _column(other)
     if x.size != y.size:
         raise VgoError(f"The arms have {x.size} and {y.size} runs, so they are not pairs: give as many of each.")
-    whole = np.isfinite(x) & np.isfinite(y)
+    whole = _finite(x, y)
     if whole.sum() < 2:
         raise VgoError("Fewer than two pairs of runs are complete: measure more pairs.")
     return x[whole], y[whole], int((~whole).sum())
+
+
+def _finite(x: ArrayLike, y: ArrayLike) -> BoolArray:
+    whole: BoolArray = np.isfinite(_column(x)) & np.isfinite(_column(y))
+    return whole
+
+
+def _inside(x: FloatArray, y: FloatArray, hosts: IntArray | None) -> Within:
+    return Within((x, y), (x, y), 1, 0) if hosts is None else within(x, y, hosts)
 
 
 def _apart(baseline: ArrayLike, other: ArrayLike) -> tuple[FloatArray, FloatArray, int]:
@@ -194,12 +209,12 @@ def _runs_needed(runs: int, shown: float | None) -> int | None:
 
 
 def _verdict(
-    tests: tuple[SpreadTest, ...], runs: tuple[int, int], shapes: tuple[Shape, Shape], shown: float | None, alpha: float
+    tests: tuple[SpreadTest, ...], runs: tuple[int, int], coarse: bool, shown: float | None, alpha: float
 ) -> tuple[Verdict, str, bool]:
     """The verdict, the reason where it is not plain, and whether more runs would help."""
     if min(runs) < LEAST_RUNS:
         return "cannot tell", _too_few(*runs), True
-    if any(shape.clock_too_coarse for shape in shapes):
+    if coarse:
         return "cannot tell", "the step of the clock is as large as the spread", False
     signs = {test.log_ratio < 0 for test in tests if test.adjusted < alpha}
     if len(signs) == 2:
@@ -237,4 +252,14 @@ def _notes(paired: bool, block: int, together: tuple[int, str], runs: int, resam
         yield (
             f"With so many runs {affordable(runs, resamples)} permutations stand for {resamples}, "
             "read by the normal law that they follow."
+        )
+
+
+def _of_hosts(inside: Within) -> Iterator[str]:
+    if inside.hosts > 1:
+        yield f"Spreads are those within {inside.hosts} hosts; what the hosts differ by is left out."
+    if inside.hosts > 1 and inside.alone:
+        yield (
+            f"{inside.alone} pairs are alone on their host, so what it differs by is in their spread: fewer hosts, or "
+            "more pairs, tell more."
         )
