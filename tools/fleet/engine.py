@@ -117,9 +117,9 @@ class Fleet:
         return wall_s
 
     def limit_s(self, runs: int) -> float:
-        """When a message is lost: from what its runs should take."""
+        """When a message is lost: from what its runs should take, once no other benchmark holds the host."""
         each = self.order.subject.timeout_s or LONGER * self._run_s
-        return GRACE_S + runs * max(each, 1.0)
+        return GRACE_S + self.order.patience_s + runs * max(each, 1.0)
 
     def close(self) -> None:
         """End what goes on at the hosts; where no scheduler answers, nobody can, and that is told elsewhere."""

@@ -6,11 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from threading import Barrier
+from unittest.mock import Mock
 
 import pytest
 
 from vgo_agent.tools.execution.executor import Turn
 from vgo_agent.tools.fleet.alone import alone
+from vgo_agent.tools.fleet.engine import Fleet
 from vgo_agent.tools.fleet.messages import Answer, Order
 from vgo_agent.tools.fleet.station import Station
 from vgo_agent.tools.subject import Subject
@@ -67,3 +69,8 @@ def test_a_worker_waits_for_its_turn_and_says_so_when_it_does_not_come(order):
         assert len(answered(station, order).rows) == RUNS
     finally:
         station.stop()
+
+
+def test_no_message_is_lost_while_its_host_may_still_wait_for_another_benchmark(order):
+    fleet = Fleet(Mock(), {}, order)
+    assert fleet.limit_s(1) > order.patience_s
