@@ -24,6 +24,7 @@ from .deal import Dealer
 from .host import Host
 from .link import Landed, Link
 from .messages import Answer, Order, runs_of
+from .returned import Returned
 from .station import deliver, stop
 from .where import GO_ON
 
@@ -152,6 +153,11 @@ class Carrying:
     """When a host was last there."""
     _spans: list[Span] = field(default_factory=list)
     """From when to when each run of the program went on."""
+    _returned: Returned = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Know the hosts."""
+        self._returned = Returned(self.fleet.link, self.fleet.hosts.values())
 
     def go(self) -> None:
         """Deal and take in until all has landed; then put the rows in order of time."""
@@ -210,8 +216,10 @@ class Carrying:
 
     def _take_in(self, landed: Landed | None) -> None:
         """Keep the rows of a message, run by run, and ask after each whether it is enough."""
-        host = self._host.get(landed.worker) if landed else None
-        if landed is None or host is None or self._worker.get(host) != landed.worker:
+        if landed is None or self._returned.take(landed):
+            return
+        host = self._host.get(landed.worker)
+        if host is None or self._worker.get(host) != landed.worker:
             return
         if landed.lost:
             self._lose(host, landed.lost)
@@ -255,6 +263,7 @@ class Carrying:
                 self._lose(host, "it has gone, or has given no sign of life")
             elif now_s > self._until[host]:
                 self._lose(host, "its answer is long overdue")
+        self._returned.greet(there)
         self._join()
         if self.dealer.hosts:
             self._since = now_s

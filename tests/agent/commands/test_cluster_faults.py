@@ -112,6 +112,45 @@ def test_a_scheduler_that_dies_ends_the_run_and_a_resume_goes_on_from_its_table(
     assert vgo("verify", str(folder)).returncode == 0
 
 
+RETURNING = """\
+import os, pathlib, time
+folder, host = pathlib.Path({folder!r}), os.uname().nodename
+with (folder / "ran").open("a") as log:
+    print(host, file=log)
+if (folder / "killed").exists():
+    if host == "comes":
+        (folder / "again").touch()
+    until = time.monotonic() + 60
+    while not (folder / "again").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+time.sleep(0.05)
+"""
+
+
+def test_a_worker_that_is_started_again_at_another_address_takes_its_place(cluster, vgo, script, tmp_path):
+    program = str(script("returning.py", RETURNING.format(folder=str(tmp_path))))
+    for name in ("stays", "comes"):
+        cluster.start_worker(name)
+    cluster.wait("stays", "comes")
+    on, ran = str(cluster.folder / "on.yaml"), tmp_path / "ran"
+    words = ("measure", "--on", on, "--min-runs", "60", "--max-runs", "60", "--json", program)
+    with subprocess.Popen(
+        [COMMAND, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as begun:
+        until = time.monotonic() + 120
+        while not (ran.exists() and ran.read_text().count("comes") > 5) and time.monotonic() < until:
+            time.sleep(0.05)
+        (tmp_path / "killed").touch()
+        cluster.kill("comes")
+        cluster.workers["comes"].wait()
+        cluster.start_worker("comes")
+        answer, error = begun.communicate(timeout=250)
+    assert begun.returncode == 0, error
+    found = json.loads(answer)
+    assert (tmp_path / "again").exists(), "the host has runs again"
+    assert found["hosts"]["lost"] and sum(found["hosts"]["runs"].values()) == 60, found["hosts"]
+
+
 def rows_kept(folder: Path) -> list[float]:
     """When the runs so far began, once there are some."""
     logs = list(folder.glob("vgo-runs/*/partial/c001.jsonl"))
