@@ -108,7 +108,8 @@ async def delete(pilot: Pilot[None]) -> None:
 
 
 async def side_by_side(pilot: Pilot[None]) -> None:
-    await say(pilot, "/compare before.csv after.csv --metric time_s")
+    here = Path.cwd()  # the desk has begun in the folder of another test
+    await say(pilot, f"/compare {here}/before.csv {here}/after.csv --metric time_s")
     await until(lambda: pilot.app.screen.query_one("#arms", Static).content, pilot)
 
 
