@@ -119,7 +119,7 @@ def simulated(count: int, deliver: Callable[[str, float], str]) -> Iterator[Flee
     ):
         client.wait_for_workers(count, timeout=300)
         link = Link(client, Where(cluster="local", nodes=count, silent_s=300))  # all of them in one process
-        hosts = [simulated_host(number, address) for number, address in enumerate(link.workers(now=True))]
+        hosts = [simulated_host(int(its.name), address) for address, its in link.workers(now=True).items()]
         order = Order(act="run", subject=subject())
         yield Fleet(link, {host.name: host for host in hosts}, order, deliver=deliver)
 

@@ -9,8 +9,6 @@ import argparse
 import tempfile
 import time
 from collections import Counter
-from dataclasses import dataclass, field
-from itertools import repeat
 from pathlib import Path
 
 import dask
@@ -26,7 +24,6 @@ from vgo_agent.tools.fleet.messages import Answer, Order
 from vgo_agent.tools.nodes.analyse import Nodes, fleet
 from vgo_agent.tools.recorded.shapes import Design
 from vgo_agent.tools.statistics.fleet.planning import named_share
-from vgo_agent.tools.statistics.values import FloatArray
 
 SLOW, ORDINARY, MARGIN = 0.05, 0.01, 0.02
 NODES, RUNS, WITHIN = (10, 100, 1000), (5, 10, 20, 40, 80), (0.03, 0.1)
@@ -87,42 +84,27 @@ def main() -> int:
     return int(seconds > MOST_IN_A_MINUTE)
 
 
-@dataclass
-class Simulated:
-    """Hosts that answer at once with times that are drawn."""
-
-    level: FloatArray
-    """Of each host, as a logarithm."""
-    number: dict[str, int] = field(default_factory=dict)
-    """Address of a worker to its host."""
-    made: Counter[int] = field(default_factory=Counter)
-    """Runs of each host so far."""
-    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(2))
-
-    def deliver(self, order: str, limit_s: float) -> str:
-        """Give a row for each turn, as the host would that is asked."""
-        number, rows = self.number[get_worker().address], []
-        for turn in Order.model_validate_json(order).turns:
-            beside = number % 3 == 0 and number >= KNOWN and self.made[number] // SPELL % 2
-            self.made[number] += 1
-            wall_s = float(np.exp(self.level[number] + np.log1p(NEIGHBOUR * beside) + self.rng.normal(0, 0.02)))
-            row = {"ok": 1, "exit_code": 0, "survivors": 0, "outcome": wall_s, "wall_s": wall_s, "layers": ""}
-            rows.append({**row, "condition": turn.condition, "pair": turn.pair, "began_s": time.time()})
-        return Answer(rows=tuple(rows)).model_dump_json()
+def deliver(order: str, limit_s: float) -> str:
+    """Give a row for each turn, as the host would that is asked; drawn by numbers alone, for messages bring copies."""
+    number, rows = int(get_worker().name), []
+    level = np.random.default_rng([1, number]).normal(0, ORDINARY) + np.log1p(2 * SLOW) * (number < KNOWN)
+    for turn in Order.model_validate_json(order).turns:
+        beside = number % 3 == 0 and number >= KNOWN and turn.pair // (HOSTS * SPELL) % 2
+        noise = np.random.default_rng([2, turn.pair]).normal(0, 0.02)
+        wall_s = float(np.exp(level + np.log1p(NEIGHBOUR * beside) + noise))
+        row = {"ok": 1, "exit_code": 0, "survivors": 0, "outcome": wall_s, "wall_s": wall_s, "layers": ""}
+        rows.append({**row, "condition": turn.condition, "pair": turn.pair, "began_s": time.time()})
+    return Answer(rows=tuple(rows)).model_dump_json()
 
 
 def _scheduled() -> str:
     """Run the whole fleet through a real scheduler, and analyse what came back."""
-    level = np.random.default_rng(1).normal(0, ORDINARY, HOSTS)
-    level[:KNOWN] += np.log1p(2 * SLOW)
-    hosts = Simulated(level)
     quiet = dask.config.set(QUIET)
-    with quiet, tempfile.TemporaryDirectory() as folder, simulated(HOSTS, hosts.deliver) as there:
-        hosts.number = {host.workers[0]: int(name[1:]) for name, host in there.hosts.items()}
+    with quiet, tempfile.TemporaryDirectory() as folder, simulated(HOSTS, deliver) as there:
         bench = FleetBench(subject(), there, Path(folder), Launch(argv=(TRUE,)))
         with bench.series("c001") as series:
             began = time.perf_counter()
-            series.carry_out(repeat((Turn(),), HOSTS * EACH))
+            series.carry_out((Turn("baseline", number),) for number in range(HOSTS * EACH))
             seconds = time.perf_counter() - began
         rows = series.rows
     counts = Counter(str(row["host"]) for row in rows)

@@ -46,12 +46,20 @@ class Profiled:
         for number in range(1, len(self.sets)):
             own = place == number
             outcome = np.where(own, outcome - np.median(outcome[own][:, None] - first[None, :]), outcome)
-        return self.within(outcome, np.ones(outcome.size, dtype=np.bool_))
+        every = np.ones(outcome.size, dtype=np.bool_)
+        if self.of_hosts and outcome.min() > 0:  # a slow host is so by a factor, its spread included, as `nodes` has it
+            return np.exp(self.within(np.log(outcome), every))
+        return self.within(outcome, every)
 
     @property
     def sampled(self) -> bool:
         """Whether rows are samples, several of a run."""
         return RUN in self.table.names
+
+    @property
+    def of_hosts(self) -> bool:
+        """Whether the runs of many hosts are brought to one level."""
+        return SLOT.name in self.table.names and not self.sampled
 
     def within(self, values: Floats, rows: BoolArray) -> Floats:
         """Move the values of these rows so that all runs have one median, where rows are samples; else all hosts.
@@ -62,7 +70,7 @@ class Profiled:
         """
         if self.sampled:
             run = self.table.column(RUN)[rows]
-        elif SLOT.name in self.table.names:
+        elif self.of_hosts:
             _, hosts = np.unique(np.array(self.table.text(HOST.name), dtype=np.str_), return_inverse=True)
             run = hosts.astype(np.float64)[rows]
         else:

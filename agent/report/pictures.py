@@ -29,8 +29,9 @@ def pictures(evidence: Evidence) -> Mapping[str, str]:
     }
 
 
-def _axis(evidence: Evidence) -> Outcomes:
-    return Outcomes("wall time" if evidence.run.subject.metric is None else "outcome", evidence.run.subject.unit)
+def _axis(evidence: Evidence, leveled: bool = False) -> Outcomes:
+    name = "wall time" if evidence.run.subject.metric is None else "outcome"
+    return Outcomes(f"{name}, hosts on one level" if leveled else name, evidence.run.subject.unit)
 
 
 def _distribution(evidence: Evidence) -> str:
@@ -40,7 +41,7 @@ def _distribution(evidence: Evidence) -> str:
         classes, shape = evidence.labelled.classes, evidence.labelled.shape
         modes = [mode.position for mode in shape.modes]
         slow = np.array(classes.slow, dtype=bool)
-        return distribution(runs.outcome, slow, classes.cut, modes, _axis(evidence))
+        return distribution(runs.outcome, slow, classes.cut, modes, _axis(evidence, runs.of_hosts))
     if evidence.baseline is None or evidence.measured is None:
         return ""
     values = evidence.baseline.outcome()[evidence.measured.warm_up :]
@@ -52,10 +53,11 @@ def _overlay(evidence: Evidence) -> str:
     batch = evidence.telling
     if batch is None or batch.compared is None:
         return ""
-    baseline, mitigated = _paired(batch, evidence).compared
+    pairs = _paired(batch, evidence)
+    baseline, mitigated = pairs.compared
     sd = batch.compared.comparison.ratio("sd")
     title = f"SD ratio {ratio(sd.value, sd.low, sd.high)}"
-    return overlay(baseline, mitigated, _axis(evidence), title) if baseline.size else ""
+    return overlay(baseline, mitigated, _axis(evidence, pairs.hosts is not None), title) if baseline.size else ""
 
 
 def _order(evidence: Evidence) -> str:
@@ -92,4 +94,4 @@ def _scatter(evidence: Evidence) -> str:
         return ""  # a text: how often it was each value is no axis
     values = runs.table.column(name)
     shown = np.isfinite(values)
-    return scatter(values[shown], runs.outcome[shown], slow[shown], column, _axis(evidence), title)
+    return scatter(values[shown], runs.outcome[shown], slow[shown], column, _axis(evidence, runs.of_hosts), title)
