@@ -415,3 +415,11 @@ def test_few_runs_with_many_samples_cannot_tell():
 def test_samples_that_are_no_whole_runs_are_refused():
     with pytest.raises(ValueError, match="no whole runs of 7"):
         compare(np.arange(20.0), np.arange(20.0), whole=7)
+
+
+def test_where_a_resample_has_next_to_no_error_the_interval_is_open_above():
+    """Its upper end would be a number that no float holds."""
+    chance = np.random.default_rng(12)
+    x, y = ((chance.random(30) < 0.1) * 5 + chance.normal(0, 1e-3, 30) for _ in range(2))
+    sd = compare(x, y, seed=12, resamples=400).ratio("sd")
+    assert sd.value is not None and sd.low is not None and sd.high is None
