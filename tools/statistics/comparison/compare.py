@@ -111,7 +111,8 @@ def compare(
     an arm, made one arm after the other, .16 to .19: there its p-value is too small.
     """
     x, y, dropped = _pairs(baseline, other) if paired else _apart(baseline, other)
-    coarse = any(describe(arm, ordered).clock_too_coarse for arm in (x, y))  # before anything is moved
+    shapes = describe(x, ordered), describe(y, ordered)
+    coarse = any(shape.clock_too_coarse for shape in shapes)  # before anything is moved
     inside = _inside(x, y, hosts if hosts is None else np.asarray(hosts)[_finite(baseline, other)])
     x, y = inside.estimated
     if x.size % whole or y.size % whole:
@@ -119,7 +120,7 @@ def compare(
     blocks = _blocks(x, y, paired, whole) if ordered else (whole, whole)
     tests, p_location = permutation_tests(*inside.tested, Exchange(paired, max(blocks)), seed, resamples)
     found, shifts = ratios(x, y, Drawing(paired, blocks, seed, resamples, lower_is_better, whole))
-    shapes = describe(x, ordered), describe(y, ordered)
+    shapes = shapes if hosts is None else (describe(x, ordered), describe(y, ordered))
     shown = _shown_ratio(tests, alpha)
     verdict, reason, few = _verdict(tests, (x.size // whole, y.size // whole), coarse, shown, alpha)
     distance, sd = float(wasserstein_distance(x, y)), float(x.std(ddof=1))
