@@ -89,9 +89,11 @@ def _scatter(evidence: Evidence) -> str:
     name = "order" if factor.column == ORDER else factor.column
     slow = np.array(evidence.labelled.classes.slow, dtype=bool)
     title = f"R² {number(factor.r2, 2)}" if factor.r2 is not None else ""
-    column = Outcomes(factor.column, unit(factor.column, evidence.columns))
+    leveled = ", hosts on one level" if runs.of_hosts else ""
+    column = Outcomes(f"{factor.column}{leveled}", unit(factor.column, evidence.columns))
     if name not in runs.table.frame:
         return ""  # a text: how often it was each value is no axis
     values = runs.table.column(name)
     shown = np.isfinite(values)
-    return scatter(values[shown], runs.outcome[shown], slow[shown], column, _axis(evidence, runs.of_hosts), title)
+    across = runs.within(values[shown], shown) if runs.of_hosts else values[shown]  # as it was ranked
+    return scatter(across, runs.outcome[shown], slow[shown], column, _axis(evidence, runs.of_hosts), title)
