@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-import signal
-import time
 from pathlib import Path
+
+from ..tools.execution.tree import end_tree
+from .began import started_at
 
 SAME_MOMENT_S = 2.0
 """Between the start of a process and the note of it: an id that was given anew belongs to another moment."""
@@ -28,22 +29,10 @@ class ChildFile:
 
 
 def end_orphan(path: Path) -> None:
-    """End the run that a killed process left going, with its group: it would disturb the runs to come."""
+    """End the run that a killed process left going, with all below it: it would disturb the runs to come."""
     try:
         pid, noted = int(path.read_text()), path.stat().st_mtime
-        if os.getpgid(pid) == pid and abs(_started(pid) - noted) < SAME_MOMENT_S:
-            os.killpg(pid, signal.SIGKILL)
+        if os.getpgid(pid) == pid and abs(started_at(pid) - noted) < SAME_MOMENT_S:
+            end_tree(lambda: [pid])
     except (OSError, ValueError):  # nothing was noted, or it has ended
         return
-
-
-def _started(pid: int) -> float:
-    """Time of day at which a process began."""
-    ticks = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
-    age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
-    return time.time() - age
-
-
-def process_age_s() -> float:
-    """Seconds since this process began, interpreter start-up included."""
-    return time.time() - _started(os.getpid())

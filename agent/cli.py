@@ -8,12 +8,21 @@ from __future__ import annotations
 import argparse
 import errno
 import sys
+import time
 from collections.abc import Sequence
 from importlib import import_module
 
 from ..knowledge.errors import VgoError
+from ..tools.amount import LONGEST, MOST
+from ..tools.stop import came
+from .began import process_began_s
 from .commands import COMMANDS, Command
-from .terminal import columns, printable
+from .ending import say_stopped
+from .terminal import columns, printable, terminal_gone
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 DESCRIPTION = "Find why some runs of a program are slow, and prove what makes them stop."
 EXIT_CODES = """\
@@ -22,32 +31,71 @@ exit codes:
   1    one line on standard error says what is wrong and what cures it;
        also `insufficient data`, and a check that found something
   2    the command line is not understood
-  130  Ctrl-C (a diagnosis goes on with `vgo-agent resume RUN`)
+  130  Ctrl-C (what can go on is told with the command that does it)
   128+N  ended by signal N; 141 when the reader of the output has gone
 """
-EXAMPLE = "example:\n  vgo-agent diagnose ./bench.sh\n\n`vgo-agent COMMAND --help` says more."
+EXAMPLE = "examples:\n  vgo-agent demo\n  vgo-agent diagnose ./bench.sh\n\n`vgo-agent COMMAND --help` says more."
 
 
 class Parser(argparse.ArgumentParser):
-    """Options are never abbreviated, so that a new one cannot change what an old script means."""
+    """Options are never abbreviated, so that a new one cannot change what an old script means; numbers are bounded."""
+
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> object:
+        """Refuse `--option=--`, of which argparse makes an empty list before Python 3.13."""
+        if action.option_strings and action.nargs is None and arg_strings == ["--"]:
+            raise argparse.ArgumentError(action, "expected one argument, and -- is none")
+        return super()._get_values(action, arg_strings)
+
+    def error(self, message: str) -> NoReturn:
+        """Say where the runs are listed to who has named none."""
+        super().error(message + "; `vgo-agent runs` lists them" * message.endswith("required: RUN"))
 
     def __init__(self, *, prog: str | None = None, description: str | None = None, **rest: object) -> None:
         """Keep line breaks of descriptions and examples."""
         super().__init__(prog=prog, description=description, allow_abbrev=False, formatter_class=_formatter)
+        self.register("type", int, _whole)
+        self.register("type", float, _finite)
+
+
+def _whole(text: str) -> int:
+    """Read a whole number; stands for `type=int` in every parser."""
+    try:
+        number = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number: write one, such as 40") from None
+    if abs(number) > MOST:
+        raise argparse.ArgumentTypeError(f"{number} is out of range: give at most {MOST}")
+    return number
+
+
+def _finite(text: str) -> float:
+    """Read a number; stands for `type=float` in every parser."""
+    try:
+        number = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number: write one, such as 0.5") from None
+    if not abs(number) <= LONGEST:
+        raise argparse.ArgumentTypeError(f"{text} is out of range: give at most {LONGEST:g}")
+    return number
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code."""
     try:
-        return _run(sys.argv[1:] if argv is None else list(argv))
-    except KeyboardInterrupt:  # before a command had begun
-        return 130
+        if argv is None:
+            return _run(sys.argv[1:], process_began_s())
+        return _run(list(argv), time.monotonic())
     except BrokenPipeError:
-        _drop_output()
+        _drop_output(1)
         return 141
+    except OSError as error:
+        if error.errno != errno.EIO or not terminal_gone():
+            raise
+        _drop_output(1, 2)
+        return 129  # as if it had been told by SIGHUP
 
 
-def _run(words: list[str]) -> int:
+def _run(words: list[str], began_s: float) -> int:
     command = COMMANDS.get(words[0]) if words else None
     if command is None:
         return _overview(words)
@@ -56,26 +104,66 @@ def _run(words: list[str]) -> int:
     module.configure(parser)
     parse = parser.parse_intermixed_args if getattr(module, "MIXED", False) else parser.parse_args
     arguments = parse(words[1:])
+    arguments.began_s = began_s
     try:
+        _refuse_bytes(words)
         status: int = module.run(arguments)
-        return status
-    except VgoError as error:
+    except BaseException as error:  # noqa: BLE001 - raised again, unless a signal ended the command
+        if came():  # whatever else it looks like
+            return _stopped(arguments)
+        return _failed(error, arguments)
+    if came():  # it has answered all the same, with what there was
+        say_stopped()
+    return status
+
+
+def _refuse_bytes(words: Sequence[str]) -> None:
+    """Refuse an argument with bytes that no transcript and no report can hold."""
+    for word in words:
+        if any("\ud800" <= char <= "\udfff" for char in word):
+            raise VgoError(
+                f"{word!r} holds bytes that this locale cannot read; set LC_ALL=C.UTF-8, or use other names."
+            )
+
+
+def _failed(error: BaseException, arguments: argparse.Namespace) -> int:
+    """Say why there is no answer; what no user can mend is raised again."""
+    if isinstance(error, VgoError):
         return _ended(str(error), error, arguments, 1)
-    except OSError as error:
-        if error.errno != errno.ENAMETOOLONG:
-            raise
-        return _ended(
-            f"{str(error.filename)[:40]}... is too long for the name of a file: correct it.", error, arguments, 1
-        )
-    except KeyboardInterrupt as error:
-        return _ended("stopped by Ctrl-C.", error, arguments, 130)
+    if isinstance(error, OSError) and error.errno in _OF_A_PATH and error.filename is not None:
+        return _ended(_path_refused(error), error, arguments, 1)
+    raise error
+
+
+def _stopped(arguments: argparse.Namespace) -> int:
+    """Say that a signal ended it."""
+    why = say_stopped()
+    if getattr(arguments, "json", False):
+        _say_in_json(why)
+    return 128 + came()
+
+
+_OF_A_PATH = (errno.ENAMETOOLONG, errno.EISDIR, errno.ENOTDIR, errno.EACCES, errno.ELOOP, errno.EROFS)
+"""What is wrong with a path is for the user to mend, wherever it is found."""
+
+
+def _path_refused(error: OSError) -> str:
+    name = str(error.filename)
+    if error.errno == errno.ENAMETOOLONG:
+        return f"{name[:40]}... is too long for the name of a file: correct it."
+    return f"{name} cannot be used ({error.strerror}): correct the path, or mend what lies there."
 
 
 def _overview(words: list[str]) -> int:
     """Answer a command line without a command."""
     parser = overview()
     if words and not words[0].startswith("-"):
-        parser.error(f"there is no command {printable(words[0])!r}{_meant(words[0])}")
+        from .misspelt import instead
+
+        try:
+            parser.error(f"there is no command {printable(words[0])!r}; {printable(instead(words))}")
+        except VgoError as error:
+            parser.error(printable(str(error)))
     arguments = parser.parse_args(words)
     if arguments.version:
         from importlib.metadata import version
@@ -109,25 +197,23 @@ def _ended(why: str, error: BaseException, arguments: argparse.Namespace, status
         traceback.print_exception(error)
     print(f"vgo-agent: {printable(why)}", file=sys.stderr)
     if getattr(arguments, "json", False):
-        import json
-
-        print(json.dumps({"error": why}), flush=True)
+        _say_in_json(why)
     return status
 
 
-def _meant(name: str) -> str:
-    import difflib
+def _say_in_json(why: str) -> None:
+    import json
 
-    close = difflib.get_close_matches(name, COMMANDS, n=1)
-    return f"; did you mean {close[0]}?" if close else ""
+    print(json.dumps({"error": why}), flush=True)
 
 
-def _drop_output() -> None:
-    """Send what is left to nowhere: Python flushes standard output once more at its end, which would fail again."""
+def _drop_output(*streams: int) -> None:
+    """Send what is left to nowhere: Python flushes its streams once more at its end, which would fail again."""
     import os
 
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
+    for stream in streams:
+        os.dup2(nowhere, stream)
     os.close(nowhere)
 
 

@@ -12,10 +12,13 @@ from ..knowledge.errors import VgoError
 from ..knowledge.loader import Knowledge
 from ..knowledge.loader import load as load_knowledge
 from ..tools.conclude import ConcludeResult
+from ..tools.execution.expected import Expected
 from ..tools.execution.spawn import Spawner
 from ..tools.layer_choice import choose
 from ..tools.machine import Machine
-from .child import ChildFile, process_age_s
+from .began import process_age_s
+from .child import ChildFile
+from .clock import Clock
 from .finished import FinishedRun
 from .graph import Loop
 from .interface import Interface
@@ -28,8 +31,8 @@ from .report.summary import summary, text
 from .run_folder import RunFolder, write
 from .schemas import schemas_digest
 from .session import Asked, Ending
-from .steering import Steering
-from .transcript import Decision, RunEnd, RunStart, ToolEnd, Transcript, canonical, read
+from .steering import GivenMore, Steering
+from .transcript import Decision, LimitsChanged, RunEnd, RunStart, ToolEnd, Transcript, canonical, read
 
 
 @dataclass
@@ -41,17 +44,35 @@ class Conducted:
     spawner: Spawner
     knowledge: Knowledge
     transcript: Transcript
+    clock: Clock
+    shown: Expected
+    """By trial runs of this process."""
 
 
 def conduct(
-    folder: RunFolder, asked: Asked, spawner: Spawner, interface: Interface, steering: Steering | None = None
+    folder: RunFolder,
+    asked: Asked,
+    spawner: Spawner,
+    interface: Interface,
+    steering: Steering | None = None,
+    clock: Clock | None = None,
+    more_s: float | None = None,
+    shown: Expected | None = None,
+    accept: tuple[str, ...] = (),
 ) -> Ending:
-    """Begin, or go on with, the diagnosis in a folder; end its transcript however it ends."""
+    """Begin, or go on with, the diagnosis in a folder; end its transcript however it ends.
+
+    `more_s` are seconds to go on for, after a verdict too where the budget had left something untried; `accept` are
+    mitigations that may change a promise from here on. `shown` is what trial runs have shown of the program.
+    """
     path = folder.transcript
     transcript = Transcript.open(path) if path.exists() else Transcript.create(path)
-    part = Conducted(folder, asked, spawner, asked.plan.known(load_knowledge()), transcript)
-    ends = bodies(transcript.events, RunEnd)
-    if ends:
+    clock = clock or Clock()
+    clock.before_s = transcript.elapsed_s
+    part = Conducted(folder, asked, spawner, asked.plan.known(load_knowledge()), transcript, clock, shown or Expected())
+    if more_s is not None or accept:
+        steering = _given_more(part, more_s, accept, interface)
+    if bodies(transcript.events, RunEnd):
         return _ending(part)  # nothing is written into a folder that is closed
     folder.note_time("conducting", age_s=process_age_s())
     try:
@@ -64,6 +85,26 @@ def conduct(
     except VgoError as error:
         _close(part, "failed", str(error))
         raise
+
+
+def _given_more(part: Conducted, more_s: float | None, accept: tuple[str, ...], interface: Interface) -> Steering:
+    """Give a run more time; one that has its verdict goes on only with what the budget had kept from being tried."""
+    transcript = part.transcript
+    if not transcript.events:
+        limits = GivenMore(more_s, accept).limits(0, part.asked.limits)
+        part.asked = part.asked.model_copy(update={"limits": limits})
+    more = GivenMore(None if more_s is None else transcript.elapsed_s + more_s, accept)
+    if bodies(transcript.events, RunEnd):
+        if _concluded(part).ran_out:
+            limits = more.limits(0, limits_of(transcript.events))
+            transcript.reopen(LimitsChanged(limits=limits, elapsed_s=round(transcript.elapsed_s, 3)))
+        else:
+            interface.told("nothing was left untried for want of time: the verdict stands")
+    return more
+
+
+def _concluded(part: Conducted) -> ConcludeResult:
+    return record_of(part.transcript.events, part.folder).latest("conclude").read(ConcludeResult)
 
 
 def _why(stop: KeyboardInterrupt | SystemExit) -> str:
@@ -87,9 +128,10 @@ def _loop(part: Conducted, chosen: Planning, interface: Interface, steering: Ste
                 conditions=True,
             )
         )
+        there.bench.expect(part.shown)
         start = _start(part, chosen, there)
         machine, bench = machine_of(start, part.folder), there.bench
-        live = Live(part.folder, start.subject, machine, part.knowledge, bench, interface, start.plan)
+        live = Live(part.folder, start.subject, machine, part.knowledge, bench, interface, start.plan, part.clock)
         choose(start.limits.layers, bench)  # a layer that can show nothing here is refused before the first run
         loop = Loop(start, chosen.planner, part.transcript, live, part.folder, steering)
         if part.asked.after:
@@ -207,6 +249,7 @@ def _append_end(part: Conducted, status: str, reason: str) -> None:
                 "count": len(transcript.events),
                 "tip": transcript.tip,
                 "outputs": digests,
+                "elapsed_s": round(part.clock.elapsed_s(), 3),
             }
         )
     )

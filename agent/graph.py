@@ -10,7 +10,7 @@ import operator
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
@@ -25,6 +25,8 @@ from ..tools.base import ToolError
 from ..tools.case import Record, Store
 from ..tools.conclude import ConcludeResult
 from ..tools.subject import Limits
+from .acting import Acting
+from .consent import covered
 from .legal import legal, was_legal
 from .planners.base import Choice, Planner, View
 from .planners.rules import Rules
@@ -56,22 +58,6 @@ class State(TypedDict):
 
 
 NO_EVENTS: State = {"events": []}
-
-
-class Acting(Protocol):
-    """What differs between a live diagnosis and a replay."""
-
-    def act(self, decision: Decision, record: Record, limits: Limits) -> ToolEnd:
-        """Run a tool within these limits, or serve it from a record."""
-
-    def scope(self, decision: Decision) -> str:
-        """Scope of the mitigation that a decision would apply; empty for anything else."""
-
-    def question(self, decision: Decision) -> dict[str, Any]:
-        """What the user is shown before a change beyond process scope."""
-
-    def observed(self, end: ToolEnd, record: Record) -> None:
-        """Bring the files made from the record up to date."""
 
 
 class Loop:
@@ -115,14 +101,26 @@ class Loop:
     def _run(self, saver: BaseCheckpointSaver[Any], approve: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
         graph = self._graph().compile(checkpointer=saver)
         config: Any = {"configurable": {"thread_id": "run"}, "recursion_limit": 10 * MOST_DECISIONS}
-        begun = bool(graph.get_state(config).values)
+        begun = bool(graph.get_state(config).values) or self._after_verdict(graph, config)
         given: Any = None if begun else {"events": []}
         with tracing_context(enabled=False):
             while True:
                 result = graph.invoke(given, config, durability="sync")
                 if "__interrupt__" not in result:
                     return
-                given = Command(resume=approve(result["__interrupt__"][0].value))
+                with self.acting.asking():
+                    answer = approve(result["__interrupt__"][0].value)
+                given = Command(resume=answer)
+
+    def _after_verdict(self, graph: Any, config: Any) -> bool:
+        """Take up a run that was given more time after its verdict: its checkpoint has gone."""
+        events = self.transcript.events
+        verdicts = [event.seq for event in events if isinstance(event.body, VerdictGiven)]
+        if not verdicts:
+            return False
+        whole = [event.model_dump(mode="json") for event in events[: verdicts[-1] + 1]]
+        graph.update_state(config, {"events": whole}, as_node="conclude")
+        return True
 
     def _graph(self) -> StateGraph[State, None, State, State]:
         graph = StateGraph(State)
@@ -132,7 +130,7 @@ class Loop:
         for before, after in (("intake", "plan"), ("plan", "gate"), ("gate", "act"), ("act", "observe")):
             graph.add_edge(before, after)
         graph.add_conditional_edges("observe", self.route, ["plan", "conclude"])
-        graph.add_edge("conclude", END)
+        graph.add_conditional_edges("conclude", self.after, {"plan": "plan", "end": END})
         return graph
 
     def begin_with(self, measured: ToolEnd) -> None:
@@ -140,8 +138,8 @@ class Loop:
         makes: tuple[Callable[[], EventBody], ...] = (
             lambda: self.start,
             self._decide,
-            lambda: ToolStart(call_id=measured.call_id),
-            lambda: measured,
+            lambda: self._begun(measured.call_id),
+            lambda: self._timed(measured),
         )
         for make in makes[len(self.transcript.events) :]:
             self.transcript.append(make())
@@ -157,18 +155,17 @@ class Loop:
         return {"events": changed["events"] + self._emit(both, self._decide)["events"]}
 
     def gate(self, state: State) -> State:
-        """Ask before anything beyond process scope; the interrupt stands alone, since a resume re-runs this node."""
+        """Ask before anything beyond process scope, and before what changes a promise of the program.
+
+        The interrupt stands alone, since a resume re-runs this node.
+        """
         decision = self._decision()
         scope = self.acting.scope(decision)
         if not scope or not self._is_legal(decision):
             return {"events": []}
         if ahead := self._ahead(state):
             return {"events": [ahead[0].model_dump(mode="json")]}
-        allowed = scope == "process" or self.limits.allow == "system" or self._approved_before(decision)
-        if allowed and scope != BY_HAND:
-            answer = {"granted": True, "by": "policy", "reason": f"--allow {self.limits.allow}"}
-        else:
-            answer = interrupt(self.acting.question(decision))
+        answer = self._answered(decision, scope) or interrupt(self.acting.question(decision))
         return self._emit(state, lambda: Approval(call_id=decision.call_id, scope=scope, **answer))
 
     def act(self, state: State) -> State:
@@ -177,9 +174,9 @@ class Loop:
         approvals = [a for a in bodies(self.transcript.events, Approval) if a.call_id == decision.call_id]
         if approvals and not approvals[-1].granted:
             return {"events": []}
-        started = self._emit(state, lambda: ToolStart(call_id=decision.call_id))
+        started = self._emit(state, lambda: self._begun(decision.call_id))
         both: State = {"events": state["events"] + started["events"]}
-        ended = self._emit(both, lambda: self.acting.act(decision, self._record(), self.limits))
+        ended = self._emit(both, lambda: self._timed(self.acting.act(decision, self._record(), self.limits)))
         return {"events": started["events"] + ended["events"]}
 
     def observe(self, state: State) -> State:
@@ -191,7 +188,13 @@ class Loop:
 
     def route(self, state: State) -> Literal["plan", "conclude"]:
         """Go on until a call of conclude has given its result."""
-        return "conclude" if self._record().succeeded("conclude") else "plan"
+        verdicts = len(bodies(self.transcript.events, VerdictGiven))
+        return "conclude" if len(self._record().succeeded("conclude")) > verdicts else "plan"
+
+    def after(self, state: State) -> Literal["plan", "end"]:
+        """End with the verdict, unless more time was given after it."""
+        decisions = len(bodies(self.transcript.events, Decision))
+        return "plan" if self._ahead(state) or self.steering.goes_on(decisions) else "end"
 
     def conclude(self, state: State) -> State:
         """Give the verdict with the events it rests on."""
@@ -203,7 +206,19 @@ class Loop:
             return self._emit(state, lambda: ahead[0].body) if isinstance(ahead[0].body, LimitsChanged) else NO_EVENTS
         now = self.limits
         limits = self.steering.limits(len(bodies(self.transcript.events, Decision)), now)
-        return NO_EVENTS if limits == now else self._emit(state, lambda: LimitsChanged(limits=limits))
+        if limits == now:
+            return NO_EVENTS
+        return self._emit(state, lambda: LimitsChanged(limits=limits, elapsed_s=self._elapsed_s()))
+
+    def _begun(self, call_id: str) -> ToolStart:
+        return ToolStart(call_id=call_id, elapsed_s=self._elapsed_s())
+
+    def _timed(self, end: ToolEnd) -> ToolEnd:
+        return end.model_copy(update={"elapsed_s": self._elapsed_s()})
+
+    def _elapsed_s(self) -> float | None:
+        """Seconds of the budget used, for the event that is made next."""
+        return self.acting.elapsed_s(len(self.transcript.events))
 
     def _decide(self) -> Decision:
         record, events = self._record(), self.transcript.events
@@ -246,12 +261,20 @@ class Loop:
             return False
         return True
 
-    def _approved_before(self, decision: Decision) -> bool:
-        """A second batch repeats what was approved for the first."""
+    def _answered(self, decision: Decision, scope: str) -> dict[str, Any] | None:
+        """Give the answer that holds already: of the user, else of --allow; None where the user is to be asked."""
         decided = {d.call_id: d for d in bodies(self.transcript.events, Decision)}
-        wanted = decision.arguments.get("mitigation")
-        granted = [a for a in bodies(self.transcript.events, Approval) if a.granted]
-        return any(decided[approval.call_id].arguments.get("mitigation") == wanted for approval in granted)
+        promise = bool(self.acting.promise(decision))
+        said = covered(bodies(self.transcript.events, Approval), decided, decision, scope, own=promise)
+        if said and not said["granted"]:
+            return said
+        if scope == BY_HAND:  # only a person knows that it is done
+            return None
+        allow, key = self.limits.allow, str(decision.arguments.get("mitigation"))
+        within = allow == "system" or (allow == "process" and scope == "process")
+        if within and (not promise or key in self.limits.accept):
+            return {"granted": True, "by": "policy", "reason": f"--accept {key}" if promise else f"--allow {allow}"}
+        return said
 
     def _verdict(self) -> VerdictGiven:
         result = self._record().succeeded("conclude")[-1].read(ConcludeResult)

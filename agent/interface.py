@@ -34,7 +34,7 @@ class Interface(Protocol):
         """A call has ended."""
 
     def approve(self, question: Mapping[str, Any]) -> dict[str, Any]:
-        """Answer `{"granted": bool, "by": "user"|"policy", "reason": str}` for a change beyond process scope.
+        """Answer a question that the gate asks with what an approval records of it, as `consent.recorded` makes it.
 
         Where the question has `steps`, a person is to take them: granted says that they have been taken.
         """

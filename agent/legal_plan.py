@@ -13,6 +13,7 @@ from ..tools.conclude_plan import chosen_values
 from ..tools.measure import MeasureResult
 from ..tools.plan import Plan
 from ..tools.subject import Limits
+from .costs import LEAST_PAIRS, affordable_pairs, ran_out, time_left
 
 Choices = Mapping[str, Mapping[str, tuple[Any, ...]]]
 
@@ -35,15 +36,15 @@ def _steps(record: Record, limits: Limits, plan: Plan) -> Choices:
         asked = any(call.tool == APPLY_BY_HAND.name for call in record.calls)
         chosen = {"mitigation": (plan.mitigation,), "runs": (plan.pairs or runs_like(baseline),)}
         return {} if asked else {APPLY_BY_HAND.name: chosen}
-    if record.spent_s >= limits.budget_s:
+    if not time_left(record, limits):
         return {}
     if not any(call.tool == "profile" for call in record.calls):
         return {"profile": {}}
-    return _trial(record, plan)
+    return _trial(record, limits, plan)
 
 
-def _trial(record: Record, plan: Plan) -> Choices:
-    if plan.search and not any(call.tool == "screen_levels" for call in record.calls):
+def _trial(record: Record, limits: Limits, plan: Plan) -> Choices:
+    if plan.search and not any(call.tool == "screen_levels" and not ran_out(call) for call in record.calls):
         search = plan.search
         chosen = {
             "mitigation": (plan.mitigation,),
@@ -54,7 +55,8 @@ def _trial(record: Record, plan: Plan) -> Choices:
         }
         return {"screen_levels": chosen}
     batch = _batch(record, plan)
-    if batch is None:
+    least = min(plan.pairs or LEAST_PAIRS, LEAST_PAIRS)
+    if batch is None or affordable_pairs(record, limits, plan.mitigation) < least:
         return {}
     values = chosen_values_of(record, plan)
     return {"apply_mitigation": {"mitigation": (plan.mitigation,), "values": (values,), "batch": (batch,)}}
@@ -67,7 +69,8 @@ def chosen_values_of(record: Record, plan: Plan) -> dict[str, str]:
 
 def _batch(record: Record, plan: Plan) -> int | None:
     """The first batch, then the one that confirms it; of a search only the latter. None: nothing is left to run."""
-    tried = [call.arguments.get("batch", 1) for call in record.calls if call.tool == "apply_mitigation"]
+    applied = (call for call in record.calls if call.tool == "apply_mitigation" and not ran_out(call))
+    tried = [call.arguments.get("batch", 1) for call in applied]
     if plan.search:
         return None if tried or not chosen_values(record, plan) else 2
     if not tried:
@@ -80,7 +83,8 @@ def _batch(record: Record, plan: Plan) -> int | None:
 
 
 def uncompared(record: Record) -> tuple[str, ...]:
-    """Batches in force, and series by hand, that no comparison has looked at."""
+    """Batches in force that the program bore, and series by hand, that no comparison has looked at."""
     done = {str(call.arguments.get("call")) for call in record.calls if call.tool == "compare"}
-    batches = (call for call in record.succeeded("apply_mitigation") if call.read(ApplyResult).in_force)
-    return tuple(call.call_id for call in (*batches, *record.succeeded(APPLY_BY_HAND.name)) if call.call_id not in done)
+    batches = ((call, call.read(ApplyResult)) for call in record.succeeded("apply_mitigation"))
+    sound = (call for call, applied in batches if applied.in_force and not applied.broke)
+    return tuple(call.call_id for call in (*sound, *record.succeeded(APPLY_BY_HAND.name)) if call.call_id not in done)

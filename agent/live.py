@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +22,8 @@ from ..tools.plan import NO_PLAN, Plan
 from ..tools.registry import TOOLS
 from ..tools.run_table import LAYERS, RUNS, write_layers
 from ..tools.subject import Limits, Subject
+from .clock import Clock
+from .costs import after_s
 from .interface import Interface
 from .legal import legal
 from .report.tables import runs_csv
@@ -39,6 +42,8 @@ class Live:
     bench: Measuring
     interface: Interface
     plan: Plan = NO_PLAN
+    clock: Clock | None = None
+    """Counts the budget; None where runs are served from a record."""
 
     def act(self, decision: Decision, record: Record, limits: Limits) -> ToolEnd:
         """Run one call; an error that the planner can mend becomes its end."""
@@ -47,7 +52,18 @@ class Live:
         self.interface.ended(decision, end)
         return end
 
+    def elapsed_s(self, seq: int) -> float | None:
+        """Seconds of the budget used now."""
+        return round(self.clock.elapsed_s(), 3) if self.clock else None
+
+    def asking(self) -> AbstractContextManager[None]:
+        """Lasts while a person is asked: the clock stands still."""
+        return self.clock.waiting() if self.clock else nullcontext()
+
     def _end(self, decision: Decision, record: Record, limits: Limits) -> ToolEnd:
+        if self.clock:
+            kept_s = after_s(record, limits, self.clock.elapsed_s())
+            self.bench.deadline = self.clock.deadline(limits.budget_s, kept_s)
         try:
             outcome = call_tool(decision, self._case(decision, record, limits))
         except ToolError as error:
@@ -58,16 +74,27 @@ class Live:
         """Scope of the mitigation that a decision would apply."""
         return mitigation_scope(decision, self.knowledge, self.plan)
 
+    def promise(self, decision: Decision) -> str:
+        """What the mitigation of a decision makes unreliable."""
+        return promise_changed(decision, self.knowledge)
+
     def question(self, decision: Decision) -> dict[str, Any]:
         """Show all that would be done here, each write with its file and its value now, and the risk."""
         by_hand = decision.tool == APPLY_BY_HAND.name
         variants = self._meant(decision)
         mitigation = variants[0]
         return {
+            "key": mitigation.key,
             "mitigation": mitigation.name,
             "scope": mitigation.scope,
+            "why": decision.why,
+            "origin": decision.origin,
+            "description": mitigation.description,
+            "when": mitigation.when,
             "would": [] if by_hand else list(dict.fromkeys(line for one in variants for line in self._would(one))),
             "hurts": mitigation.hurts,
+            "changes_promise": mitigation.changes_promise,
+            "accept": mitigation.key,
             "sources": [cited(reference) for reference in mitigation.references],
             "steps": list(mitigation.steps) if by_hand else [],
         }
@@ -110,7 +137,9 @@ def call_tool(decision: Decision, case: Case) -> Outcome:
         arguments = tool.arguments.model_validate(decision.arguments)
     except ValueError as error:
         raise ToolError(f"{decision.tool}: {error}") from error
-    return tool.run(arguments, replace(case, left=frozenset(now.tools) - {tool.name}, applicable=now.batches))
+    return tool.run(
+        arguments, replace(case, left=frozenset(now.tools) - {tool.name}, applicable=now.batches, no_time=now.ran_out)
+    )
 
 
 def ended(decision: Decision, outcome: Outcome, artefacts: dict[str, str]) -> ToolEnd:
@@ -138,6 +167,14 @@ def mitigation_scope(decision: Decision, knowledge: Knowledge, plan: Plan) -> st
         return ""
     mitigation = knowledge.mitigations.get(str(decision.arguments.get("mitigation")))
     return mitigation.scope if mitigation else ""
+
+
+def promise_changed(decision: Decision, knowledge: Knowledge) -> str:
+    """What the program could no longer rely on under the mitigation that a decision applies; empty: nothing."""
+    if decision.tool not in ("apply_mitigation", "screen_levels"):
+        return ""
+    mitigation = knowledge.mitigations.get(str(decision.arguments.get("mitigation")))
+    return mitigation.changes_promise if mitigation else ""
 
 
 def clear_partial(folder: RunFolder) -> None:

@@ -42,14 +42,16 @@ def place(
     on_started: Callable[[int], None] | None = None,
     conditions: bool = False,
     told: Callable[[str], None] | None = None,
+    lenient: bool = False,
 ) -> Iterator[Place]:
     """Open the bench of a subject, here or where it names; `conditions`: preconditions will be asked about.
 
+    `lenient`: its trial runs on hosts may fail, since it is one setting of many.
     `told` hears of hosts that are lost or differ; None: the interface.
     """
     if subject.on:
         with _elsewhere(
-            subject, folder, told or interface.told, layers, listener, conditions, spawner.spent_elsewhere
+            subject, folder, told or interface.told, layers, listener, conditions, spawner.spent_elsewhere, lenient
         ) as there:
             yield there
         return
@@ -78,6 +80,7 @@ def _elsewhere(
     listener: Callable[[Progress], None],
     conditions: bool,
     ran: Callable[[float], None],
+    lenient: bool,
 ) -> Iterator[Place]:
     from ..tools.fleet.needed import refuse_missing
     from ..tools.fleet.where import read_where
@@ -85,5 +88,5 @@ def _elsewhere(
     refuse_missing(read_where(subject.on))
     from ..tools.fleet.ready import fleet_bench
 
-    with fleet_bench(subject, layers, folder, told, listener, conditions, ran) as (bench, machine):
+    with fleet_bench(subject, layers, folder, told, listener, conditions, ran, lenient) as (bench, machine):
         yield Place(bench, lambda asked: machine, partial(setattr, bench, "folder"))

@@ -12,14 +12,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..tools.plan import NO_MORE
-from .terminal import amount, printable, speaks_unicode
+from ..tools.case import changes_system
+from .asking import ask, ask_program
+from .consent import unanswered
+from .terminal import LINES, amount, printable, raw, speaks_unicode
 
 if TYPE_CHECKING:
     from ..tools.execution.bench import Progress
     from .session_view.measured import Measured
     from .transcript import Decision, ToolEnd
 
+LATER = "  You may leave meanwhile: `vgo-agent chat RUN`, then /resume, asks again, after a reboot too."
+"""Of a question that the chat asks."""
 LINE_EVERY_S = 5.0
 BARS, ASCII_BARS = " ▁▂▃▄▅▆▇█", " .:-=+*#@"
 
@@ -144,36 +148,34 @@ class Lines:
     def approve(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """Ask whoever sits at the terminal; where nobody does, the answer is no."""
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            reason = "it changes the system, and --allow system was not given"
-            if question.get("steps"):
-                reason = "nobody sits at the terminal"
-            return {"granted": False, "by": "policy", "reason": reason}
-        for line in asked(question):
-            print(printable(line), file=sys.stderr)
-        if question.get("steps"):
-            return _by_hand()
-        print("Apply it? [y/N] ", end="", file=sys.stderr, flush=True)
-        said = sys.stdin.readline().strip().lower()
-        return {"granted": said in ("y", "yes"), "by": "user", "reason": f"answered {printable(said)[:20]!r}"}
+            return unanswered(_nobody(question))
+        return ask(question, asked(question), sys.stdin.readline, _on_stderr)
 
     def close(self) -> None:
         """Leave the terminal as it was."""
 
 
-def _by_hand() -> dict[str, Any]:
-    """Wait until the steps have been taken, or are not going to be."""
-    while True:
-        print("Type done when you have done it, skip, or stop: ", end="", file=sys.stderr, flush=True)
-        line = sys.stdin.readline()
-        match line.strip().lower():
-            case "done":
-                return {"granted": True, "by": "user", "reason": "done by hand"}
-            case "skip":
-                return {"granted": False, "by": "user", "reason": "skipped"}
-            case "stop":
-                return {"granted": False, "by": "user", "reason": NO_MORE}
-        if not line:  # the terminal has gone
-            return {"granted": False, "by": "policy", "reason": NO_MORE}
+class JsonLines(Lines):
+    """Lines for people on standard error; questions are put to the program that reads standard output."""
+
+    def approve(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        """Ask the program."""
+        return ask_program(question, sys.stdin.readline, raw)
+
+
+def _nobody(question: Mapping[str, Any]) -> str:
+    """Say why there is no yes where nobody can be asked."""
+    if question.get("steps"):
+        return "nobody sits at the terminal"
+    if promise := question.get("changes_promise"):
+        return f"it changes what the program promises ({promise}); --accept {question['accept']} would allow it"
+    if not changes_system(question["scope"]):
+        return "it needs a yes, and nobody sits at the terminal"
+    return "it changes the system, and --allow system was not given"
+
+
+def _on_stderr(text: str, end: str) -> None:
+    print(printable(text), end=end, file=sys.stderr, flush=True)
 
 
 def ended_words(end: ToolEnd) -> str:
@@ -189,7 +191,10 @@ def asked(question: Mapping[str, Any]) -> list[str]:
         steps = [f"  {number}. {step}" for number, step in enumerate(question["steps"], 1)]
         later = question.get("later", "  Ctrl-C leaves here; `vgo-agent resume` asks again, after a reboot too.")
         return [f"{question['mitigation']} is for you to do (scope {question['scope']}):", *steps, *risk, later]
-    title = f"{question['mitigation']} changes more than the program (scope {question['scope']}):"
+    how_far = "changes more than the program" if changes_system(question["scope"]) else "changes only the program"
+    if promise := question.get("changes_promise"):
+        how_far = f"changes what the program promises, {promise}"
+    title = f"{question['mitigation']} {how_far} (scope {question['scope']}):"
     return [title, *would, *risk, "  It is put back after its runs."]
 
 
@@ -200,7 +205,7 @@ def has_live_view(quiet: bool, as_json: bool) -> bool:
 
 @contextmanager
 def watching(quiet: bool, arguments: argparse.Namespace, unit: str) -> Iterator[Lines]:
-    """Choose how to tell; when the diagnosis is cut short, say how to go on with it."""
+    """Choose how to tell."""
     quiet = quiet and not arguments.verbose  # the flag goes before the settings file
     lines: Lines
     if has_live_view(quiet, arguments.json):
@@ -208,14 +213,10 @@ def watching(quiet: bool, arguments: argparse.Namespace, unit: str) -> Iterator[
 
         lines = LiveView(unit, speaks_unicode(sys.stderr), verbose=arguments.verbose)
     else:
-        lines = Lines(unit, quiet=quiet, verbose=arguments.verbose)
+        kind = JsonLines if arguments.json == LINES else Lines
+        lines = kind(unit, quiet=quiet, verbose=arguments.verbose)
     try:
         yield lines
-    except (KeyboardInterrupt, SystemExit):  # a VgoError that can be resumed says so itself
-        lines.close()
-        if lines.folder:
-            lines.say(f"It can go on: vgo-agent resume {lines.folder}")
-        raise
     finally:
         lines.close()
 

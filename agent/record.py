@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from ..tools.case import Finished, Record, Store
 from ..tools.subject import Limits
-from .transcript import Approval, Decision, Event, EventBody, LimitsChanged, RunStart, ToolEnd
+from .transcript import Approval, Decision, Event, EventBody, LimitsChanged, RunStart, ToolEnd, ToolStart
 
 B = TypeVar("B", bound=EventBody)
 
@@ -26,16 +26,19 @@ def limits_of(events: Sequence[Event]) -> Limits:
 def record_of(events: Sequence[Event], store: Store) -> Record:
     """The finished calls; one that was denied counts as ended in an error."""
     decisions = {decision.call_id: decision for decision in bodies(events, Decision)}
+    began = {start.call_id: start.elapsed_s for start in bodies(events, ToolStart)}
+    given = [changed.elapsed_s or 0.0 for changed in bodies(events, LimitsChanged)]
     calls = []
     for event in events:
         match event.body:
             case ToolEnd() as end:
-                calls.append(_finished(decisions[end.call_id], end))
+                calls.append(_finished(decisions[end.call_id], end, began.get(end.call_id)))
             case Approval(granted=False) as denial:
                 refusal = ToolEnd(call_id=denial.call_id, error=f"not approved: {denial.reason}")
-                calls.append(_finished(decisions[denial.call_id], refusal))
-    return Record(tuple(calls), store)
+                calls.append(_finished(decisions[denial.call_id], refusal, standing=denial.standing))
+    return Record(tuple(calls), store, max(given, default=0.0))
 
 
-def _finished(decision: Decision, end: ToolEnd) -> Finished:
-    return Finished(end.call_id, decision.tool, decision.arguments, end.result, end.artefacts, end.error)
+def _finished(decision: Decision, end: ToolEnd, began_s: float | None = None, standing: str = "") -> Finished:
+    said = (end.result, end.artefacts, end.error)
+    return Finished(end.call_id, decision.tool, decision.arguments, *said, standing, began_s, end.elapsed_s)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from ..tools.registry import TOOLS
 from ..tools.subject import Limits
 from .conduct import machine_of
 from .graph import Loop
-from .live import call_tool, ended, mitigation_scope
+from .live import call_tool, ended, mitigation_scope, promise_changed
 from .model.asked import Asked
 from .model.facts import ModelFacts
 from .model.retold import Retold
@@ -85,9 +85,21 @@ class Served:
             raise Diverged(f"{decision.call_id}: {decision.tool} with these arguments was not recorded")
         return next(end for end in bodies(self.events, ToolEnd) if end.call_id == decision.call_id)
 
+    def elapsed_s(self, seq: int) -> float | None:
+        """Seconds that were used at this event."""
+        return getattr(self.events[seq].body, "elapsed_s", None) if seq < len(self.events) else None
+
+    def asking(self) -> AbstractContextManager[None]:
+        """Nobody is asked."""
+        return nullcontext()
+
     def scope(self, decision: Decision) -> str:
         """Scope of the mitigation that a decision would apply."""
         return mitigation_scope(decision, self.knowledge, self.start.plan)
+
+    def promise(self, decision: Decision) -> str:
+        """What the mitigation of a decision makes unreliable."""
+        return promise_changed(decision, self.knowledge)
 
     def question(self, decision: Decision) -> dict[str, Any]:
         """Name the call that was asked about."""
@@ -102,7 +114,7 @@ class Served:
         answer = answers.get(question["call_id"])
         if answer is None:
             raise Diverged(f"{question['call_id']}: no approval was recorded")
-        return answer.model_dump(mode="json", include={"granted", "by", "reason"})
+        return answer.model_dump(mode="json", include={"granted", "by", "reason", "standing"})
 
 
 def replay(folder: RunFolder, without_model: bool = False) -> Report:

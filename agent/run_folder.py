@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
+import shlex
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -44,7 +46,8 @@ class RunFolder:
         """Open the folder of a run, named by itself or by a file in it."""
         folder = path if path.is_dir() else path.parent
         if not (folder / "request.json").exists():
-            raise VgoError(f"{path} is not the folder of a run (no request.json); `vgo-agent runs` lists them.")
+            named = shlex.quote(str(path))
+            raise VgoError(f"{named} is not the folder of a run (no request.json); `vgo-agent runs` lists them.")
         return cls(folder)
 
     @property
@@ -97,10 +100,14 @@ class RunFolder:
             raise VgoError(f"Cannot write {path} ({error.strerror}); free space there, then resume.") from error
 
     def times(self) -> list[dict[str, Any]]:
-        """The wall-clock record, without lines that a crash tore."""
+        """The wall-clock record, without lines that a crash tore or a disk damaged."""
         path = self.path / "timing.jsonl"
         texts = path.read_text(errors="replace").splitlines() if path.exists() else []
-        return [json.loads(text) for text in texts if text.startswith("{") and text.endswith("}")]
+        found = []
+        for text in texts:
+            with contextlib.suppress(ValueError):
+                found.append(json.loads(text))
+        return [entry for entry in found if isinstance(entry, dict)]
 
 
 def write(path: Path, content: bytes) -> None:

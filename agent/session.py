@@ -10,10 +10,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from ..knowledge.errors import VgoError
 from ..layers.launcher import Launcher, open_launcher
+from ..tools.execution.deadline import NEVER, Deadline
+from ..tools.execution.expected import FIRST_RUNS, Expected
 from ..tools.execution.judge import judge
 from ..tools.execution.launch import Launch
 from ..tools.execution.spawn import Spawner
@@ -21,7 +24,10 @@ from ..tools.execution.way import Way, Ways
 from ..tools.mitigation.restore import restore
 from ..tools.plan import NO_PLAN, Plan
 from ..tools.subject import LOCAL, Frozen, Limits, Subject
-from .child import ChildFile, end_orphan, process_age_s
+from .began import process_age_s
+from .child import ChildFile, end_orphan
+from .clock import Clock
+from .ending import goes_on_with
 from .model.wish import ModelWish
 from .run_folder import RunFolder, write
 
@@ -30,6 +36,8 @@ if TYPE_CHECKING:
     from .steering import Steering
 
 CONDUCT = f"{__package__}.conduct"
+TO_LEAVE_S, SHARE = 1.0, 0.5
+"""Of the budget: to end a trial run that is too long, and to say so; no more than a share of it."""
 
 
 class Asked(Frozen):
@@ -59,6 +67,8 @@ class Request:
     plan: Plan = NO_PLAN
     after: str = ""
     model: ModelWish | None = None
+    clock: Clock = field(default_factory=Clock)
+    """Counts the budget, from when the command began."""
 
 
 @dataclass(frozen=True)
@@ -75,11 +85,11 @@ def diagnose(request: Request, interface: Interface) -> Ending:
     """Run the program for trial while libraries load, then conduct the diagnosis."""
     tell_restored(interface)
     with Spawner() as spawner:
-        trial = Trial(spawner, request.subject, interface)
+        trial = Trial(spawner, request.subject, interface, trial_deadline(request.clock, request.limits))
         folder = opened(request)
-        with held(folder):
-            trial.until_loaded(folder)
-            return conduct()(folder, read_request(folder), spawner, interface)
+        with resumable(folder):
+            shown = trial.until_loaded(folder)
+            return conduct()(folder, read_request(folder), spawner, interface, clock=request.clock, shown=shown)
 
 
 def opened(request: Request) -> RunFolder:
@@ -97,53 +107,75 @@ def opened(request: Request) -> RunFolder:
     return folder
 
 
-def resume(folder: RunFolder, interface: Interface) -> Ending:
-    """Go on where a killed or interrupted diagnosis stopped."""
+def resume(
+    folder: RunFolder,
+    interface: Interface,
+    clock: Clock,
+    more_s: float | None = None,
+    accept: tuple[str, ...] = (),
+) -> Ending:
+    """Go on where a diagnosis was cut short; with more seconds, also where its verdict says what they would be for.
+
+    `accept` are mitigations that may change a promise from here on.
+    """
     tell_restored(interface)
     read_request(folder)
-    with Spawner() as spawner, held(folder):
-        return _gone_on(folder, spawner, interface)
+    with Spawner() as spawner, resumable(folder):
+        return _gone_on(folder, spawner, interface, clock, more_s=more_s, accept=accept)
 
 
-def work(folder: RunFolder, interface: Interface, steering: Steering) -> Ending:
+def work(folder: RunFolder, interface: Interface, steering: Steering, clock: Clock) -> Ending:
     """Begin, or go on with, what a folder asks for; the caller holds it."""
     tell_restored(interface)
     asked = read_request(folder)
     with Spawner() as spawner:
         if folder.transcript.exists():
-            return _gone_on(folder, spawner, interface, steering)
+            return _gone_on(folder, spawner, interface, clock, steering)
         end_orphan(folder.child)
-        Trial(spawner, asked.subject, interface).until_loaded(folder)
-        return conduct()(folder, asked, spawner, interface, steering)
+        trial = Trial(spawner, asked.subject, interface, trial_deadline(clock, asked.limits))
+        return conduct()(folder, asked, spawner, interface, steering, clock, shown=trial.until_loaded(folder))
 
 
-def _gone_on(folder: RunFolder, spawner: Spawner, interface: Interface, steering: Steering | None = None) -> Ending:
+def _gone_on(
+    folder: RunFolder,
+    spawner: Spawner,
+    interface: Interface,
+    clock: Clock,
+    steering: Steering | None = None,
+    more_s: float | None = None,
+    accept: tuple[str, ...] = (),
+) -> Ending:
     asked = read_request(folder)
     end_orphan(folder.child)
     interface.loading(" ".join(asked.subject.command), str(folder.path))
-    return conduct()(folder, asked, spawner, interface, steering)
+    return conduct()(folder, asked, spawner, interface, steering, clock, more_s, accept=accept)
+
+
+def trial_deadline(clock: Clock, limits: Limits) -> Deadline:
+    """When trial runs have to end."""
+    return clock.deadline(limits.budget_s, min(TO_LEAVE_S, SHARE * limits.budget_s))
 
 
 class Trial:
     """Trial runs: a broken command is told at once, and heavy libraries load meanwhile."""
 
-    def __init__(self, spawner: Spawner, subject: Subject, interface: Interface) -> None:
+    def __init__(self, spawner: Spawner, subject: Subject, interface: Interface, deadline: Deadline) -> None:
         """Run once."""
-        self._spawner, self._subject, self._interface = spawner, subject, interface
+        self._spawner, self._subject, self._interface, self._deadline = spawner, subject, interface, deadline
         self._loading = Loading(CONDUCT)
         interface.trying(" ".join(subject.command))
         self._way = None if subject.on else way_of(subject)  # elsewhere, each host is looked at later
-        if self._way:
-            try_once(spawner, self._way, subject)
+        self._shown = try_once(spawner, self._way, subject, deadline=deadline) if self._way else Expected()
 
-    def until_loaded(self, folder: RunFolder) -> None:
-        """Run until the libraries are there."""
+    def until_loaded(self, folder: RunFolder) -> Expected:
+        """Run until the libraries are there; give what the runs have shown."""
         folder.note_time("begun", age_s=process_age_s())
         self._interface.loading(" ".join(self._subject.command), str(folder.path))
         child = ChildFile(folder.child)
         while self._way and not self._loading.done:
-            try_once(self._spawner, self._way, self._subject, child)
+            self._shown = try_once(self._spawner, self._way, self._subject, child, self._deadline, self._shown)
         child.close()
+        return self._shown
 
 
 def read_request(folder: RunFolder) -> Asked:
@@ -213,13 +245,39 @@ class Loading:
         return not self._thread.is_alive()
 
 
-def try_once(spawner: Spawner, way: Way, subject: Subject, on_started: Callable[[int], None] | None = None) -> None:
-    """Run once outside the data: a broken command is told at once, and caches get warm."""
-    capture = subject.metric is not None
-    run = spawner.run(way.launch, timeout_s=subject.timeout_s, capture=capture, on_started=on_started)
-    failure = judge(run, subject, way.through).failure
-    if failure and subject.on_failure == "stop":
-        raise VgoError(f"A trial run failed: {failure}; run it by hand first.")
+def try_once(
+    spawner: Spawner,
+    way: Way,
+    subject: Subject,
+    on_started: Callable[[int], None] | None = None,
+    deadline: Deadline = NEVER,
+    before: Expected | None = None,
+) -> Expected:
+    """Run once outside the data: a broken command is told at once, and caches get warm; give what trials have shown.
+
+    After others that ended well, one that fails or hangs says nothing: how often it does so is the baseline's to tell.
+    """
+    capture, usual_s = subject.metric is not None, before.limit_s() if before else None
+    own_s = min((limit for limit in (subject.timeout_s, usual_s) if limit is not None), default=None)
+    for _ in range(1 if subject.on_failure == "stop" else FIRST_RUNS):  # who fails now and then is to be explained
+        limit_s = deadline.limit_s(own_s)
+        run = spawner.run(way.launch, timeout_s=limit_s, capture=capture, on_started=on_started)
+        if run.timed_out and limit_s != own_s:
+            raise deadline.no_run(cut=before is None)
+        if before and run.timed_out and own_s == usual_s:
+            return before
+        if not (failure := judge(run, subject, way.through).failure):
+            return (before or Expected()).and_also(Expected(longest_s=run.wall_ns / 1e9))
+        if before and before.longest_s and subject.on_failure != "stop":
+            return before
+    raise VgoError(f"A trial run failed: {failure}; run it by hand first.")
+
+
+@contextmanager
+def resumable(folder: RunFolder) -> Iterator[None]:
+    """Keep a second process off the folder; who stops it is told how to go on."""
+    with held(folder), goes_on_with(lambda: f"vgo-agent resume {quote(str(folder.path))}"):
+        yield
 
 
 @contextmanager

@@ -13,6 +13,8 @@ from platformdirs import user_config_path
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 
 from ..knowledge.errors import VgoError
+from ..knowledge.user_files import regular
+from ..tools.amount import LONGEST
 from ..tools.subject import LOCAL, Limits
 
 Origin = Literal["default", "file", "environment", "flag"]
@@ -30,8 +32,8 @@ class Settings(Limits):
 
     model_config = ConfigDict(alias_generator=lambda name: name.removesuffix("_s"), allow_inf_nan=False)
 
-    timeout_s: Annotated[float, Field(gt=0)] | None = None
-    on_failure: Literal["stop", "drop"] = "stop"
+    timeout_s: Annotated[float, Field(gt=0, le=LONGEST)] | None = None
+    on_failure: Literal["count", "stop"] = "count"
     planner: Literal["", "rules", "llama"] = ""
     """Empty: a language model where one is named, else the rules."""
     model: Annotated[str, AfterValidator(_named_model)] = ""
@@ -61,7 +63,7 @@ class Settings(Limits):
 
 KEYS = tuple(field.alias or name for name, field in Settings.model_fields.items())
 """As the file names them."""
-_LISTS = ("layers",)
+_LISTS = ("layers", "accept")
 
 
 class Given(NamedTuple):
@@ -92,7 +94,7 @@ def config_file() -> Path:
 
 def _from_file(path: Path) -> Iterator[tuple[str, Given]]:
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = tomllib.loads(regular(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return
     except OSError as error:
@@ -135,4 +137,5 @@ def _refusal(given: Mapping[str, Given], error: ValidationError) -> VgoError:
     first = error.errors()[0]
     source = given[str(first["loc"][0])]
     should = first["msg"].replace("Input should", "it should", 1).replace("a valid tuple", "a list")
-    return VgoError(f"{source.place} is {source.value!r}, but {should}; correct it there.")
+    there = "" if source.place.startswith("--") else "; correct it there"
+    return VgoError(f"{source.place} is {source.value!r}, but {should}{there}.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from ..tools.subject import Limits
@@ -25,6 +26,9 @@ class Steering(Protocol):
     def wish(self, view: View) -> Choice | None:
         """Give the call that the user wants next; None: the planner chooses."""
 
+    def goes_on(self, decisions: int) -> bool:
+        """Tell whether the verdict after so many decisions was not the last: other limits were set after it."""
+
 
 class Unsteered:
     """Nobody steers."""
@@ -36,6 +40,24 @@ class Unsteered:
     def wish(self, view: View) -> Choice | None:
         """Leave it to the planner."""
         return None
+
+    def goes_on(self, decisions: int) -> bool:
+        """End with the verdict."""
+        return False
+
+
+@dataclass(frozen=True)
+class GivenMore(Unsteered):
+    """Another budget, and further changes of a promise accepted, from the next step on."""
+
+    budget_s: float | None
+    """None: the one that there is."""
+    accept: tuple[str, ...] = ()
+
+    def limits(self, decisions: int, now: Limits) -> Limits:
+        """Set them."""
+        accept = tuple(dict.fromkeys((*now.accept, *self.accept)))
+        return now.model_copy(update={"budget_s": self.budget_s or now.budget_s, "accept": accept})
 
 
 class Resteered:
@@ -63,3 +85,7 @@ class Resteered:
         if taken is None or taken.origin != USER:
             return None
         return Choice(taken.tool, taken.arguments, taken.why)
+
+    def goes_on(self, decisions: int) -> bool:
+        """Tell whether the record goes on."""
+        return decisions < len(self._decisions)

@@ -17,7 +17,9 @@ from ..tools.execution.spawn import Spawner
 from ..tools.machine import Machine
 from ..tools.mitigation.owned_folder import temporary_folder
 from ..tools.row import Row
+from ..tools.stop import answers
 from ..tools.subject import Limits, Subject
+from .clock import Clock
 from .finished import FinishedRun
 from .interface import Interface
 from .place import place
@@ -27,6 +29,8 @@ from .transcript import Decision, ToolEnd
 CALL = "c001"
 NO_TIME = 1e-9
 """Seconds: a step that has any runs ends at once."""
+ANSWER_S, SHARE = 1.0, 0.5
+"""Of the budget, for the answer after the last run; no more than a share of it."""
 NOTHING_KNOWN = Knowledge({}, {}, "")
 
 
@@ -39,6 +43,8 @@ class Wish:
     tool: Tool
     arguments: Mapping[str, Any]
     why: str
+    clock: Clock = field(default_factory=Clock)
+    """Counts the budget, from when the command began."""
 
 
 @dataclass(frozen=True)
@@ -98,13 +104,15 @@ class Rows:
 def step(wish: Wish, interface: Interface) -> Stepped:
     """Run the step; Ctrl-C ends it early, and raises only where no run counts yet."""
     tell_restored(interface)
-    subject, rows = wish.subject, Rows(interface)
+    subject, rows, budget_s = wish.subject, Rows(interface), wish.limits.budget_s
+    deadline = wish.clock.deadline(budget_s, min(ANSWER_S, SHARE * budget_s))
     with Spawner() as spawner, temporary_folder() as folder:
         interface.trying(" ".join(subject.command))
         with place(subject, folder, spawner, interface, wish.limits.layers, listener=rows) as there:
             machine = there.described(())
             if not subject.on:  # elsewhere, the look at each host has run it once
-                try_once(spawner, way_of(subject), subject)
+                there.bench.expect(try_once(spawner, way_of(subject), subject, deadline=deadline))
+            there.bench.deadline = deadline
             case = Case(CALL, subject, wish.limits, machine, NOTHING_KNOWN, Record((), Contents({})), there.bench)
             outcome, stopped = _run(wish, case, rows, interface)
         return Stepped(wish, machine, outcome.result, rows.rows, outcome.artefacts, stopped)
@@ -122,6 +130,7 @@ def _run(wish: Wish, case: Case, rows: Rows, interface: Interface) -> tuple[Outc
         except (KeyboardInterrupt, SystemExit) as stop:
             if not rows.count:
                 raise
+            answers()  # no file has these runs yet
             stopped = stop
             outcome = _cut_short(wish, case, stop)
     interface.ended(decision, ToolEnd(call_id=CALL, result=outcome.result.model_dump(mode="json")))

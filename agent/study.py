@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import polars as pl
@@ -15,8 +17,10 @@ from pydantic import Field, ValidationError
 
 from ..knowledge.errors import VgoError
 from ..tools.execution.bench import Bench, Progress
+from ..tools.execution.deadline import Deadline
 from ..tools.execution.series import Measuring
 from ..tools.execution.spawn import Spawner
+from ..tools.machine import busy_words
 from ..tools.one_level import on_one_level
 from ..tools.recorded.formats.vgo import measured as described
 from ..tools.recorded.write import write as write_table
@@ -25,10 +29,12 @@ from ..tools.study.design import Design
 from ..tools.study.laid_out import Wanted
 from ..tools.study.rounds import LEAST, Plan, run_rounds
 from ..tools.study.setting import Setting
-from ..tools.study.spreads import spreads
+from ..tools.study.spreads import outcomes, spreads
 from ..tools.study.study import Study, answered, choose, measured
 from ..tools.study.warm_up import Tried, warm_up
 from ..tools.subject import Frozen, Subject
+from .clock import Clock
+from .ending import goes_on_with
 from .place import Place, place
 from .progress import Lines
 from .run_folder import RunFolder, write
@@ -40,6 +46,8 @@ CLOCK = "frequency:cpus=all,per_cpu=true"
 """The layer that logs the clock of each CPU (section 3.3 of the paper)."""
 PROCESS = "process"
 LINE_EVERY_S = 5.0
+ANSWER_S, FOR_CONFIRMING = 2.0, 0.2
+"""Of the budget: seconds for the answer after the last run, and the share of the batch that confirms."""
 
 
 class Asked(Frozen):
@@ -53,6 +61,8 @@ class Asked(Frozen):
     alpha: float
     layers: tuple[str, ...] = ()
     tried: tuple[Tried, ...] = ()
+    load_1min: float = 0.0
+    """Of this machine at the start; 0 where the runs are made elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +85,10 @@ class Question:
     budget_s: float
     seed: int
     alpha: float
+    clock: Clock = field(default_factory=Clock)
+    """Counts the budget, from when the command began."""
 
-    def asked(self, design: Design, layers: tuple[str, ...], tried: tuple[Tried, ...]) -> Asked:
+    def asked(self, design: Design, layers: tuple[str, ...], tried: tuple[Tried, ...], load_1min: float) -> Asked:
         """With what the machine and the warm-up have shown."""
         return Asked(
             subject=self.subject,
@@ -87,27 +99,30 @@ class Question:
             alpha=self.alpha,
             layers=layers,
             tried=tried,
+            load_1min=load_1min,
         )
 
 
 def begin(question: Question, out: Path, name: str, lines: Lines) -> Studied:
     """Run a study in a new folder below `out`."""
     subject = question.subject
+    load_1min = 0.0 if subject.on else os.getloadavg()[0]
     here = None if subject.on else question.wanted.laid_out(subject.argv, Path(subject.root))
     tell_restored(lines)
     with _place(subject, lines) as there:
         bench = there.bench
+        bench.deadline = question.clock.deadline(question.budget_s)
         lines.trying(" ".join(subject.command))
         design = here or laid_out_there(bench, question.wanted)
         tried = _warmed_up(bench, design, lines)
         folder = RunFolder.create(out, f"study-{name}")
         layers = (PROCESS, CLOCK) if "freq.mean_mhz" not in bench.absent(CLOCK) else (PROCESS,)
-        complete = question.asked(design, layers, tried)
+        complete = question.asked(design, layers, tried, load_1min)
         write(folder.path / FILE, _page(complete))
-        return _carry_on(complete, folder, there, lines)
+        return _carry_on(complete, folder, there, lines, question.clock)
 
 
-def go_on(path: Path, lines: Lines, on: str = "") -> Studied:
+def go_on(path: Path, lines: Lines, on: str = "", clock: Clock | None = None) -> Studied:
     """Go on with a study that was cut off, on hosts that may be reached elsewhere now; one that had ended is answered
     again.
     """
@@ -119,7 +134,7 @@ def go_on(path: Path, lines: Lines, on: str = "") -> Studied:
         asked = asked.model_copy(update={"subject": asked.subject.model_copy(update={"on": on})})
     tell_restored(lines)
     with _place(asked.subject, lines) as there:
-        return _carry_on(asked, folder, there, lines)
+        return _carry_on(asked, folder, there, lines, clock or Clock())
 
 
 def laid_out_there(bench: Measuring, wanted: Wanted) -> Design:
@@ -166,26 +181,29 @@ def _place(subject: Subject, lines: Lines) -> Iterator[Place]:
         yield there
 
 
-def _carry_on(asked: Asked, folder: RunFolder, there: Place, lines: Lines) -> Studied:
-    with held(folder):
+def _carry_on(asked: Asked, folder: RunFolder, there: Place, lines: Lines, clock: Clock) -> Studied:
+    command = f"vgo-agent study openmp --resume {quote(str(folder.path))}"
+    with held(folder), goes_on_with(lambda: command):
         bench = there.bench
         there.keep_in(folder.partial)
         settings = measured(asked.design, asked.tried)
         lines.say(f"{len(settings)} settings in at most {asked.rounds} rounds, kept in {folder.path}")
-        _warn_of_budget(asked, settings, lines)
-        lines.say(f"  cut off, it goes on with `vgo-agent study openmp --resume {folder.path}`")
-        rows, batch = _runs(asked, settings, bench, lines)
+        _warn_of_budget(asked, settings, clock.deadline(asked.budget_s), lines)
+        lines.say(f"  cut off, it goes on with `{command}`")
+        rows, batch = _runs(asked, settings, bench, lines, clock)
         one, two = on_one_level(rows), on_one_level(batch)
         study = answered(asked.design, asked.tried, one, two, asked.subject, asked.rounds, asked.alpha, asked.seed)
+        if busy := busy_words(asked.load_1min, len(os.sched_getaffinity(0))):
+            study = study.model_copy(update={"notes": (busy, *study.notes)})
         first = max(asked.rounds, 1 + max((row["pair"] for row in rows), default=-1))
         _save_table(asked, (*_marked(rows, 1, 0), *_marked(batch, 2, first)), there, folder.path)
         return Studied(asked, study, (*_marked(one, 1, 0), *_marked(two, 2, first)), folder.path)
 
 
-def _warn_of_budget(asked: Asked, settings: Sequence[Setting], lines: Lines) -> None:
+def _warn_of_budget(asked: Asked, settings: Sequence[Setting], deadline: Deadline, lines: Lines) -> None:
     """Say before the first round what the warm-up runs let expect."""
     took = {its.setting: its.wall_s for its in asked.tried}
-    rounds = asked.budget_s / max(sum(took[one.name] for one in settings), 1e-9)
+    rounds = deadline.left_s / max(sum(took[one.name] for one in settings), 1e-9)
     if rounds < LEAST:
         lines.say(
             f"  --budget {asked.budget_s:g} may end after {max(int(rounds), 1)} rounds, and fewer than {LEAST} "
@@ -194,25 +212,23 @@ def _warn_of_budget(asked: Asked, settings: Sequence[Setting], lines: Lines) -> 
 
 
 def _runs(
-    asked: Asked, settings: Sequence[Setting], bench: Measuring, lines: Lines
+    asked: Asked, settings: Sequence[Setting], bench: Measuring, lines: Lines, clock: Clock
 ) -> tuple[Sequence[Row], Sequence[Row]]:
     """Run the rounds, then the chosen setting and the baseline in pairs of their own, as many as there were rounds."""
-    plan = Plan(asked.rounds, asked.budget_s, asked.seed, asked.layers)
+    plan, budget_s = Plan(asked.rounds, asked.seed, asked.layers), asked.budget_s
+    answer_s = min(ANSWER_S, FOR_CONFIRMING * budget_s)
+    bench.deadline = clock.deadline(budget_s, answer_s + FOR_CONFIRMING * budget_s)
     series = run_rounds(bench, ROUNDS, settings, plan)
-    found = spreads(on_one_level(series.rows), asked.subject.lower_is_better, asked.alpha, asked.seed)
-    chosen = choose(found, asked.design)
+    rows = on_one_level(series.rows)
+    found = spreads(rows, asked.alpha, asked.seed)
+    chosen = choose(found, asked.design, outcomes(rows), asked.subject.lower_is_better, asked.alpha, asked.seed)
     if chosen is None:
         return series.rows, ()
-    lines.say(f"{chosen.name} looks steadiest: it and the baseline run {asked.rounds} more rounds, to confirm it")
+    lines.say(f"{chosen.name} looks best: it and the baseline run {asked.rounds} more rounds, to confirm it")
     pair = [one for one in asked.design.settings if one.baseline or one.name == chosen.name]
-    left = _for_confirming(plan, series.spent_s)
-    batch = run_rounds(bench, CONFIRM, pair, left)
+    bench.deadline = clock.deadline(budget_s, answer_s)
+    batch = run_rounds(bench, CONFIRM, pair, plan._replace(seed=plan.seed + 1))
     return series.rows, batch.rows
-
-
-def _for_confirming(plan: Plan, spent_s: float) -> Plan:
-    """Give the batch that confirms a fifth of the budget at least, whatever the rounds have spent."""
-    return plan._replace(budget_s=max(plan.budget_s - spent_s, plan.budget_s / 5), seed=plan.seed + 1)
 
 
 class Pace:

@@ -11,6 +11,8 @@ from ..tools.amount import amount as amount
 
 WIDTH = 96
 """Of folded prose."""
+LINES = "lines"
+"""Where a program is told and answers: one JSON object a line."""
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TextIO
@@ -34,17 +36,27 @@ def columns() -> int:
     return 80
 
 
+def terminal_gone() -> bool:
+    """Tell whether a terminal that this process writes to has been closed."""
+    import select
+
+    poll = select.poll()
+    for stream in (1, 2):
+        poll.register(stream, 0)
+    return any(event & select.POLLHUP for _, event in poll.poll(0))
+
+
 def speaks_unicode(stream: TextIO) -> bool:
     """Tell whether bars and ticks can be written."""
     return (stream.encoding or "").lower().replace("-", "") == "utf8"
 
 
-def answer(values: Mapping[str, Any], text: str, as_json: bool) -> None:
-    """Print the answer of a command on standard output: one JSON object, or words."""
+def answer(values: Mapping[str, Any], text: str, as_json: bool | str) -> None:
+    """Print the answer of a command on standard output: one JSON object, in one line with LINES; or words."""
     if as_json:
         import json
 
-        text = json.dumps(values, indent=2)
+        text = json.dumps(values, indent=None if as_json == LINES else 2)
     else:
         encoding = sys.stdout.encoding or "utf-8"
         lines = (printable(line) for line in text.rstrip("\n").split("\n"))

@@ -1,9 +1,9 @@
 """The transcript: hash-chained canonical events; reading it back equals having been there.
 
 One event a line, as canonical JSON (sorted keys, no blanks, no NaN). `hash` is the SHA-256 of the line without it;
-`previous` is the hash of the line before. No wall-clock time or process id is in it (those go to `timing.jsonl`), and
-of paths only those of the program. A chain cannot show that its tail was cut off, so the last event names the count
-and the tip.
+`previous` is the hash of the line before. No time of day or process id is in it (those go to `timing.jsonl`), and of
+paths only those of the program; how much of the budget is used is in it, since decisions depend on that. A chain cannot
+show that its tail was cut off, so the last event names the count and the tip.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from ..knowledge.absence import is_empty, is_none
 from ..knowledge.errors import VgoError
+from ..knowledge.wrong import first
 from ..tools.plan import NO_PLAN, Plan
 from ..tools.subject import Limits, Subject
 from .model.facts import ModelFacts
@@ -28,9 +30,8 @@ GENESIS = "0" * 64
 FORMAT = 1
 
 
-def _is_none(value: object) -> bool:
-    """A field that came later is not written where it is None, so that an older transcript keeps its bytes."""
-    return value is None
+Standing = Literal["", "grant process", "deny system"]
+"""What an answer says of later questions: yes to what needs no system change, no to every system change."""
 
 
 class Body(BaseModel):
@@ -54,7 +55,7 @@ class RunStart(Body):
     schemas: str
     """Digest of the tools' argument schemas."""
     plan: Plan = NO_PLAN
-    model: ModelFacts | None = Field(default=None, exclude_if=_is_none)
+    model: ModelFacts | None = Field(default=None, exclude_if=is_none)
     """The language model that is asked, where one is."""
 
 
@@ -70,7 +71,7 @@ class Decision(Body):
     """The planner that chose."""
     legal: tuple[str, ...]
     """Tools that were legal at that moment."""
-    said: Said | None = Field(default=None, exclude_if=_is_none)
+    said: Said | None = Field(default=None, exclude_if=is_none)
     """What a language model wrote for it, where one was asked."""
 
 
@@ -83,6 +84,8 @@ class Approval(Body):
     by: Literal["policy", "user"]
     scope: str
     reason: str = ""
+    standing: Standing = Field(default="", exclude_if=is_empty)
+    """What else the answer holds for, up to the verdict."""
 
 
 class ToolStart(Body):
@@ -90,6 +93,8 @@ class ToolStart(Body):
 
     kind: Literal["tool_start"] = "tool_start"
     call_id: str
+    elapsed_s: float | None = Field(default=None, exclude_if=is_none)
+    """Seconds of the budget used so far; None where no clock ran."""
 
 
 class ToolEnd(Body):
@@ -101,13 +106,17 @@ class ToolEnd(Body):
     error: str = ""
     artefacts: dict[str, str] = {}
     """Name to SHA-256."""
+    elapsed_s: float | None = Field(default=None, exclude_if=is_none)
+    """Seconds of the budget used so far; None where no clock ran."""
 
 
 class LimitsChanged(Body):
-    """The user changed how far to go while the run went on; from here on these hold."""
+    """The user changed how far to go while the run went on, or after its verdict; from here on these hold."""
 
     kind: Literal["limits_changed"] = "limits_changed"
     limits: Limits
+    elapsed_s: float | None = Field(default=None, exclude_if=is_none)
+    """Seconds of the budget used so far; None where no clock ran."""
 
 
 class VerdictGiven(Body):
@@ -131,6 +140,8 @@ class RunEnd(Body):
     """Hash of the event before this one."""
     outputs: dict[str, str] = {}
     """Files of the run folder made from the events, by SHA-256."""
+    elapsed_s: float | None = Field(default=None, exclude_if=is_none)
+    """Seconds of the budget used, the report included; None where no clock ran."""
 
 
 EventBody = RunStart | LimitsChanged | Decision | Approval | ToolStart | ToolEnd | VerdictGiven | RunEnd
@@ -171,7 +182,7 @@ def parse(data: bytes, source: str) -> Iterator[Event]:
         try:
             event = Event.model_validate_json(text)
         except ValidationError as error:
-            raise VgoError(f"{where} is not an event ({error.errors()[0]['msg']}); it was changed or cut.") from error
+            raise VgoError(f"{where} is not an event ({first(error)}); it was changed or cut.") from error
         if line(event) != text + b"\n":
             raise VgoError(f"{where} is not in canonical form; it was changed after it was written.")
         if (event.seq, event.previous) != (seq, previous) or chained(event.body, seq, previous).hash != event.hash:
@@ -180,13 +191,20 @@ def parse(data: bytes, source: str) -> Iterator[Event]:
         yield event
 
 
+def elapsed_s(events: Iterable[Event]) -> float:
+    """Seconds of the budget used by the last event that says so; 0 where none does."""
+    return max((getattr(event.body, "elapsed_s", None) or 0.0 for event in events), default=0.0)
+
+
 class Transcript:
     """The events of one run, on disk as soon as they exist."""
 
-    def __init__(self, path: Path | None, events: Iterable[Event] = ()) -> None:
+    def __init__(self, path: Path | None, events: Iterable[Event] = (), elapsed_s: float = 0.0) -> None:
         """Hold events that are already on disk; use `create`, `open` or `in_memory`."""
         self.path = path
         self.events: list[Event] = list(events)
+        self.elapsed_s = elapsed_s
+        """Seconds of the budget that earlier processes have used, by the last event that says so."""
 
     @classmethod
     def create(cls, path: Path) -> Transcript:
@@ -205,14 +223,27 @@ class Transcript:
         whole = path.read_bytes().rpartition(b"\n")[0]
         data = whole + b"\n" if whole else b""
         events = list(parse(data, str(path)))
+        used_s = elapsed_s(events)
         if events and isinstance(end := events[-1].body, RunEnd) and end.status != "finished":
             events.pop()
-        kept = b"".join(line(event) for event in events)
-        if kept != path.read_bytes():
-            replacement = path.with_suffix(".tmp")
-            replacement.write_bytes(kept)
-            os.replace(replacement, path)
-        return cls(path, events)
+        opened = cls(path, events, used_s)
+        if b"".join(line(event) for event in events) != path.read_bytes():
+            opened._replace()
+        return opened
+
+    def reopen(self, changed: LimitsChanged) -> None:
+        """Put other limits in the place of the end record: the run goes on after its verdict."""
+        assert isinstance(self.events[-1].body, RunEnd)
+        self.events.pop()
+        self.events.append(chained(changed, len(self.events), self.tip))
+        self._replace()
+
+    def _replace(self) -> None:
+        """Write all events anew, at once."""
+        assert self.path is not None
+        replacement = self.path.with_suffix(".tmp")
+        replacement.write_bytes(b"".join(line(event) for event in self.events))
+        os.replace(replacement, self.path)
 
     @property
     def tip(self) -> str:

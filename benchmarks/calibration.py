@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 # One thread a process: the experiments are what runs side by side. Set before numpy is loaded.
@@ -29,6 +29,7 @@ from scipy.stats import binomtest, mannwhitneyu, norm
 from vgo_agent.tools.analysis.analysis import Analysis
 from vgo_agent.tools.analysis.groups import Analyses, analyse_groups
 from vgo_agent.tools.analysis.question import Question
+from vgo_agent.tools.claim import Arms, Claim, claim
 from vgo_agent.tools.recorded.shapes import Design
 from vgo_agent.tools.statistics.association.columns import Columns
 from vgo_agent.tools.statistics.association.factors import associate
@@ -51,7 +52,11 @@ LAWS: dict[str, Law] = {
     "lognormal": lambda rng, n: rng.lognormal(0, 0.5, n),
     "bimodal": lambda rng, n: rng.normal(1, 0.02, n) + 0.3 * (rng.random(n) < 0.15),
     "spiky": lambda rng, n: rng.normal(1, 0.02, n) + np.where(rng.random(n) < 0.1, rng.exponential(1, n), 0),
+    "t3": lambda rng, n: rng.standard_t(3, n),
+    "modes": lambda rng, n: rng.normal(1, 0.02, n) + 0.3 * (rng.random(n) < 0.3),
 }
+WHOLE = ("normal", "lognormal", "bimodal", "spiky")
+"""Laws of the whole pipeline; the others are of claims only."""
 ORDERS: dict[str, Callable[[np.random.Generator, int], FloatArray]] = {
     "none": lambda rng, n: np.zeros(n),
     "drift": lambda rng, n: np.multiply(np.arange(n), 2.0 / n, dtype=np.float64),
@@ -193,6 +198,52 @@ def covered(seed: int, law: str, n: int, paired: bool, truths: dict[str, float])
     }
 
 
+class Change(NamedTuple):
+    """What is done to the other arm."""
+
+    law: str
+    name: str
+    other: Law
+
+
+def scaled(law: str, by: float, rng: np.random.Generator, n: int) -> FloatArray:
+    """Draw from a law whose deviations are smaller."""
+    return centre(law) + by * (LAWS[law](rng, n) - centre(law))
+
+
+def modes(share: float, far: float, rng: np.random.Generator, n: int) -> FloatArray:
+    """Draw from a law with two modes."""
+    return rng.normal(1, 0.02, n) + far * (rng.random(n) < share)
+
+
+def spiky(share: float, rng: np.random.Generator, n: int) -> FloatArray:
+    """Draw from a law with spikes in a share of the runs."""
+    return rng.normal(1, 0.02, n) + np.where(rng.random(n) < share, rng.exponential(1, n), 0)
+
+
+def claimed(seed: int, change: Change, sizes: tuple[int, int], paired: bool, truth: float) -> tuple[bool, ...]:
+    """Level, coverage and power of a claim of the spread; power and level of `compare` on the same runs."""
+    rng = np.random.default_rng(seed)
+    before, same, other = LAWS[change.law](rng, sizes[0]), LAWS[change.law](rng, sizes[1]), change.other(rng, sizes[1])
+    null, found = (claim(Arms(before, arm, paired=paired), seed=seed) for arm in (same, other))
+    old_null, old = (compare(before, arm, paired=paired, seed=seed, resamples=RESAMPLES) for arm in (same, other))
+    assert isinstance(null, Claim) and isinstance(found, Claim)
+    return (
+        null.direction in ("less", "more"),
+        found.low <= truth and (found.high is None or truth <= found.high),
+        found.direction == "less",
+        old_null.verdict in ("steadier", "less steady"),
+        old.verdict == "steadier" and old.below(1.0) is not None,
+    )
+
+
+def true_spread(change: Change) -> float:
+    """Give the ratio of the mean absolute deviations from the median, from two million draws of each arm."""
+    draws = LAWS[change.law](np.random.default_rng(0), MANY), change.other(np.random.default_rng(1), MANY)
+    before, after = (float(np.abs(arm - np.median(arm)).mean()) for arm in draws)
+    return after / before
+
+
 @cache
 def centre(law: str) -> float:
     """Median of a law, from two million draws."""
@@ -259,7 +310,7 @@ def shown(hits: Sequence[bool]) -> str:
 def causes(bench: Bench) -> Iterator[Row]:
     """False causes; at most 0.05 is claimed."""
     yield "law", "runs", "columns", *ORDERS
-    for law in LAWS:
+    for law in WHOLE:
         for n in (60, 200):
             for columns in (60, 200):
                 cells = (partial(false_cause, law=law, n=n, columns=columns, order=order) for order in ORDERS)
@@ -269,7 +320,7 @@ def causes(bench: Bench) -> Iterator[Row]:
 def searches(bench: Bench) -> Iterator[Row]:
     """False causes of `--cut search`, whose freedom is paid for."""
     yield "law", "runs", "columns", "false cause"
-    for law in LAWS:
+    for law in WHOLE:
         yield law, "60", "60", bench.share(partial(false_cause, law=law, n=60, columns=60, order="none", cut="search"))
 
 
@@ -293,13 +344,43 @@ def settings(bench: Bench) -> Iterator[Row]:
 def cures(bench: Bench) -> Iterator[Row]:
     """False "steadier"; at most 0.05 is claimed."""
     yield "law", "runs an arm", "paired", "not paired"
-    for law in LAWS:
+    for law in WHOLE:
         for n in (60, 200):
             yield (
                 law,
                 str(n),
                 *(bench.share(partial(false_cure, law=law, n=n, paired=paired)) for paired in (True, False)),
             )
+
+
+def changes() -> Iterator[Change]:
+    """Changes of scale, and of how often and how far runs are slow."""
+    for law in LAWS:
+        yield Change(law, "deviations x 0.66", partial(scaled, law, 0.66))
+    yield Change("modes", "slow runs 30 % to 10 %", partial(modes, 0.1, 0.3))
+    yield Change("modes", "slow mode half as far", partial(modes, 0.3, 0.15))
+    yield Change("spiky", "spikes 10 % to 2 %", partial(spiky, 0.02))
+
+
+def claimings(bench: Bench) -> Iterator[Row]:
+    """Claims of the spread (mean absolute deviation from the median) beside the verdict of `compare` on the same runs.
+
+    False: either direction is claimed where nothing differs, at most 0.05. Shown: "less", and of `compare` "steadier"
+    with an interval below 1, where the other arm is changed.
+    """
+    yield "law", "runs", "change", "false, claim", "covered, claim", "shown, claim", "false, compare", "shown, compare"
+    for change in changes():
+        truth = true_spread(change)
+        for sizes, paired in (
+            ((20, 20), True),
+            ((40, 40), True),
+            ((100, 100), True),
+            ((40, 40), False),
+            ((100, 30), False),
+        ):
+            cell = partial(claimed, change=change, sizes=sizes, paired=paired, truth=truth)
+            runs = f"{sizes[0]} pairs" if paired else f"{sizes[0]} and {sizes[1]}"
+            yield change.law, runs, change.name, *(shown(hits) for hits in zip(*bench.outcomes(cell), strict=True))
 
 
 def powers(bench: Bench) -> Iterator[Row]:
@@ -310,7 +391,7 @@ def powers(bench: Bench) -> Iterator[Row]:
     tells it from a consequence.
     """
     yield "law", "runs", "cause", "level, found and named", "counter, found and named", "best single test"
-    for law in LAWS:
+    for law in WHOLE:
         for n in (60, 200):
             for name, rho in POWERFUL:
                 found = bench.outcomes(partial(planted, law=law, n=n, rho=rho))
@@ -321,7 +402,7 @@ def coverages(bench: Bench) -> Iterator[Row]:
     """Coverage of 95 % intervals; a halved spread. Intervals that are not given do not count."""
     cells = [(n, paired) for n in (60, 200) for paired in (True, False)]
     yield "law", "interval", *(f"{n} {'paired' if paired else 'not paired'}" for n, paired in cells)
-    for law in LAWS:
+    for law in WHOLE:
         truths = true_ratios(law)
         found = [bench.outcomes(partial(covered, law=law, n=n, paired=paired, truths=truths)) for n, paired in cells]
         for name in truths:
@@ -363,6 +444,7 @@ PARTS: dict[str, tuple[str, Callable[[Bench], Iterator[Row]]]] = {
     "setting": ("Settings with many values", settings),
     "search": ("False causes when the cut is searched for", searches),
     "cure": ("False cures", cures),
+    "claim": ("Claims", claimings),
     "power": ("Power", powers),
     "coverage": ("Coverage of intervals", coverages),
     "links": ("Coverage of what is said of a factor", links),

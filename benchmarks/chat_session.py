@@ -85,9 +85,9 @@ class Typist:
 
     def denies(self) -> bool:
         """Deny what is asked for meanwhile, and tell whether there was anything: a change is shown later."""
-        asked = "Approve once" in self.shown
+        asked = "1 This once" in self.shown
         if asked:
-            self.press("C-d")
+            self.press("4", "Enter")
         return asked
 
     def wait_for(self, *words: str) -> None:
@@ -172,12 +172,12 @@ def conclude(typist: Typist, into: Path) -> None:
 
 
 def refuse(typist: Typist, into: Path) -> None:
-    """Ask for a change of the whole machine, read what it would write, and deny it with a reason."""
-    typist.say("/try thp_always", "Approve once")
+    """Ask for a change of the whole machine, ask about it, and refuse it with a reason."""
+    typist.say("/try thp_always", "1 This once")
+    typist.say("is it safe?", "The risk:")
     typist.photograph(into / "chat-approve.png")
-    typist.press("BTab", "BTab", "BTab")
-    typist.write("other programs run here")
-    typist.press("C-d")
+    typist.write("4 because other programs run here")
+    typist.press("Enter")
     typist.wait_for("– Try thp_always")
     time.sleep(READ_S)
 

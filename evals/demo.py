@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..agent.commands.diagnose import carry_out
 from ..agent.commands.options import add_cluster, add_manners, add_settings
-from ..agent.terminal import answer, table
+from ..agent.terminal import answer, folded, table
 from ..knowledge.errors import VgoError
+from .demo_words import next_commands, opening, typed
 
 if TYPE_CHECKING:
     from ..agent.settings import Settings
@@ -33,7 +35,7 @@ BUDGET_S = 90.0
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.epilog = EPILOG
-    parser.add_argument("name", nargs="?", metavar="NAME", help="the workload")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="the workload, of those that --list names")
     parser.add_argument("--steady", action="store_true", help="its steady twin: the same without the cause")
     parser.add_argument("--list", action="store_true", help="list the workloads and leave")
     add_settings(parser)
@@ -45,13 +47,15 @@ def run(arguments: argparse.Namespace) -> int:
     """List, or diagnose."""
     if arguments.list:
         return _list(arguments.json)
+    from ..agent.clock import Clock
+    from ..agent.commands.wanted import accepted
     from ..agent.model.chosen import who_decides
     from ..agent.session import Request
     from ..agent.settings import effective
     from .workloads.registry import surrounded
 
     settings, origins = effective(vars(arguments))
-    limits = settings.limits()
+    limits = settings.limits().model_copy(update={"accept": accepted(settings.accept)})
     if origins["budget"] == "default":
         limits = limits.model_copy(update={"budget_s": BUDGET_S})
     workload = chosen(arguments.name)
@@ -60,11 +64,19 @@ def run(arguments: argparse.Namespace) -> int:
         raise VgoError(f"{workload.name} cannot run on hosts: {refusal}.")
     subject = _subject(workload, settings, steady, arguments)
     if not settings.quiet:
-        print(f"{workload.name}: {_what(workload, steady)}", file=sys.stderr)
+        print(
+            folded(opening(workload, steady, limits.budget_s, settings.allow)), end="\n\n", file=sys.stderr, flush=True
+        )
     planner, model = who_decides(settings)
-    request = Request(subject, limits, settings.out, workload.name, planner, model=model)
+    clock = Clock(arguments.began_s)
+    request = Request(subject, limits, settings.out, workload.name, planner, model=model, clock=clock)
+    told = settings.quiet or arguments.json
     with surrounded(workload, steady):
-        return carry_out(request, settings, arguments)
+        return carry_out(request, settings, arguments, (lambda _: None) if told else _tell_next)
+
+
+def _tell_next(run: Path) -> None:
+    print(next_commands(run, typed(), sys.stdin.isatty() and sys.stdout.isatty()))
 
 
 def chosen(name: str | None) -> Workload:
@@ -74,21 +86,6 @@ def chosen(name: str | None) -> Workload:
     if name is not None:
         return find(name)
     return next((workload for workload in WORKLOADS if missing(workload) is None), WORKLOADS[0])
-
-
-def _what(workload: Workload, steady: bool) -> str:
-    if steady:
-        cause = f" ({', '.join(workload.cause)})" if workload.cause else ""
-        said = f"the steady twin, without its cause{cause}; right is `nothing to reduce`"
-        return f"{said}, or what else interferes on this machine"
-    return f"{workload.description}; {_truth(workload)}"
-
-
-def _truth(workload: Workload) -> str:
-    verdicts = " or ".join(f"`{verdict}`" for verdict in workload.verdicts)
-    cures = f", by {' or '.join(workload.cures)}" if "mitigated" in workload.verdicts else ""
-    allowed = " (with --allow system)" if workload.allow == "system" else ""
-    return f"right is {verdicts}{cures}{allowed}"
 
 
 def only_here(workload: Workload, steady: bool) -> str:

@@ -107,7 +107,8 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--gate",
         action="store_true",
-        help=f"answer --twice; exit with 1 where {GATED} misses a number that it has to reach",
+        help=f"answer --twice; exit with 1 where {GATED} misses a number that it has to reach, or where an answer is "
+        "another than in the file of --against",
     )
 
 
@@ -115,7 +116,7 @@ def _add_live(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("live")
     group.add_argument("--live", nargs="*", metavar="NAME", help="run workloads for real (default all)")
     group.add_argument("--steady", action="store_true", help="their steady twins too: nothing is to be found there")
-    group.add_argument("--budget", type=float, metavar="S", help="seconds of the program for each (default as in demo)")
+    group.add_argument("--budget", type=float, metavar="S", help="seconds by the clock for each (default as in demo)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -156,9 +157,17 @@ def _evaluate(arguments: argparse.Namespace) -> int:
     _answer(arguments, results, found, misses)
     if results.stopped:
         return INTERRUPTED
-    for miss in (failures := [*_nobody(results), *(misses if arguments.gate else ())]):
+    others = _others(arguments, found)
+    for miss in (failures := [*_nobody(results), *((*misses, *others) if arguments.gate else ())]):
         print(f"vgo-agent: {miss}", file=sys.stderr)
     return 1 if failures else 0
+
+
+def _others(arguments: argparse.Namespace, found: Difference | None) -> list[str]:
+    """Say how many answers are others than those that were kept."""
+    if found is None or not found.answers:
+        return []
+    return [f"other answers than in {arguments.against}: {len(found.answers)}, see above."]
 
 
 def _nobody(results: Results) -> list[str]:

@@ -31,7 +31,7 @@ from .scores.results import origin, write
 from .workloads.registry import WORKLOADS, find, has_twin, missing
 from .workloads.workload import Workload
 
-FRONT_DOOR = (sys.executable, "-P", "-c", "import sys; from vgo_agent.agent.cli import main; sys.exit(main())")
+FRONT_DOOR = (sys.executable, "-P", "-c", "import sys; from vgo_agent.agent.start import main; sys.exit(main())")
 LIMIT_S = 3600.0
 """Wall time of one diagnosis, unless --limit says another; most of it is the program's own."""
 GRACE_S = 120.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -90,10 +91,13 @@ def run_record(arguments: argparse.Namespace) -> int:
     _options_after(arguments)
     from .recorded.folders import CASES
 
-    arguments.parent = CASES if arguments.parent is None else arguments.parent
+    where = [] if arguments.parent is None else ["--out", str(arguments.parent)]
+    arguments.parent = arguments.parent or CASES
     key = _key(arguments)
+    again = shlex.join(["vgo-agent", "eval", "record", "--resume", *where, key])
     if arguments.seal:
         return _seal(arguments.parent / key, arguments.json)
+    from ..agent.ending import goes_on_with
     from .recorded.asking import truth_so_far
     from .recorded.finish import finish
     from .recorded.record import Minutely, record, recorder_of
@@ -103,7 +107,8 @@ def run_record(arguments: argparse.Namespace) -> int:
     lines = Minutely(asked.subject.unit, getattr(arguments, "quiet", False), arguments.verbose)
     lines.say(f"{' '.join(asked.subject.command)}: recorded in {workshop.path}; cut off, it goes on with --resume")
     recorder = recorder_of(workshop, truth_so_far(arguments.parent / key, asked, lines), lines)
-    record(recorder)
+    with goes_on_with(lambda: again):
+        record(recorder)
     return _told(finish(recorder, arguments.parent), arguments.json)
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -241,6 +241,7 @@ def _surroundings(contest: Contest) -> Iterator[None]:
 @contextmanager
 def _no_interrupts() -> Iterator[None]:
     """Children that start here do not hear Ctrl-C: it is for the one who asks, who then ends them."""
+    resource_tracker.ensure_running()  # which lets its starter hear Ctrl-C again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -6,16 +6,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from .absence import is_none
 from .shape import Key, Known
 
 Policy = Literal["fifo", "rr", "batch", "idle", "deadline"]
 Controller = Literal["cpu", "cpuset", "memory"]
 Number = Annotated[str, Field(pattern=r"^(-?\d+(\.\d+)?|\{[a-z][a-z0-9_]*\})$")]
 """A number, or `{name}`: what a parameter says."""
-
-
-def _is_none(value: object) -> bool:
-    return value is None
 
 
 class Parameter(Known):
@@ -59,9 +56,9 @@ class Group(Known):
     """A cpuset that holds the run, as affinity does, and its children cannot leave it."""
     swappiness: Annotated[int, Field(ge=0, le=100)] | None = None
     """memory.swappiness; version 1 only."""
-    cpu_quota_us: Annotated[int, Field(ge=1000)] | None = Field(default=None, exclude_if=_is_none)
+    cpu_quota_us: Annotated[int, Field(ge=1000)] | None = Field(default=None, exclude_if=is_none)
     """CPU time in each tenth of a second, of all CPUs together (cpu.max, cpu.cfs_quota_us)."""
-    memory_bytes: Annotated[int, Field(ge=1 << 20)] | None = Field(default=None, exclude_if=_is_none)
+    memory_bytes: Annotated[int, Field(ge=1 << 20)] | None = Field(default=None, exclude_if=is_none)
     """The most memory that the run may use, page cache included (memory.max, memory.limit_in_bytes)."""
 
     @property

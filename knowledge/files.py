@@ -11,6 +11,8 @@ from pydantic import BaseModel, ValidationError
 
 from .errors import VgoError
 from .schema import Entry
+from .user_files import parsed_yaml, regular
+from .wrong import first
 
 M = TypeVar("M", bound=BaseModel)
 E = TypeVar("E", bound=Entry)
@@ -28,17 +30,17 @@ def read_entry(path: Path, model: type[E]) -> E:
 def read_model(path: Path, model: type[M]) -> M:
     """Parse and validate any YAML file, which JSON is too; raise VgoError naming the line."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = regular(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise VgoError(f"{path}: cannot be read as UTF-8 text ({error}). Restore the file.") from error
     try:
-        return model.model_validate(yaml.load(text, Loader=yaml.CSafeLoader))
+        return model.model_validate(parsed_yaml(text))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
         raise VgoError(f"{path}, line {line}: not YAML ({error.problem}). Correct that line.") from error
     except yaml.YAMLError as error:
-        raise VgoError(f"{path}: not YAML ({error}). Remove the character that it names.") from error
+        raise VgoError(f"{path}: not YAML ({error}). Mend what it names.") from error
     except ValidationError as error:
         raise VgoError(_explain(path, text, error, model)) from error
 
@@ -55,16 +57,9 @@ def duplicate_keys(path: Path, within: str = "") -> list[str]:
 
 
 def _explain(path: Path, text: str, error: ValidationError, model: type[BaseModel]) -> str:
-    # A misspelt key is both unknown and missing: only the first names the line to mend.
-    first = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
-    place, what = first["loc"], first["msg"]
-    where = ".".join(str(part) for part in place) or "the file"
-    cure = "Correct that value."
-    if first["type"] == "extra_forbidden":
-        what, cure = "is not a known key", f"Known at the top are: {', '.join(model.model_fields)}."
-    elif first["type"] == "missing":
-        what, cure = "is missing", "Add it."
-    return f"{path}, line {_line(text, place)}: {where}: {what}. {cure}"
+    wrong = first(error)
+    known = f" (known at the top are: {', '.join(model.model_fields)})" if "not a known key" in wrong.what else ""
+    return f"{path}, line {_line(text, wrong.place)}: {wrong}{known}."
 
 
 def _line(text: str, place: Sequence[int | str]) -> int:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
 from .bm25 import words
 from .loader import Knowledge
+from .near import near_names
 
 NAMES = 8192
 """That are kept taken apart: more than all entries have, of which every question looks at each."""
@@ -44,13 +44,8 @@ def _within(asked: list[str], known: Knowledge) -> list[str]:
 
 def nearest(name: str, known: Knowledge, most: int = 5) -> list[str]:
     """Give the keys that are spelt most like it, or contain it."""
-    text = _plain(name)
-    keys = {
-        _plain(word): entry.key for _, entries in _kinds(known) for entry in entries.values() for word in _all(entry)
-    }
-    close = [keys[word] for word in get_close_matches(text, keys, n=most, cutoff=0.6)]
-    within = [key for word, key in keys.items() if len(text) > 2 and text in word]
-    return list(dict.fromkeys((*close, *within)))[:most]
+    keys = {word: entry.key for _, entries in _kinds(known) for entry in entries.values() for word in _all(entry)}
+    return near_names(name, keys, most=most)
 
 
 def mentioned(question: str, known: Knowledge) -> list[str]:

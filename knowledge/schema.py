@@ -12,6 +12,7 @@ from .shape import Key, Known
 
 Scope = Literal["process", "cgroup", "system", "reboot", "code", "hardware"]
 Keeper = Literal["systemd", "sysctl", "tmpfiles", "tuned", "cmdline", "slurm", "openmp", "docker", "udev", "shell"]
+REAL_TIME = ("fifo", "rr", "deadline")
 
 
 class Reference(Known):
@@ -83,6 +84,9 @@ class Mitigation(Entry):
     """When it helps."""
     hurts: str
     """When it hurts, and the risk."""
+    changes_promise: str = ""
+    """What the program, or its user, can no longer rely on while it is applied: it comes after those that leave all
+    promises alone, and needs a yes of its own. Empty: nothing."""
     parameters: tuple[Parameter, ...] = ()
     apply: Apply | None = None
     """None: the tool cannot do it; `steps` tells the user how."""
@@ -98,3 +102,8 @@ class Mitigation(Entry):
     steps: tuple[str, ...] = ()
     """For a person: what to do, where the tool cannot or to make it permanent."""
     references: tuple[Reference, ...] = ()
+
+    @property
+    def real_time(self) -> bool:
+        """It runs the program before every normal task, which can take the machine's CPUs: the last thing to try."""
+        return self.apply is not None and self.apply.spawn.policy in REAL_TIME

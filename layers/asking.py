@@ -39,4 +39,11 @@ def one_line(said: bytes) -> str:
     """Return the beginning of a message, in one line that can be printed."""
     lines = said.decode(errors="replace").splitlines()
     words = " ".join(line.strip() for line in lines if any(map(str.isalpha, line)))
-    return "".join(c if c.isprintable() else " " for c in words)[:200]
+    return shortened("".join(c if c.isprintable() else " " for c in words))
+
+
+def shortened(words: str, most: int = 200) -> str:
+    """Cut a long message between two words, and show that it goes on."""
+    if len(words) <= most:
+        return words
+    return f"{words[:most].rpartition(' ')[0] or words[:most]} ..."

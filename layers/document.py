@@ -11,21 +11,11 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from ..knowledge.errors import VgoError
+from ..knowledge.user_files import parsed_yaml, regular
+from ..knowledge.wrong import words
 
 Place = tuple[int | str, ...]
 """Steps from the top of a YAML file to a value in it."""
-PLAIN = {
-    "tuple_type": "is no list; write one, such as [a, b]",
-    "model_type": "is no mapping; write `key: value` lines below it",
-    "dict_type": "is no mapping; write `key: value` lines below it",
-    "string_type": "is no text; put it in quotes",
-    "bool_type": "is neither true nor false; write one of them",
-    "bool_parsing": "is neither true nor false; write one of them",
-    "float_type": "is no number; write one",
-    "float_parsing": "is no number; write one",
-    "missing": "is missing; add it",
-}
-"""What pydantic's kinds of errors mean to who writes the file."""
 
 
 class Problem(NamedTuple):
@@ -52,8 +42,9 @@ class Document(NamedTuple):
 def read_document(path: Path) -> Document:
     """Read one file; raise VgoError for what is no YAML."""
     try:
-        text = path.read_text(encoding="utf-8")
-        return Document(path, yaml.compose(text, Loader=yaml.CSafeLoader), yaml.load(text, Loader=yaml.CSafeLoader))
+        text = regular(path).read_text(encoding="utf-8")
+        content = parsed_yaml(text)
+        return Document(path, yaml.compose(text, Loader=yaml.CSafeLoader), content)
     except (OSError, UnicodeDecodeError) as error:
         raise VgoError(f"{path} cannot be read as UTF-8 text ({error}): name another file.") from error
     except yaml.YAMLError as error:
@@ -72,9 +63,7 @@ def wrong(error: ValidationError, shape_at: Callable[[Place], type[BaseModel]]) 
 def _words(one: ErrorDetails, shape_at: Callable[[Place], type[BaseModel]]) -> str:
     if one["type"] == "extra_forbidden":
         return unknown(shape_at(one["loc"]))
-    if one["type"] == "literal_error":
-        return f"is none of those that it may be; write {one['ctx']['expected']}"
-    return PLAIN.get(one["type"], f"{one['msg'].removeprefix('Value error, ')}; mend it")
+    return words(one)
 
 
 def unknown(shape: type[BaseModel]) -> str:

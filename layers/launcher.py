@@ -145,7 +145,8 @@ class Launcher:
         said = one_line(done.stderr)
         words = f" and said: {said}" if said else ""
         meaning = self.layer.exits.get(done.returncode, "so it starts nothing")
-        return f"The launcher {self.spec} ended with {done.returncode}, {meaning}{words}."
+        cure = self.layer.cure_for(done.stderr)
+        return f"The launcher {self.spec} ended with {done.returncode}, {meaning}{words}{f': {cure}' * bool(cure)}."
 
 
 def _words(launcher: Launcher, command: Command, directory: Path | None) -> Words:

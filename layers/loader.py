@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from platformdirs import user_config_path
 
 from ..knowledge.errors import VgoError
+from ..knowledge.near import did_you_mean, near_names
 from ..knowledge.patterns import overlap
 from .document import Problem, read_document
 from .probes.base import Probe
@@ -204,8 +205,11 @@ def locate(where: str, folder: Path) -> Path:
     if len(found) > 1:
         raise VgoError(f"There are two layers {where} ({found[0]} and {found[1]}): rename yours.")
     if not found:
-        there = ", ".join(sorted(path.stem for place in places for path in files(place))) or "none"
-        raise VgoError(f"There is no layer {where}: name one of these: {there}.")
+        there = sorted(path.stem for place in places for path in files(place))
+        shipped_here = load_layers(folder) | load_launchers(folder)
+        texts = {key: f"{key} {layer.description}" for key, layer in shipped_here.items()}
+        hint = did_you_mean(near_names(where, there, texts), f"name one of these: {', '.join(there) or 'none'}.")
+        raise VgoError(f"There is no layer {where}; {hint}")
     return found[0]
 
 

@@ -7,10 +7,14 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
+from ..knowledge.absence import is_empty
+
 Role = Literal["outcome", "factor", "consequence", "setting"]
 """consequence: grows because a run is slow (CPU time, timer ticks), so it explains nothing."""
 Value = float | str
 """One cell of a run table."""
+MOST_DIGITS = 24
+"""Bytes by which a printed number can be longer than another: sign, digits, point, exponent."""
 
 
 class Shape(BaseModel):
@@ -83,6 +87,10 @@ class Column(Shape):
     extract: Extract | None = None
     """How it is read from the text of a run; None where the probe gives it."""
 
+    def only_printed(self, spread: float) -> bool:
+        """Tell whether what the program prints explains a difference of so many bytes between runs."""
+        return self.holds_output and 0 < spread <= MOST_DIGITS
+
 
 class Layer(Shape):
     """One YAML file of layers/."""
@@ -110,10 +118,14 @@ class Layer(Shape):
     """What makes it available where it is not: a package, a sysctl, a capability, a kernel option."""
     heavy: bool = False
     """It slows the program down or is dear to run: at most two such layers are on at once."""
+    slower: Annotated[float, Field(ge=1)] = 1.0
+    """How many times longer a run may take under it: beyond five times that it is ended, and the layer set aside."""
     here: bool = True
     """Of a launcher: the program is a descendant on this machine, so that built-in probes see it."""
     exits: dict[int, str] = {}
     """Exit codes by which the wrapper or launcher tells of its own failure: what that means, with the cure."""
+    says: dict[str, str] = {}
+    """Words by which the wrapper or launcher tells of its own failure: the cure."""
     required: tuple[str, ...] = ()
     """Of a launcher: parameters that must be given."""
     flags: dict[str, str] = {}
@@ -123,7 +135,7 @@ class Layer(Shape):
     variable: str = ""
     """Of a launcher: the words that stand at `$VARIABLES` in `run` for each environment variable that is not as ours,
     `$VARIABLE` being NAME=VALUE. Empty where the environment reaches the program by itself, or within `$LINE`."""
-    own: Annotated[tuple[str, ...], Field(exclude_if=lambda value: not value)] = ()
+    own: Annotated[tuple[str, ...], Field(exclude_if=is_empty)] = ()
     """Of a launcher: names of variables, `*` for any end, by which it is told itself what to do; they are put into its
     environment, and not only handed on to the program."""
     hosts: str = ""
@@ -152,6 +164,11 @@ class Layer(Shape):
     def named(self) -> str:
         """Say which one is meant, as in the middle of a sentence."""
         return f"the {'launcher' if self.kind == 'launcher' else 'layer'} {self.key}{self.place}"
+
+    def cure_for(self, said: bytes) -> str:
+        """Give the cure for a failure of its own that it told of; empty where it told of none."""
+        text = " ".join(said.decode(errors="replace").split())
+        return next((cure for words, cure in self.says.items() if words in text), "")
 
     def at(self, place: str, lines: tuple[str, ...]) -> Layer:
         """Say where it was written: its command, empty for what ships, and each column."""

@@ -1,39 +1,91 @@
 """What all tests share: the installed command, and the promise that the machine is as it was."""
 
+import json
 import os
+import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 COMMAND = Path(sys.executable).with_name("vgo-agent")
+AT_START = ("HF_", "LANG", "LC_", "LD_", "PYTHON", "TMPDIR")
+"""How variables begin that are read at a start or an import: a command with one of them is started as an executable."""
 Vgo = Callable[..., subprocess.CompletedProcess[str]]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help="every cell of matrices of which the check takes some")
+
+
+@pytest.fixture(scope="session")
+def command_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Start the process that forks the command, and give the address of its socket."""
+    folder = tmp_path_factory.mktemp("server")
+    (folder / "learned").touch()
+    words = [sys.executable, str(Path(__file__).with_name("command_server.py")), "socket", str(folder / "learned")]
+    with subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE) as server:
+        assert server.stdout and server.stdout.readline() == b"ready\n"
+        yield folder / "socket"
+        server.kill()
+
+
 @pytest.fixture
-def vgo(tmp_path: Path) -> Vgo:
-    """Run the installed command in an empty folder, with no settings file."""
+def vgo(tmp_path: Path, request: pytest.FixtureRequest) -> Vgo:
+    """Run the command in an empty folder, with no settings file."""
 
     def run(
         *arguments: str, env: dict[str, str] | None = None, timeout: float = 240, **more: Any
     ) -> subprocess.CompletedProcess[str]:
-        done: subprocess.CompletedProcess[str] = subprocess.run(
-            [str(COMMAND), *arguments],
-            cwd=tmp_path,
-            env=os.environ | {"XDG_CONFIG_HOME": str(tmp_path / "config")} | (env or {}),
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            stdin=subprocess.DEVNULL,
-            **more,
-        )
-        return done
+        words = [str(COMMAND), *map(os.fsdecode, arguments)]
+        whole = os.environ | {"XDG_CONFIG_HOME": str(tmp_path / "config")} | (env or {})
+        if any(name.startswith(AT_START) for name in env or ()):
+            return subprocess.run(
+                words,
+                cwd=tmp_path,
+                env=whole,
+                capture_output=True,
+                text=True,
+                timeout=timeout,
+                stdin=subprocess.DEVNULL,
+                **more,
+            )
+        address: Path = request.getfixturevalue("command_server")
+        return forked(address, {"argv": words, "cwd": str(tmp_path), "env": whole} | more, timeout)
 
     return run
+
+
+def forked(address: Path, asked: dict[str, Any], timeout: float) -> subprocess.CompletedProcess[str]:
+    """Have the server carry out a command, as `subprocess.run` would: until nothing writes to its streams any more."""
+    (out, to_out), (errors, to_errors) = os.pipe(), os.pipe()
+    with socket.socket(socket.AF_UNIX) as connection, ThreadPoolExecutor(2) as pool, open(os.devnull) as nothing:
+        said = [pool.submit(_read, stream) for stream in (out, errors)]
+        connection.connect(str(address))
+        socket.send_fds(connection, [b" "], [nothing.fileno(), to_out, to_errors])
+        for stream in (to_out, to_errors):
+            os.close(stream)
+        connection.sendall(json.dumps(asked, default=str).encode() + b"\n")
+        with connection.makefile() as answers:
+            pid = int(answers.readline())
+            connection.settimeout(timeout)
+            try:
+                code = os.waitstatus_to_exitcode(int(answers.readline()))
+            except TimeoutError:
+                os.kill(pid, signal.SIGKILL)
+                raise subprocess.TimeoutExpired(asked["argv"], timeout) from None
+        return subprocess.CompletedProcess(asked["argv"], code, *(text.result() for text in said))
+
+
+def _read(stream: int) -> str:
+    with open(stream) as file:
+        return file.read()
 
 
 @pytest.fixture

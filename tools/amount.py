@@ -1,6 +1,10 @@
-"""An outcome with its unit, as a person writes it."""
+"""An outcome with its unit, as a person writes it, and how large a number may be that a person gives."""
 
 TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+MOST = 2**31 - 1
+"""The largest whole number that an option or a setting takes; what records and libraries keep as 32 bits."""
+LONGEST = 1e9
+"""The largest number otherwise, as of seconds (32 years)."""
 
 
 def amount(value: float, unit: str) -> str:

@@ -40,7 +40,7 @@ def run(arguments: ByHandArguments, case: Case) -> Outcome:
         raise ToolError(f"There is no mitigation {arguments.mitigation}.")
     bench = case.measuring
     with bench.series(case.call_id, planned=arguments.runs) as series:
-        while series.processes < arguments.runs:
+        while series.processes < arguments.runs and not series.over:
             series.run(arguments.mitigation, bench.launch)
     outcomes = series.outcomes
     warm_up = describe(outcomes).warm_up if len(outcomes) > 1 else 0

@@ -10,12 +10,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from ..knowledge.absence import is_empty
 from ..knowledge.errors import VgoError
 from ..knowledge.schema import Mitigation
 from .base import Arguments, Outcome, Result, Tool, ToolError
 from .case import Case
 from .execution.executor import BARRIER, Piece, Turn
+from .execution.expected import Expected
+from .execution.screen import Proof
 from .execution.series import Change, Series
+from .failures import Failures, broken_by, expected_of, failures_of
 from .interim import Look, look, look_after
 from .look_up import busy_cpus, out_of_reach
 from .mitigation.checks import Check
@@ -28,6 +32,8 @@ from .row import BASELINE
 from .run_table import artefacts
 from .statistics.stopping.interim import bounds
 from .turns import block_of, pairs_in, turns
+
+OUT_OF_TIME = "The budget ended before a pair could be run."
 
 
 class ApplyArguments(Arguments):
@@ -48,10 +54,14 @@ class ApplyResult(Result):
     batch: int
     pairs: int
     failed: int
+    failures: tuple[Failures, ...] = Field(default=(), exclude_if=is_empty)
+    """The failed ones by what they ended with and said, of both arms."""
     spent_s: float
     checks: tuple[Check, ...]
     in_force: bool
     """Every check passed; otherwise nothing was measured."""
+    broke: str = ""
+    """What it did to the program, which refutes it: breaks it, makes a run hang, makes it many times slower."""
     told: tuple[str, ...]
     """What happened to settings meanwhile that a user should hear."""
     command: str
@@ -78,12 +88,19 @@ def run(arguments: ApplyArguments, case: Case) -> Outcome:
     mitigation = _allowed(arguments.mitigation, case)
     bench, layers = case.measuring, companions(case.record, telling(mitigation, case))
     planned = pairs_in(arguments.pairs, block_of(arguments.pairs, mitigation.interleavable))
+    expected = expected_of(case.record)
+    bench.expect(expected)
     with ExitStack() as stack:
-        change, checks = _proved(mitigation, case, stack)
-        in_force = all(check.passed for check in checks)
+        change, proof = _proved(mitigation, case, stack)
+        if bench.deadline.over:  # its last run may have been cut, which says nothing of the mitigation
+            raise ToolError(OUT_OF_TIME)
+        sound = all(check.passed for check in proof.checks) and not proof.broke
         with bench.series(case.call_id, layers, planned=2 * planned) as series:
-            looks = _run_pairs(series, change, arguments, case) if in_force else ()
-    result = _result(arguments, case, series, checks, change.told, looks)
+            looks = _run_pairs(series, change, arguments, case, expected) if sound else ()
+    if sound and len(series.rows) < 2:
+        raise ToolError(OUT_OF_TIME)
+    broke = proof.broke or broken_by(mitigation.key, series.rows, expected)
+    result = _result(arguments, case, series, Proof(proof.checks, broke), change.told, looks)
     return Outcome(result, artefacts(series.rows, bench.described_by(layers), bench.executor.beside))
 
 
@@ -94,7 +111,7 @@ def telling(mitigation: Mitigation, case: Case) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*mitigation.moves, *(factor.column for factor in found if factor.visible))))
 
 
-def _proved(mitigation: Mitigation, case: Case, stack: ExitStack) -> tuple[Change, tuple[Check, ...]]:
+def _proved(mitigation: Mitigation, case: Case, stack: ExitStack) -> tuple[Change, Proof]:
     """Make the change and gather its proof; a refusal of the system is for the planner to mend by another choice."""
     bench = case.measuring
     try:
@@ -125,8 +142,13 @@ def refuse_unread(case: Case) -> None:
         raise ToolError(str(refused)) from refused
 
 
-def _run_pairs(series: Series, change: Change, arguments: ApplyArguments, case: Case) -> tuple[Look, ...]:
-    """Run pairs in random order within each, so that neither drift nor order can look like an effect."""
+def _run_pairs(
+    series: Series, change: Change, arguments: ApplyArguments, case: Case, expected: Expected
+) -> tuple[Look, ...]:
+    """Run pairs in random order within each, so that neither drift nor order can look like an effect.
+
+    They end where the mitigation is seen to make the program fail.
+    """
     coin = random.Random(f"{case.limits.seed}:{arguments.mitigation}:{arguments.batch}")
     block = block_of(arguments.pairs, change.mitigation.interleavable)
     # Half of the blocks are too few to tell by.
@@ -143,10 +165,12 @@ def _run_pairs(series: Series, change: Change, arguments: ApplyArguments, case: 
                 if any(taken.stopped for taken in looks):
                     return
             left = tuple(Turn(one.condition, one.pair) for one in both if (one.pair, one.condition) not in done)
+            if not series.fits(len(left)):
+                return
             if left:
                 yield left
 
-    series.carry_out(pieces(), change=change)
+    series.carry_out(pieces(), lambda: bool(broken_by(arguments.mitigation, series.rows, expected)), change)
     return tuple(looks)
 
 
@@ -161,16 +185,17 @@ def _result(
     arguments: ApplyArguments,
     case: Case,
     series: Series,
-    checks: tuple[Check, ...],
+    proof: Proof,
     told: tuple[str, ...],
     looks: tuple[Look, ...],
 ) -> ApplyResult:
+    checks, broke = proof
     failing = next((check for check in checks if not check.passed), None)
     pairs = len({row["pair"] for row in series.rows})
     block = block_of(arguments.pairs, case.knowledge.mitigations[arguments.mitigation].interleavable)
     blocks = f", in blocks of {block}" if block > 1 else ""
     early = f", stopped at a look since they show it ({looks[0].verdict})" if looks and looks[0].stopped else ""
-    words = (
+    words = broke or (
         f"{len(series.rows)} runs in {pairs} pairs{blocks}{early}, proved in force (checks: {len(checks)})."
         if failing is None
         else f"not proved in force: {failing.what} is {failing.seen}, expected {failing.expected}."
@@ -181,15 +206,17 @@ def _result(
         batch=arguments.batch,
         pairs=pairs,
         failed=sum(row["ok"] == 0 for row in series.rows),
+        failures=failures_of(series.rows),
         spent_s=series.spent_s,
         checks=checks,
         in_force=failing is None,
+        broke=broke,
         told=told,
         command=command_line(case.knowledge.mitigations[arguments.mitigation], case.subject, case.machine),
         looks=looks,
         block=block,
         alpha_left=(levels.first if looks[0].stopped else levels.last) if looks else None,
-        summary=f"{arguments.mitigation}, batch {arguments.batch}: {words}",
+        summary=f"{arguments.mitigation}, batch {arguments.batch}: {words}{'.' * bool(broke)}",
     )
 
 

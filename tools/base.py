@@ -25,7 +25,7 @@ class Arguments(BaseModel):
 class Result(BaseModel):
     """Numbers as typed fields; `summary` is all that a model reads."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="ignore")  # older records have fields that have gone
 
     summary: str
 

@@ -34,8 +34,6 @@ LEAST_IN_CLASS = 5
 """Slow runs, and fast ones, without which nothing is looked at."""
 OWN_DOING = 0.5
 """Spearman correlation with a count that is innate to the run, from which one of the whole machine is its doing."""
-MOST_DIGITS = 24
-"""Bytes by which a printed number can be longer than another: sign, digits, point, exponent."""
 NONE = "(none)"
 """Stands for a text that is missing."""
 Mask = npt.NDArray[np.bool_]
@@ -89,15 +87,31 @@ class Candidates:
 
 def candidates(case: Case) -> Candidates:
     """Choose the columns of the last profile that may explain the last labels."""
-    call = case.record.latest("profile")
-    result, runs = call.read(ProfileResult), profiled(case.record)
+    runs = profiled(case.record)
     slow = np.array(case.record.latest("label").read(LabelResult).classes.slow, dtype=bool)
     if len(slow) != len(runs.place):
         raise ToolError("The labels belong to an earlier profile; label again.")
     outcome, wall_s = runs.outcome, runs.table.column("wall_s")
     if runs.sampled and case.subject.lower_is_better:
         wall_s = outcome  # a phase that takes its usual share of a slow sample is slow merely because all of it is
-    aside, filled = _with_distorting_layers(result, runs), dict[str, int]()
+    return _chosen(runs, slow, outcome, wall_s, case)
+
+
+def failing_candidates(case: Case) -> Candidates:
+    """Choose the columns of the last profile that may go with failing; the outcome is 1 where a run failed.
+
+    A failed run has stopped early or hung, so whatever it counts itself is divided by its time, what the program asks
+    for and maxima among them; the state of the machine is not.
+    """
+    runs = profiled(case.record, failed_or_not=True)
+    failed = runs.table.outcome()
+    return _chosen(runs, failed > 0, failed, runs.table.column("wall_s"), case)
+
+
+def _chosen(runs: Profiled, slow: Mask, outcome: Floats, wall_s: Floats, case: Case) -> Candidates:
+    """Split the columns into blocks, and leave out what cannot be a factor."""
+    call = case.record.latest("profile")
+    aside, filled = _with_distorting_layers(call.read(ProfileResult), runs), dict[str, int]()
     blocks = []
     for layers, on, columns in _split(runs):
         own = Block(
@@ -176,7 +190,10 @@ class _Draft:
         if count:
             self.filled[column.name] = count
             values = np.where(missing, np.median(values[~missing]), values)
-        if self.printed and column.holds_output and 0 < np.ptp(values) <= MOST_DIGITS:
+        if self.runs.failed_or_not and column.holds_output:
+            self.aside[column.name] = "holds what a failing run says"
+            return
+        if self.printed and column.only_printed(float(np.ptp(values))):
             self.aside[column.name] = f"differs by {np.ptp(values):g} bytes at most, as what is printed does"
             return
         self.values[column.name] = self.runs.within(values, self.on)
@@ -204,10 +221,12 @@ def _finished(block: Block, drafted: _Draft, case: Case) -> Block:
     varying = usable(values, names)
     aside = dict(varying.set_aside)
     # Divided by the run time it would mean nothing: what does not add up, and what the program itself asks for.
-    levels = frozenset(column.name for column in drafted.known if column.level)
-    innate = frozenset(column.name for column in drafted.known if column.innate)
+    failing = drafted.runs.failed_or_not
+    own = {column.name for column in drafted.known if failing and column.scope == "run"}
+    levels = frozenset(column.name for column in drafted.known if column.level and column.name not in own)
+    innate = frozenset(column.name for column in drafted.known if column.innate and column.name not in own)
     rates = frozenset(column.name for column in drafted.known if column.rate)
-    if not case.subject.lower_is_better:
+    if not (case.subject.lower_is_better or failing):
         indicators = {name for members in drafted.groups.values() for name in members}
         aside |= _work_done(varying.values, varying.names, block, levels | indicators | rates)
     columns = Columns(
@@ -219,7 +238,7 @@ def _finished(block: Block, drafted: _Draft, case: Case) -> Block:
         settings=frozenset(drafted.groups),
         priority={name: _naming_priority(name, case) for name in varying.names},
         makers=_makers(_own(varying, drafted.known), case),
-        most_us={column.name: column.most_us for column in drafted.known if column.most_us is not None},
+        most_us={} if failing else {one.name: one.most_us for one in drafted.known if one.most_us is not None},
     )
     drafted.aside |= aside
     return replace(block, columns=columns.without(aside))

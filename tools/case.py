@@ -25,6 +25,17 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=Result)
 
 
+DENY_SYSTEM = "deny system"
+"""An answer that holds on: no system change for the rest of the diagnosis."""
+WITHIN_PROGRAM = frozenset({"process", "code"})
+"""Scopes of mitigations that change the program, or how it is started, and nothing else."""
+
+
+def changes_system(scope: str) -> bool:
+    """Tell whether a mitigation of this scope goes beyond the program."""
+    return scope not in WITHIN_PROGRAM
+
+
 class Store(Protocol):
     """Artefacts by SHA-256."""
 
@@ -44,6 +55,22 @@ class Finished:
     artefacts: Mapping[str, str]
     """Name to SHA-256."""
     error: str = ""
+    standing: str = ""
+    """What the user's answer to it says of all later ones; only the refusal of system changes is kept."""
+    began_s: float | None = None
+    """Seconds of the budget that were used when it began; None where no clock ran."""
+    ended_s: float | None = None
+    """And when it had ended."""
+
+    @property
+    def program_s(self) -> float:
+        """Seconds of the user's program."""
+        return float((self.result or {}).get("spent_s", 0.0))
+
+    @property
+    def took_s(self) -> float:
+        """Seconds by the clock; 0 where none ran."""
+        return 0.0 if self.began_s is None or self.ended_s is None else max(0.0, self.ended_s - self.began_s)
 
     def read(self, kind: type[R]) -> R:
         """Read the result as its type; one of another version is for the user to mend."""
@@ -62,6 +89,8 @@ class Record:
 
     calls: tuple[Finished, ...]
     store: Store
+    reopened_s: float = 0.0
+    """Seconds of the budget that were used when more was given after a verdict."""
 
     def succeeded(self, tool: str) -> tuple[Finished, ...]:
         """Calls of one tool that gave a result."""
@@ -99,10 +128,26 @@ class Record:
         recorded = [self.layers(call) for call in self.calls if LAYERS in call.artefacts]
         return {spec: layer for layers in recorded for spec, layer in layers.items()} or load_layers()
 
+    @property
+    def no_system(self) -> bool:
+        """Whether the user has said: no system change for the rest of the diagnosis."""
+        return any(call.standing == DENY_SYSTEM for call in self.calls)
+
+    @cached_property
+    def clocked(self) -> bool:
+        """Whether a clock ran; over recorded and simulated runs there is none."""
+        return any(call.ended_s is not None for call in self.calls)
+
     @cached_property
     def spent_s(self) -> float:
+        """Seconds of the budget so far: by the clock, as it was recorded; where none ran, of the program."""
+        ends = [call.ended_s for call in self.calls if call.ended_s is not None]
+        return max(*ends, self.reopened_s) if ends else self.program_s
+
+    @cached_property
+    def program_s(self) -> float:
         """Seconds of the user's program so far, from the recorded runs."""
-        return sum(float(call.result.get("spent_s", 0.0)) for call in self.calls if call.result is not None)
+        return sum(call.program_s for call in self.calls)
 
 
 @dataclass(frozen=True)
@@ -122,6 +167,8 @@ class Case:
     """Tools that were legal beside the one that is called."""
     applicable: frozenset[tuple[str, int]] = frozenset()
     """(mitigation, batch) that could be applied instead."""
+    no_time: tuple[str, ...] = ()
+    """What might be done if more were left of the budget, in words."""
 
     @property
     def measuring(self) -> Measuring:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 import numpy as np
+from pydantic import Field
 
+from ..knowledge.absence import is_none
 from .apply_by_hand import ByHandResult
 from .apply_mitigation import ApplyResult, telling
 from .base import Arguments, Outcome, Result, Tool, ToolError
 from .case import Case, Finished
 from .execution.samples import RUN
+from .failures import FailedArms, failed_arms, shown_in
 from .measure import MeasureResult
 from .recorded_comparison.samples import whole_runs
 from .row import BASELINE
@@ -50,6 +53,7 @@ class CompareResult(Result):
     moved: tuple[Moved, ...]
     reaches_target: bool
     """Steadier, and the upper bound of the SD ratio is below the target."""
+    failing: FailedArms | None = Field(default=None, exclude_if=is_none)
 
 
 def run(arguments: CompareArguments, case: Case) -> Outcome:
@@ -76,6 +80,7 @@ def run(arguments: CompareArguments, case: Case) -> Outcome:
     )
     sd, unit = comparison.ratio("sd"), "pairs" if applied.block == 1 else f"blocks of {applied.block} pairs"
     reaches = comparison.verdict == "steadier" and comparison.below(case.limits.target_ratio) is not None
+    failing = _failing(table, table, applied.mitigation, case)
     result = CompareResult(
         mitigation=applied.mitigation,
         batch=applied.batch,
@@ -83,8 +88,9 @@ def run(arguments: CompareArguments, case: Case) -> Outcome:
         p_paid=applied.paid(comparison.p_value, case.limits.alpha),
         moved=_moved(table, applied.mitigation, case),
         reaches_target=reaches,
+        failing=failing,
         summary=f"{applied.mitigation}, batch {applied.batch}, {len(baseline) // whole} {unit}: {comparison.verdict}; "
-        f"SD ratio {_interval(sd.value, sd.low, sd.high)}, p {comparison.p_value:.2g}.",
+        f"SD ratio {_interval(sd.value, sd.low, sd.high)}, p {comparison.p_value:.2g}{_told(failing)}.",
     )
     return Outcome(result)
 
@@ -107,6 +113,7 @@ def _series(call: Finished, case: Case) -> CompareResult:
         alpha=case.limits.alpha,
     )
     sd, runs = comparison.ratio("sd"), (before.size // each, later.size // each)
+    failing = _failing(case.record.runs(measured), case.record.runs(call), after.mitigation, case)
     return CompareResult(
         mitigation=after.mitigation,
         batch=0,
@@ -114,9 +121,23 @@ def _series(call: Finished, case: Case) -> CompareResult:
         p_paid=comparison.p_value,
         moved=(),
         reaches_target=False,
+        failing=failing,
         summary=f"{after.mitigation}, applied by hand, {runs[0]} runs before and {runs[1]} after: "
-        f"{comparison.verdict}; SD ratio {_interval(sd.value, sd.low, sd.high)}, p {comparison.p_value:.2g}.",
+        f"{comparison.verdict}; SD ratio {_interval(sd.value, sd.low, sd.high)}, p {comparison.p_value:.2g}"
+        f"{_told(failing)}.",
     )
+
+
+def _failing(first: RunTable, second: RunTable, mitigation: str, case: Case) -> FailedArms | None:
+    """Compare how often the baseline of one table and the mitigated runs of another failed; tables may be the same."""
+    arms = (table.frame[table.frame["condition"] == arm] for table, arm in ((first, BASELINE), (second, mitigation)))
+    tried = 1 if case.plan.mitigation else max(1, case.limits.max_mitigations)
+    baseline, other = map(shown_in, arms)
+    return failed_arms(baseline, other, case.limits.alpha / tried)
+
+
+def _told(failing: FailedArms | None) -> str:
+    return f"; {failing.words}" if failing else ""
 
 
 def _arm(table: RunTable, condition: str, warm_up: int) -> tuple[Floats, IntArray]:

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from .apply_mitigation import ApplyResult
 from .base import Arguments, Outcome, Tool
-from .case import Case, Finished, Record
+from .candidates import LEAST_IN_CLASS
+from .case import Case, Finished, Record, changes_system
 from .compare import CompareResult
-from .conclude_plan import concluded_by_hand, concluded_plan
+from .conclude_plan import broken, concluded_by_hand, concluded_plan
+from .failures import failed_words
 from .look_up import LookUpResult
 from .measure import MeasureResult
 from .profile import ProfileResult
@@ -16,9 +18,11 @@ from .rank_factors import RankedFactor, RankResult
 from .statistics.comparison.compare import Ratio, holm
 from .verdicts import ConcludeResult as ConcludeResult
 from .verdicts import Verdict as Verdict
-from .verdicts import bulk_of, costly, spread
+from .verdicts import bulk_of, costly, listed, spread
 from .verdicts import say as _say
 
+DENIED = "not approved"
+"""How the error of a call begins that nobody approved."""
 LOOKING = ("profile", "label", "fit_tree", "rank_factors")
 """Steps between the baseline and a factor, in their order."""
 
@@ -30,11 +34,58 @@ class ConcludeArguments(Arguments):
 def run(arguments: ConcludeArguments, case: Case) -> Outcome:
     """Read the record from the strongest statement down to the weakest."""
     if case.plan.mitigation:
-        return Outcome(concluded_plan(case))
+        return Outcome(_with_refuted(_with_ran_out(concluded_plan(case), case), case))
     found = _early(case) or _mitigated(case) or _by_hand(case) or _unmitigated(case)
     looked = found.verdict != "inconclusive" or bool(case.record.succeeded("rank_factors"))
     early = bool(case.applicable) if looked else bool(case.left & set(LOOKING))
-    return Outcome(found.model_copy(update={"early": early and found.verdict != "mitigated"}))
+    if found.verdict != "mitigated" and (refused := declined(case.record)):
+        said = f"Not tried, since you wanted no system change: {', '.join(refused)}."
+        found = found.model_copy(update={"reason": f"{found.reason} {said}"})
+    found = found.model_copy(update={"early": early and found.verdict != "mitigated"})
+    return Outcome(_with_refuted(_short_of_time(found, case), case))
+
+
+def _with_refuted(found: ConcludeResult, case: Case) -> ConcludeResult:
+    """Add what was refuted since it harmed the program, and what promises are in question."""
+    known = case.knowledge.mitigations
+    named = known.get(found.mitigation or "")
+    helped = found.verdict in ("mitigated", "steadier afterwards")
+    return found.model_copy(
+        update={
+            "broke": broken(case.record),
+            "changes_promise": named.changes_promise if named and helped else "",
+            "not_accepted": not_accepted(case),
+        }
+    )
+
+
+def not_accepted(case: Case) -> dict[str, str]:
+    """Mitigations that were denied and change a promise, with it."""
+    denied = (str(call.arguments.get("mitigation")) for call in case.record.calls if call.error.startswith(DENIED))
+    known = case.knowledge.mitigations
+    return {key: known[key].changes_promise for key in denied if key in known and known[key].changes_promise}
+
+
+def _with_ran_out(found: ConcludeResult, case: Case) -> ConcludeResult:
+    return found.model_copy(update={"ran_out": _ran_out(found, case)})
+
+
+def _short_of_time(found: ConcludeResult, case: Case) -> ConcludeResult:
+    """Name what the budget ended before."""
+    left = _ran_out(found, case)
+    if not left:
+        return found
+    ended = f"the budget of {case.limits.budget_s:g} s ran out before {listed(left)} could be tried"
+    looked = found.verdict == "mitigated" or not case.record.succeeded("profile")
+    reason = found.reason if looked else f"{found.reason.rstrip('.')}; {ended}."
+    return found.model_copy(update={"ran_out": left, "reason": reason})
+
+
+def _ran_out(found: ConcludeResult, case: Case) -> tuple[str, ...]:
+    """What more time would be for; nothing where the target is reached or nothing can be said."""
+    reached = any(call.read(CompareResult).reaches_target for call in case.record.succeeded("compare"))
+    settled = found.verdict in ("insufficient data", "nothing to reduce", "did not help")
+    return () if settled or (reached and found.verdict == "mitigated") else case.no_time
 
 
 def _early(case: Case) -> ConcludeResult | None:
@@ -49,7 +100,8 @@ def _early(case: Case) -> ConcludeResult | None:
     if baseline.steady:
         cv = 100 * abs(baseline.outcome.cv or 0.0)
         limit = 100 * case.limits.steady_cv
-        return _say("nothing to reduce", f"The CV is {cv:.2g} %, at or below {limit:g} %.", measured[-1:])
+        said = f"The CV is {cv:.2g} %, at or below {limit:g} %{_but_fails(baseline)}."
+        return _say("nothing to reduce", said, (measured[-1], *record.succeeded("rank_factors")))
     ranked = record.succeeded("rank_factors")
     if not ranked and (hiding := _hiding(record)):
         return _say("inconclusive", hiding, (measured[-1], *record.succeeded("profile")))
@@ -59,25 +111,37 @@ def _early(case: Case) -> ConcludeResult | None:
     if not looks[-1].visible:
         reason = _nothing(looks, case.limits.alpha) + _tried_blindly(record)
         rest = (*record.succeeded("look_up"), *record.succeeded("compare"))
-        return _mitigated(case) or _say("no visible factor", reason, (measured[-1], *ranked, *rest))
+        verdict: Verdict = "no visible factor" if any(look.blocks for look in looks) else "inconclusive"
+        return _mitigated(case) or _say(verdict, reason, (measured[-1], *ranked, *rest))
     return None
+
+
+def _but_fails(baseline: MeasureResult) -> str:
+    whole = baseline.processes or baseline.runs + baseline.warm_up + baseline.failed
+    return f"; but {baseline.failed} of {whole} runs failed ({failed_words(baseline.failures)})" * bool(baseline.failed)
 
 
 def _not_looked(case: Case) -> str:
     """Say why no factor was looked at: a planner may end while it could go on."""
     if next_steps := [tool for tool in LOOKING if tool in case.left]:
         return f"The planner ended before it looked at any factor ({next_steps[0]} was next); take --planner rules."
-    return "The budget ended before any factor was looked at; raise --budget."
+    return f"The budget of {case.limits.budget_s:g} s ran out before any factor was looked at; raise --budget."
 
 
 def _tried_blindly(record: Record) -> str:
     """Name what was tried although no counter pointed at it."""
-    tried = dict.fromkeys(call.read(CompareResult).mitigation for call in record.succeeded("compare"))
+    compared = (call.read(CompareResult).mitigation for call in record.succeeded("compare"))
+    tried = dict.fromkeys((*compared, *broken(record)))
     return f" Tried all the same, and not proved to help: {', '.join(tried)}." if tried else ""
 
 
 def _nothing(looks: Sequence[RankResult], alpha: float) -> str:
     first, p_value = looks[-1].factors[0], min(look.p_value for look in looks)
+    if not any(look.blocks for look in looks):
+        return (
+            f"Only {first.runs} runs were profiled, and a counter is looked at in at least {LEAST_IN_CLASS} slow and "
+            f"{LEAST_IN_CLASS} fast ones; raise --budget or --max-runs."
+        )
     if first.visible:
         return (
             f"Slow runs show less of {first.column} by more than luck (AUC {first.auc:.2f}, family-wise p "
@@ -165,7 +229,9 @@ def _unmitigated(case: Case) -> ConcludeResult:
     """A cause is visible, and nothing that was tried is proved to help."""
     record = case.record
     factor = record.latest("rank_factors").read(RankResult).factors[0]
+    refuted = broken(record)
     compared = [call.read(CompareResult) for call in record.succeeded("compare")]
+    compared = [result for result in compared if result.mitigation not in refuted]
     looked = record.succeeded("look_up")
     rest = (record.latest("rank_factors"), *looked, *record.succeeded("compare"))
     open_questions = [r for r in compared if r.comparison.verdict == "cannot tell"]
@@ -177,11 +243,21 @@ def _unmitigated(case: Case) -> ConcludeResult:
         if (name, 2) in case.applicable:
             reason = f"{name} looked steadier, and the planner ended before a second batch; take --planner rules."
         return _with_factor(_say("inconclusive", reason, rest), factor)
-    tried = len({result.mitigation for result in compared})
+    tried = len({result.mitigation for result in compared} | refuted.keys())
     more = len({mitigation for mitigation, _ in case.applicable})
     helped = f"{tried} tried, none helped" + (f", and the planner ended before {more} more" if more else "")
     reason = f"{factor.column} goes with the slow runs; {helped if tried else _untried(case)}."
     return _with_factor(_say("cause found, no mitigation helped", reason, rest), factor)
+
+
+def declined(record: Record) -> tuple[str, ...]:
+    """Name what could be tried here and was not, since the user has said: no system change in this diagnosis."""
+    if not record.no_system:
+        return ()
+    offered = [one for call in record.succeeded("look_up") for one in call.read(LookUpResult).offered]
+    tried = {call.arguments.get("mitigation") for call in record.succeeded("apply_mitigation")}
+    refused = (one.mitigation for one in offered if changes_system(one.scope) and one.mitigation not in tried)
+    return tuple(dict.fromkeys(refused))
 
 
 def _untried(case: Case) -> str:
@@ -196,6 +272,8 @@ def _untried(case: Case) -> str:
         return proofs[0].summary.rstrip(".")
     if more := len({mitigation for mitigation, _ in case.applicable}):
         return f"the planner ended before it tried any of the {more} mitigations that it could"
+    if case.no_time:
+        return "no mitigation was tried"
     looked = [call.read(LookUpResult) for call in case.record.succeeded("look_up")]
     reasons = [unmet for result in looked for candidate in result.candidates for unmet in candidate.unmet]
     return f"none of its mitigations can be tried here ({reasons[0].rstrip('.')})" if reasons else "none was tried"

@@ -21,8 +21,26 @@ def concluded_plan(case: Case) -> ConcludeResult:
         return say("insufficient data", "Nothing was measured.", ())
     if unusable := measured[-1].read(MeasureResult).unusable:
         return say("insufficient data", unusable, measured[-1:])
-    found = concluded_by_hand(case) or _confirmed(case) or _not_confirmed(case) or _not_tried(case)
+    found = concluded_by_hand(case) or _broken(case) or _confirmed(case) or _not_confirmed(case) or _not_tried(case)
     return found.model_copy(update={"mitigation": case.plan.mitigation, "values": _values(case)})
+
+
+def broken(record: Record) -> dict[str, str]:
+    """By mitigation, what it did to the program, which refutes it."""
+    applied = (call.read(ApplyResult) for call in record.succeeded("apply_mitigation"))
+    return {one.mitigation: one.broke for one in applied if one.broke}
+
+
+def _broken(case: Case) -> ConcludeResult | None:
+    """It breaks the program, makes it hang or makes it far slower: nothing else needs to be known."""
+    for key, broke in broken(case.record).items():
+        applied = [call for call in case.record.succeeded("apply_mitigation") if call.read(ApplyResult).broke]
+        return say("did not help", f"{_called(key, case)} {broke}.", applied)
+    return None
+
+
+def _called(key: str, case: Case) -> str:
+    return f"{key} ({_named(case)})" if _named(case) else key
 
 
 def concluded_by_hand(case: Case) -> ConcludeResult | None:
@@ -113,7 +131,7 @@ def _not_tried(case: Case) -> ConcludeResult:
         return say("inconclusive", applied[-1].read(ApplyResult).summary, applied[-1:])
     tools = ("apply_mitigation", "screen_levels", "apply_by_hand")
     errors = [call.error for call in record.calls if call.tool in tools and call.error]
-    reason = errors[-1].rstrip(".") if errors else "the budget ended before it was tried; raise --budget"
+    reason = errors[-1].rstrip(".") if errors else "too little of the budget was left to try it; raise --budget"
     if any(call.tool == "apply_by_hand" and call.error for call in record.calls):
         reason = f"{case.plan.mitigation} is for a person to apply ({reason}); go on with `vgo-agent try --after RUN`"
     return say("inconclusive", f"{reason}.", record.succeeded("measure")[-1:])

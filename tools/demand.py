@@ -17,8 +17,6 @@ class Demand(NamedTuple):
 
     CPU time over wall time alone would shrink where others compete, so that two threads would look like one.
     """
-    most_cpus: float | None
-    """CPUs that it had at once, in the run with the most."""
     peak_bytes: float | None
     """The largest resident set of one of its processes."""
 
@@ -30,8 +28,8 @@ def demand(rows: Sequence[_Row]) -> Demand:
     had = [(row["user_s"] + row["system_s"]) / row["wall_s"] for row in timed]
     waited = [_waited_s(row) / row["wall_s"] for row in timed]
     if not timed:
-        return Demand(None, None, peak)
-    return Demand(statistics.median(map(sum, zip(had, waited, strict=True))), max(had), peak)
+        return Demand(None, peak)
+    return Demand(statistics.median(map(sum, zip(had, waited, strict=True))), peak)
 
 
 def _waited_s(row: _Row) -> float:

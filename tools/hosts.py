@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import Field
 from scipy.stats import mannwhitneyu
 
+from ..knowledge.absence import is_none
 from ..layers.schema import Column, Layer
 from .many import SLOT
 from .row import Row
@@ -40,11 +41,6 @@ class Telling(Frozen):
     """Median over its runs."""
     elsewhere: float | None
     """None where no other host counts it."""
-
-
-def is_none(value: object) -> bool:
-    """A field that came later is not written where it says nothing, so that an older transcript keeps its bytes."""
-    return value is None
 
 
 class SlowHost(Frozen):

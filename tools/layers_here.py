@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import statistics
 import time
@@ -16,6 +15,7 @@ from ..layers.loader import open_probe
 from ..layers.probes.base import Command, Probe
 from ..layers.schema import Layer, Value
 from ..layers.wrapper import missing
+from .execution.environment import as_given
 from .execution.launch import Launch
 from .execution.spawn import Spawner
 
@@ -78,7 +78,7 @@ def costs_ms(probe: Probe, spawner: Spawner, slows: bool) -> tuple[float, float]
     the median difference of pairs of runs, which take turns in who is first. For others that would be noise.
     """
     timed = Timed(probe)
-    bare = Command((str(shutil.which(NOTHING)),), dict(os.environ))
+    bare = Command((str(shutil.which(NOTHING)),), as_given())
     wrapped = probe.wrap(bare)
     paired = slows or wrapped != bare
     until = time.monotonic() + PAIRS_S

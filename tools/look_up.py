@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from ..knowledge.errors import VgoError
@@ -34,6 +35,8 @@ class Candidate(Frozen):
     description: str
     when: str
     hurts: str
+    changes_promise: str = ""
+    """What the program or its user can no longer rely on; it needs a yes of its own. Empty: nothing."""
     steps: tuple[str, ...]
     command: str
     """The command line that applies it by hand; empty where there is none."""
@@ -85,9 +88,7 @@ def _nearest(column: str, case: Case) -> Factor:
 
 
 def _entry(asked: str, found_by: Literal["key", "column", "search"], factor: Factor, case: Case) -> Outcome:
-    known = [case.knowledge.mitigations[key] for key in factor.mitigations]
-    # A limit that is set explains more than what competes: it goes first.
-    known.sort(key=lambda mitigation: mitigation.lifts not in case.machine.limited)
+    known = _in_order([case.knowledge.mitigations[key] for key in factor.mitigations], case)
     listed = tuple(_candidate(mitigation, case) for mitigation in known)
     ready = [candidate.mitigation for candidate in listed if candidate.automatic and not candidate.unmet]
     result = LookUpResult(
@@ -104,6 +105,20 @@ def _entry(asked: str, found_by: Literal["key", "column", "search"], factor: Fac
     return Outcome(result)
 
 
+def _in_order(known: Sequence[Mitigation], case: Case) -> list[Mitigation]:
+    """As the factor lists them, save that a limit that is set goes first, and what can do harm last.
+
+    A limit explains more than what competes. Real-time policies come after all that cannot take the machine, and before
+    what asks for a reboot; last comes what changes a promise.
+    """
+    return sorted(known, key=lambda one: _harm(one, case.machine.limited))
+
+
+def _harm(mitigation: Mitigation, limited: Sequence[str]) -> tuple[bool, bool, bool, bool]:
+    promise, reboot = bool(mitigation.changes_promise), mitigation.scope == "reboot"
+    return mitigation.lifts not in limited, promise, reboot, mitigation.real_time
+
+
 def _candidate(mitigation: Mitigation, case: Case) -> Candidate:
     apply = mitigation.apply
     return Candidate(
@@ -118,6 +133,7 @@ def _candidate(mitigation: Mitigation, case: Case) -> Candidate:
         description=mitigation.description,
         when=mitigation.when,
         hurts=mitigation.hurts,
+        changes_promise=mitigation.changes_promise,
         steps=mitigation.steps,
         command=_command(mitigation, case),
         writes=tuple(f"{write.path} = {write.value}" for write in apply.write) if apply else (),
@@ -153,11 +169,8 @@ def busy_cpus(case: Case) -> float | None:
 
 def out_of_reach(mitigation: Mitigation, case: Case) -> tuple[str, ...]:
     """Say why the tool cannot apply it, or must not after all that profiles have shown of the program."""
-    seen = _profiles(case)
-    cpus = [one.most_cpus for one in seen if one.most_cpus is not None]
-    peaks = [one.peak_bytes for one in seen if one.peak_bytes is not None]
-    most = max(cpus, default=None)
-    return beyond_reach(mitigation, case.machine, case.subject, most, max(peaks, default=None))
+    peaks = [one.peak_bytes for one in _profiles(case) if one.peak_bytes is not None]
+    return beyond_reach(mitigation, case.machine, case.subject, max(peaks, default=None))
 
 
 def _profiles(case: Case) -> tuple[ProfileResult, ...]:

@@ -6,13 +6,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from ..knowledge.absence import is_empty
 from .group_facts import Limited
 from .subject import Frozen
 
-
-def _is_empty(value: object) -> bool:
-    """A field that came later is not written where it says nothing, so that an older record keeps its bytes."""
-    return not value
+BUSY = 0.5
+"""Load for each CPU above which other work can disturb the runs."""
 
 
 class GroupPlace(Frozen):
@@ -86,7 +85,7 @@ class Machine(Frozen):
     """Why what is done to a process here does not reach the program; empty when it does."""
     launching: tuple[str, ...] = ()
     """Words that a launcher puts before the program."""
-    launcher_variables: tuple[str, ...] = Field(default=(), exclude_if=_is_empty)
+    launcher_variables: tuple[str, ...] = Field(default=(), exclude_if=is_empty)
     """Names of variables, `*` for any end, that speak to that launcher itself."""
     load_1min: float = 0.0
     program_sha256: str = ""
@@ -98,7 +97,17 @@ class Machine(Frozen):
     """The kind of machine that it is built for."""
     program_python: bool = False
     program_openmp: bool = False
-    program_mpi: bool = Field(default=False, exclude_if=_is_empty)
+    program_mpi: bool = Field(default=False, exclude_if=is_empty)
     """It is started as ranks of MPI: by the launcher, by a word of the command, or in a script."""
     versions: dict[str, str] = {}
     """Libraries that compute the verdict."""
+
+
+def busy_words(load_1min: float, cpus: int, own: float = 0.0) -> str:
+    """Say that other work can disturb the runs; empty where it cannot. `own` is the part of the load that is ours."""
+    if load_1min - own <= BUSY * cpus:
+        return ""
+    return (
+        f"The machine was busy at the start (load {load_1min:.3g} on {cpus} CPUs): part of the spread may be other "
+        "people's work; repeat on a quiet machine."
+    )

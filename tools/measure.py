@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Annotated
@@ -10,11 +10,14 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
+from ..knowledge.absence import is_none
+from ..knowledge.errors import VgoError
 from .amount import amount
 from .base import Arguments, Outcome, Result, Tool
 from .case import Case
 from .execution.executor import Turn
 from .execution.series import Series
+from .failures import HUNG, Failures, failed_words, failures_of
 from .hosts import Hosts, hosts_of
 from .run_table import artefacts
 from .statistics.sd_interval import log_sd_interval
@@ -40,12 +43,7 @@ class MeasureArguments(Arguments):
 
     max_runs: Annotated[int, Field(ge=2, le=100_000)]
     max_seconds: Annotated[float, Field(gt=0)]
-    """Of the user's program."""
-
-
-def is_none(value: object) -> bool:
-    """A field that came later is not written where it says nothing, so that an older transcript keeps its bytes."""
-    return value is None
+    """By the clock."""
 
 
 class MeasureResult(Result):
@@ -54,6 +52,8 @@ class MeasureResult(Result):
     runs: int
     """Runs that count, warm-up left out."""
     failed: int
+    failures: tuple[Failures, ...] = ()
+    """The failed ones by what they ended with and said."""
     survivors: int
     """Processes that runs left behind; they were ended."""
     warm_up: int
@@ -87,6 +87,8 @@ def run(arguments: MeasureArguments, case: Case) -> Outcome:
         ending = Ending(series, arguments, enough)
         series.carry_out(repeat((Turn(),), max(0, arguments.max_runs - series.processes)), ending)
         ending()  # the cap was met by what was dealt, and nobody has asked since
+    if series.over and not series.outcomes:
+        raise _no_outcome(series)
     left = artefacts(series.rows, bench.described_by(()), bench.executor.beside)
     return Outcome(_result(series, case, ending.stopped, enough), left)
 
@@ -150,7 +152,7 @@ def _counted(count: int, series: Series) -> str:
 def _stopped(series: Series, arguments: MeasureArguments, enough: Enough) -> str | None:
     if series.processes >= arguments.max_runs:
         return "run cap"
-    if series.spent_s >= arguments.max_seconds and series.outcomes:
+    if series.over or (series.elapsed_s >= arguments.max_seconds and series.outcomes):
         return "time cap"
     return enough.rule.met if enough.says(series) else None
 
@@ -160,11 +162,13 @@ def _result(series: Series, case: Case, stopped: str, enough: Enough) -> Measure
     shape = describe(outcomes)
     steady_part = outcomes[shape.warm_up :]
     summary = summarise(steady_part)
-    unusable = _unusable(summary, shape, case)
+    failed = failures_of(series.rows)
+    unusable = _unusable(summary, shape, case, failed, stopped)
     cv = summary.cv or 0.0
     return MeasureResult(
         runs=summary.n,
         failed=sum(row["ok"] == 0 for row in series.rows),
+        failures=failed,
         survivors=sum(row["survivors"] for row in series.rows),
         warm_up=shape.warm_up,
         stopped_by=stopped,
@@ -187,18 +191,42 @@ def _result(series: Series, case: Case, stopped: str, enough: Enough) -> Measure
         pairs_needed=pairs_needed(steady_part, ratio=case.limits.target_ratio),
         summary=unusable
         or f"{_counted(summary.n, series)}: median {amount(summary.median, case.subject.unit)}, "
-        f"CV {100 * cv:.2g} %, p99 {amount(summary.p99, case.subject.unit)}; stopped by {stopped}.",
+        f"CV {100 * cv:.2g} %, p99 {amount(summary.p99, case.subject.unit)}; stopped by {stopped}."
+        + (f" Failed: {failed_words(failed)}." if failed else ""),
     )
 
 
-def _unusable(summary: Summary, shape: Shape, case: Case) -> str:
+def _no_outcome(series: Series) -> VgoError:
+    deadline, failed = series.bench.deadline, failures_of(series.rows)
+    if not failed:
+        return deadline.no_run(series.cut)
+    return VgoError(
+        f"No run ended well within the budget of {deadline.budget_s:g} s{_failing(failed)}; "
+        f"{_sooner(failed)}raise --budget."
+    )
+
+
+def _sooner(failed: Sequence[Failures]) -> str:
+    return "end runs that hang sooner with --timeout, or " * any(HUNG in one.reason for one in failed)
+
+
+def _warming(left_out: int) -> str:
+    return f" (the first {left_out} are left out: they are a start-up transient)" if left_out else ""
+
+
+def _failing(failures: Sequence[Failures]) -> str:
+    return f" ({failed_words(failures)})" if failures else ""
+
+
+def _unusable(summary: Summary, shape: Shape, case: Case, failed: Sequence[Failures], stopped: str) -> str:
     """Say why nothing can be concluded, and what cures it."""
     least = max(LEAST, min(FLOOR, case.limits.min_runs))
     if summary.n < least:
-        return (
-            f"Only {summary.n} runs count, and a spread needs at least {least}; "
-            "raise --max-runs or --budget, or give a shorter command."
-        )
+        without, cure = _warming(shape.warm_up) + _failing(failed), "raise --max-runs"
+        if stopped == "time cap":
+            without += f", as many as fitted into the budget of {case.limits.budget_s:g} s beside what comes after"
+            cure = "raise --budget, or give a shorter command"
+        return f"Only {summary.n} runs count{without}, and a spread needs at least {least}; {_sooner(failed)}{cure}."
     if shape.all_equal:
         return (
             f"All {summary.n} runs gave {summary.median:g}, so nothing varies at this resolution; "

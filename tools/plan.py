@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from ..knowledge.absence import is_empty
 from ..knowledge.loader import Knowledge
 from ..knowledge.schema import Mitigation
 from .subject import Frozen
@@ -18,11 +19,6 @@ Aim = Literal["sd", "mean"]
 
 NO_MORE = "asked to stop asking"
 """The reason of a refusal after which nothing more is offered to be done by hand."""
-
-
-def _is_empty(value: object) -> bool:
-    """A field that came later is not written where it says nothing, so that an older transcript keeps its bytes."""
-    return value == ""
 
 
 class Search(Frozen):
@@ -52,7 +48,7 @@ class Plan(Frozen):
     """As the user's file says it; None: it ships with vgo-agent."""
     source: str = ""
     """That file; empty with None."""
-    surface: str = Field(default="", exclude_if=_is_empty)
+    surface: str = Field(default="", exclude_if=is_empty)
     """Folder of a surface of this program, asked where nothing that was tried has reached the target; empty: none."""
 
     @property

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Annotated
 
 from pydantic import Field
 
+from ..knowledge.absence import is_none
 from .base import Arguments, Outcome, Result, Tool, ToolError
 from .case import Case
 from .demand import demand
 from .distortion import Distortion, distortion, gap_of, with_their_parts
 from .execution.executor import Turn
+from .execution.expected import Expected
 from .execution.samples import first_of_run
 from .execution.series import Measuring, Series
+from .failures import Failures, broken_among, expected_of, failures_of
 from .hosts import Hosts, hosts_of
 from .layer_choice import Choice, choose_once
-from .measure import MeasureResult, is_none
+from .measure import MeasureResult
 from .rotation import BARE, LayerSet, layer_sets, rotated
 from .row import FIXED, Row
 from .run_table import artefacts
@@ -32,7 +36,7 @@ class ProfileArguments(Arguments):
     runs: Annotated[int, Field(ge=2, le=100_000)]
     """Or samples, with each set of layers that is on together: heavy ones are on in turn; bare runs come on top."""
     max_seconds: Annotated[float, Field(gt=0)]
-    """Of the user's program."""
+    """By the clock."""
 
 
 class ProfileResult(Result):
@@ -47,9 +51,11 @@ class ProfileResult(Result):
     runs: int
     """Profiled runs that count and stand: not bare, and not with layers that were set aside."""
     failed: int
+    failures: tuple[Failures, ...] = ()
+    """The failed ones by what they ended with and said, bare ones among them."""
     spent_s: float
     outcome: Summary
-    """Of those runs; of all profiled ones where none stand."""
+    """Of those runs; of all profiled ones where none stand, and of bare ones where all of these failed."""
     bare: Summary | None
     """Of the runs without any layer, made between the others."""
     distortions: tuple[Distortion, ...]
@@ -60,8 +66,6 @@ class ProfileResult(Result):
     """Layer to columns that this machine does not show, with the reason."""
     busy_cpus: float | None
     """CPUs that it had or waited for, the median over runs: above 1, several work at once; None where not read."""
-    most_cpus: float | None = None
-    """CPUs that it had at once, in the run with the most; None where not read."""
     peak_bytes: float | None = None
     """The largest resident set of one of its processes; None where it was not read."""
     hosts: Hosts | None = Field(default=None, exclude_if=is_none)
@@ -90,18 +94,42 @@ def run(arguments: ProfileArguments, case: Case) -> Outcome:
     heavy = {spec for spec in choice.layers if bench.layer(spec).heavy}
     sets = layer_sets(choice.layers, heavy, {spec for spec in heavy if bench.layer(spec).run})
     order = rotated(sets, arguments.runs, case.limits.seed)
+    expected = expected_of(case.record)
+    bench.expect(expected)
     with bench.series(case.call_id, choice.layers, planned=len(order)) as series:
-        left = order[series.processes :]
-        series.carry_out(((Turn(layers=on),) for on in left), lambda: _enough(series, sets, arguments))
+        broken = Broken(series, sets, expected)
+        left = (on for on in order[series.processes :] if on not in broken.found)
+        series.carry_out(((Turn(layers=on),) for on in left), lambda: broken.all() or _enough(series, sets, arguments))
     left_behind = artefacts(series.rows, bench.described_by(choice.layers), bench.executor.beside)
-    return Outcome(_result(series, sets, choice, case), left_behind)
+    return Outcome(_result(series, sets, choice, case, broken.found), left_behind)
+
+
+@dataclass
+class Broken:
+    """The sets of layers under which the program fails: they are set aside, and the others go on."""
+
+    series: Series
+    sets: Sequence[LayerSet]
+    expected: Expected
+    found: dict[LayerSet, str] = field(default_factory=dict)
+    """What each does to the program."""
+
+    def all(self) -> bool:
+        """Look for further ones; tell whether none is left to run with."""
+        bare = [row for row in self.series.rows if row["layers"] == ""]
+        for layers in self.sets:
+            name = set_name(layers, self.series.bench)
+            own = [row for row in self.series.rows if row["layers"] == name]
+            if layers not in self.found and (broke := broken_among(own, bare, self.expected)):
+                self.found[layers] = f"it {broke}"
+        return len(self.found) == len(self.sets)
 
 
 def _enough(series: Series, sets: Sequence[LayerSet], arguments: ProfileArguments) -> bool:
     """The time is up, or runs that give several samples have given each set as many as were asked for."""
     if not series.rows:
         return False
-    if series.spent_s >= arguments.max_seconds:
+    if series.elapsed_s >= arguments.max_seconds:
         return True
     if series.processes == len(series.rows):
         return False
@@ -118,22 +146,26 @@ def _allowed(layers: tuple[str, ...], case: Case) -> tuple[str, ...]:
     return layers
 
 
-def _result(series: Series, sets: Sequence[LayerSet], choice: Choice, case: Case) -> ProfileResult:
+def _result(
+    series: Series, sets: Sequence[LayerSet], choice: Choice, case: Case, broken: Mapping[LayerSet, str]
+) -> ProfileResult:
     bench, rows = series.bench, [row for row in series.rows if row["ok"] == 1]
     by_set = {layers: [row for row in rows if row["layers"] == set_name(layers, bench)] for layers in (BARE, *sets)}
     bare = outcomes(by_set.pop(BARE))
-    if not any(by_set.values()):
+    if not any(by_set.values()) and not (broken and bare):
         raise ToolError("No run with the layers on ended well.")
     gap = gap_of(_unprofiled(case) or bare, case.subject.lower_is_better)
     whole = samples_each(rows)
     found = with_their_parts(
-        distortion(layers, bare, outcomes(own), gap, sets=len(sets), seed=case.limits.seed, whole=whole)
+        Distortion(layers=layers, runs=len(own), mean=None, sd=None, set_aside=broken[layers])
+        if layers in broken
+        else distortion(layers, bare, outcomes(own), gap, sets=len(sets), seed=case.limits.seed, whole=whole)
         for layers, own in by_set.items()
-        if own
+        if own or layers in broken
     )
     standing = [row for one in found if not one.set_aside for row in by_set[one.layers]]
     profiled = [row for own in by_set.values() for row in own]
-    summary = summarise(outcomes(standing or profiled))
+    summary = summarise(outcomes(standing or profiled) or bare)
     absent = {spec: reasons for spec in choice.layers if (reasons := bench.absent(spec))}
     columns = len(set().union(*profiled) - set(FIXED))
     return ProfileResult(
@@ -142,6 +174,7 @@ def _result(series: Series, sets: Sequence[LayerSet], choice: Choice, case: Case
         unavailable=dict(choice.unavailable),
         runs=len(standing),
         failed=len(series.rows) - len(rows),
+        failures=failures_of(series.rows),
         spent_s=series.spent_s,
         outcome=summary,
         bare=summarise(bare) if bare else None,

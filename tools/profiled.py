@@ -10,7 +10,7 @@ import numpy as np
 from ..layers.launcher import HOST
 from ..layers.schema import Layer
 from .case import Record
-from .execution.samples import RUN
+from .execution.samples import ITERATION, PREFIX, RUN
 from .many import SLOT
 from .profile import ProfileResult
 from .rotation import LayerSet
@@ -32,6 +32,8 @@ class Profiled:
     """By spec, as they were then; the launcher among them, and what the program prints."""
     switched: frozenset[str]
     """Those of them that were on in some runs only, as metric layers are: not in bare ones."""
+    failed_or_not: bool = False
+    """Failed runs are among them, one row a run, and the outcome is 1 where a run failed, else 0."""
 
     @property
     def outcome(self) -> Floats:
@@ -86,11 +88,13 @@ class Profiled:
         return np.array([spec in self.sets[number] for number in self.place], dtype=np.bool_)
 
 
-def profiled(record: Record) -> Profiled:
+def profiled(record: Record, *, failed_or_not: bool = False) -> Profiled:
     """Take the last profile; raise ToolError where there is none."""
     call = record.latest("profile")
     result = call.read(ProfileResult)
     layers, table = record.layers(call), record.runs(call)
+    if failed_or_not:
+        table = _failed_or_not(table)
     names = {"+".join(layers[spec].key for spec in one): one for one in result.standing}
     frame = table.frame
     stands = frame[(frame["ok"] == 1) & frame["layers"].isin(list(names))]
@@ -102,7 +106,19 @@ def profiled(record: Record) -> Profiled:
         tuple(place[name] for name in stands["layers"]),
         layers,
         frozenset(result.layers),
+        failed_or_not,
     )
+
+
+def _failed_or_not(table: RunTable) -> RunTable:
+    """Keep one row of each run, with its whole time, and take for its outcome whether it failed."""
+    frame = table.frame
+    if ITERATION in frame:
+        runs = frame[RUN].where(frame["ok"] == 1, -1.0 - frame["order"])
+        frame = frame.assign(wall_s=frame.groupby(runs)["wall_s"].transform("sum"))[frame[ITERATION].fillna(0) == 0]
+    columns = tuple(column for column in table.columns if not column.name.startswith(PREFIX))
+    kept = frame[[name for name in frame if not str(name).startswith(PREFIX)]]
+    return RunTable(kept.assign(outcome=1.0 - kept["ok"], ok=1), columns)
 
 
 def companions(record: Record, columns: Collection[str]) -> tuple[str, ...]:

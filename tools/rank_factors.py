@@ -14,18 +14,21 @@ neighbouring runs depend on each other (AR(1), phi .6; 100 diagnoses), .09 and .
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+from pydantic import Field
 
+from ..knowledge.absence import is_none
 from .base import Arguments, Outcome, Result, Tool
-from .candidates import ORDER, Block, Candidates, candidates
+from .candidates import ORDER, Block, Candidates, candidates, failing_candidates
 from .case import Case, Record
 from .look_up import uncounted
 from .profile import ProfileResult
 from .run_table import described
 from .statistics.association.factors import Association, Interaction, associate
 from .statistics.association.order import drift_of
+from .statistics.association.sift import more_than_in_proportion
 from .statistics.ranks import r_squared
 from .subject import Frozen
 from .trend import baseline_p
@@ -37,6 +40,8 @@ FIRST_LOOK, SECOND_LOOK = 0.8, 0.2
 LEAST_EFFECT = 0.05
 """How far from 0.5 the AUC of a column that works alone must be; thousands of runs show less, which tells nothing."""
 SPELL = "In the profiled runs slowness goes with their order, in the baseline it does not: a spell, not a drift."
+MOST_FAILING = 3
+"""Factors of failing that are told."""
 COMMON_SHARE = 0.5
 """Of what is left, for the columns that every run has, where other columns were read in some runs only."""
 
@@ -99,6 +104,34 @@ class BlockLooked(Frozen):
     """Of alpha that was spent on them."""
 
 
+class Failing(Frozen):
+    """What goes with failing among the profiled runs; association, and a question of its own at the same alpha."""
+
+    runs: int
+    failed: int
+    """Of them."""
+    longer: float
+    """Median time of a failed run over that of the others: below 1, they stop early."""
+    p_value: float
+    """Of the whole search."""
+    clusters: int
+    factors: tuple[RankedFactor, ...] = ()
+    """Only those that are visible, where `slow` stands for failed; a count that is merely less, as it is in a run that
+    stops early, is not among them."""
+
+    @property
+    def words(self) -> str:
+        """Say it in a sentence."""
+        shown = "; ".join(f"{one.factor} ({one.column}), {_weak(one)}" for one in self.first)
+        found = f"with failing goes {shown}" if shown else f"with failing goes nothing (p {self.p_value:.2g})"
+        return f"{self.failed} of {self.runs} profiled runs failed: {found}."
+
+    @property
+    def first(self) -> tuple[RankedFactor, ...]:
+        """The strongest column of each factor, of a few."""
+        return tuple({one.factor: one for one in reversed(self.factors)}.values())[::-1][:MOST_FAILING]
+
+
 class RankResult(Result):
     """What goes with slowness, most important first."""
 
@@ -122,19 +155,14 @@ class RankResult(Result):
     uncounted: tuple[str, ...] = ()
     """Where nothing is visible: factors that no counter shows, of which a mitigation can be tried here."""
     warnings: tuple[str, ...] = ()
+    failing: Failing | None = Field(default=None, exclude_if=is_none)
 
 
 def run(arguments: RankArguments, case: Case) -> Outcome:
     """Rank the candidate columns of the last profile, and the order of its runs."""
     chosen = candidates(case)
     look, look_share = look_of(case.record)
-    ranked: list[RankedFactor] = []
-    searched: list[tuple[BlockLooked, Association]] = []
-    for block, part in zip(chosen.blocks, shares(chosen.blocks), strict=True):
-        share = look_share * (1 - ORDER_SHARE) * part
-        found = _associated(block, share, case)
-        searched.append((_looked(block, found, share), found))
-        ranked += _ranked(found, block, share, case)
+    searched, ranked = _searched(chosen, look_share * (1 - ORDER_SHARE), case)
     order, spell = _order(chosen, look_share, case)
     factors = tuple(sorted([*ranked, order], key=_importance))
     visible = any(factor.suspect for factor in factors)
@@ -154,9 +182,57 @@ def run(arguments: RankArguments, case: Case) -> Outcome:
         warnings=tuple(
             dict.fromkeys([*_sampled(chosen), *spell, *(one for _, found in searched for one in found.warnings)])
         ),
-        summary=_summary(factors, visible, p_value),
+        failing=(failing := _failing(look_share, case)),
+        summary=_summary(factors, visible, p_value) + (f" {failing.words}" if failing else ""),
     )
     return Outcome(result)
+
+
+def _searched(
+    chosen: Candidates, share: float, case: Case
+) -> tuple[list[tuple[BlockLooked, Association]], list[RankedFactor]]:
+    """Search every block, at this share of alpha for all of them."""
+    searched, ranked = list[tuple[BlockLooked, Association]](), list[RankedFactor]()
+    for block, part in zip(chosen.blocks, shares(chosen.blocks), strict=True):
+        found = _associated(block, share * part, case)
+        searched.append((_looked(block, found, share * part), found))
+        ranked += _ranked(found, block, share * part, case)
+    return searched, ranked
+
+
+def _failing(look_share: float, case: Case) -> Failing | None:
+    """Hold the same columns against failed or not; None where too few runs failed, or too few did not."""
+    chosen = failing_candidates(case)
+    if not chosen.blocks:
+        return None
+    searched, ranked = _searched(chosen, look_share, case)
+    clusters = sum(found.clusters for _, found in searched)
+    ranked = [one for block in chosen.blocks for one in _beyond_time(block, ranked, clusters / look_share, case)]
+    return Failing(
+        runs=chosen.slow.size,
+        failed=int(chosen.slow.sum()),
+        longer=float(np.median(chosen.wall_s[chosen.slow]) / np.median(chosen.wall_s[~chosen.slow])),
+        p_value=min([1.0, *(factor.p_value for factor in ranked)]),
+        clusters=clusters,
+        factors=tuple(sorted((one for one in ranked if one.suspect), key=_importance)),
+    )
+
+
+def _beyond_time(block: Block, ranked: Sequence[RankedFactor], price: float, case: Case) -> Iterator[RankedFactor]:
+    """Give the factors of a block; what is counted over a run has to be more, and more than in proportion to time."""
+    columns = block.columns
+    amounts = columns.values * np.where(columns.multiplied(), block.wall_s[:, None], 1.0)
+    counted = columns.divided() | columns.multiplied()
+    place_of = {name: place for place, name in enumerate(columns.names)}
+    for one in ranked:
+        if (place := place_of.get(one.column)) is None:
+            continue
+        if counted[place]:
+            beyond = more_than_in_proportion(amounts[:, place], block.slow, block.wall_s) * price
+            p_value = min(1.0, max(one.p_value, beyond))
+            visible = one.visible and p_value <= case.limits.alpha and one.auc >= 0.5
+            one = one.model_copy(update={"p_value": p_value, "visible": visible})
+        yield one
 
 
 def _sampled(chosen: Candidates) -> list[str]:

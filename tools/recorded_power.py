@@ -10,6 +10,7 @@ import polars as pl
 
 from ..knowledge.errors import VgoError
 from .recorded.columns import numeric
+from .recorded.countable import refuse_beyond
 from .recorded.recorded import Recorded
 from .recorded.sampled import of_runs, runs_of
 from .statistics.dependence import inflation
@@ -94,6 +95,7 @@ def _column(recorded: Recorded, name: str) -> tuple[int, FloatArray]:
     column = frame.filter(*usual)[name] if usual else frame[name]
     if not column.dtype.is_numeric():
         raise VgoError(f"The column {name} of {recorded.source} is not of numbers; name another by --metric.")
+    refuse_beyond(recorded, name, [one for one in _numeric(recorded) if one != name])
     values = finite(column.cast(pl.Float64).drop_nulls().to_numpy())
     if values.size < LEAST_RECORDED:
         raise VgoError(

@@ -139,10 +139,11 @@ def read_runs(data: bytes, source: str, layers: Iterable[Layer] | None = None) -
     if missing:
         raise VgoError(f"{source} has no column {missing[0]}; it is not a run table of vgo-agent.")
     columns = tuple(described((str(name) for name in header if name not in FIXED), layers))
-    texts = {column.name: str for column in columns if column.type == "text"} | {"layers": str}
+    texts = {column.name: str for column in columns if column.type == "text"} | {"layers": str, "failure": str}
     # Only an empty cell is missing: a text may well be `NA` or `None`.
     frame = pd.read_csv(io.BytesIO(data), dtype=texts, keep_default_na=False, na_values=[""])
-    frame["layers"] = frame["layers"].fillna("") if "layers" in frame else ""
+    for name in ("layers", "failure"):
+        frame[name] = frame[name].fillna("") if name in frame else ""
     return RunTable(frame, columns)
 
 

@@ -11,13 +11,15 @@ from pydantic import Field
 
 from ..knowledge.errors import VgoError
 from ..knowledge.schema import Mitigation
-from .apply_mitigation import refuse_unread
+from .apply_mitigation import OUT_OF_TIME, refuse_unread
 from .base import Arguments, Outcome, Result, Tool, ToolError
 from .case import Case
 from .elimination import Rule, eliminated, looks
 from .execution.executor import BARRIER, Piece, Turn
+from .execution.expected import Expected
 from .execution.series import Change, Series
 from .execution.treated import Treated
+from .failures import broken_by, expected_of
 from .levels import Levels
 from .look_up import busy_cpus, out_of_reach
 from .mitigation.launching import command_line
@@ -84,10 +86,11 @@ def run(arguments: ScreenArguments, case: Case) -> Outcome:
     changes = {level: _changed(arguments, level, case) for level in arguments.levels}
     refuse_unread(case)
     racing = Race(arguments, case, changes)
-    bench = case.measuring
+    bench, expected = case.measuring, expected_of(case.record)
+    bench.expect(expected)
     with bench.series(case.call_id, planned=arguments.rounds * (1 + len(changes))) as series:
         racing.prove()
-        racing.go(series)
+        racing.go(series, expected)
     result = _result(racing, series)
     return Outcome(result, artefacts(series.rows, bench.described_by(()), bench.executor.beside))
 
@@ -146,19 +149,30 @@ class Race:
         for level, mitigation in self.changes.items():
             try:
                 with self._applied(mitigation) as change:
-                    checks = self.case.measuring.prove(change)
+                    checks, broke = self.case.measuring.prove(change)
             except VgoError as refused:
                 self._drop(level, f"refused: {str(refused).rstrip('.')}", 0)
                 continue
+            if self.case.measuring.deadline.over:
+                raise ToolError(OUT_OF_TIME)
             failing = next((check for check in checks if not check.passed), None)
-            if failing:
+            if broke:
+                self._drop(level, broke, 0)
+            elif failing:
                 self._drop(level, f"not in force: {failing.what} is {failing.seen}, expected {failing.expected}", 0)
 
-    def go(self, series: Series) -> None:
+    def go(self, series: Series, expected: Expected) -> None:
         """Run rounds; a series that was cut off goes on where it was, with the same draws."""
         levels = Levels(levels=dict(self.changes), source=str(self.case.plan.file or ""))
         with levels.opened(self.case.measuring, self.case.machine, set()) as take:
-            series.carry_out(self._rounds(series), change=Treated(take, levels.of))
+            series.carry_out(self._rounds(series), lambda: self._break(series.rows, expected), Treated(take, levels.of))
+
+    def _break(self, rows: Sequence[Row], expected: Expected) -> bool:
+        """Drop the levels that make the program fail; tell whether none is left."""
+        for level in self.left:
+            if broke := broken_by(level, rows, expected):
+                self._drop(level, broke, 1 + max(row["pair"] for row in rows if row["condition"] == level))
+        return not self.left
 
     def _rounds(self, series: Series) -> Iterator[Piece]:
         """Give each round as one piece, and look when it is due."""
@@ -170,7 +184,10 @@ class Race:
                 return
             order = coin.sample([BASELINE, *self.changes], 1 + len(self.changes))
             running = [condition for condition in order if condition not in self.dropped]
-            if left := tuple(Turn(one, number) for one in running if (number, one) not in done):
+            left = tuple(Turn(one, number) for one in running if (number, one) not in done)
+            if not series.fits(len(left)):
+                return
+            if left:
                 yield left
             if number + 1 in due:
                 yield BARRIER

@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..knowledge.absence import is_empty
+from .amount import LONGEST, MOST
 from .outcome_name import outcome_name
 
 Allow = Literal["none", "process", "system"]
@@ -14,15 +16,6 @@ Stop = Literal["spread", "count", "se", "ci", "hdi", "ks", "bayesian-bootstrap",
 
 LOCAL = "local"
 """The launcher that adds nothing, not even the name of the host."""
-
-
-def _is_empty(value: str) -> bool:
-    """A field that came later is not written where it says nothing, so that an older transcript keeps its bytes."""
-    return not value
-
-
-def _is_false(value: bool) -> bool:
-    return not value
 
 
 class Frozen(BaseModel):
@@ -48,16 +41,18 @@ class Subject(Frozen):
     unit: str = "s"
     lower_is_better: bool = True
     timeout_s: float | None = None
-    on_failure: Literal["stop", "drop"] = "stop"
+    on_failure: Literal["count", "stop"] = "count"
+    """count: a failed run is counted and told, and the rest goes on; stop: the first one of the program as it is given
+    ends all."""
     launcher: str = LOCAL
     """Spec of the launcher that starts it; local: started directly."""
     root: str = "/"
     """Where the machine's /proc and /sys are looked for."""
     inputs: tuple[str, ...] = ()
     """Files that the program reads: those among its arguments, and those the user named."""
-    on: str = Field(default="", exclude_if=_is_empty)
+    on: str = Field(default="", exclude_if=is_empty)
     """Address of a Dask scheduler, or a file that names a cluster, on whose hosts it runs; empty: on this one."""
-    mixed: bool = Field(default=False, exclude_if=_is_false)
+    mixed: bool = Field(default=False, exclude_if=is_empty)
     """Hosts that differ are welcome."""
 
     @property
@@ -79,24 +74,26 @@ class Subject(Frozen):
 
 
 class Limits(Frozen):
-    """How far to go; every decision that depends on spending uses recorded run times only."""
+    """How far to go; every decision that depends on spending uses recorded times only."""
 
-    min_runs: Annotated[int, Field(ge=2)] = 30
-    max_runs: Annotated[int, Field(ge=2)] = 500
+    min_runs: Annotated[int, Field(ge=2, le=MOST)] = 30
+    max_runs: Annotated[int, Field(ge=2, le=MOST)] = 500
     """For one condition."""
     stop: Stop = "spread"
     """When the baseline has been measured often enough; the caps in runs and seconds hold beside it."""
-    stop_at: Annotated[float, Field(gt=0)] | None = None
+    stop_at: Annotated[float, Field(gt=0, le=LONGEST)] | None = None
     """The target of that rule, in its own unit; None: the rule's own."""
-    budget_s: Annotated[float, Field(gt=0)] = 600.0
-    """Seconds of the user's program, over the whole diagnosis."""
+    budget_s: Annotated[float, Field(gt=0, le=LONGEST)] = 600.0
+    """Seconds by the clock, from the start of the command to its verdict and report."""
     target_ratio: Annotated[float, Field(gt=0, lt=1)] = 0.66
     """Stop when the upper bound of the SD ratio falls below it."""
-    steady_cv: Annotated[float, Field(ge=0)] = 0.01
+    steady_cv: Annotated[float, Field(ge=0, le=LONGEST)] = 0.01
     """At or below this coefficient of variation there is nothing to reduce."""
     alpha: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
-    max_mitigations: Annotated[int, Field(ge=0)] = 8
+    max_mitigations: Annotated[int, Field(ge=0, le=MOST)] = 12
     """Tried at most, over all factors."""
     allow: Allow = "process"
-    seed: Annotated[int, Field(ge=0)] = 1
+    accept: tuple[str, ...] = Field(default=(), exclude_if=is_empty)
+    """Mitigations that change what the program promises, and may be applied all the same."""
+    seed: Annotated[int, Field(ge=0, le=MOST)] = 1
     layers: tuple[str, ...] = ("process",)

@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from ..knowledge.absence import is_empty
 from .base import Result
 from .case import Finished
 from .statistics.comparison.compare import Comparison, Ratio
@@ -32,8 +33,7 @@ def costly(mean: float, lower_is_better: bool) -> bool:
     return mean > COSTLY if lower_is_better else mean < 1 / COSTLY
 
 
-def _is_false(value: bool) -> bool:
-    return not value
+MOST_NAMED = 3
 
 
 class ConcludeResult(Result):
@@ -59,14 +59,31 @@ class ConcludeResult(Result):
     """Of the confirmation, adjusted for every mitigation that was confirmed or tried to be (Holm)."""
     evidence: tuple[str, ...]
     """Call ids."""
-    early: bool = Field(default=False, exclude_if=_is_false)
+    broke: dict[str, str] = {}
+    """By mitigation, what it did to the program, which refutes it: breaks it, made a run hang, made it far slower."""
+    changes_promise: str = ""
+    """What the program can no longer rely on under the mitigation that the verdict names."""
+    not_accepted: dict[str, str] = {}
+    """By mitigation, the promise that it changes, since which it was not tried: nobody said yes to that."""
+    early: bool = Field(default=False, exclude_if=is_empty)
     """Nothing was mitigated, and the planner ended while there was something left to look at or to try."""
+    ran_out: tuple[str, ...] = Field(default=(), exclude_if=is_empty)
+    """What the budget ended before, in words: mitigations that were not tried, steps that were not taken."""
 
 
 def say(verdict: Verdict, reason: str, evidence: Sequence[Finished]) -> ConcludeResult:
     """Give a verdict that has no numbers of its own."""
     ids = tuple(call.call_id for call in evidence)
     return ConcludeResult(verdict=verdict, reason=reason, evidence=ids, summary=f"{verdict}: {reason}")
+
+
+def listed(names: Sequence[str]) -> str:
+    """Write the first names as a sentence has them."""
+    if not names:
+        return ""
+    first, more = list(names[:MOST_NAMED]), len(names) - MOST_NAMED
+    words = [*first, f"{more} more"] if more > 0 else first
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def bulk_of(comparison: Comparison) -> Ratio | None:

@@ -27,6 +27,7 @@ Intent = Literal[
     "spread",
     "classes",
     "runs",
+    "failing",
     "term",
     "summary",
     "search",
@@ -140,6 +141,9 @@ _CUES: Mapping[Intent, Mapping[int, str]] = {
         2: "altogether, in total, in all",
         4: "how many runs, how many times, how often, number of runs, total runs, total number, how many samples, "
         "how many measurements, how many executions",
+    },
+    "failing": {
+        6: "fail, fails, failed, failing, failure, failures, crash, crashes, crashed, crashing",
     },
     "summary": {
         2: "found",

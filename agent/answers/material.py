@@ -149,6 +149,10 @@ def _runs(run: RunFacts) -> Material:
     return Material(run.of("runs") or run.of("baseline"), run.of("classes", "baseline"), (steps.report(run.evidence),))
 
 
+def _fails(run: RunFacts) -> Material:
+    return Material(run.of("failing") or run.of("none_failed"), run.of("verdict"), (steps.report(run.evidence),))
+
+
 def _summary(run: RunFacts) -> Material:
     reached = run.of("relative", key=run.winner) if run.winner else ()
     direct = (*run.of("verdict"), *reached, *run.of("suspect")[:1])
@@ -170,6 +174,7 @@ _OF_RUN: Mapping[Intent, Callable[[RunFacts], Material]] = {
     "spread": _spread,
     "classes": _classes,
     "runs": _runs,
+    "failing": _fails,
     "summary": _summary,
 }
 """Kinds of questions that are about the run alone."""

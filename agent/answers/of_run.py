@@ -10,6 +10,7 @@ from functools import cached_property
 from ...tools.rank_factors import RankedFactor
 from ..planners.state import quoted
 from ..record import bodies
+from ..report import failing
 from ..report.evidence import Evidence
 from ..report.evidence import unit as column_unit
 from ..report.mitigations import suspects, untried
@@ -87,6 +88,7 @@ def _drafts(evidence: Evidence) -> Iterator[Draft]:
     yield from trials(evidence)
     yield from _hidden(evidence)
     yield from _remarks(evidence)
+    yield from _failing(evidence)
     yield from _manner(evidence)
     yield from _others(evidence)
     yield from of_runs.classes(evidence)
@@ -203,6 +205,16 @@ def _remarks(evidence: Evidence) -> Iterator[Draft]:
     _, steps = verdict_words(evidence, untried(evidence), suspects(evidence))
     for text in steps:
         yield Draft("advice", detail=quoted(text, MOST_WORDS), calls=calls)
+
+
+def _failing(evidence: Evidence) -> Iterator[Draft]:
+    """Failed runs and what goes with failing, in the words of the report."""
+    calls = tuple(call for tool in ("measure", "profile", "rank_factors") for call in last_call(evidence, tool))
+    told = [*failing.sentences(evidence), *failing.of_mitigations(evidence)]
+    for text in told:
+        yield Draft("failing", detail=quoted(text, MOST_WORDS), calls=calls, affirmed=True)
+    if not told:
+        yield Draft("none_failed", calls=calls or (START,), affirmed=False)
 
 
 def _manner(evidence: Evidence) -> Iterator[Draft]:

@@ -98,6 +98,8 @@ def _outcome(last: Batch) -> str:
     """Say what the last batch of a mitigation came to that is not confirmed."""
     if not last.applied.in_force:
         return "not in force"
+    if last.applied.broke:
+        return "refuted"
     if last.compared is None:
         return "not compared"
     verdict = last.compared.comparison.verdict

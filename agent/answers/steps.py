@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ...tools.subject import LOCAL, Subject
+from ..again import again
 from ..report.evidence import Evidence
 
 
@@ -19,12 +19,12 @@ class Step(NamedTuple):
 
 def attempt(key: str, evidence: Evidence) -> Step:
     """Try one mitigation on the same program."""
-    return Step(_again("try", (key,), evidence.run.subject), "applies it, proves it, compares in pairs, puts it back")
+    return Step(again("try", (key,), evidence.run.subject), "applies it, proves it, compares in pairs, puts it back")
 
 
 def diagnose(evidence: Evidence, *options: str) -> Step:
     """Diagnose the same program once more."""
-    return Step(_again("diagnose", options, evidence.run.subject), "measures anew and searches from the start")
+    return Step(again("diagnose", options, evidence.run.subject), "measures anew and searches from the start")
 
 
 def export(key: str, format: str = "") -> Step:
@@ -64,23 +64,3 @@ def recorded(evidence: Evidence) -> Iterator[Step]:
 def report(evidence: Evidence) -> Step:
     """Point at the whole report."""
     return Step(f"less {shlex.quote(evidence.run.run_dir + '/report.md')}", "the whole report")
-
-
-def _again(command: str, words: tuple[str, ...], subject: Subject) -> str:
-    """Write a command of ours for the program of a run."""
-    program = (" ".join(subject.command),) if subject.shell else subject.command
-    return shlex.join(("vgo-agent", command, *words, *_options(subject), "--", *program))
-
-
-def _options(subject: Subject) -> Iterator[str]:
-    """Say again how the program is started and judged."""
-    if subject.shell:
-        yield "--shell"
-    for flag, value in (("--metric", subject.metric), ("--per-iteration", subject.per_iteration)):
-        yield from (flag, value) if value is not None else ()
-    if subject.metric is not None and subject.unit:
-        yield from ("--unit", subject.unit)
-    if not subject.lower_is_better:
-        yield "--higher-is-better"
-    if subject.launcher != LOCAL:
-        yield from ("--launcher", subject.launcher)

@@ -9,11 +9,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...knowledge.errors import VgoError
+from ...tools.case import DENY_SYSTEM, changes_system
 from ...tools.plan import Plan
 from ..session_view.step import WORDS
 from .past_runs import PAST, compared, open_run, split
 from .reply import Reply
-from .session import ChatSession
+from .session import NO_QUESTION, READ_ONLY, ChatSession
+from .status import told
 from .take_away import TAKEN
 from .words import COMMANDS, Meant, meant
 
@@ -91,6 +93,12 @@ def _try(session: ChatSession, argument: str) -> Reply:
     if session.view.status == "finished":
         session.again(Plan(mitigation=named["key"], by_hand=named["by_hand"]))
         return Reply(f"A new run of the same program begins, to try {named['key']} and nothing else.")
+    refused = (step for step in session.view.steps if step.approval and step.approval.standing == DENY_SYSTEM)
+    if changes_system(named["scope"]) and (said := next(refused, None)):
+        raise VgoError(
+            f"{named['key']} changes the system, and you wanted no system change in this diagnosis ({said.title}); "
+            "/stop ends it, and /again begins another one, in which it is asked about."
+        )
     return _wish(session, "apply_mitigation", {"mitigation": named["key"]})
 
 
@@ -171,6 +179,18 @@ def _positive(number: float) -> float:
     return number
 
 
+def _status(session: ChatSession, argument: str) -> Reply:
+    return Reply("\n".join(f"- {line}" for line in told(session)))
+
+
+def _answer(session: ChatSession, argument: str) -> Reply:
+    if session.state.question is None:
+        raise VgoError(NO_QUESTION)
+    if not session.state.in_charge:
+        raise VgoError(READ_ONLY)
+    return Reply("", opens="question")
+
+
 def _report(session: ChatSession, argument: str) -> Reply:
     if session.view.status != "finished":
         return _wish(session, "conclude")
@@ -226,6 +246,8 @@ ACTIONS: dict[str, Action] = {
     "resume": _resume,
     "stop": _stop,
     "budget": _budget,
+    "status": _status,
+    "answer": _answer,
     "step": _mode_step,
     "help": _help,
     "quit": _quit,

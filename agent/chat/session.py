@@ -27,6 +27,7 @@ still: nobody works on it."""
 
 RUNS_AT = Path("vgo-runs")
 NO_PROGRAM = "There is no program yet: `vgo-agent chat COMMAND`, or choose a run with /runs."
+NO_QUESTION = "Nothing waits for an answer."
 READ_ONLY = "Another vgo-agent works on this run; here you can only watch."
 
 
@@ -193,13 +194,20 @@ class ChatSession:
             self.stopping |= do == "stop"
             self.wished += do == "wish"
 
-    def answer(self, granted: bool, reason: str = "", standing: bool = False) -> None:
-        """Answer the question that is open."""
+    def answer(self, answer: str, reason: str = "") -> None:
+        """Answer the question that is open, by the key of one of its answers."""
         question = self.state.question
         if question is None:
-            return
-        given = {"granted": granted, "reason": reason, "standing": standing}
-        self.tell("answer", number=question["number"], answer=given)
+            raise VgoError(NO_QUESTION)
+        self.tell("answer", number=question["number"], answer={"answer": answer, "reason": reason})
+
+    def about(self, question: Mapping[str, Any], line: str) -> list[str]:
+        """Answer what is asked about a change that waits for a yes: from the question, else from what is known."""
+        from ..answers.of_question import told
+        from ..desk.unmarked import unmarked
+
+        found = told(question, line)
+        return found or unmarked(self.desk.ask("ask", question=f"{question['mitigation']}: {line}")["markdown"])
 
     def close(self) -> None:
         """Leave the run, and end the desk."""

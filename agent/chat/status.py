@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
+from ..session_view.step import WORDS
+from ..session_view.view import SessionView
+from .progress import progress_of
 from .session import ChatSession
 
 
@@ -15,7 +19,7 @@ def lines_of(session: ChatSession) -> tuple[str, str]:
     command = view.command or (" ".join(session.request.subject.command) if session.request else "vgo-agent chat")
     words = [_doing(session)]
     if view.runs:
-        words.append(f"{view.runs} runs, {view.spent_s:.0f} of {view.limits.budget_s:.0f} s")
+        words.append(_used(view))
     if session.place in ("watching", "elsewhere"):
         words.append("read-only: another vgo-agent works on it")
     words += [f"next: {', '.join(state.wishes)}"] if state.wishes else []
@@ -23,6 +27,39 @@ def lines_of(session: ChatSession) -> tuple[str, str]:
     restored = "; ".join(session.restored)
     words += [f"put back, left by a vgo-agent that was killed: {restored}"] if restored else []
     return command, " | ".join(words)
+
+
+def told(session: ChatSession) -> list[str]:
+    """Say where it stands, a line each: the program, the step, runs and budget, what waits for whom."""
+    title, _ = lines_of(session)
+    lines = [f"Program: {title}", f"Now: {_now(session)}"]
+    if session.view.events:
+        lines.append(f"So far: {len(session.view.steps)} steps, {_used(session.view)} of the budget")
+    return [f"{line.rstrip('.')}." for line in (*lines, *_waits(session))]
+
+
+def _now(session: ChatSession) -> str:
+    doing, progress = _doing(session), progress_of(session.view)
+    return f"{doing} ({progress})" if progress else doing
+
+
+def _waits(session: ChatSession) -> Iterator[str]:
+    state = session.state
+    if state.question is not None:
+        whose = "your answer; /answer shows the question" if state.in_charge else "the answer of another vgo-agent"
+        yield f"Waiting: {state.question['mitigation']} (scope {state.question['scope']}) needs {whose}"
+    elif state.paused:
+        yield "Waiting: it is paused; /resume goes on"
+    elif state.waiting and not state.wishes:
+        yield "Waiting: you choose the next step, or /diagnose lets the planner go on"
+    else:
+        yield "Nothing waits for you"
+    if state.wishes:
+        yield f"Next: {', '.join(WORDS.get(tool, tool) for tool in state.wishes)}, as you asked"
+
+
+def _used(view: SessionView) -> str:
+    return f"{view.runs} runs, {view.used_s:.0f} of {view.limits.budget_s:.0f} s"
 
 
 def _doing(session: ChatSession) -> str:
@@ -36,7 +73,7 @@ def _doing(session: ChatSession) -> str:
     if state.paused:
         return "PAUSED; F5 goes on"
     if state.question is not None:
-        return "waits for your answer"
+        return "waits for your answer: F7 or /answer shows it" if state.in_charge else "waits for an answer"
     current = view.current
     if current is not None and current.state == "going on":
         return current.title

@@ -72,6 +72,13 @@ COMMANDS = {
         ),
         Command("delete", "/delete RUN", "delete a run, after a question", r"delete (?:the )?(?:run )?(\S+)"),
         Command("report", "/report", "conclude, and show the report", r"(?:show )?(?:the )?report|conclude"),
+        Command(
+            "status",
+            "/status",
+            "say how far it is, and what waits for you",
+            r"status|how far(?: is it| are you| along.*)?|what(?: is|s) going on|where are we",
+        ),
+        Command("answer", "/answer", "see the question that waits for your answer", r"(?:show )?(?:the )?question"),
         Command("undo", "/undo", "take back what you asked for and has not begun", r"undo|never mind"),
         Command("pause", "/pause", "wait after the run that goes on", r"pause|wait"),
         Command("resume", "/resume [RUN]", "go on", r"(?:resume|go on|continue)(?: with (\S+))?"),

@@ -73,5 +73,5 @@ def tried_here(mitigation: Mitigation, machine: Machine, subject: Subject | None
         filled = with_values(mitigation, {}, machine)
     except VgoError as error:  # the default of a parameter is more than this machine has
         return Here(by_tool, (str(error),), needs)
-    why = (*unmet(asked, machine, program, None), *beyond_reach(filled, machine, program, None))
+    why = (*unmet(asked, machine, program, None), *beyond_reach(filled, machine, program))
     return Here(by_tool, tuple(dict.fromkeys(why)), needs)

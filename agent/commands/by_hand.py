@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
-from collections.abc import Iterator
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...tools.case import changes_system
 from ...tools.compare import CompareResult
 from ...tools.look_up import LookUpResult
 from ...tools.mitigation.parameters import with_values
 from ...tools.plan import NO_MORE, Plan
+from ..again import again
 from ..progress import Lines
 from ..record import bodies, record_of
 from ..run_folder import RunFolder
@@ -22,7 +23,7 @@ from .trial import Trial, carried_out, looked_at
 
 if TYPE_CHECKING:
     from ...tools.case import Record
-    from ...tools.subject import Limits, Subject
+    from ...tools.subject import Limits
 
 
 def offer(run: Path, arguments: argparse.Namespace) -> None:
@@ -43,6 +44,7 @@ def offer(run: Path, arguments: argparse.Namespace) -> None:
         if said:
             continue
         plan = Plan(mitigation=key, by_hand=True, after=folder.path.name)
+        arguments.began_s = time.monotonic()  # a budget of its own
         ending = carried_out(trial, plan, arguments, str(run))
         if ending.summary["verdict"] == "steadier afterwards":
             return
@@ -56,7 +58,8 @@ def left_for_hands(record: Record, limits: Limits) -> tuple[str, ...]:
     if limits.allow == "none" or any(one.batch == 2 and one.comparison.verdict == "steadier" for one in compared):
         return ()
     looked = [c for call in record.succeeded("look_up") for c in call.read(LookUpResult).candidates]
-    by_hand = dict.fromkeys(c.mitigation for c in looked if not c.automatic and not c.unmet)
+    wanted = [c for c in looked if not (record.no_system and changes_system(c.scope))]
+    by_hand = dict.fromkeys(c.mitigation for c in wanted if not c.automatic and not c.unmet)
     return tuple(by_hand)[: limits.max_mitigations]
 
 
@@ -70,27 +73,12 @@ def _asked(trial: Trial, run: Path) -> str:
         "steps": mitigation.steps,
         "later": f"  Later, after a reboot too: {_later(trial, run)}",
     }
-    try:
-        said = Lines(trial.subject.unit).approve(question)
-    except KeyboardInterrupt:  # the diagnosis has been answered: to leave here is no failure
-        _tell("")
-        return NO_MORE
+    said = Lines(trial.subject.unit).approve(question)
     return "" if said["granted"] else str(said["reason"])
 
 
 def _later(trial: Trial, run: Path) -> str:
-    words = ["vgo-agent", "try", trial.mitigation.key, "--after", str(run), *_options(trial.subject)]
-    return shlex.join([*words, "--", *trial.subject.command])
-
-
-def _options(subject: Subject) -> Iterator[str]:
-    """What the run after it must have in common with the one before."""
-    yield from ["--shell"] if subject.shell else []
-    yield from ["--metric", subject.metric] if subject.metric else []
-    yield from ["--unit", subject.unit] if subject.metric and subject.unit else []
-    yield from ["--per-iteration", subject.per_iteration] if subject.per_iteration else []
-    yield from [] if subject.lower_is_better else ["--higher-is-better"]
-    yield from [] if subject.launcher == "local" else ["--launcher", subject.launcher]
+    return again("try", (trial.mitigation.key, "--after", str(run)), trial.subject)
 
 
 def _tell(line: str) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
+from ...tools.stop import hear_hangup
 from .options import add_cluster, add_program, add_settings, add_voice
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ examples:
 Words and slash commands do the same; /help lists them. The diagnosis runs in a process of its own: it goes on when the
 terminal is lost, and `vgo-agent chat RUN` is there again. Without a COMMAND or RUN it begins with the runs so far.
 """
-FRONT_DOOR = (sys.executable, "-P", "-c", "import sys; from vgo_agent.agent.cli import main; sys.exit(main())")
+FRONT_DOOR = (sys.executable, "-P", "-c", "import sys; from vgo_agent.agent.start import main; sys.exit(main())")
 THEMES = ("dark", "light", "high-contrast")
 
 
@@ -53,6 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Open the app."""
+    from ..ending import goes_on_with
     from ..settings import effective
 
     settings, _ = effective(vars(arguments))
@@ -61,6 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     drawn = "TEXTUAL_DRIVER" in os.environ  # by a page of --web
     if not (arguments.plain or drawn):
         _refuse_terminal()
+        hear_hangup()
     from ..desk.desk import Desk
 
     with Desk() as desk:
@@ -68,22 +72,21 @@ def run(arguments: argparse.Namespace) -> int:
         session.speaks = _speaker(settings)
         first = first_line(session, arguments)
         try:
-            return _line_by_line(session, first) if arguments.plain else _on_screen(session, arguments, first)
+            with goes_on_with(lambda: _again(session)):
+                return _line_by_line(session, first) if arguments.plain else _on_screen(session, arguments, first)
         finally:
             session.close()
 
 
 def first_line(session: ChatSession, arguments: argparse.Namespace) -> str:
     """Say what is to be done at once: begin, open what is named, or list the runs."""
-    from shlex import join
-
     if session.request is not None:
         return "" if arguments.step else "/diagnose"
     if session.folder is not None:
         return ""
     words = [word for word in arguments.command if word != "--"]
     judged = ["--metric", arguments.metric] if arguments.metric else []
-    return f"/open {join([*words, *judged])}" if words else "/runs"
+    return f"/open {shlex.join([*words, *judged])}" if words else "/runs"
 
 
 def _on_screen(session: ChatSession, arguments: argparse.Namespace, first: str) -> int:
@@ -116,6 +119,7 @@ def _line_by_line(session: ChatSession, first: str) -> int:
 def _in_browser(arguments: argparse.Namespace, settings: Settings) -> int:
     """Begin the run here, once, and let every page follow it: a page that is loaded again begins no other run."""
     from ..desk.desk import Desk
+    from ..ending import goes_on_with
     from ..tui.web.server import serve
 
     def tell(line: str) -> None:
@@ -130,7 +134,8 @@ def _in_browser(arguments: argparse.Namespace, settings: Settings) -> int:
         if session.folder is None and arguments.metric:  # of recorded files
             options += ["--metric", arguments.metric]
         words = [*options, "--", *(word for word in named if word != "--")]
-        serve([*FRONT_DOOR, "chat", *words], arguments.port, tell)
+        with goes_on_with(lambda: _again(session)):
+            serve([*FRONT_DOOR, "chat", *words], arguments.port, tell)
         if session.place == "ours" and session.folder:
             tell(f"The run goes on: vgo-agent chat {session.folder.path}")
     return 0
@@ -162,7 +167,12 @@ def _told(session: ChatSession) -> str:
     if session.folder is None:
         return ""
     goes_on = session.place in ("ours", "watching", "elsewhere")
-    return f"{'It goes on' if goes_on else 'It is kept'}: vgo-agent chat {session.folder.path}"
+    how = "It waits for your answer" if session.state.question else "It goes on" if goes_on else "It is kept"
+    return f"{how}: {_again(session)}"
+
+
+def _again(session: ChatSession) -> str:
+    return f"vgo-agent chat {shlex.quote(str(session.folder.path))}" if session.folder else ""
 
 
 def session_of(arguments: argparse.Namespace, settings: Settings, desk: Desk) -> ChatSession:
@@ -199,8 +209,10 @@ def request_of(arguments: argparse.Namespace, settings: Settings) -> Request:
     from ..model.chosen import who_decides
     from ..session import Request
     from .subject import short_name, subject_of
+    from .wanted import accepted
 
     subject = subject_of(arguments, settings)
     planner, model = who_decides(settings)
+    limits = settings.limits().model_copy(update={"accept": accepted(settings.accept)})
     name = short_name(subject.command, subject.shell)
-    return Request(subject, settings.limits(), settings.out, name, planner, model=model)
+    return Request(subject, limits, settings.out, name, planner, model=model)

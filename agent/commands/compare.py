@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,13 +17,22 @@ EPILOG = """\
 examples:
   vgo-agent compare before.csv after.csv --metric time_s
   vgo-agent compare runs.csv --condition smt --where queue=AtomicQueue --metric value --higher-is-better
+  vgo-agent compare runs.csv --condition flags=O2,O3 --where host=a,b --where cores=4 --metric time_s
   vgo-agent compare runs.csv --condition flags=O2,O3 --pair trial --metric time_s --picture shift.svg
+  vgo-agent compare runs.csv --condition flags=O2,O3 --by host,kernel --metric time_s
   vgo-agent compare vgo-runs/DIR --condition condition --paired
 
 Each FILE is an arm, the first one the baseline; or the values of one column of one FILE are. The verdict is about the
-spread: steadier, less steady, no difference shown, cannot tell. The location stands beside it. Several arms are
-screened by Benjamini and Hochberg's q; what may be claimed is adjusted by Holm.
+mean absolute deviation from the median: steadier, less steady, no difference that matters (the whole interval lies
+between 0.66 and 1.52), undecided. SD, CV and mean stand beside it, each with an interval of its own. Several arms are
+one family (Holm), and every interval has the level that is left to its arm. With --by, the cells of an arm are the
+family (arms share alpha alike), and the ratio of all cells together is the geometric mean of theirs, with an interval
+for cells that are not in the table.
 """
+
+
+MIXED = True
+"""Several equations may follow one --where."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -46,10 +56,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="COL=VALUE",
         action="append",
         default=[],
-        help="only these runs; repeatable, and of one column any of the values",
+        help="only these runs; several must all hold, and of one column any of the values: host=a,b cores=4",
     )
     which.add_argument("--paired", action="store_true", help="row i of one arm was made next to row i of the other")
     which.add_argument("--pair", metavar="COLS", help="runs that share these columns are pairs (implies --paired)")
+    which.add_argument(
+        "--by", metavar="COLS", help="compare within each combination of their values, and all of these together"
+    )
     method = parser.add_argument_group("the method")
     method.add_argument("--alpha", type=float, default=0.05, metavar="P", help="chance of a wrong claim (default 0.05)")
     method.add_argument("--seed", type=int, default=1, metavar="N", help="seed of all that is drawn (default 1)")
@@ -60,18 +73,37 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Compare."""
     from ...tools.recorded.read import read
+    from ...tools.recorded_comparison.cells import contrast_cells
     from ...tools.recorded_comparison.compare import contrast
-    from ..report.comparison import text
+    from ..report.comparison import by_cell, text
 
+    _sort_words(arguments)
     question = _question(arguments)
     mapping = mapping_of(arguments)
-    found, values = contrast([read(Path(file), (), mapping) for file in arguments.files], question)
+    tables = [read(Path(file), (), mapping) for file in arguments.files]
+    if question.by:
+        cells = contrast_cells(tables, question)
+        answer(cells.model_dump(), by_cell(cells), arguments.json)
+        return 0
+    found, values = contrast(tables, question)
     if arguments.picture:
         from ..report.comparison_figure import save
 
         save(found, values, arguments.picture)
     answer(found.model_dump(), text(found), arguments.json)
     return 0
+
+
+def _sort_words(arguments: argparse.Namespace) -> None:
+    """Take COL=VALUE among the files for what it is, where --where was given."""
+    if arguments.where:
+        equations = [word for word in arguments.files if "=" in word and not os.path.exists(word)]
+        arguments.where += equations
+        arguments.files = [word for word in arguments.files if word not in equations]
+    if not arguments.files:
+        from ...knowledge.errors import VgoError
+
+        raise VgoError("No FILE was given: name the recorded runs first, as in `vgo-agent compare runs.csv ...`.")
 
 
 def _question(arguments: argparse.Namespace) -> Contrast:
@@ -86,6 +118,8 @@ def _question(arguments: argparse.Namespace) -> Contrast:
         raise VgoError("--condition splits one table into arms: give one FILE, or leave it out.")
     if arguments.picture and arguments.picture.suffix != ".svg":
         raise VgoError(f"--picture {arguments.picture} is drawn as SVG: name it *.svg.")
+    if arguments.picture and arguments.by:
+        raise VgoError("--picture draws two whole arms: leave out --by, or choose one cell with --where.")
     condition, _, among = (arguments.condition or "").partition("=")
     return Contrast(
         metric=arguments.metric,
@@ -95,6 +129,7 @@ def _question(arguments: argparse.Namespace) -> Contrast:
         where=tuple(_equation(text) for text in arguments.where),
         paired=arguments.paired,
         pair=_words(arguments.pair or ""),
+        by=_words(arguments.by or ""),
         lower_is_better=True if arguments.lower_is_better else False if arguments.higher_is_better else None,
         alpha=arguments.alpha,
         seed=arguments.seed,

@@ -36,10 +36,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Show."""
-    from ..settings import config_file, effective
+    from pydantic_core import to_jsonable_python
+
+    from ..settings import KEYS, config_file, effective
 
     settings, origins = effective(vars(arguments))
-    values = settings.model_dump(mode="json", by_alias=True)
+    # A dump leaves out what a transcript does not record, as an empty --accept.
+    held = (to_jsonable_python(getattr(settings, name)) for name in type(settings).model_fields)
+    values = dict(zip(KEYS, held, strict=True))
     file = config_file()
     shown = table(("SETTING", "VALUE", "FROM"), [(key, _words(values[key]), origin) for key, origin in origins.items()])
     described = {key: {"value": values[key], "origin": origin} for key, origin in origins.items()}
@@ -50,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _words(value: object) -> str:
     match value:
-        case None:
+        case None | []:
             return "none"
         case "":
             return "not set"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
 from .ending import give
-from .options import add_cluster, add_manners, add_program, add_settings
+from .options import add_asking, add_cluster, add_manners, add_program, add_settings
 
 if TYPE_CHECKING:
     from ...tools.plan import Plan
@@ -42,22 +43,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_settings(parser)
     add_cluster(parser)
     add_manners(parser)
+    add_asking(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Diagnose."""
     from ...tools.layer_choice import named
+    from ..clock import Clock
     from ..model.chosen import who_decides
     from ..session import Request
     from ..settings import effective
     from .subject import short_name, subject_of
+    from .wanted import accepted
 
     settings, _ = effective(vars(arguments))
     named(settings.layers)  # a layer that does not exist is told before the first run
     subject = subject_of(arguments, settings)
     name = short_name(subject.command, subject.shell)
     planner, model = who_decides(settings)
-    request = Request(subject, settings.limits(), settings.out, name, planner, _plan(arguments.surface), model=model)
+    limits = settings.limits().model_copy(update={"accept": accepted(settings.accept)})
+    clock, plan = Clock(arguments.began_s), _plan(arguments.surface)
+    request = Request(subject, limits, settings.out, name, planner, plan, model=model, clock=clock)
     return carry_out(request, settings, arguments)
 
 
@@ -74,8 +80,13 @@ def _plan(surface: Path | None) -> Plan:
     return Plan(surface=str(surface.absolute()))
 
 
-def carry_out(request: Request, settings: Settings, arguments: argparse.Namespace) -> int:
-    """Diagnose, telling what goes on, and answer."""
+def carry_out(
+    request: Request,
+    settings: Settings,
+    arguments: argparse.Namespace,
+    afterwards: Callable[[Path], None] = lambda _: None,
+) -> int:
+    """Diagnose, telling what goes on, and answer; then do what else there is for the run folder."""
     from ..progress import watching
     from ..session import diagnose
     from .trial import attended
@@ -83,6 +94,7 @@ def carry_out(request: Request, settings: Settings, arguments: argparse.Namespac
     with watching(settings.quiet, arguments, request.subject.unit) as interface:
         ending = diagnose(request, interface)
     code = give(ending, arguments.json)
+    afterwards(Path(ending.summary["run_dir"]))
     if attended() and sys.stdout.isatty() and not (settings.quiet or arguments.json):
         from .by_hand import offer
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ..session import Ending
 
 
-def give(ending: Ending, as_json: bool) -> int:
+def give(ending: Ending, as_json: bool | str) -> int:
     """Answer, and return the exit code."""
     answer(ending.summary, ending.text, as_json)
     if ending.exit_code:

@@ -80,9 +80,9 @@ def _program(words: str | None) -> tuple[str, ...]:
 
 
 def _refusal(mitigation: Mitigation, one: Kept, ways: Sequence[Kept]) -> str:
-    others = ", ".join(way.format for way in ways)
+    others = " or ".join(way.format for way in ways)
     by_hand = "explain" if mitigation.steps else "try"
-    cure = f"There is: {others}." if others else f"See `vgo-agent {by_hand} {mitigation.key}`."
+    cure = f"Keep it with --format {others}." if others else f"See `vgo-agent {by_hand} {mitigation.key}`."
     return f"{mitigation.key} cannot be kept as {one.format}: {one.why.rstrip('.')}. {cure}"
 
 

@@ -46,6 +46,7 @@ def add_save(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Measure."""
     from ...tools.measure import MEASURE
+    from ..clock import Clock
     from ..settings import effective
     from ..step import Wish
     from .subject import subject_of
@@ -53,7 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
     settings, _ = effective(vars(arguments))
     subject = subject_of(arguments, settings)
     limits = {"max_runs": settings.max_runs, "max_seconds": settings.budget_s}
-    return carry_out(Wish(subject, settings.limits(), MEASURE, limits, "run until it is enough"), settings, arguments)
+    why, clock = "run until it is enough", Clock(arguments.began_s)
+    return carry_out(Wish(subject, settings.limits(), MEASURE, limits, why, clock), settings, arguments)
 
 
 def carry_out(wish: Wish, settings: Settings, arguments: argparse.Namespace) -> int:
@@ -70,11 +72,6 @@ def carry_out(wish: Wish, settings: Settings, arguments: argparse.Namespace) -> 
         stepped = step(wish, interface)
     saved = save(stepped, place) if place else ()
     answer(summary(stepped, saved), text(stepped, saved, speaks_unicode(sys.stdout)), arguments.json)
-    if isinstance(stepped.stopped, KeyboardInterrupt):
-        print("vgo-agent: stopped by Ctrl-C.", file=sys.stderr)
-        return 130  # raised, it would print a second object
-    if stepped.stopped is not None:
-        raise stepped.stopped
     return 0
 
 

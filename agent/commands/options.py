@@ -20,6 +20,19 @@ def add_manners(parser: argparse.ArgumentParser) -> None:
     add_voice(parser)
 
 
+def add_asking(parser: argparse.ArgumentParser) -> None:
+    """Add how a program answers what a user is asked at a terminal."""
+    parser.add_argument(
+        "--json-lines",
+        dest="json",
+        action="store_const",
+        const="lines",
+        help='as --json, on one line, after a line for each change that needs a yes: {"question": ...}; it is answered '
+        'on standard input by a line {"answer": KEY}, once, process, no-system or no, or asked about by '
+        '{"ask": WORDS}; the end of input means no',
+    )
+
+
 def add_voice(parser: argparse.ArgumentParser) -> None:
     """Add how much is told on standard error."""
     voice = parser.add_mutually_exclusive_group()
@@ -123,9 +136,24 @@ def add_settings(parser: argparse.ArgumentParser, only: Collection[str] = ()) ->
         "or also those that change the system (default process)",
         choices=("none", "process", "system"),
     )
-    add("--budget", "seconds of the program's own time to spend (default 600)", type=float, metavar="S")
+    add(
+        "--accept",
+        "apply this mitigation although it changes what the program promises, as that data are safe; repeatable",
+        action="append",
+        metavar="MITIGATION",
+    )
+    add(
+        "--budget",
+        "seconds by the clock, from the start of the command to its answer (default 600)",
+        type=float,
+        metavar="S",
+    )
     add("--timeout", "end a run after so many seconds, and count it as failed", type=float, metavar="S")
-    add("--on-failure", "what a failed run does to the diagnosis (default stop)", choices=("stop", "drop"))
+    add(
+        "--on-failure",
+        "what a failed run of the program as it is given does: it is counted and told, or it ends all (default count)",
+        choices=("count", "stop"),
+    )
     add("--min-runs", "runs of one condition at least (default 30)", type=int, metavar="N")
     add("--max-runs", "runs of one condition at most (default 500)", type=int, metavar="N")
     add(
@@ -144,7 +172,7 @@ def add_settings(parser: argparse.ArgumentParser, only: Collection[str] = ()) ->
     add("--target-ratio", "stop when the SD is proved below this share (default 0.66)", type=float, metavar="R")
     add("--steady-cv", "spread over mean that needs no reduction (default 0.01)", type=float, metavar="CV")
     add("--alpha", "chance of a wrong claim (default 0.05)", type=float, metavar="P")
-    add("--max-mitigations", "mitigations tried at most (default 8)", type=int, metavar="N")
+    add("--max-mitigations", "mitigations tried at most (default 12)", type=int, metavar="N")
     add(
         "--layer",
         "metric layer to profile with: NAME, NAME:parameter=value,..., or ./FILE.yaml; all: every one that is there; "

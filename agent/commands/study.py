@@ -25,8 +25,9 @@ examples:
 
 It varies binding, cores used and left to the system, SMT, wait policy, loop schedule, OpenMP runtime, kinds of cores,
 memory nodes and jobs beside the program; what a machine or program does not have is skipped and said. Every round runs
-every setting once in random order, the environment as given among them. What looks steadiest is run again against the
-environment as given, and only what that confirms is recommended. The clock of each CPU is logged where it can be read.
+every setting once in random order, the environment as given among them. Of those that are shown to be steadier, and
+not shown to be less steady than the steadiest, the fastest is run again against the environment as given, and only
+what that confirms is recommended. The clock of each CPU is logged where it can be read.
 Give it a quiet machine. With --on each round is made on one of the hosts, which have to be alike.
 --root DIR with --dry-run shows the settings for another machine, from a copy of its /sys.
 """
@@ -71,6 +72,7 @@ def _openmp(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Study."""
+    from ..clock import Clock
     from ..progress import Lines
     from ..settings import effective
 
@@ -81,7 +83,8 @@ def run(arguments: argparse.Namespace) -> int:
         from .subject import on_of
 
         _refuse_command(arguments)
-        return _answer(go_on(arguments.resume, lines, on_of(arguments.on, settings)), arguments)
+        clock = Clock(arguments.began_s)
+        return _answer(go_on(arguments.resume, lines, on_of(arguments.on, settings), clock), arguments)
     asked = _asked(arguments, settings)
     if arguments.dry_run:
         return _dry_run(asked, arguments)
@@ -105,6 +108,7 @@ def _refuse_command(arguments: argparse.Namespace) -> None:
 def _asked(arguments: argparse.Namespace, settings: Settings) -> Question:
     from ...knowledge.errors import VgoError
     from ...tools.subject import LOCAL
+    from ..clock import Clock
     from ..study import Question
     from .subject import subject_of
 
@@ -114,7 +118,7 @@ def _asked(arguments: argparse.Namespace, settings: Settings) -> Question:
         raise VgoError("A study judges whole runs: leave out --per-iteration, and name one number with --metric.")
     if arguments.shell and arguments.binary:
         raise VgoError("--binary takes the place of the program, which --shell hides: give COMMAND without --shell.")
-    subject = subject_of(arguments, settings).model_copy(update={"on_failure": "drop", "launcher": LOCAL})
+    subject = subject_of(arguments, settings).model_copy(update={"launcher": LOCAL})
     return Question(
         subject=subject,
         wanted=_wanted(arguments),
@@ -122,6 +126,7 @@ def _asked(arguments: argparse.Namespace, settings: Settings) -> Question:
         budget_s=settings.budget_s,
         seed=settings.seed,
         alpha=settings.alpha,
+        clock=Clock(arguments.began_s),
     )
 
 

@@ -22,8 +22,6 @@ LONGEST_NAME = 40
 def subject_of(arguments: argparse.Namespace, settings: Settings) -> Subject:
     """Check the options against each other and the machine; what cannot work is refused before the first run."""
     command = tuple(arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command)
-    if any("\udc80" <= char <= "\udcff" for word in command for char in word):
-        raise VgoError("The command holds bytes that this locale cannot read; set LC_ALL=C.UTF-8, or use a script.")
     return Subject(
         command=command,
         argv=_argv(command, arguments.shell, settings.launcher),

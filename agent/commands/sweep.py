@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import re
 from typing import TYPE_CHECKING
 
-from .options import add_cluster, add_manners, add_out, add_settings
+from .options import add_asking, add_cluster, add_manners, add_out, add_settings
 from .try_ import options_after
 
 if TYPE_CHECKING:
@@ -24,13 +25,14 @@ examples:
 SPACE is a YAML file, or the name of one that ships (cpu, fio, threads): parameters with levels or a range, and where
 each goes. `{name}` in COMMAND stands for a level; a parameter may also go to a variable, CPUs, threads, clock, disk
 scheduler, a quota or memory limit of a control group, or a mitigation. SPACE may also be the levels themselves, as in
-the fourth example: names that stand in COMMAND, or threads, affinity, frequency, scheduler, cpu_quota, memory, a
-VARIABLE, or a parameter of a mitigation (omp_threads.threads=1,2). A cell is a combination of levels. All cells
-run in rounds, in another random order each time, until the SD of each is known well enough; what is impossible here is
-kept as failed, with the reason. The same command goes on where an earlier one was stopped or killed. runs.csv in the
-folder is a run table, in which parameters are settings: analyze, compare and power read it. With --on each round is
-made on one host, and rounds are dealt to all in random order, so that cells are compared within hosts.
+the fourth example, in one word or several: names that stand in COMMAND, or threads, affinity, frequency, scheduler,
+cpu_quota, memory, a VARIABLE, or a parameter of a mitigation (omp_threads.threads=1,2). A cell is a combination of
+levels. All cells run in rounds, in another random order each time, until the SD of each is known well enough; what is
+impossible here is kept as failed, with the reason. The same command goes on where an earlier one was stopped or killed.
+runs.csv in the folder is a run table, in which parameters are settings: analyze, compare and power read it. With --on
+each round is made on one host, and rounds are dealt to all in random order, so that cells are compared within hosts.
 """
+_PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*=")
 SETTINGS = ("allow", "budget", "timeout", "min-runs", "max-runs", "layer", "launcher", "root", "seed")
 
 
@@ -50,6 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_cluster(parser)
     add_out(parser)
     add_manners(parser)
+    add_asking(parser)
     parser.set_defaults(parser=parser)
 
 
@@ -90,7 +93,7 @@ def _add_design(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Sweep."""
-    options_after(arguments, "space")
+    _space_in_words(arguments)
     from ..settings import effective
     from ..sweep.wish import wish_of
 
@@ -99,6 +102,17 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         return _dry_run(wish, arguments)
     return _carry_out(wish, arguments)
+
+
+def _space_in_words(arguments: argparse.Namespace) -> None:
+    """Take every NAME=LEVELS before the program for a part of SPACE, among options too."""
+    from ...tools.sweep.inline import is_inline
+
+    options_after(arguments, "space")
+    while is_inline(arguments.space) and arguments.command and _PARAMETER.match(arguments.command[0]):
+        arguments.space += f" {arguments.command[0]}"
+        arguments.command = arguments.command[1:]
+        options_after(arguments, "space")
 
 
 def _dry_run(wish: Wish, arguments: argparse.Namespace) -> int:
@@ -111,20 +125,18 @@ def _dry_run(wish: Wish, arguments: argparse.Namespace) -> int:
 
 
 def _carry_out(wish: Wish, arguments: argparse.Namespace) -> int:
+    import shlex
     import sys
 
+    from ..ending import goes_on_with
     from ..progress import watching
     from ..sweep.conduct import conduct
     from ..terminal import answer, printable
 
-    with watching(wish.settings.quiet, arguments, wish.space.unit or "s") as interface:
+    again = goes_on_with(lambda: shlex.join(["vgo-agent", *sys.argv[1:]]))
+    with watching(wish.settings.quiet, arguments, wish.space.unit or "s") as interface, again:
         ending = conduct(wish, interface)
     answer(ending.summary, ending.text, arguments.json)
-    if isinstance(ending.stopped, KeyboardInterrupt):
-        print("vgo-agent: stopped by Ctrl-C; the same command goes on.", file=sys.stderr)
-        return 130
-    if ending.stopped is not None:
-        raise ending.stopped
     if ending.failure:
         print(f"vgo-agent: {printable(ending.failure)}", file=sys.stderr)
         return 1

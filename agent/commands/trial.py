@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
+from ..terminal import LINES
 from .ending import give
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class Trial:
     settings: Settings
     source: str = ""
     """The user's file that it was read from; empty where it ships."""
+    asks: bool = False
+    """Somebody can be asked for a yes: at a terminal, or a program."""
 
     @property
     def own(self) -> Mitigation | None:
@@ -60,17 +63,27 @@ def looked_at(arguments: argparse.Namespace, word: str, params: Sequence[str]) -
     from ..settings import effective
     from .alone import surveyed
     from .subject import subject_of
-    from .wanted import mitigation_meant, values_meant
+    from .wanted import accepted, mitigation_meant, values_meant
 
     settings, _ = effective(vars(arguments))
     knowledge = load()
     plain = mitigation_meant(word, knowledge)
+    settings = settings.model_copy(update={"accept": accepted(settings.accept, plain)})
     values = values_meant(params, plain)
     named(settings.layers)
     subject = subject_of(arguments, settings)
     machine = surveyed(subject, [*knowledge.mitigations.values(), plain])
     source = str(Path(word).resolve()) if names_file(word) else ""
-    return Trial(with_values(plain, values, machine), plain, values, subject, machine, settings, source)
+    return Trial(
+        with_values(plain, values, machine),
+        plain,
+        values,
+        subject,
+        machine,
+        settings,
+        source,
+        attended() or arguments.json == LINES,
+    )
 
 
 def for_a_person(mitigation: Mitigation) -> bool:
@@ -97,13 +110,18 @@ def obstacles(trial: Trial, settings: Settings) -> Iterator[str]:
     if not trial.subject.on:  # a host of a cluster says for itself what stands in the way there
         before_runs = mitigation.applies.model_copy(update={"single_threaded": False, "multi_threaded": False})
         yield from unmet(before_runs, machine, trial.subject, None)
-        yield from beyond_reach(mitigation, machine, trial.subject, None)
+        yield from beyond_reach(mitigation, machine, trial.subject)
     if settings.allow == "none":
         yield "--allow none forbids every mitigation: leave it out"
-    elif _beyond_the_program(mitigation) and settings.allow != "system" and not attended():
+    elif _beyond_the_program(mitigation) and settings.allow != "system" and not trial.asks:
         yield (
             f"it changes more than the program (scope {mitigation.scope}), and nobody sits at a terminal to agree: "
             "allow it with --allow system"
+        )
+    elif mitigation.changes_promise and mitigation.key not in settings.accept and not trial.asks:
+        yield (
+            f"it changes what the program promises ({mitigation.changes_promise}), and nobody sits at a terminal to "
+            f"agree: allow it with --accept {mitigation.key}"
         )
 
 
@@ -147,6 +165,7 @@ def carried_out(
     trial: Trial, plan: Plan, arguments: argparse.Namespace, after: str | None = None, said: Sequence[str] = ()
 ) -> Ending:
     """Run the plan as a diagnosis is run, in a folder of its own, and answer; what is `said` comes first."""
+    from ..clock import Clock
     from ..progress import watching
     from ..session import Request, diagnose
     from .subject import short_name
@@ -161,6 +180,7 @@ def carried_out(
         "fixed",
         plan,
         str(earlier.path.resolve()) if earlier else "",
+        clock=Clock(arguments.began_s),
     )
     with watching(settings.quiet, arguments, subject.unit) as interface:
         for line in said:

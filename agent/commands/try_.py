@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from ..terminal import answer
-from .options import add_cluster, add_manners, add_out, add_program, add_settings
+from .options import add_asking, add_cluster, add_manners, add_out, add_program, add_settings
 
 if TYPE_CHECKING:
     from ...knowledge.schema import Mitigation
@@ -28,7 +28,7 @@ made before it was done. `vgo-agent mitigations` lists what there is. A mitigati
 same form as `vgo-agent mitigations NAME` tells of; one that runs commands or sets variables is trusted first.
 """
 SETTINGS = (
-    *("allow", "budget", "timeout", "on-failure", "min-runs", "max-runs", "target-ratio", "alpha", "layer"),
+    *("allow", "accept", "budget", "timeout", "on-failure", "min-runs", "max-runs", "target-ratio", "alpha", "layer"),
     *("launcher", "root", "seed"),
 )
 NO_COMMAND = "\0"
@@ -60,6 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_cluster(parser)
     add_out(parser)
     add_manners(parser)
+    add_asking(parser)
     parser.set_defaults(parser=parser)
 
 
@@ -100,10 +101,10 @@ def _refuse_pairs(pairs: int) -> None:
 def _plan(trial: Trial, arguments: argparse.Namespace) -> Plan | None:
     """What to do; None where a person has to do it and nobody is there."""
     from ...tools.plan import Plan
-    from .trial import attended, for_a_person, refuse
+    from .trial import for_a_person, refuse
 
     by_hand = for_a_person(trial.mitigation) or bool(arguments.after)
-    if by_hand and not arguments.after and not attended():
+    if by_hand and not arguments.after and not trial.asks:
         return None
     if not by_hand:
         refuse(trial)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 
-from .options import add_cluster, add_manners, add_out, add_program, add_settings
+from .options import add_asking, add_cluster, add_manners, add_out, add_program, add_settings
 
 EPILOG = """\
 examples:
@@ -23,7 +23,7 @@ share of searches. What is left with the least spread is confirmed in an indepen
 is the only claim made.
 """
 SETTINGS = (
-    *("allow", "budget", "timeout", "on-failure", "min-runs", "max-runs", "target-ratio", "alpha", "layer"),
+    *("allow", "accept", "budget", "timeout", "on-failure", "min-runs", "max-runs", "target-ratio", "alpha", "layer"),
     *("launcher", "root", "seed"),
 )
 
@@ -53,6 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_cluster(parser)
     add_out(parser)
     add_manners(parser)
+    add_asking(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...knowledge.errors import VgoError
+from ...knowledge.near import did_you_mean, near_names, plain
+from ..answers.aliases import stood_for
 
 if TYPE_CHECKING:
     from ...knowledge.actions import Parameter
@@ -40,27 +41,46 @@ def mitigation_meant(word: str, knowledge: Knowledge) -> Mitigation:
 
     if names_file(word):
         return read_own(Path(word), knowledge.mitigations)
-    plain = _plain(word)
+    asked = plain(word)
     for mitigation in knowledge.mitigations.values():
-        if plain in (mitigation.key, _plain(mitigation.name)):
+        if asked in (mitigation.key, plain(mitigation.name)):
             return mitigation
-    names = {_plain(name): m.key for m in knowledge.mitigations.values() for name in (m.key, m.name)}
-    hint = _nearest(plain, names, "`vgo-agent mitigations` lists them.")
-    raise VgoError(f"There is no mitigation {word!r}; {hint}")
+    if asked in knowledge.factors:
+        raise VgoError(
+            f"{asked} is a factor: `vgo-agent mitigations --factor {asked}` lists what can be done about it."
+        )
+    names = {name: m.key for m in knowledge.mitigations.values() for name in (m.key, m.name)}
+    texts = {m.key: f"{m.key.replace('_', ' ')} {m.name} {m.description}" for m in knowledge.mitigations.values()}
+    near = near_names(asked, names, texts, _aliased(asked, "mitigation"))
+    raise VgoError(f"There is no mitigation {word!r}; {did_you_mean(near, '`vgo-agent mitigations` lists them.')}")
+
+
+def accepted(words: Sequence[str], own: Mitigation | None = None) -> tuple[str, ...]:
+    """Find the keys of what --accept names, among them the user's `own`; refuse as `mitigation_meant` does."""
+    if not words:
+        return ()
+    from ...knowledge.loader import load
+
+    known = load()
+    return tuple(own.key if own and word == own.key else mitigation_meant(word, known).key for word in words)
 
 
 def factor_meant(word: str, knowledge: Knowledge) -> Factor:
     """Find a factor by its key, an alias or a column that it lists; refuse with the nearest ones."""
-    plain = _plain(word)
+    asked = plain(word)
     names = {
-        _plain(name): factor.key for factor in knowledge.factors.values() for name in (*factor.aliases, factor.name)
+        plain(name): factor.key for factor in knowledge.factors.values() for name in (*factor.aliases, factor.name)
     }
     names |= {factor.key: factor.key for factor in knowledge.factors.values()}
-    if plain in names:
-        return knowledge.factors[names[plain]]
+    if asked in names:
+        return knowledge.factors[names[asked]]
     if factor := knowledge.factor_of(word.strip()):
         return factor
-    hint = _nearest(plain, names, "`vgo-agent search` looks for words.")
+    if asked in knowledge.mitigations:
+        raise VgoError(f"{asked} is a mitigation: `vgo-agent explain {asked}` says against what.")
+    texts = {f.key: " ".join((f.key.replace("_", " "), f.name, f.description)) for f in knowledge.factors.values()}
+    near = near_names(asked, names, texts, _aliased(asked, "factor"))
+    hint = did_you_mean(near, "`vgo-agent search` looks for words.")
     raise VgoError(f"{word!r} is no factor, no alias and no column that a factor lists; {hint}")
 
 
@@ -181,13 +201,7 @@ def _assigned(word: str, example: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def _plain(word: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "_", word.strip().lower()).strip("_")
-
-
-def _nearest(plain: str, names: Mapping[str, str], otherwise: str) -> str:
-    """Name the keys that are meant, perhaps: by spelling, then by a part of a name."""
-    close = [names[name] for name in difflib.get_close_matches(plain, names, n=3, cutoff=0.6)]
-    part = [key for name, key in names.items() if len(plain) > 2 and plain in name]
-    found = list(dict.fromkeys([*close, *part]))[:3]
-    return f"did you mean {' or '.join(found)}?" if found else otherwise
+def _aliased(plain: str, kind: str) -> list[str]:
+    """Give the entries of a kind that a word of every day stands for."""
+    found, _ = stood_for(f" {plain.replace('_', ' ')} ")
+    return [key for kind_of, _, key in (identity.partition(":") for identity in found) if kind_of == kind]

@@ -32,13 +32,13 @@ def ask(question: str, run: str = "", model: str = "") -> dict[str, Any]:
 
 
 def named(word: str) -> dict[str, Any]:
-    """Give the key of a mitigation that is meant, and whether a person has to apply it; VgoError names what is near."""
+    """Give key and scope of the mitigation that is meant, and whether a person applies it; VgoError names near ones."""
     from ...knowledge.loader import load
     from ..commands.trial import for_a_person
     from ..commands.wanted import mitigation_meant
 
     mitigation = mitigation_meant(word, load())
-    return {"key": mitigation.key, "by_hand": for_a_person(mitigation)}
+    return {"key": mitigation.key, "by_hand": for_a_person(mitigation), "scope": mitigation.scope}
 
 
 def explain(name: str) -> dict[str, Any]:

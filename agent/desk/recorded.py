@@ -18,6 +18,7 @@ def recorded(paths: list[str], metric: str = "") -> dict[str, Any]:
     """Give the answer in words, a table of the arms, and the outcomes of each for a picture."""
     if len(paths) == 1:
         return _alone(Path(paths[0]), metric)
+    from ...tools.claim import in_a_word
     from ..past.side_by_side import HEADER, side_by_side
 
     found = side_by_side([Path(path) for path in paths], metric or None)
@@ -29,7 +30,7 @@ def recorded(paths: list[str], metric: str = "") -> dict[str, Any]:
         "unit": found.found.unit,
         "metric": found.found.metric,
         "arms": {name: _thinned(values) for name, values in found.values.items()},
-        "ratios": {arm.name: [*_spread(arm.comparison.ratio("sd")), arm.claim] for arm in found.found.arms},
+        "ratios": {arm.name: [*_spread(arm.spread), in_a_word(arm.spread)] for arm in found.found.arms},
         "lower_is_better": found.found.lower_is_better,
     }
 
@@ -83,8 +84,9 @@ _NOTHING: dict[str, Any] = {
 }
 
 
-def _spread(ratio: Any) -> list[float | None]:
-    return [ratio.value, ratio.low, ratio.high]
+def _spread(claim: Any) -> list[float | None]:
+    """Ratio and interval; nothing where there is no claim."""
+    return [getattr(claim, name, None) for name in ("ratio", "low", "high")]
 
 
 def _analysed(parts: Any, table: Any) -> str:

@@ -10,9 +10,10 @@ import numpy as np
 from ...tools.amount import amount
 from ...tools.statistics.values import FloatArray, finite, sorted_quantile
 from .canvas import Canvas, Marks
+from .clipped import Clipped, clipped
 from .dots import pointed, slow_of
-from .frame import Axis, Framed, Picture, frame, outcome_axis, words
-from .scale import LARGEST, Scale, Window, counts, extent
+from .frame import APART, Axis, Framed, Picture, frame, outcome_axis, words
+from .scale import LARGEST, Scale, Window, counts
 from .scenes import Outcomes
 
 EMPTY = "There is no run to show yet."
@@ -40,25 +41,28 @@ def distribution(
     cursor: float | None = None,
     modes: tuple[float, ...] = (),
 ) -> Picture:
-    """Draw one arm; `window` None shows all runs."""
+    """Draw one arm; `window` None shows all runs, far ones in a cell of their own."""
     values = finite(outcomes.values)
     sentence = unshowable(values, outcomes)
-    shown = window or extent(values)
-    if sentence or shown is None:
+    whole = clipped(values)
+    if sentence or whole is None:
         return words(canvas, sentence or EMPTY)
+    shown = window or whole.window
     cells = Scale(shown, max(canvas.width - 11, 1))
-    tall = max(float(counts(values, cells).max()), 1.0) * HEADROOM
+    tall = max(float(whole.counts(values, cells).max()), 1.0) * HEADROOM
     axes = outcome_axis(shown, outcomes), Axis(Window(0.0, tall))
     quantiles = [float(sorted_quantile(np.sort(values), share)) for share in QUANTILES]
     title = _title(values.size, quantiles, outcomes)
     told = reading(values, outcomes, cutting, cursor, cells.step)
-    framed = frame(canvas, *axes, title, told, _legend(canvas.marks, cutting, modes))
+    legend = APART.join([_legend(canvas.marks, cutting, modes), *whole.legend(canvas, shown, outcomes.unit)])
+    framed = frame(canvas, *axes, title, told, legend)
     if framed is None:
         return Picture(canvas)
-    _bars(canvas, framed, values, outcomes, cutting)
+    _bars(canvas, framed, whole, outcomes, cutting)
     curve = density(values, framed.x) / tall
     canvas.line(framed.left, framed.top, framed.bottom, curve, canvas.marks.curve, "curve")
     _marked(canvas, framed, quantiles, modes, cutting)
+    whole.marks(canvas, framed)
     pointed(canvas, framed, cursor)
     return Picture(canvas, framed)
 
@@ -129,10 +133,11 @@ def _legend(marks: Marks, cutting: Cutting, modes: tuple[float, ...]) -> str:
     return "  ".join([*bars, f"{marks.curve} density", *cut, *(["M mode"] if modes else []), f"{QUANTILE} p5 p50 p95"])
 
 
-def _bars(canvas: Canvas, framed: Framed, values: FloatArray, outcomes: Outcomes, cutting: Cutting) -> None:
+def _bars(canvas: Canvas, framed: Framed, whole: Clipped, outcomes: Outcomes, cutting: Cutting) -> None:
+    values = finite(outcomes.values)
     slow = slow_of(values, outcomes, cutting.cut)
     tall = framed.y.window.high
-    every, those = counts(values, framed.x), counts(values[slow], framed.x)
+    every, those = whole.counts(values, framed.x), whole.counts(values[slow], framed.x)
     for place, (all_here, slow_here) in enumerate(zip(every.tolist(), those.tolist(), strict=True)):
         column = framed.left + place
         if slow_here < all_here:

@@ -130,7 +130,7 @@ def open_run(path: Path) -> OpenRun | None:
     record = record_of(events, folder)
     if start is None or not record.succeeded("profile"):
         return None
-    kept = KeptRecord(record.calls, record.store)
+    kept = KeptRecord(record.calls, record.store, record.reopened_s)
     knowledge = start.plan.known(load_knowledge())
     machine = Machine.model_validate_json(folder.get(start.machine))
     case = Case(CUT_CALL, start.subject, start.limits, machine, knowledge, kept, plan=start.plan)

@@ -1,4 +1,4 @@
-"""Baseline and mitigated runs over each other, with the ratio of their SDs and its interval on a ruler."""
+"""Baseline and mitigated runs over each other, with the ratio of their spreads and its interval on a ruler."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import numpy as np
 from ...tools.amount import amount
 from ...tools.statistics.values import FloatArray, finite
 from .canvas import Canvas
+from .clipped import clipped
 from .distribution import HEADROOM, density
 from .dots import pointed
-from .frame import Axis, Framed, Picture, frame, outcome_axis, words
-from .scale import Scale, Window, counts, extent
+from .frame import APART, Axis, Framed, Picture, frame, outcome_axis, words
+from .scale import Scale, Window
 from .scenes import Overlay
 
 RULER_END = 1.25
@@ -20,15 +21,17 @@ RULER_END = 1.25
 def overlay(canvas: Canvas, shown: Overlay, window: Window | None = None, cursor: float | None = None) -> Picture:
     """Draw both arms in shares of their runs, so that arms of unequal size can be held against each other."""
     arms = finite(shown.baseline.values), finite(shown.mitigated.values)
-    across = window or extent(*arms)
-    if across is None or not all(arm.size for arm in arms):
+    whole = clipped(*arms)
+    if whole is None or not all(arm.size for arm in arms):
         return words(canvas, f"{shown.mitigation} has no runs to hold against the baseline yet.")
+    across = window or whole.window
     cells = Scale(across, max(canvas.width - 11, 1))
     curve = density(arms[1], cells) / arms[1].size
-    bars = counts(arms[0], cells) / arms[0].size
+    bars = whole.counts(arms[0], cells) / arms[0].size
     tall = max(float(curve.max()), float(bars.max())) * HEADROOM or 1.0
     axes = outcome_axis(across, shown.baseline), Axis(Window(0.0, 100 * tall))
-    framed = frame(canvas, *axes, _title(shown), _reading(shown, arms, cursor, cells.step), _legend(canvas, shown))
+    legend = APART.join([_legend(canvas, shown), *whole.legend(canvas, across, shown.baseline.unit)])
+    framed = frame(canvas, *axes, _title(shown), _reading(shown, arms, cursor, cells.step), legend)
     if framed is None:
         return Picture(canvas)
     for place, share in enumerate((bars / tall).tolist()):
@@ -36,6 +39,7 @@ def overlay(canvas: Canvas, shown: Overlay, window: Window | None = None, cursor
         canvas.bar(column, framed.top, framed.bottom, share, "baseline", canvas.marks.faint_bar)
     canvas.line(framed.left, framed.top, framed.bottom, curve / tall, canvas.marks.curve, "mitigated")
     _ruler(canvas, framed, shown)
+    whole.marks(canvas, framed)
     pointed(canvas, framed, cursor)
     return Picture(canvas, framed)
 
@@ -43,10 +47,10 @@ def overlay(canvas: Canvas, shown: Overlay, window: Window | None = None, cursor
 def ratio_words(shown: Overlay) -> str:
     """Give the ratio with its interval."""
     if shown.ratio is None:
-        return "SD ratio undefined"
+        return f"{shown.ratio_of} ratio undefined"
     if shown.low is None or shown.high is None:
-        return f"SD ratio {shown.ratio:.3g}, no interval"
-    return f"SD ratio {shown.ratio:.3g} [{shown.low:.3g}, {shown.high:.3g}]"
+        return f"{shown.ratio_of} ratio {shown.ratio:.3g}, no interval"
+    return f"{shown.ratio_of} ratio {shown.ratio:.3g} [{shown.low:.3g}, {shown.high:.3g}]"
 
 
 def _title(shown: Overlay) -> str:

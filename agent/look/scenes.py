@@ -96,13 +96,14 @@ class Overlay:
     mitigated: Outcomes
     mitigation: str
     ratio: float | None = None
-    """SD of mitigated over baseline."""
+    """Of mitigated over baseline."""
     low: float | None = None
     high: float | None = None
-    """95 % interval of the ratio."""
+    """Ends of its interval."""
     verdict: str = ""
     held_against: str = "baseline"
     """Name of the arm that `mitigated` is held against."""
+    ratio_of: str = "SD"
 
 
 @dataclass(frozen=True)

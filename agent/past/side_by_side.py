@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...knowledge.errors import VgoError
+from ...tools.claim import in_a_word, interval
 from ...tools.recorded.read import read
 from ...tools.recorded_comparison.compare import Contrasted, contrast
 from ...tools.recorded_comparison.question import Contrast
 from ...tools.statistics.values import FloatArray
 from ..report.comparison import text
-from ..report.numbers import quantity, ratio
+from ..report.numbers import quantity
 from ..terminal import table
 
 FEWEST = 2
@@ -35,8 +36,8 @@ class SideBySide:
 
     @property
     def rows(self) -> list[tuple[str, ...]]:
-        """One row an arm: name, runs, median, SD, SD ratio with its interval, verdict."""
-        first = self.found.arms[0].comparison
+        """One row an arm: name, runs, median, SD, spread ratio with its interval, verdict."""
+        first = self.found.arms[0].described
         unit, baseline = self.found.unit, self.found.baseline
         rows: list[tuple[str, ...]] = [
             (
@@ -49,14 +50,14 @@ class SideBySide:
             )
         ]
         for arm in self.found.arms:
-            sd, median = arm.comparison.ratio("sd"), arm.comparison.ratio("median")
-            shown = ratio(sd.value, sd.low, sd.high)
-            runs = str(len(self.values[arm.name]))
-            rows.append((arm.name, runs, quantity(median.other, unit), quantity(sd.other, unit), shown, arm.claim))
+            sd, median = arm.described.ratio("sd"), arm.described.ratio("median")
+            runs, shown = str(len(self.values[arm.name])), interval(arm.spread)
+            row = quantity(median.other, unit), quantity(sd.other, unit), shown, in_a_word(arm.spread)
+            rows.append((arm.name, runs, *row))
         return rows
 
 
-HEADER = ("RUNS OF", "RUNS", "MEDIAN", "SD", "SD RATIO [95 %]", "VERDICT")
+HEADER = ("RUNS OF", "RUNS", "MEDIAN", "SD", "SPREAD RATIO", "VERDICT")
 
 
 def side_by_side(paths: Sequence[Path], metric: str | None = None) -> SideBySide:

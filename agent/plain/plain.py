@@ -6,17 +6,18 @@ is a script; only what steers (`/pause`, `/stop`, ...) is done at once there too
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from ...knowledge.errors import VgoError
 from ..chat.actions import do
 from ..chat.session import ChatSession
 from ..chat.talk import Exchange, keep
 from ..chat.words import meant
-from .answering import answered
+from ..consent import ENDED, label_of, refusal, typed
+from ..desk.unmarked import unmarked
 from .lines import LinesIn
 from .telling import Telling
-from .unmarked import unmarked
 
 LOOK_EVERY_S = 0.2
 STEERS = frozenset({"pause", "resume", "stop", "undo", "budget"})
@@ -77,7 +78,7 @@ class Plain:
         state = session.state
         if state.question is not None and state.in_charge:
             if self._lines.ended and not self._lines.first:
-                session.answer(False, "nobody is there to answer")
+                session.answer(refusal(state.question), ENDED)
             return not self._lines.first
         if session.view.current is not None or len(session.view.steps) < self._awaited:
             return not state.paused
@@ -87,13 +88,25 @@ class Plain:
         session, question = self._session, self._session.state.question
         if self._patient:
             self._say(f"> {line}")
-        given = answered(line, question) if question is not None and session.state.in_charge else None
-        if given is not None:
+        if question is None or not session.state.in_charge:
+            self._reply(line)
+        elif given := typed(line, question):
             session.answer(**given)
-            self._say("Approved." if given["granted"] else "Denied.")
+            self._say(f"Your answer: {label_of(question, given)}.")
             session.look()
-            return
-        self._reply(line)
+        elif meant(line).name == "ask":
+            self._explain(question, line)
+        else:
+            self._reply(line)
+
+    def _explain(self, question: Mapping[str, Any], line: str) -> None:
+        """Answer a question about what is asked, and show the answers again."""
+        try:
+            found = self._session.about(question, line)
+        except VgoError as error:
+            found = [f"Error: {error}"]
+        for told in (*found, *self._telling.choices()):
+            self._say(told)
 
     def _reply(self, line: str) -> None:
         session = self._session
@@ -104,16 +117,21 @@ class Plain:
             self._left = True
             self._say("The run goes on without this chat." if session.place == "ours" else "Goodbye.")
             return
-        for told in unmarked(reply.text):
+        for told in (*self._instead_of(reply.opens), *unmarked(reply.text)):
             self._say(f"Error: {told}" if reply.failed else told)
-        if reply.opens == "screenshot":
-            self._say("Error: there is no screen to take a picture of; what was said here can be copied as it is.")
         for source in reply.sources:
             self._say(f"  {source['tag']}: {_rests_on(source)}")
         for following in reply.next:
             self._say(f"  next: {following}")
         if session.folder and reply.text:
             keep(session.folder, Exchange(line, reply, session.view.events))
+
+    def _instead_of(self, screen: str) -> Iterator[str]:
+        """Say in lines what a screen would show."""
+        if screen == "question":
+            yield from self._telling.question()
+        elif screen == "screenshot":
+            yield "Error: there is no screen to take a picture of; what was said here can be copied as it is."
 
 
 def _rests_on(source: Mapping[str, Any]) -> str:

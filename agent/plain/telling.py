@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 
 from ..chat.session import ChatSession
-from ..progress import asked, described, figures_of
+from ..consent import choices
+from ..progress import LATER, asked, described, figures_of
 from ..session_view.step import Step
 
 LINE_EVERY_S = 10.0
@@ -114,11 +115,22 @@ class Telling:
         if question is None or question["number"] == self._question:
             return
         self._question = question["number"]
-        yield from asked(question)
+        yield from self.question()
+
+    def question(self) -> Iterator[str]:
+        """Tell what waits for an answer, and the answers."""
+        question = self._session.state.question or {}
+        yield from asked({**question, "later": LATER})
         yield from (f"  source: {one}" for one in question.get("sources", ()))
+        yield from self.choices()
+
+    def choices(self) -> Iterator[str]:
+        """Tell the answers that the question takes."""
+        question = self._session.state.question
+        if question is None:
+            return
         if not self._session.state.in_charge:
             yield "Another vgo-agent answers it."
-        elif question.get("steps"):
-            yield "Say done when you have done it, skip, or never."
-        else:
-            yield "Say yes, yes for this run, no, no because REASON, or never."
+            return
+        yield from choices(question)
+        yield "Say the number or the word of an answer, or ask about it."

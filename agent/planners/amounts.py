@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...tools.measure import MeasureResult
-from ..legal import affordable_pairs
+from ..costs import affordable_pairs
 from .base import View
 
 PROFILE_RUNS = 100
@@ -35,8 +35,8 @@ def to_profile(view: View) -> dict[str, Any]:
     }
 
 
-def to_apply(view: View) -> int:
-    """Pairs of a batch: as many as the baseline's spread asks for, within the limits."""
+def to_apply(view: View, mitigation: str = "") -> int:
+    """Pairs of a batch: as many as the baseline's spread asks for, within the limits and what is left of the budget."""
     needed = view.record.latest("measure").read(MeasureResult).pairs_needed
-    most = min(view.limits.max_runs, affordable_pairs(view.record, view.limits))
-    return min(max(needed, LEAST_PAIRS), MOST_PAIRS, most)
+    most = min(view.limits.max_runs, affordable_pairs(view.record, view.limits, mitigation))
+    return max(2, min(max(needed, LEAST_PAIRS), MOST_PAIRS, most))

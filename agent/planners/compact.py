@@ -24,7 +24,8 @@ from ...tools.profile import ProfileResult
 from ...tools.rank_factors import RankResult
 from ...tools.registry import TOOLS
 from ...tools.statistics.comparison.compare import Verdict
-from ..legal import affordable_pairs, open_candidates
+from ..costs import affordable_pairs
+from ..legal import open_candidates
 from .base import View
 from .menu import Menu
 from .rules import turns

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ...tools.measure import MeasureResult
-from ..legal import affordable_pairs
+from ..costs import affordable_pairs
 from .base import Choice, View
 
 PROFILE_RUNS = 20
@@ -65,7 +65,7 @@ def _apply(view: View) -> Choice:
 
 def _pairs(view: View) -> int:
     """As many as were asked for, else as the spread asks for and the budget pays."""
-    affordable = max(2, affordable_pairs(view.record, view.limits))
+    affordable = max(2, affordable_pairs(view.record, view.limits, view.plan.mitigation))
     if view.plan.pairs:
         return min(view.plan.pairs, affordable)
     needed = view.record.latest("measure").read(MeasureResult).pairs_needed

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...tools.measure import MeasureResult
 from ...tools.registry import TOOLS
-from ..legal import affordable_pairs
+from ..costs import affordable_pairs
 from .amounts import to_apply, to_measure, to_profile
 from .base import View
 
@@ -93,7 +93,7 @@ def _fit_tree(_: View) -> dict[str, tuple[Any, ...]]:
 
 
 def _apply(view: View) -> dict[str, tuple[Any, ...]]:
-    most = min(view.limits.max_runs, affordable_pairs(view.record, view.limits))
+    most = max(2, min(view.limits.max_runs, affordable_pairs(view.record, view.limits)))
     return {"pairs": _whole(to_apply(view), 2, most)}
 
 

@@ -39,7 +39,8 @@ class Rules:
         for rule in RULES:
             if choice := rule(view):
                 return choice
-        return Choice("conclude", {}, "nothing else is left to do")
+        left = view.legal.ran_out
+        return Choice("conclude", {}, "there is no time left for more" if left else "nothing else is left to do")
 
 
 def _measure(view: View) -> Choice | None:
@@ -147,7 +148,9 @@ def _plain(view: View, tool: str, why: str) -> Choice | None:
 
 
 def _apply(view: View, mitigation: str, batch: int, why: str) -> Choice:
-    return Choice("apply_mitigation", {"mitigation": mitigation, "batch": batch, "pairs": to_apply(view)}, why)
+    return Choice(
+        "apply_mitigation", {"mitigation": mitigation, "batch": batch, "pairs": to_apply(view, mitigation)}, why
+    )
 
 
 def _comparisons(view: View) -> list[CompareResult]:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ...prompts.render import render
-from ...tools.recorded_comparison.compare import Contrasted
+from ...tools.claim import Claim, Names, TooFew, disagreement, in_a_word, interval, runs_needed, sentence
+from ...tools.recorded.columns import listed
+from ...tools.recorded_comparison.cells import ContrastedCells
+from ...tools.recorded_comparison.compare import MEASURES, ComparedOutcome, Contrasted, ContrastedArm
 from ...tools.statistics.comparison.bootstrap import Ratio
-from ...tools.statistics.comparison.compare import Comparison
-from ...tools.statistics.comparison.screen import Screened
+from ...tools.statistics.deviations import Measure
+from ...tools.strata import Stratified
 from ..terminal import folded, table
-from .numbers import number, p_value, percent, quantity, ratio
+from .numbers import ABSENT, number, p_value, percent, quantity, ratio
 from .tell import NAMES
 
 MOST_DIFFERENCES = 20
 LONGEST = 40
 """Characters of a fact that are shown."""
-ARMS = ("ARM", "RUNS", "MEAN RATIO", "SD RATIO [95 %]", "P", "Q (BH)", "P (HOLM)", "VERDICT", "CLAIM")
+WORDS: Mapping[Measure, str] = {"spread": "spread", "sd": "SD", "cv": "CV", "mean": "mean"}
+ARMS = ("ARM", "RUNS", "SPREAD RATIO", "LEVEL", "SD RATIO", "CV RATIO", "MEAN RATIO", "P, ALONE", "VERDICT")
 
 
 def text(found: Contrasted) -> str:
@@ -25,47 +29,81 @@ def text(found: Contrasted) -> str:
     return folded(words)
 
 
-def _one(found: Contrasted, arm: Screened) -> str:
-    one = arm.comparison
+def _one(found: Contrasted, arm: ContrastedArm) -> str:
+    one = arm.described
     return render(
         "comparison.txt.j2",
-        verdict=one.verdict,
+        verdict=in_a_word(arm.spread),
         names=f": {arm.name} against {found.baseline}",
         sentence=_sentence(found, arm),
-        table=table(("", found.baseline, arm.name, "RATIO [95 %]"), [_row(r, found.unit) for r in one.ratios]),
-        tests=list(_tests(found, one)),
+        table=table(("", found.baseline, arm.name, "RATIO [95 %]"), [_row(r, arm, found.unit) for r in one.ratios]),
+        tests=list(_tests(found, arm)),
         differs=_differs(found),
         facts=_facts(found),
         notes=[*found.notes, *one.notes, *_gaps(found)],
-        steps=list(_steps(one)),
+        steps=list(_steps(arm)),
     )
 
 
 def _several(found: Contrasted) -> str:
-    claimed = [arm.claim for arm in found.arms]
-    steadier, less = claimed.count("steadier"), claimed.count("less steady")
-    inner = dict.fromkeys(note for arm in found.arms for note in arm.comparison.notes)
+    said = [in_a_word(arm.spread) for arm in found.arms]
+    steadier, less = said.count("steadier"), said.count("less steady")
+    inner = dict.fromkeys(note for arm in found.arms for note in arm.described.notes)
     return render(
         "comparison.txt.j2",
         verdict=f"{steadier} of {len(found.arms)} steadier",
         names=f" than {found.baseline}",
-        sentence=f"{less} less steady, {len(claimed) - steadier - less} without a claim; {_metric(found)}.",
+        sentence=f"{less} less steady, {len(said) - steadier - less} without a claim; {_metric(found)}.",
         table=table(ARMS, [_arm(found, arm) for arm in found.arms]),
-        tests=["Q screens: measure those arms again. CLAIM holds although so many arms were tried."],
+        tests=["LEVEL is what is left to each arm, so that all are right together as asked for (Holm)."],
         differs=_differs(found),
         facts=_facts(found),
-        notes=[*found.notes, *inner, *_gaps(found)],
+        notes=[*found.notes, *_disagreeing(found), *inner, *_gaps(found)],
         steps=[],
     )
 
 
-def _metric(found: Contrasted) -> str:
+def by_cell(found: ContrastedCells) -> str:
+    """Give the words of a comparison within cells: for each arm what all say together, then a line a cell."""
+    return "\n\n".join(folded("\n\n".join(_cells(found, name, one))) for name, one in found.arms.items())
+
+
+def _cells(found: ContrastedCells, name: str, one: Stratified) -> Iterator[str]:
+    together, names = one.together, Names(found.baseline, name, found.lower_is_better)
+    said = sentence(together, names) if isinstance(together, Claim) else f"Not taken together: {together.why}."
+    without = len(one.cells) - together.units[0]
+    apart = f", {without} of them without a ratio" if without else ""
+    cells = f"{len(one.cells)} cells of {', '.join(found.columns)}{apart}; {_metric(found)}."
+    yield f"{in_a_word(together).upper()}: {name} against {found.baseline}\n{said} {cells}"
+    if one.disagree:
+        sides = (one.of("less"), one.of("more"))
+        told = "; ".join(f"{in_a_word(one.cells[side[0]])} in {listed(side, 8)}" for side in sides)
+        yield f"The cells disagree: {told}. What they say together is no advice for any of them."
+    rows = [(cell, _units(claim), interval(claim), in_a_word(claim)) for cell, claim in one.cells.items()]
+    yield table(("CELL", "RUNS", "SPREAD RATIO", "VERDICT"), rows)
+    notes = [*(f"{cell} is left out: {why}" for cell, why in found.left_out[name].items()), *found.notes]
+    if notes:
+        yield "\n".join(f"Note: {note}" for note in notes)
+
+
+def _units(claim: Claim | TooFew) -> str:
+    few, many = claim.units
+    return number(few) if few == many else f"{number(few)}, {number(many)}"
+
+
+def _disagreeing(found: Contrasted) -> Iterator[str]:
+    for arm in found.arms:
+        if said := disagreement(arm.spread, arm.claims["sd"]):
+            yield f"{arm.name}: {said}"
+
+
+def _metric(found: ComparedOutcome) -> str:
     better = "lower" if found.lower_is_better else "higher"
     return f"{found.metric}{f' in {found.unit}' if found.unit else ''}, {better} is better"
 
 
-def _sentence(found: Contrasted, arm: Screened) -> str:
-    one = arm.comparison
+def _sentence(found: Contrasted, arm: ContrastedArm) -> str:
+    one = arm.described
     each, block = found.samples.get(arm.name, 1), found.blocks.get(arm.name, 1)
     first, second = (number(n // each) for n in (one.baseline_runs, one.other_runs))
     runs = f"{first} pairs" if one.paired else f"{first} and {second} runs, not paired"
@@ -76,51 +114,50 @@ def _sentence(found: Contrasted, arm: Screened) -> str:
     elif each > 1:
         both = f"{number(one.baseline_runs)} samples of {first} runs and {number(one.other_runs)} of {second}"
         runs = f"{both}, not paired"
-    sd = one.ratio("sd")
-    reason = f" {one.reason[0].upper()}{one.reason[1:]}." if one.reason else ""
-    return f"SD ratio {ratio(sd.value, sd.low, sd.high)} over {runs} of {_metric(found)}.{reason}"
+    return f"{_claimed(found, arm)} {runs[0].upper()}{runs[1:]}; {_metric(found)}."
 
 
-def _row(one: Ratio, unit: str) -> tuple[str, ...]:
+def _claimed(found: Contrasted, arm: ContrastedArm) -> str:
+    if isinstance(arm.spread, TooFew):
+        return f"Which of them is steadier cannot be told: {arm.spread.why}."
+    said = sentence(arm.spread, Names(found.baseline, arm.name, found.lower_is_better))
+    return " ".join(filter(None, (said, disagreement(arm.spread, arm.claims["sd"]))))
+
+
+def _row(one: Ratio, arm: ContrastedArm, unit: str) -> tuple[str, ...]:
     def show(value: float | None) -> str:
         return percent(value) if one.statistic == "cv" else quantity(value, unit)
 
-    return (
-        NAMES.get(one.statistic, one.statistic),
-        show(one.baseline),
-        show(one.other),
-        ratio(one.value, one.low, one.high),
-    )
+    claimed = next((claim for measure, claim in arm.claims.items() if measure == one.statistic), None)
+    shown = interval(claimed) if isinstance(claimed, Claim) else ratio(one.value, one.low, one.high)
+    return NAMES.get(one.statistic, one.statistic), show(one.baseline), show(one.other), shown
 
 
-def _tests(found: Contrasted, one: Comparison) -> Iterator[str]:
-    each = ", ".join(f"{test.statistic} {p_value(test.adjusted)}" for test in one.tests)
-    yield f"Spread: {p_value(one.p_value)} (permutation, Holm: {each})."
-    yield f"Location: {p_value(one.p_location)} (mean ratio {_interval(one.ratio('mean'))}); it decides nothing here."
+def _tests(found: Contrasted, arm: ContrastedArm) -> Iterator[str]:
+    tested = ((WORDS[measure], claim) for measure, claim in arm.claims.items() if isinstance(claim, Claim))
+    if shown := "; ".join(f"{name} {p_value(claim.p_value)}" for name, claim in tested):
+        yield f"By exchange of runs: {shown}. The spread decides."
+    one = arm.described
     sds = "" if one.relative_distance is None else f", {number(one.relative_distance, 2)} SDs of the baseline"
     modes = f"modes {one.baseline_modes} -> {one.other_modes}"
     yield f"Wasserstein distance {quantity(one.distance, found.unit)}{sds}; {modes}."
 
 
-def _arm(found: Contrasted, arm: Screened) -> tuple[str, ...]:
-    one = arm.comparison
+def _arm(found: Contrasted, arm: ContrastedArm) -> tuple[str, ...]:
+    spread = arm.spread
     return (
         arm.name,
-        number(one.other_runs // found.samples.get(arm.name, 1)),
-        ratio(one.ratio("mean").value),
-        _interval(one.ratio("sd")),
-        *(_p(p) for p in (one.p_value, arm.q_value, arm.p_adjusted)),
-        one.verdict,
-        arm.claim if arm.claim in ("steadier", "less steady") else "none",
+        number(arm.described.other_runs // found.samples.get(arm.name, 1)),
+        interval(spread),
+        percent(spread.level) if isinstance(spread, Claim) else ABSENT,
+        *(interval(arm.claims[measure]) for measure in MEASURES[1:]),
+        _p(spread.p_value) if isinstance(spread, Claim) else ABSENT,
+        in_a_word(spread),
     )
 
 
 def _p(p: float) -> str:
     return p_value(p).removeprefix("p ").removeprefix("= ")
-
-
-def _interval(one: Ratio) -> str:
-    return ratio(one.value, one.low, one.high)
 
 
 def _differs(found: Contrasted) -> str:
@@ -148,13 +185,19 @@ def _gaps(found: Contrasted) -> Iterator[str]:
         what = "samples" if name in found.samples else "runs"
         yield f"{alone} {what} of {found.baseline} or {name} have no partner: left out."
     for arm in found.arms:
-        if arm.comparison.dropped:
-            what = "pairs" if arm.comparison.paired else "runs"
-            yield f"{arm.comparison.dropped} {what} without a finite {found.metric} were left out for {arm.name}."
+        if arm.described.dropped:
+            what = "pairs" if arm.described.paired else "runs"
+            yield f"{arm.described.dropped} {what} without a finite {found.metric} were left out for {arm.name}."
 
 
-def _steps(one: Comparison) -> Iterator[str]:
-    if one.runs_needed is not None:
-        yield f"about {number(one.runs_needed)} runs an arm would show a fall of the SD to 0.66 four times in five."
-    if one.verdict in ("steadier", "less steady") and not one.paired:
+def _steps(arm: ContrastedArm) -> Iterator[str]:
+    spread = arm.spread
+    if isinstance(spread, TooFew):
+        return
+    if spread.direction == "undecided" and (needed := runs_needed(spread)):
+        yield (
+            f"about {number(needed)} runs an arm would show a fall of the spread to {spread.margin:g} four times in "
+            "five."
+        )
+    if spread.direction in ("less", "more") and not arm.described.paired:
         yield "confirm it with pairs measured in random order."

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from ...knowledge.errors import VgoError
+from ...tools.claim import in_a_word
 from ...tools.recorded_comparison.compare import Contrasted, Values
-from ...tools.statistics.comparison.compare import Comparison
-from ...tools.statistics.comparison.screen import Screened
+from ...tools.statistics.comparison.compare import Description
 from .canvas import BASELINE, FAINT, INK, MITIGATED, canvas, standalone
-from .figures import Floats, Outcomes, bin_edges, window
+from .figures import Floats, Outcomes, bin_edges, overflow, window
 from .numbers import Scale
 
 MOST_PICTURED = 12
 ROW = 2.5
+_Drawn = tuple[str, Floats, str, str]
+"""Name of an arm, its values, colour and kind of line."""
 
 
 def save(found: Contrasted, values: Values, path: Path) -> None:
@@ -42,27 +45,31 @@ def picture(found: Contrasted, values: Values) -> str:
             x = values.baseline[np.isfinite(values.baseline)]
             y = values.others[arm.name][np.isfinite(values.others[arm.name])]
             unit = axis.scale(x)
-            _overlay(page.axes(0.07, 0.42, **size), x * unit.factor, y * unit.factor, axis.label(unit.unit), found, arm)
-            _shift(page.axes(0.62, 0.36, **size), arm.comparison, unit, found.lower_is_better)
+            arms = (found.baseline, x * unit.factor, BASELINE, "-"), (arm.name, y * unit.factor, MITIGATED, "--")
+            _overlay(page.axes(0.07, 0.42, **size), arms, axis.label(unit.unit), unit.unit, in_a_word(arm.spread))
+            _shift(page.axes(0.62, 0.36, **size), arm.described, unit, found.lower_is_better)
     return page.svg
 
 
-def _overlay(axes: Axes, x: Floats, y: Floats, label: str, found: Contrasted, arm: Screened) -> None:
+def _overlay(axes: Axes, arms: Sequence[_Drawn], label: str, unit: str, title: str) -> None:
     """Share of the runs in each bin, so that arms of unequal length compare."""
-    together = np.concatenate((x, y))
-    view = window(together)
+    together = np.concatenate([values for _, values, _, _ in arms])
+    view = window(together, unit)
     bins = bin_edges(together, view)
-    for name, values, colour, dashes in ((found.baseline, x, BASELINE, "-"), (arm.name, y, MITIGATED, "--")):
+    ends = [view.low, view.high]
+    for name, values, colour, dashes in arms:
         share = 100 * np.histogram(values, bins)[0] / values.size
         axes.stairs(share, bins, fill=True, color=colour, alpha=0.18)
         axes.stairs(share, bins, color=colour, linewidth=1.4, linestyle=dashes, label=_short(name))
-    axes.set(xlim=(view.low, view.high), ylabel="% of the runs", title=arm.comparison.verdict)
+        far = overflow(axes, values, bins, colour, 100 / values.size)
+        ends = [min(ends[0], far.low), max(ends[1], far.high)]
+    axes.set(xlim=ends, ylabel="% of the runs", title=title)
     axes.set_ylim(bottom=0)
     axes.set_xlabel(f"{label}   ({view.note})" if view.note else label)
     axes.legend(loc="upper right")
 
 
-def _shift(axes: Axes, one: Comparison, unit: Scale, lower_is_better: bool) -> None:
+def _shift(axes: Axes, one: Description, unit: Scale, lower_is_better: bool) -> None:
     """Difference of each quantile with its 95 % band; the bad tail is named."""
     share = 100 * np.array([shift.share for shift in one.shifts])
     moved = unit.factor * np.array([shift.difference for shift in one.shifts])

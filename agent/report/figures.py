@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 
+from ..shown_range import shown_range
 from .canvas import BASELINE, FAINT, INK, MITIGATED, canvas
 from .numbers import Scale, scale
 
@@ -18,26 +20,18 @@ MOST_MARKERS = 2000
 """Above it markers become a bitmap: as vectors they would make the page heavy."""
 MOST_STEPS = 400
 """Points of a drawn cumulative curve."""
-FAR = 6.0
-"""A value so many times as far from the p95 as the p95 is from the median is left outside the picture."""
-MOST_BEYOND = 0.05
-"""Unless more than this share of the runs lies there."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """The part of a range that is drawn."""
+    """The part of a range that is drawn, a little widened."""
 
     low: float
     high: float
-    beyond: int
+    beyond: int = 0
     """Values left outside."""
-
-    @property
-    def note(self) -> str:
-        """Say what is not seen."""
-        runs = "run" if self.beyond == 1 else "runs"
-        return f"{self.beyond} {runs} beyond this axis" if self.beyond else ""
+    note: str = ""
+    """Says what is not seen."""
 
 
 @dataclass(frozen=True)
@@ -57,26 +51,18 @@ class Outcomes:
         return f"{name} [{unit}]" if unit else name
 
 
-def window(values: Floats) -> Window:
+def window(values: Floats, unit: str = "") -> Window:
     """Leave rare values outside that would press all others into a line."""
-    low, high = float(values.min()), float(values.max())
-    if low == high:
-        pad = abs(low) * 0.01 or 1.0
-        return Window(low - pad, high + pad, 0)
-    p5, p50, p95 = np.quantile(values, (0.05, 0.5, 0.95))
-    reach = FAR * max(p95 - p50, p50 - p5)
-    inside = values[(values >= p5 - reach) & (values <= p95 + reach)]
-    if reach > 0 and values.size - inside.size <= MOST_BEYOND * values.size:
-        low, high = float(inside.min()), float(inside.max())
-    pad = 0.03 * (high - low) or abs(low) * 0.01 or 1.0
-    return Window(low - pad, high + pad, int(((values < low - pad) | (values > high + pad)).sum()))
+    shown = shown_range(values)
+    pad = 0.03 * (shown.high - shown.low) or abs(shown.low) * 0.01 or 1.0
+    return Window(shown.low - pad, shown.high + pad, shown.below + shown.above, shown.note(unit))
 
 
 def distribution(outcome: Floats, slow: Flags | None, cut: float | None, modes: Sequence[float], axis: Outcomes) -> str:
     """Histogram of the baseline: slow and fast, the cut between them, the modes."""
     unit = axis.scale(outcome)
     values = outcome * unit.factor
-    view = window(values)
+    view = window(values, unit.unit)
     edges = bin_edges(values, view)
     with canvas("distribution", f"Histogram of {values.size} baseline runs.", 2.1) as page:
         axes = page.axes(0.08, 0.9, 0.22, 0.64)
@@ -91,7 +77,8 @@ def distribution(outcome: Floats, slow: Flags | None, cut: float | None, modes: 
         if len(modes) > 1:
             places = [mode * unit.factor for mode in modes]
             axes.plot(places, [1.03 * both.max()] * len(places), "v", color=INK, markersize=4, label="modes")
-        axes.set(xlim=(view.low, view.high), ylim=(0, 1.12 * both.max()), ylabel="runs")
+        far = overflow(axes, values, edges, BASELINE if slow is not None else FAINT)
+        axes.set(xlim=(far.low, far.high), ylim=(0, 1.12 * max(both.max(), far.tall)), ylabel="runs")
         _label(axes, axis.label(unit.unit), view)
         if slow is not None or len(modes) > 1:
             _legend(axes, 4)
@@ -102,7 +89,7 @@ def overlay(baseline: Floats, mitigated: Floats, axis: Outcomes, title: str) -> 
     """Baseline and mitigated over each other: histogram, and share of runs up to each outcome."""
     everything = np.concatenate((baseline, mitigated))
     unit = axis.scale(everything)
-    view = window(everything * unit.factor)
+    view = window(everything * unit.factor, unit.unit)
     arms = (
         ("baseline", baseline * unit.factor, BASELINE, "-"),
         ("mitigated", mitigated * unit.factor, MITIGATED, "--"),
@@ -117,7 +104,8 @@ def overlay(baseline: Floats, mitigated: Floats, axis: Outcomes, title: str) -> 
             left.stairs(counts, edges, color=colour, linewidth=1.4, linestyle=dashes, label=name)
             x, share = _cumulative(values)
             right.plot(x, share, color=colour, linewidth=1.4, linestyle=dashes, drawstyle="steps-post", label=name)
-        left.set(xlim=(view.low, view.high), ylabel="runs", title=title)
+        far = [overflow(left, values, edges, colour) for _, values, colour, _ in arms]
+        left.set(xlim=(min(one.low for one in far), max(one.high for one in far)), ylabel="runs", title=title)
         left.set_ylim(bottom=0)
         right.set(xlim=(view.low, view.high), ylim=(0, 1.02), title="share of runs up to")
         for axes in (left, right):
@@ -132,7 +120,7 @@ def run_order(outcome: Floats, warm_up: int, pairs: tuple[Floats, Floats] | None
     values = outcome * unit.factor
     with canvas("run-order", f"Outcome of {values.size} baseline runs in the order they were made.", 2.5) as page:
         left = page.axes(0.08, 0.41 if pairs else 0.9)
-        view = window(values)
+        view = window(values, unit.unit)
         _points(
             left, np.arange(values.size, dtype=np.float64), values, view, MITIGATED if pairs is None else BASELINE, "o"
         )
@@ -142,7 +130,7 @@ def run_order(outcome: Floats, warm_up: int, pairs: tuple[Floats, Floats] | None
         left.set(ylim=(view.low, view.high), xlabel="run", title=view.note)
         left.set_ylabel(axis.label(unit.unit))
         if pairs:
-            _pairs(page.axes(0.57, 0.41), pairs[0] * unit.factor, pairs[1] * unit.factor)
+            _pairs(page.axes(0.57, 0.41), pairs[0] * unit.factor, pairs[1] * unit.factor, unit.unit)
     return page.svg
 
 
@@ -150,7 +138,7 @@ def scatter(x: Floats, outcome: Floats, slow: Flags, column: Outcomes, axis: Out
     """Outcome against the column of the factor, with a straight line through it."""
     across, up = scale(column.unit, float(np.quantile(np.abs(x), 0.9))), axis.scale(outcome)
     u, v = x * across.factor, outcome * up.factor
-    wide, high = window(u), window(v)
+    wide, high = window(u, across.unit), window(v, up.unit)
     with canvas("scatter", f"Outcome against {column.name} over {u.size} runs. {title}", 2.7) as page:
         axes = page.axes(0.08, 0.9)
         seen = np.clip(u, wide.low, wide.high)
@@ -164,13 +152,13 @@ def scatter(x: Floats, outcome: Floats, slow: Flags, column: Outcomes, axis: Out
             xlim=(wide.low, wide.high), ylim=(high.low, high.high), title="; ".join(filter(None, (title, high.note)))
         )
         axes.set_ylabel(axis.label(up.unit))
-        _label(axes, column.label(across.unit), Window(0, 0, wide.beyond))
+        _label(axes, column.label(across.unit), wide)
         _legend(axes, 2)
     return page.svg
 
 
-def _pairs(axes: Axes, baseline: Floats, mitigated: Floats) -> None:
-    view = window(np.concatenate((baseline, mitigated)))
+def _pairs(axes: Axes, baseline: Floats, mitigated: Floats, unit: str) -> None:
+    view = window(np.concatenate((baseline, mitigated)), unit)
     place = np.arange(baseline.size, dtype=np.float64)
     # One line with gaps instead of one line a pair: a tenth of the size.
     joined = np.column_stack((baseline, mitigated, np.full(baseline.size, np.nan))).ravel()
@@ -206,6 +194,28 @@ def bin_edges(values: Floats, view: Window) -> Floats:
     least = int(np.clip(2 * np.sqrt(values.size), 8, 28))
     count = int(np.clip((view.high - view.low) / width, least, 48)) if width > 0 else 28
     return np.linspace(view.low, view.high, count + 1)
+
+
+class Overflow(NamedTuple):
+    """The bins for what lies beyond the edges: the axis with them, and the taller one."""
+
+    low: float
+    high: float
+    tall: float
+
+
+def overflow(axes: Axes, values: Floats, edges: Floats, colour: str, each: float = 1.0) -> Overflow:
+    """Draw a hatched bin beside the others for the values below the first edge, and one for those above the last.
+
+    `each` is how tall one run is.
+    """
+    low, high, width = float(edges[0]), float(edges[-1]), float(edges[1] - edges[0])
+    below, above = int((values < low).sum()), int((values > high).sum())
+    for start, runs in ((low - width, below), (high, above)):
+        if runs:
+            ends = np.array([start, start + width])
+            axes.stairs([runs * each], ends, fill=False, hatch="////", color=colour, linewidth=0.8)
+    return Overflow(low - width * (below > 0), high + width * (above > 0), max(below, above) * each)
 
 
 def _cumulative(values: Floats) -> tuple[Floats, Floats]:

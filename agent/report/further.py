@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from typing import Any
 
+from ...tools.verdicts import ConcludeResult, listed
+from ..finished import FinishedRun
+from ..record import bodies
+from ..transcript import RunStart
 from .evidence import Evidence
 from .numbers import number, quantity
 from .proposal import proposed
@@ -14,11 +19,22 @@ IN_UNIT = ("sd", "mean", "median", "p95", "p99")
 """Responses of a surface that have the unit of the outcome."""
 
 
+def resume_command(run: FinishedRun) -> str:
+    """Give a run as much time again as it had, or as much as what is left may take."""
+    asked_s = bodies(run.events, RunStart)[0].limits.budget_s if run.events else run.limits.budget_s
+    longest_s = max((call.took_s for call in run.record.calls if call.tool == "apply_mitigation"), default=0.0)
+    left = run.record.succeeded("conclude")[-1].read(ConcludeResult).ran_out
+    more_s = max(asked_s, 10 * math.ceil(len(left) * longest_s / 10))
+    return f"vgo-agent resume {shlex.quote(run.run_dir)} --budget {more_s:g}"
+
+
 def further(evidence: Evidence, command: str) -> dict[str, Any]:
     """What other experiments would tell: a surface that was asked, a study of threads, or a sweep."""
     hosts = evidence.hosts
     one, varies, sweep = evidence.predicted, evidence.conclusion.verdict in UNSOLVED, proposed(evidence)
     return {
+        "ran_out": listed(evidence.conclusion.ran_out),
+        "resume": resume_command(evidence.run),
         "settings": ", ".join(f"{name}={value}" for name, value in one.config.items()) if one else "",
         "response": one.response if one else "",
         "predicted": quantity(one.value, one.unit if one.response in IN_UNIT else "") if one else "",

@@ -20,7 +20,7 @@ def levels_figure(outcomes: Mapping[str, Floats], best: str | None, parameter: s
     if len(drawn) < 2:
         return ""
     unit = axis.scale(everything)
-    view = window(everything * unit.factor)
+    view = window(everything * unit.factor, unit.unit)
     words = f"Outcomes of {len(drawn) - 1} levels of {parameter} beside the baseline."
     with canvas("levels", words, 2.6) as page:
         axes = page.axes(0.1, 0.88, 0.2, 0.7)

@@ -32,7 +32,13 @@ def calibrated_text(found: Calibrated, path: Path) -> str:
 
 def rows(found: Calibrated) -> list[tuple[str, ...]]:
     """Lay out the range before and after."""
-    return [_range("without the quota", found.before), _range("with it", found.after)]
+    return [_range("without the quota", found.before), _range(_with_it(found), found.after)]
+
+
+def _with_it(found: Calibrated) -> str:
+    """Say where the runs were made that its row is computed from, as the last step moves the quota once more."""
+    last, chosen = found.steps[-1].quota.cpus, found.calibration.quota.cpus
+    return "with it" if last == chosen else f"with it, from runs at {last:.4g} CPUs"
 
 
 def step_rows(found: Calibrated) -> list[tuple[str, ...]]:

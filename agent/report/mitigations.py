@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from ...knowledge.schema import Factor
-from ...tools.case import Finished
+from ...tools.case import Finished, changes_system
 from ...tools.look_up import Candidate
 from ...tools.mitigation.launching import command_line
 from ...tools.mitigation.preconditions import unmet
@@ -117,10 +117,13 @@ def _checks(batch: Batch) -> Iterator[CheckRow]:
 def _outcome(batch: Batch, evidence: Evidence) -> str:
     if not batch.applied.in_force:
         return "not proved in force, so nothing was measured"
+    if batch.applied.broke:
+        return batch.applied.broke
     if batch.compared is None:
         return "not compared"
     confirmed = ", confirmed" if batch is evidence.confirming else ""
-    return batch.compared.comparison.verdict + confirmed
+    fails = batch.compared.failing
+    return f"{batch.compared.comparison.verdict}{confirmed}{f'; {fails.words}' if fails else ''}"
 
 
 def _reason(candidate: Candidate, evidence: Evidence) -> str:
@@ -130,6 +133,8 @@ def _reason(candidate: Candidate, evidence: Evidence) -> str:
         return "no counter points at its factor, of which only the first is tried"
     if not candidate.automatic:
         return "the tool cannot do it; a person can"
+    if evidence.run.record.no_system and changes_system(candidate.scope):
+        return "you wanted no system change in this diagnosis"
     if evidence.run.limits.allow == "none":
         return "--allow none forbids it"
     if evidence.confirming and evidence.confirming.compared and evidence.confirming.compared.reaches_target:

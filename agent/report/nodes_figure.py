@@ -21,7 +21,7 @@ def distributions(found: Fleet, design: Design, nodes: Nodes) -> str:
     """Draw each run as a mark in the row of its node, and the median of the node."""
     shown = _shown(found)
     unit = Outcomes(found.outcome, found.unit).scale(design.outcome)
-    view = window(design.outcome * unit.factor)
+    view = window(design.outcome * unit.factor, unit.unit)
     words = f"Runs of {len(shown)} of {len(found.nodes)} nodes, one row a node; odd nodes are triangles."
     large = 2 if len(shown) <= FEW else 1
     height_in = 0.7 + large * ROW_IN * len(shown)

@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 from ...tools.machine import Machine
 from ...tools.mitigation.parameters import levels_of
-from ...tools.subject import LOCAL, Subject
+from ...tools.subject import Subject
 from ...tools.surface.cells import FEWEST
 from ...tools.sweep.inline import named_after
-from ...tools.sweep.space import RESERVED, STATISTICS
+from ...tools.sweep.space import RESERVED
+from ..again import again
 from .evidence import Evidence
 
 UNEXPLAINED = ("cause found, no mitigation helped", "no visible factor")
@@ -96,8 +97,9 @@ def proposal(
     for option in found:
         command[option.word] = f"{option.before}{{{option.name}}}"
     folder = shlex.quote(f"{out}/sweep-{named_after(word)}")
+    own = (*(("--allow", allow) if allow == "system" else ()), *(("--out", out) if out != "vgo-runs" else ()))
     return Proposal(
-        sweep=shlex.join(["vgo-agent", "sweep", word, *_as_before(subject, allow, out), "--", *command]),
+        sweep=again("sweep", (word, *own), subject.model_copy(update={"command": tuple(command)})),
         surface=f"vgo-agent surface best {folder} {_goal(bool(found), subject.lower_is_better)}",
         cells=cells,
     )
@@ -123,7 +125,7 @@ def options_of(command: Sequence[str]) -> Iterator[Option]:
         if not _NUMBER.fullmatch(told) or float(told) == 0 or name in NO_CHOICE or name in seen:
             continue
         seen.add(name)
-        yield Option(f"{name}_option" if name in RESERVED | STATISTICS else name, where, before, told)
+        yield Option(f"{name}_option" if name in RESERVED else name, where, before, told)
 
 
 def levels_around(number: str, steps: int) -> tuple[str, ...]:
@@ -134,21 +136,3 @@ def levels_around(number: str, steps: int) -> tuple[str, ...]:
     if "." not in number:
         return tuple(dict.fromkeys(str(max(1, round(value))) for value in values))
     return tuple(dict.fromkeys(f"{value:.4g}" for value in values))
-
-
-def _as_before(subject: Subject, allow: str, out: str) -> Iterator[str]:
-    """Repeat the options under which the program was diagnosed."""
-    if subject.shell:
-        yield "--shell"
-    if subject.metric is not None:
-        yield from ("--metric", subject.metric, "--unit", subject.unit)
-    if not subject.lower_is_better:
-        yield "--higher-is-better"
-    if subject.launcher != LOCAL:
-        yield from ("--launcher", subject.launcher)
-    if subject.timeout_s is not None:
-        yield from ("--timeout", f"{subject.timeout_s:g}")
-    if allow == "system":
-        yield from ("--allow", allow)
-    if out != "vgo-runs":
-        yield from ("--out", out)

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...tools.machine import busy_words
 from ...tools.measure import MeasureResult
 from ...tools.statistics.shape.describe import Shape
-from . import layers, run_ranks
+from . import failing, layers, run_ranks
 from .evidence import Evidence
 from .numbers import number, percent, quantity, ratio
 
 SLOWER = 1.02
 """A mean ratio whose lower bound lies above it is worth a word."""
-BUSY = 0.5
-"""Load for each CPU above which other work can disturb the runs."""
 LINKED = 0.3
 """Correlation of neighbouring runs above which their number says less than it seems."""
 
 
 def warnings(evidence: Evidence) -> tuple[str, ...]:
     """Advise on what may weaken the result, each with what to do about it."""
-    sources = (_of_hosts, run_ranks.remarks, _of_runs, layers.remarks, _of_machine, _of_effect)
+    sources = (failing.remarks, _of_hosts, run_ranks.remarks, _of_runs, layers.remarks, _of_machine, _of_effect)
     return tuple(remark for source in sources for remark in source(evidence))
 
 
@@ -45,10 +44,6 @@ def _of_runs(evidence: Evidence) -> Iterator[str]:
             f"Each line that the program printed is a sample, {number(measured.processes)} runs gave the baseline's: "
             "what counts runs here counts samples, and what all samples of a run share explains nothing."
         )
-    failed = measured.failed + sum(batch.applied.failed for batch in evidence.batches)
-    failed += sum(profile.failed for profile in evidence.profiles)
-    if failed:
-        yield f"{_runs(failed)} failed and count nowhere: check that what makes them fail is not what makes runs slow."
     if measured.survivors:
         yield (
             f"The runs left {number(measured.survivors)} processes behind, which were ended: "
@@ -70,11 +65,8 @@ def _goal(measured: MeasureResult) -> str:
 
 def _of_machine(evidence: Evidence) -> Iterator[str]:
     machine = evidence.run.machine
-    if machine.load_1min - 1 > BUSY * len(machine.cpus):  # the program itself has been running
-        yield (
-            f"The machine was busy at the start (load {number(machine.load_1min, 3)} on {len(machine.cpus)} CPUs): "
-            "part of the spread may be other people's work; repeat on a quiet machine."
-        )
+    if busy := busy_words(machine.load_1min, len(machine.cpus), own=1.0):  # the program itself has been running
+        yield busy
 
 
 def _of_effect(evidence: Evidence) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ...tools.claim import Claim, in_a_word, interval
 from ...tools.statistics.values import Interval
 from ...tools.study.design import Design
 from ...tools.study.effects import Effect
@@ -18,9 +19,9 @@ from ..terminal import table
 from .numbers import ABSENT, number, percent, ratio, scale
 
 SETTINGS_HEAD = ("setting", "runs", "mean", "SD [95 %]", "CV [95 %]", "min/mean", "max/mean", "CPUs busy")
-AGAINST_HEAD = ("setting", "SD ratio [95 %]", "mean ratio [95 %]", "p (Holm)", "spread")
+AGAINST_HEAD = ("setting", "spread ratio", "level", "CV ratio", "mean ratio", "p, alone", "spread")
 EFFECTS_HEAD = ("effect", "spread ratio [95 %]", "mean ratio [95 %]", "p (Holm)")
-CORES_HEAD = ("cores", "left", "threads", "mean", "CV", "min/mean", "max/mean", "SD ratio to all cores", "spread")
+CORES_HEAD = ("cores", "left", "threads", "mean", "CV", "min/mean", "max/mean", "spread ratio to all cores", "spread")
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 
 
@@ -112,9 +113,9 @@ def held_against(study: Study) -> Table:
 
 
 def _held(name: str, against: Against) -> tuple[str, ...]:
-    spread = ratio(against.sd_ratio, against.low, against.high)
-    mean = ratio(against.mean_ratio, against.mean_low, against.mean_high)
-    return name, spread, mean, number(against.p_value, 2), against.verdict
+    spread, parts = against.spread, (against.cv, against.mean)
+    level, p = (percent(spread.level), number(spread.p_value, 2)) if isinstance(spread, Claim) else (ABSENT, ABSENT)
+    return name, interval(spread), level, *(interval(part) for part in parts), p, in_a_word(spread)
 
 
 def main_effects(study: Study) -> Table:
@@ -143,11 +144,11 @@ def cores(study: Study, unit: str) -> Table:
     rows: list[tuple[str, ...]] = []
     for step in steps:
         one, held = by_name[step.setting], step.against_all
-        spread = ratio(held.sd_ratio, held.low, held.high) if held else ABSENT
+        spread = interval(held.spread) if held else ABSENT
         rows.append(
             (
                 *(str(step.cores), str(step.spare), str(step.threads), show(one.mean), percent(one.cv)),
-                *(number(one.minimum), number(one.maximum), spread, held.verdict if held else "every core"),
+                *(number(one.minimum), number(one.maximum), spread, in_a_word(held.spread) if held else "every core"),
             )
         )
     return CORES_HEAD, rows

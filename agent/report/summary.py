@@ -8,7 +8,9 @@ from ...prompts.render import render
 from ...tools.statistics.comparison.bootstrap import Ratio
 from ..finished import FinishedRun
 from ..terminal import folded
+from . import failing
 from .evidence import Evidence, gather
+from .further import resume_command
 from .mitigations import suspects, untried
 from .remarks import warnings
 from .tell import verdict_words
@@ -33,8 +35,19 @@ def summary(run: FinishedRun) -> dict[str, Any]:
         "sd_ratio": _interval(conclusion.sd_ratio),
         "cv_ratio": _interval(conclusion.cv_ratio),
         "p_value": conclusion.p_value,
+        "broke": conclusion.broke,
+        "changes_promise": conclusion.changes_promise,
+        "not_accepted": conclusion.not_accepted,
+        "failures": [one.model_dump(mode="json") for one in evidence.measured.failures] if evidence.measured else [],
+        "failing": found.failing.model_dump(mode="json") if (found := evidence.ranking) and found.failing else None,
+        "failing_under": failing.under(evidence),
         "baseline": _baseline(evidence),
         "runs": evidence.recorded_runs,
+        "ran_out": list(conclusion.ran_out),
+        "resume": resume_command(run) if conclusion.ran_out else None,
+        "budget_s": run.limits.budget_s,
+        "elapsed_s": run.record.spent_s,
+        "spent_s": run.record.program_s,
         "seconds": run.seconds,
         "agent_seconds": run.agent_seconds,
         "run_dir": run.run_dir,

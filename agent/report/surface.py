@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ...tools.statistics.surface.variance import Variance
 from ...tools.surface.explain import Explained
-from ...tools.surface.fitted import Surface
+from ...tools.surface.fitted import NO_MODEL, Surface, SurfaceRecord
 from ...tools.surface.stored import Fitted
 from ..terminal import folded, table
 from .numbers import number, p_value, percent, quantity
@@ -36,7 +36,6 @@ def text(fitted: Fitted, explained: Explained, saved: Sequence[str]) -> str:
 def headline(surface: Surface) -> str:
     """Say what was modelled, by which model, and how good it is."""
     record = surface.record
-    first = record.scored[0]
     runs = sum(record.runs)
     of = (
         f"{number(runs)} runs in {len(record.values)} cells"
@@ -45,12 +44,25 @@ def headline(surface: Surface) -> str:
     )
     words = (
         f"{record.response} of {record.outcome} over {', '.join(axis.name for axis in record.axes)}: {of}. "
-        f"Best model: {first.model}, error {percent(first.errors.relative)} of the mean ({record.how})."
+        f"Best model: {record.model}, error {percent(record.error(record.model))} of the mean ({record.how})."
     )
     if record.weights:
         shown = sorted(record.weights.items(), key=lambda pair: -pair[1])
         words += " It is " + ", ".join(f"{percent(share, 2)} {name}" for name, share in shown if share > 0) + "."
-    return words
+    return f"{words} {_naive(record)}".strip()
+
+
+def _naive(record: SurfaceRecord) -> str:
+    """Hold the model against none."""
+    error, without = record.error(record.model), record.error(NO_MODEL)
+    if error is None or without is None:
+        return ""
+    if error < without:
+        return f"Without any model, the mean of the other cells errs by {percent(without)}."
+    return (
+        f"The mean of the other cells errs by no more ({percent(without)}): no model predicts better from the "
+        "settings, so do not rely on its predictions; record more runs a cell, or vary other settings."
+    )
 
 
 def error_rows(surface: Surface) -> list[tuple[str, ...]]:

@@ -49,7 +49,7 @@ def told(sweep: Sweep, cells: Sequence[Row], subject: Subject, folder: Path) -> 
         best=tuple(_best_words(summary, subject)),
         notes=tuple(_notes(summary, sweep)),
         head=("cell", *sweep.space.parameters, "runs", "mean", "SD [95 %]", "CV", "p99", "note"),
-        rows=tuple(_line(row, sweep, subject.unit) for row in cells[:MOST_LINES]),
+        rows=tuple(_line(row, subject.unit) for row in cells[:MOST_LINES]),
         more=max(0, len(cells) - MOST_LINES),
         summary=summary,
     )
@@ -75,7 +75,7 @@ def _summary(sweep: Sweep, cells: Sequence[Row], subject: Subject, folder: Path)
         "settings": list(sweep.space.parameters),
         "cells": len(cells),
         "enough": sum(row["enough"] for row in cells),
-        "impossible": [_named(row, sweep) | {"reason": row["reason"]} for row in given_up],
+        "impossible": [_named(row) | {"reason": row["reason"]} for row in given_up],
         "runs": sweep.runs,
         "failed": sum(row["failed"] for row in cells),
         "spent_s": sweep.spent_s,
@@ -86,8 +86,8 @@ def _summary(sweep: Sweep, cells: Sequence[Row], subject: Subject, folder: Path)
     }
 
 
-def _named(row: Row, sweep: Sweep) -> dict[str, Any]:
-    return {"cell": row["cell"], "values": {name: row[name] for name in sweep.space.parameters}}
+def _named(row: Row) -> dict[str, Any]:
+    return {"cell": row["cell"], "values": dict(row["values"])}
 
 
 def _best(sweep: Sweep, cells: Sequence[Row], subject: Subject) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def _best(sweep: Sweep, cells: Sequence[Row], subject: Subject) -> dict[str, Any
         ]
         if scored:
             row = min(scored, key=lambda one: one[0])[1]
-            found[response] = _named(row, sweep) | {"value": row[response], "runs": row["n"]}
+            found[response] = _named(row) | {"value": row[response], "runs": row["n"]}
     return found
 
 
@@ -136,8 +136,8 @@ def _notes(summary: Mapping[str, Any], sweep: Sweep) -> Iterator[str]:
         yield "The same command goes on, with a larger --budget or --runs where one of them ended it."
 
 
-def _line(row: Row, sweep: Sweep, unit: str) -> tuple[str, ...]:
-    levels = tuple(number(level) if isinstance(level, float) else str(level) for level in _levels(row, sweep))
+def _line(row: Row, unit: str) -> tuple[str, ...]:
+    levels = tuple(number(level) if isinstance(level, float) else str(level) for level in _levels(row))
     bounds = "" if row["sd_low"] is None else f" [{quantity(row['sd_low'], unit)}, {quantity(row['sd_high'], unit)}]"
     known = "SD not known" if row["known_within"] is None else f"SD known within x{number(row['known_within'], 3)}"
     note = row["reason"] or ("" if row["enough"] else known)
@@ -153,5 +153,5 @@ def _line(row: Row, sweep: Sweep, unit: str) -> tuple[str, ...]:
     )
 
 
-def _levels(row: Row, sweep: Sweep) -> list[Any]:
-    return [row[name] for name in sweep.space.parameters]
+def _levels(row: Row) -> list[Any]:
+    return list(row["values"].values())

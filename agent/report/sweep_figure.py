@@ -67,7 +67,7 @@ def figure(space: Space, cells: Sequence[Row], unit: str) -> str:
 
 
 def _axis(name: str, space: Space, rows: Sequence[Row]) -> Axis:
-    levels = tuple(dict.fromkeys(row[name] for row in rows))
+    levels = tuple(dict.fromkeys(row["values"][name] for row in rows))
     numeric = not any(isinstance(level, str) for level in levels)
     return Axis(name, space.parameters[name].unit, tuple(sorted(levels)) if numeric else levels, numeric)
 
@@ -75,7 +75,7 @@ def _axis(name: str, space: Space, rows: Sequence[Row]) -> Axis:
 def _share(axis: Axis, rows: Sequence[Row], response: str) -> float:
     """Share of the response's variance between the levels of a parameter; of many levels, between four classes."""
     values = np.array([row[response] for row in rows], dtype=np.float64)
-    places = np.array([axis.levels.index(row[axis.name]) for row in rows])
+    places = np.array([axis.levels.index(row["values"][axis.name]) for row in rows])
     classes = places if len(axis.levels) <= 6 else places * 4 // len(axis.levels)
     between = sum(
         int((classes == one).sum()) * (values[classes == one].mean() - values.mean()) ** 2
@@ -85,7 +85,7 @@ def _share(axis: Axis, rows: Sequence[Row], response: str) -> float:
 
 
 def _fits(across: Axis, up: Axis, rows: Sequence[Row]) -> bool:
-    pairs = {(row[across.name], row[up.name]) for row in rows}
+    pairs = {(row["values"][across.name], row["values"][up.name]) for row in rows}
     room = len(across.levels) * len(up.levels)
     return max(len(across.levels), len(up.levels)) <= MOST_LEVELS and 2 * len(pairs) > room
 
@@ -102,7 +102,7 @@ def _one(area: Axes, axis: Axis, rows: Sequence[Row], values: Any, label: str) -
 def _map(area: Axes, across: Axis, up: Axis, rows: Sequence[Row], values: Any) -> Any:
     sums, counts = (np.zeros((len(up.levels), len(across.levels))) for _ in range(2))
     for row, value in zip(rows, values, strict=True):
-        place = up.levels.index(row[up.name]), across.levels.index(row[across.name])
+        place = up.levels.index(row["values"][up.name]), across.levels.index(row["values"][across.name])
         sums[place] += value
         counts[place] += 1
     means = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
@@ -136,5 +136,5 @@ def _dots(area: Axes, across: Axis, up: Axis, rows: Sequence[Row], values: Any) 
 
 def _places(axis: Axis, rows: Sequence[Row]) -> Any:
     if axis.numeric:
-        return np.array([row[axis.name] for row in rows], dtype=np.float64)
-    return np.array([axis.levels.index(row[axis.name]) for row in rows], dtype=np.float64)
+        return np.array([row["values"][axis.name] for row in rows], dtype=np.float64)
+    return np.array([axis.levels.index(row["values"][axis.name]) for row in rows], dtype=np.float64)

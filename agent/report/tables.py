@@ -31,6 +31,7 @@ _MEANINGS = {
     "outcome": ("What the run is judged by.", "{unit}"),
     "wall_s": ("From spawn to the end of the process.", "s"),
     "layers": ("Layers that were on, joined by +, the outermost first; empty for a bare run.", ""),
+    "failure": ("Why the run does not count, in a few words; empty where it does.", ""),
 }
 
 

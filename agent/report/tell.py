@@ -9,11 +9,9 @@ from typing import Any
 from ...knowledge.schema import Factor
 from ...prompts.render import render
 from ...tools.statistics.comparison.bootstrap import Ratio
-from ...tools.subject import LOCAL, Subject
-from ..planners.state import plain
-from ..record import bodies
-from ..transcript import Decision, RunStart
-from . import layers, run_ranks
+from ...tools.subject import Subject
+from ..again import again
+from . import failing, how, layers, run_ranks
 from .evidence import Batch, Evidence
 from .factors import classes, factor_name, factor_story, ranking, set_aside, tree_story
 from .further import further
@@ -22,7 +20,7 @@ from .mitigations import name_of, suspects, tried, untried, winner
 from .numbers import number, p_value, percent, quantity, ratio, scale
 from .remarks import findings, warnings
 from .spread import statistics
-from .story import CallRow, Fact, Row, Story, Suspect, Table, Untried
+from .story import Fact, Row, Story, Suspect, Table, Untried
 from .tables import absent
 from .trial import level_rows
 
@@ -35,8 +33,6 @@ NAMES = {
     "iqr": "IQR",
 }
 """Statistics whose name for people is not their own."""
-MOST_REASON = 120
-"""Characters of why a model was passed over."""
 
 
 def typed(subject: Subject) -> str:
@@ -74,9 +70,9 @@ def tell(evidence: Evidence) -> Story:
         suspects=hidden,
         shape=findings(measured, run.subject.unit) if measured else (),
         absent=absent(evidence.run),
-        how=tuple(_how(evidence)),
-        machine=tuple(_machine(evidence)),
-        calls=_calls(evidence),
+        how=tuple(how.how(evidence)),
+        machine=tuple(how.machine(evidence)),
+        calls=how.calls(evidence),
         tip=run.tip,
         levels=level_rows(evidence),
         hosts=hosts_story(evidence),
@@ -96,7 +92,24 @@ def verdict_words(
     steps = (
         render("further_steps.txt.j2", **further(evidence, typed(evidence.run.subject))).strip().splitlines() + steps
     )
-    return sentence.strip(), tuple(step.removeprefix("- ").strip() for step in steps if step.strip())
+    sentence = " ".join((sentence.strip(), *beside(evidence)))
+    return sentence, tuple(step.removeprefix("- ").strip() for step in steps if step.strip())
+
+
+def beside(evidence: Evidence) -> Iterator[str]:
+    """What the headline must not leave out: promises changed, harm done, failures, what nobody accepted."""
+    found = evidence.conclusion
+    if found.changes_promise:
+        yield f"It changes what the program promises: {found.changes_promise}."
+    told = {key: broke for key, broke in found.broke.items() if f"{broke}." not in found.reason}
+    if told:
+        yield f"Refuted at once: {'; '.join(f'{key} {broke}' for key, broke in told.items())}."
+    yield from failing.headline(evidence)
+    for key, promise in found.not_accepted.items():
+        if promise in found.reason:
+            continue
+        line = again("try", (key, "--accept", key), evidence.run.subject)
+        yield f"Not tried since it changes what the program promises ({promise}), and nobody said yes: `{line}`."
 
 
 def _known(evidence: Evidence) -> Factor | None:
@@ -111,6 +124,7 @@ def _verdict_facts(evidence: Evidence) -> dict[str, Any]:
     batch, slight = evidence.confirming, evidence.slight
     return {
         "reason": conclusion.reason,
+        "broke": bool(conclusion.broke),
         "what_was_tried": conclusion.reason.partition("; ")[2] or conclusion.reason,
         "mitigation": key,
         "mitigation_name": _with_values(name_of(key, evidence), conclusion.values) if key else "",
@@ -158,8 +172,9 @@ def _next_facts(evidence: Evidence, left: tuple[Untried, ...], hidden: tuple[Sus
     candidates = evidence.candidates
     ready = [u for u in left if candidates[u.key].automatic and not candidates[u.key].unmet]
     best = evidence.telling
+    blocked = allow != "system" and not evidence.run.record.no_system
     return {
-        "blocked_system": [u.key for u in ready if u.scope != "process" and allow != "system"],
+        "blocked_system": [u.key for u in ready if u.scope != "process" and blocked],
         "blocked_none": [u.key for u in ready if u.scope == "process" and allow == "none"],
         "manual": [u.key for u in left if not candidates[u.key].automatic],
         "suspects": bool(hidden),
@@ -168,6 +183,7 @@ def _next_facts(evidence: Evidence, left: tuple[Untried, ...], hidden: tuple[Sus
         "best": best.applied.mitigation if best else "",
         "refused": _only_refused(evidence),
         "early": evidence.conclusion.early,
+        "ran_out": bool(evidence.conclusion.ran_out),
         "ready": [u.key for u in ready if u.scope == "process" or allow == "system"],
     }
 
@@ -218,83 +234,3 @@ def _row(found: Ratio, batch: Batch, unit: str) -> Row:
         ratio(found.value),
         interval,
     )
-
-
-def _how(evidence: Evidence) -> Iterator[Fact]:
-    run, measured = evidence.run, evidence.measured
-    limits = run.limits
-    yield Fact("Outcome", f"{run.subject.outcome}, {'lower' if run.subject.lower_is_better else 'higher'} is better")
-    if run.subject.launcher != LOCAL:
-        yield Fact("Launcher", run.subject.launcher)
-    if run.subject.root != "/":
-        yield Fact("Root of the machine", run.subject.root)
-    yield Fact(f"{run.subject.counted.capitalize()} of the program", number(evidence.recorded_runs))
-    if measured:
-        yield Fact(
-            "Baseline", f"{number(measured.runs)} {run.subject.counted} count; stopped by: {measured.stopped_by}"
-        )
-        yield Fact("Pairs planned", f"{number(measured.pairs_needed)} a batch, for 80 % power at the target")
-    for profile in evidence.profiles:
-        names = ", ".join(profile.layers)
-        yield Fact(
-            "Profile", f"{number(profile.runs)} {run.subject.counted} with {number(profile.columns)} columns ({names})"
-        )
-    target = f"SD ratio below {number(limits.target_ratio)}, and all of its interval, or of that for p5 to p95"
-    yield Fact("Target", f"{target}; alpha {number(limits.alpha)}")
-    spent = f"{number(run.record.spent_s, 3)} s of at most {number(limits.budget_s)} s"
-    yield Fact("Time of the program", f"{spent}; at most {number(limits.max_runs)} runs a condition")
-    share = percent(run.agent_seconds / run.seconds, 2) if run.seconds > 0 else "0 %"
-    agent = f"{number(run.agent_seconds, 3)} s ({share}) were not the program"
-    yield Fact("Time in all", f"{number(run.seconds, 3)} s, of which {agent}")
-    yield Fact("Planner", f"{_planner(evidence)}, seed {limits.seed}, --allow {limits.allow}")
-
-
-def _machine(evidence: Evidence) -> Iterator[Fact]:
-    machine = evidence.run.machine
-    if machine.hosts:
-        which = machine.hosts[0] if evidence.run.subject.on else "the machine that vgo-agent ran on"
-        yield Fact("Runs on", f"{', '.join(machine.hosts)}; what follows is of {which}")
-    yield Fact("CPU", f"{machine.cpu} ({machine.architecture}), {len(machine.cpus)} usable")
-    yield Fact("Memory", f"{quantity(machine.memory_bytes, 'bytes')}, {machine.numa_nodes} node(s)")
-    yield Fact("Kernel", f"{machine.kernel}, {machine.distribution}")
-    for name, value in (
-        ("Virtual machine", machine.virtual),
-        ("Governor", machine.governor),
-        ("Transparent huge pages", machine.thp),
-        ("glibc", machine.glibc),
-        ("Python", machine.python),
-    ):
-        if value:
-            yield Fact(name, value)
-    yield Fact("Root", "yes" if machine.root else "no")
-    yield Fact("Load at the start", number(machine.load_1min, 3))
-
-
-def _calls(evidence: Evidence) -> tuple[CallRow, ...]:
-    decisions = bodies(evidence.run.events, Decision)
-    by = {decision.call_id: _by(decision) for decision in decisions}
-    why = {decision.call_id: decision.why for decision in decisions}
-    return tuple(
-        CallRow(
-            call=call.call_id,
-            tool=call.tool,
-            by=by.get(call.call_id, ""),
-            why=why.get(call.call_id, ""),
-            result=str(call.result["summary"]) if call.result is not None else call.error,
-        )
-        for call in evidence.run.record.calls
-    )
-
-
-def _by(decision: Decision) -> str:
-    """Name the planner of one step; of a fallback, what was wrong with the model's answer."""
-    passed_over = decision.said.passed_over if decision.said else ""
-    return f"{decision.origin}, since {plain(passed_over, MOST_REASON)}" if passed_over else decision.origin
-
-
-def _planner(evidence: Evidence) -> str:
-    """Name the planner, and the model that it asked."""
-    models = [start.model for start in bodies(evidence.run.events, RunStart) if start.model]
-    if not models:
-        return evidence.run.planner
-    return f"{evidence.run.planner} ({models[0].name}, {models[0].library}; SHA-256 {models[0].sha256 or 'unknown'})"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ...tools.subject import Limits
-from ..transcript import Event, LimitsChanged, RunEnd, RunStart, VerdictGiven
+from ..transcript import Event, LimitsChanged, RunEnd, RunStart, VerdictGiven, elapsed_s
 from .measured import Floats, Measured, joined
 from .step import Step, steps_of
 
@@ -52,6 +52,8 @@ class SessionView:
     conclusion: Mapping[str, Any] = field(default_factory=dict)
     """The result of `conclude`; empty before it."""
     events: int = 0
+    elapsed_s: float = 0.0
+    """Seconds of the budget used at the last event that says so."""
 
     def result(self, tool: str) -> Mapping[str, Any] | None:
         """Give the last result of a tool; None before it has one."""
@@ -106,10 +108,11 @@ class SessionView:
         return self.results("compare")
 
     @property
-    def spent_s(self) -> float:
-        """Seconds of the user's program so far, with those of the call that goes on."""
+    def used_s(self) -> float:
+        """Seconds of the budget: by the clock at the last event, with the program's of the call that goes on since."""
         live = (one.columns["wall_s"] for one in self.measured if one.going_on and len(one))
-        return sum(step.seconds or 0.0 for step in self.steps) + float(sum(column.sum() for column in live))
+        recorded_s = self.elapsed_s or sum(step.seconds or 0.0 for step in self.steps)
+        return recorded_s + float(sum(column.sum() for column in live))
 
     @property
     def runs(self) -> int:
@@ -147,6 +150,7 @@ def view_of(events: Sequence[Event], rows: Sequence[Measured] = (), folder: str 
         verdict=verdicts[-1] if verdicts else "",
         conclusion=concluded[-1] if concluded else {},
         events=len(events),
+        elapsed_s=elapsed_s(events),
     )
 
 

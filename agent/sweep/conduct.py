@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 from pydantic import Field, ValidationError
 
+from ...knowledge.absence import is_empty
 from ...knowledge.errors import VgoError
 from ...tools.execution.bench import Bench, ignore
 from ...tools.execution.row_log import RowLog
@@ -37,6 +38,8 @@ from .preview import ask
 from .wish import Wish
 
 ASKED = "sweep.yaml"
+FILES_S, SHARE = 3.0, 0.5
+"""Of the budget, for the tables and pictures after the last run; no more than a share of it."""
 
 
 class Asked(Frozen):
@@ -49,7 +52,7 @@ class Asked(Frozen):
     root: str
     directory: str
     timeout_s: float | None
-    hosts: bool = Field(default=False, exclude_if=lambda hosts: not hosts)
+    hosts: bool = Field(default=False, exclude_if=is_empty)
     """It runs on the hosts of a cluster, wherever that is today."""
 
     def but_for_limits(self) -> Asked:
@@ -66,13 +69,12 @@ class Ending:
     text: str
     failure: str = ""
     """Why there is no answer: no cell could be run."""
-    stopped: BaseException | None = None
-    """Ctrl-C, or the exit that a signal asked for; what was run until then is in the tables."""
 
 
 def conduct(wish: Wish, interface: Lines) -> Ending:
     """Ask, put back what a killed process left, run, and write the files."""
-    ask(wish, interface)
+    with wish.clock.waiting():
+        ask(wish, interface)
     tell_restored(interface)
     subject = wish.first_subject()
     asked = _asked(wish, subject)
@@ -83,13 +85,24 @@ def conduct(wish: Wish, interface: Lines) -> Ending:
         drawn, ran = (stack.enter_context(_log(folder / name)) for name in ("cells.jsonl", "log.jsonl"))
         there = stack.enter_context(
             place(
-                subject, folder, spawner, interface, wish.layers, listener=ignore, on_started=child, told=interface.say
+                subject,
+                folder,
+                spawner,
+                interface,
+                wish.layers,
+                listener=ignore,
+                on_started=child,
+                told=interface.say,
+                lenient=True,
             )
         )
         bench, machine = there.bench, there.described(wish.conditions)
         layers = choose(wish.layers, bench).layers if wish.layers else ()
         executor = _executor(wish, bench, machine, layers)
-        sweep = Sweep(wish.space, wish.settings.seed, executor, drawn, ran, Told(interface, wish.space))
+        seconds = wish.space.budget.seconds or wish.settings.budget_s
+        bench.deadline = wish.clock.deadline(seconds, min(FILES_S, SHARE * seconds))
+        told = Told(interface, wish.space)
+        sweep = Sweep(wish.space, wish.settings.seed, executor, drawn, ran, told, bench.deadline)
         template = subject.model_copy(update={"command": wish.space.command})
 
         def write_files() -> tuple[dict[str, Any], str]:
@@ -99,8 +112,8 @@ def conduct(wish: Wish, interface: Lines) -> Ending:
                 write(folder / name, content)
             return Files(folder, template, machine, bench.described_by(layers)).write(sweep)
 
-        stopped = _run(sweep, write_files)
-        return _ending(sweep, *write_files(), stopped)
+        _run(sweep, write_files)
+        return _ending(sweep, *write_files())
 
 
 def _executor(wish: Wish, bench: Measuring, machine: Machine, layers: tuple[str, ...]) -> Here | There:
@@ -114,8 +127,8 @@ def _log(path: Path) -> contextlib.closing[RowLog]:
     return contextlib.closing(RowLog(path, "run the same command again"))
 
 
-def _run(sweep: Sweep, write_files: Callable[[], object]) -> BaseException | None:
-    """Run; what was measured is written however it ends."""
+def _run(sweep: Sweep, write_files: Callable[[], object]) -> None:
+    """Run; what was measured is written where an error ends it, and stands in the log whatever does."""
     gc.disable()  # a collection between two runs would evict what the next one finds in the cache
     try:
         sweep.go()
@@ -123,21 +136,16 @@ def _run(sweep: Sweep, write_files: Callable[[], object]) -> BaseException | Non
         with contextlib.suppress(VgoError):  # the first says more
             write_files()
         raise
-    except (KeyboardInterrupt, SystemExit) as stop:
-        if not sweep.runs:
-            raise
-        return stop
     finally:
         gc.enable()
-    return None
 
 
-def _ending(sweep: Sweep, summary: dict[str, Any], text: str, stopped: BaseException | None) -> Ending:
+def _ending(sweep: Sweep, summary: dict[str, Any], text: str) -> Ending:
     failure = ""
     if sweep.impossible:
         first = sweep.standing(sweep.cells[0]).reason
         failure = f"No cell could be run: {first}; see cells.csv in {summary['folder']} for the others."
-    return Ending(summary, text, failure, stopped)
+    return Ending(summary, text, failure)
 
 
 def _asked(wish: Wish, subject: Subject) -> Asked:

@@ -8,7 +8,7 @@ from ...knowledge.errors import VgoError
 from ...tools.sweep.cell import Cell
 from ...tools.sweep.designs import first_cells
 from ...tools.sweep.setting import mitigation_of
-from ..commands.trial import attended
+from ..consent import NO, ONCE
 from .wish import Wish
 
 if TYPE_CHECKING:
@@ -95,13 +95,12 @@ def ask(wish: Wish, interface: Interface) -> None:
     if not far or allow == "system":
         return
     names = ", ".join(name for name, _ in far)
-    if not attended():
-        raise VgoError(
-            f"{names} would change more than the program, and nobody sits at a terminal to agree: allow it with "
-            "--allow system (see --dry-run)."
-        )
     scope = "system" if any(scope == "system" for _, scope in far) else "cgroup"
     would = [f"set {name}, for the runs of the cells that say so (--dry-run lists each write)" for name, _ in far]
-    said = interface.approve({"mitigation": "This sweep", "scope": scope, "would": would})
+    answers = (ONCE.key, NO.key)
+    said = interface.approve({"mitigation": "This sweep", "scope": scope, "would": would, "answers": answers})
     if not said["granted"]:
-        raise VgoError(f"{names} may not be changed ({said['reason']}): leave those parameters out.")
+        raise VgoError(
+            f"{names} may not be changed ({said['reason']}): leave those parameters out, or give --allow system "
+            "(--dry-run lists each write)."
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from ...knowledge.actions import Condition
 from ...knowledge.errors import VgoError
 from ...knowledge.loader import Knowledge, load
+from ...knowledge.wrong import first
 from ...layers.schema import Layer
 from ...tools.layer_choice import WORDS, named
 from ...tools.machine import Machine
@@ -25,6 +26,7 @@ from ...tools.sweep.inline import inline, is_inline, named_after
 from ...tools.sweep.setting import Settings as CellSettings
 from ...tools.sweep.setting import conditions, settles_slowly
 from ...tools.sweep.space import Space, read_space
+from ..clock import Clock
 from ..commands.subject import subject_of
 from ..session import launcher_of
 from ..settings import Origin, Settings
@@ -49,6 +51,8 @@ class Wish:
     on: str = ""
     """Where to run, if not here."""
     mixed: bool = False
+    clock: Clock = field(default_factory=Clock)
+    """Counts the budget, from when the command began."""
 
     @property
     def conditions(self) -> list[Condition]:
@@ -87,7 +91,7 @@ class Wish:
         refusal: VgoError | None = None
         for values in first_cells(self.space, self.settings.seed).cells:
             try:
-                return self.subject(Cell("", values).texts).model_copy(update={"on_failure": "drop"} if self.on else {})
+                return self.subject(Cell("", values).texts)
             except VgoError as error:
                 refusal = refusal or error
         assert refusal is not None
@@ -116,7 +120,8 @@ def wish_of(arguments: argparse.Namespace, settings: Settings, origins: Mapping[
     if space.repetitions.block is None and settles_slowly(space, known.mitigations):
         calm = space.repetitions.model_copy(update={"block": SETTLING})
         space = space.model_copy(update={"repetitions": calm})
-    return Wish(space, name, settings, layers, tuple(arguments.input), known, arguments.on, arguments.mixed)
+    clock, inputs = Clock(arguments.began_s), tuple(arguments.input)
+    return Wish(space, name, settings, layers, inputs, known, arguments.on, arguments.mixed, clock)
 
 
 def filled(word: str, texts: Mapping[str, str]) -> str:
@@ -150,11 +155,9 @@ def _resolved(space: Space, given: Mapping[str, Any], settings: Settings, origin
     try:
         return Space.model_validate(dumped)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the options"
-        raise VgoError(
-            f"{place}: {first['msg'].removeprefix('Value error, ')}: correct the option, or {given['space']}."
-        ) from error
+        wrong = first(error)
+        place = wrong.where if wrong.place else "the options"
+        raise VgoError(f"{place}: {wrong.what}, in the option or in {given['space']}.") from error
 
 
 def _refuse_clash(space: Space, layers: Iterable[Layer]) -> None:

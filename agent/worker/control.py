@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from ..consent import recorded
 from ..run_folder import RunFolder
 from .wire import LONGEST, SOCKET, Mode, State, listening, state_line
 
@@ -29,10 +30,12 @@ class Control:
         """Listen at once; `unwatched_s`: how long it waits for a user while nobody watches."""
         self._unwatched_s = unwatched_s
         self._alone_since = time.monotonic()
+        self._waited_s = 0.0
         self.state = State(mode=mode)
         self.changed = threading.Condition()
         self.wishes: deque[dict[str, Any]] = deque()
         self.answers: dict[int, dict[str, Any]] = {}
+        """By the number of the question: what an approval records."""
         self._folder = folder
         self._socket = listening(folder)
         self._watchers: dict[socket.socket, bytes] = {}
@@ -47,6 +50,10 @@ class Control:
             self.state = replace(self.state, **changes)
             self.changed.notify_all()
             self._send()
+
+    def now_s(self) -> float:
+        """Give the time on a clock that stands still while it waits for the user."""
+        return time.monotonic() - self._waited_s
 
     def wait_while_paused(self) -> None:
         """Return at once most times."""
@@ -66,6 +73,7 @@ class Control:
                     end.add_note(f"nobody has watched for {self._unwatched_s / 60:.2g} minutes")
                     raise end
                 self.changed.wait(left)
+        self._waited_s += time.monotonic() - began
 
     def close(self) -> None:
         """Take the socket away."""
@@ -139,8 +147,8 @@ class Control:
             case "unwish":
                 self.wishes.clear()
                 self.tell(wishes=())
-            case "answer":
-                self.answers[int(command["number"])] = command["answer"]
+            case "answer" if self.state.question and self.state.question["number"] == command["number"]:
+                self.answers[command["number"]] = recorded(self.state.question, dict(command["answer"]))
                 self.tell()
             case "stop":
                 os.kill(os.getpid(), signal.SIGTERM)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import subprocess
 import sys
 from typing import Any
 
 from ...knowledge.errors import VgoError
+from ...tools.execution.environment import as_given
+from ...tools.stop import OUTLIVES
 from ..run_folder import RunFolder
 from .wire import LOG, Mode, State, connected, line_of, state_of
 
@@ -21,12 +22,12 @@ def started(folder: RunFolder, mode: Mode) -> subprocess.Popen[bytes]:
     try:
         with (folder.path / LOG).open("wb") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", PACKAGE, str(folder.path.resolve()), mode],
+                [sys.executable, "-m", PACKAGE, str(folder.path.resolve()), mode, OUTLIVES],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                env=os.environ | {"NO_COLOR": "1"},
+                env=as_given() | {"NO_COLOR": "1"},
             )
     except OSError as error:
         raise VgoError(f"Cannot write in {folder.path} ({error.strerror}); free space there, then resume.") from error

@@ -23,8 +23,6 @@ class Steered:
         """Begin without a question."""
         self._control = control
         self._questions = 0
-        self._standing: dict[str, Any] | None = None
-        """An answer that was given for the whole run."""
 
     def trying(self, command: str) -> None:
         """Say what is run."""
@@ -55,20 +53,13 @@ class Steered:
         self._control.tell(doing="choosing the next step")
 
     def approve(self, question: Mapping[str, Any]) -> dict[str, Any]:
-        """Ask, and wait for the answer as long as somebody watches; an answer for the whole run is asked for once."""
-        by_hand = bool(question.get("steps"))
-        if self._standing is not None and not by_hand:
-            return self._standing
+        """Ask, and wait for the answer as long as somebody watches."""
         self._questions += 1
         number, control = self._questions, self._control
         control.tell(question={**question, "number": number})
         control.wait_until(lambda: number in control.answers)
-        given = control.answers.pop(number)
-        answer = {"granted": bool(given["granted"]), "by": "user", "reason": str(given.get("reason", ""))[:500]}
-        if given.get("standing") and not by_hand:
-            self._standing = answer
         control.tell(question=None)
-        return answer
+        return control.answers.pop(number)
 
     def limits(self, decisions: int, now: Limits) -> Limits:
         """Give those that the user set; what they may not be stays as it was."""
@@ -80,6 +71,10 @@ class Steered:
             return Limits.model_validate({**now.model_dump(), **wanted})
         except ValidationError:
             return now
+
+    def goes_on(self, decisions: int) -> bool:
+        """End with the verdict."""
+        return False
 
     def wish(self, view: View) -> Choice | None:
         """Give what the user wishes; in step mode, wait for a wish."""

@@ -95,7 +95,7 @@ class PlannerContestant:
     def _start(self, case: ShownCase, seed: int, folder: RunFolder, knowledge: Knowledge) -> RunStart:
         return RunStart(
             subject=case.recording.subject,
-            limits=case.limits.model_copy(update={"seed": seed}),
+            limits=case.limits.model_copy(update={"seed": seed, "accept": promising(knowledge)}),
             planner=self.name,
             machine=folder.put(canonical(case.recording.machine.model_dump(mode="json"))),
             knowledge=knowledge.digest,
@@ -108,6 +108,11 @@ class _Served(Live):
 
     def observed(self, end: ToolEnd, record: Record) -> None:
         """Write nothing."""
+
+
+def promising(knowledge: Knowledge) -> tuple[str, ...]:
+    """Mitigations that change a promise: nobody relies on one of recorded runs, so all are accepted."""
+    return tuple(key for key, one in knowledge.mitigations.items() if one.changes_promise)
 
 
 class Silent:

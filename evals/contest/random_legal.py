@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...agent.legal import LEAST_PAIRS, affordable_pairs
+from ...agent.costs import LEAST_PAIRS, affordable_pairs
 from ...agent.planners.base import Choice, View
 from ...tools.measure import MeasureResult
 

@@ -76,7 +76,7 @@ def obstacles(
     if mitigation.apply is None:
         yield "a person has to do it"
     yield from unmet(mitigation.applies, machine, subject, busy_cpus)
-    yield from beyond_reach(mitigation, machine, subject, busy_cpus)
+    yield from beyond_reach(mitigation, machine, subject)
     if allow == "none":
         yield "--allow none forbids every mitigation: leave it out"
     elif mitigation.scope != "process" and allow != "system":

@@ -14,9 +14,12 @@ from ...knowledge.loader import Knowledge
 from ...knowledge.schema import Mitigation
 from ...layers.schema import Layer
 from ...tools.base import ToolError
+from ...tools.execution.deadline import NEVER
 from ...tools.execution.executor import LOCAL
+from ...tools.execution.expected import Expected
 from ...tools.execution.launch import Launch
-from ...tools.execution.series import Change, Series
+from ...tools.execution.screen import Proof
+from ...tools.execution.series import Change, PlannedRun, Series
 from ...tools.machine import Machine
 from ...tools.mitigation.checks import Check
 from ...tools.row import BASELINE, FIXED, Row
@@ -82,6 +85,7 @@ class RecordedBench:
         self.subject: Subject = subject
         self.launch = Launch(argv=subject.argv, directory=Path(subject.directory))
         self.executor = LOCAL
+        self.deadline = NEVER
         self._case = case
         self._knowledge = knowledge
         self._seed = seed
@@ -93,22 +97,25 @@ class RecordedBench:
     @contextmanager
     def series(self, call_id: str, layers: Sequence[str] = (), planned: int = 0) -> Iterator[Series]:
         """Open a series; for pairs, deal those of the next batch."""
-        yield _Served(self, call_id, tuple(layers), Kept(), planned, self._deal())
+        yield _Served(self, call_id, tuple(layers), Kept(), planned, pairs=self._deal())
 
-    def run_once(self, series: Series, condition: str, launch: Launch, pair: int, layers: Sequence[str]) -> None:
+    def expect(self, expected: Expected) -> None:
+        """Nothing is run, so nothing is to be ended."""
+
+    def run_once(self, series: Series, planned: PlannedRun) -> None:
         """Serve the next recorded run that fits."""
         assert isinstance(series, _Served)
-        if pair < 0:
-            row = self._next(series.layers, tuple(layers))
-        elif pair < len(series.pairs):
-            row = series.pairs[pair][condition]
+        if planned.pair < 0:
+            row = self._next(series.layers, tuple(planned.layers))
+        elif planned.pair < len(series.pairs):
+            row = series.pairs[planned.pair][planned.condition]
         else:
             raise NotRecorded(f"not recorded: only {len(series.pairs)} pairs a batch; ask for fewer.")
-        name = "+".join(self.layer(spec).key for spec in layers)
-        shown = [self.layer(spec) for spec in layers]
+        name = "+".join(self.layer(spec).key for spec in planned.layers)
+        shown = [self.layer(spec) for spec in planned.layers]
         cells = {name: cell for name, cell in row.items() if name not in FIXED and any(of.column(name) for of in shown)}
         fixed = {name: row.get(name) for name in FIXED}
-        series.log.append(fixed | {"order": len(series.rows), "pair": pair, "layers": name} | cells)
+        series.log.append(fixed | {"order": len(series.rows), "pair": planned.pair, "layers": name} | cells)
 
     @contextmanager
     def change(self, mitigation: Mitigation, machine: Machine, source: Path | None = None) -> Iterator[Change]:
@@ -128,9 +135,9 @@ class RecordedBench:
         finally:
             self._changing = None
 
-    def prove(self, change: Change) -> tuple[Check, ...]:
+    def prove(self, change: Change) -> Proof:
         """Give the checks as they were."""
-        return self._case.recording.trials[change.mitigation.key].checks
+        return Proof(self._case.recording.trials[change.mitigation.key].checks)
 
     def layer(self, spec: str) -> Layer:
         """Give a layer as it was; raises VgoError for one that was not on."""

@@ -172,10 +172,13 @@ class Recorder:
         with ExitStack() as stack:
             try:
                 change: Change = stack.enter_context(bench.change(mitigation, case.machine))
-                checks = bench.prove(change)
+                checks, broke = bench.prove(change)
             except VgoError as refused:
                 self.lines.say(f"  refused: {refused}")
                 return Tried(refused=str(refused))
+            if broke:
+                self.lines.say(f"  {broke}")
+                return Tried(refused=broke)
             if mitigation.key in self.asked.placebos:
                 stack.close()  # it is put back, so that neither half of a pair has it
                 change = Untouched(mitigation, bench.launch, change.told)

@@ -11,7 +11,7 @@ from polars.exceptions import PolarsError
 
 from ...knowledge.errors import VgoError
 from ...layers.schema import Layer
-from ...tools.row import FIXED, Row
+from ...tools.row import FIXED, REQUIRED, Row
 from ...tools.run_table import described
 from .recorded_case import TRIAL
 from .schema import SERIES, Series
@@ -19,7 +19,7 @@ from .schema import SERIES, Series
 DIGITS = 9
 """Significant ones that are kept of a number: more are noise, and large."""
 INTEGERS = ("order", "pair", "ok", "exit_code", "survivors")
-TEXTS = (SERIES, TRIAL, "condition", "layers")
+TEXTS = (SERIES, TRIAL, "condition", "layers", "failure")
 
 
 class Part(NamedTuple):
@@ -50,7 +50,7 @@ def read_table(path: Path) -> pl.DataFrame:
     except (PolarsError, OSError) as error:
         reason = str(error).partition("\n")[0]
         raise VgoError(f"{path} is not a whole parquet file ({reason}): restore it, or record again.") from error
-    missing = [name for name in (SERIES, TRIAL, *FIXED) if name not in frame.columns]
+    missing = [name for name in (SERIES, TRIAL, *REQUIRED) if name not in frame.columns]
     if missing:
         raise VgoError(f"{path} has no column {missing[0]}: record the case again.")
     return frame

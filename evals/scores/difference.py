@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from ...tools.subject import Frozen
 from .kinds import CLOCK, KINDS
@@ -22,6 +22,16 @@ class Changed(Frozen):
     score: str
     old: float | None
     new: float | None
+
+
+class Answered(Frozen):
+    """One answer that is another than before: verdict, first cause, mitigation."""
+
+    contestant: str
+    case: str
+    seed: int
+    old: str
+    new: str
 
 
 class Delta(Frozen):
@@ -46,6 +56,8 @@ class Difference(Frozen):
     only_new: tuple[str, ...]
     other_data: tuple[str, ...]
     """Cases whose files are not the same, so that a change may come from there."""
+    answers: tuple[Answered, ...]
+    """Answers to the same data that are others, however they are scored."""
     changed: tuple[Changed, ...]
     deltas: tuple[Delta, ...]
     tests: tuple[Duel, ...]
@@ -55,7 +67,7 @@ class Difference(Frozen):
     def empty(self) -> bool:
         """Tell whether nothing is different."""
         others = (self.gone, self.joined, self.only_old, self.only_new, self.other_data)
-        return not (any(others) or self.changed or self.deltas)
+        return not (any(others) or self.answers or self.changed or self.deltas)
 
 
 def difference(old: Results, new: Results) -> Difference:
@@ -64,6 +76,7 @@ def difference(old: Results, new: Results) -> Difference:
     both = before.keys() & after.keys()
     names = [name for name in new.contestants if name in old.contestants]
     mine = {name: (_rows(old, new, name), _rows(new, old, name)) for name in names}
+    answers = tuple(one for name in names for one in _answers(name, *mine[name]))
     changed = tuple(change for name in names for change in _changes(name, *mine[name]))
     deltas = tuple(delta for name in names for delta in _deltas(name, *mine[name]))
     tests = (paired(*mine[name], f"{name}, old", f"{name}, new", score) for name in names for score in TESTED)
@@ -73,6 +86,7 @@ def difference(old: Results, new: Results) -> Difference:
         only_old=tuple(sorted(before.keys() - both)),
         only_new=tuple(sorted(after.keys() - both)),
         other_data=tuple(sorted(case for case in both if before[case] != after[case])),
+        answers=answers,
         changed=changed,
         deltas=deltas,
         tests=tuple(test for test in tests if test.only_first or test.only_second),
@@ -83,6 +97,20 @@ def _rows(of: Results, other: Results, contestant: str) -> list[Row]:
     """Rows of a contestant that have a counterpart."""
     there = {(row.case, row.seed) for row in other.rows if row.contestant == contestant}
     return [row for row in of.rows if row.contestant == contestant and (row.case, row.seed) in there]
+
+
+def _answers(contestant: str, old: list[Row], new: list[Row]) -> Iterator[Answered]:
+    before = {(row.case, row.seed): _told(row) for row in old}
+    for row in new:
+        was, now = before[row.case, row.seed], _told(row)
+        if was != now:
+            yield Answered(contestant=contestant, case=row.case, seed=row.seed, old=was, new=now)
+
+
+def _told(row: Row) -> str:
+    answer = row.answer
+    parts = (answer.verdict or row.unfinished, answer.causes[0] if answer.causes else "", answer.mitigation)
+    return ", ".join(filter(None, parts))
 
 
 def _changes(contestant: str, old: list[Row], new: list[Row]) -> list[Changed]:

@@ -278,6 +278,7 @@ def difference_lines(found: Difference) -> list[str]:
         "Cases with other data": found.other_data,
     }
     lines = [f"{words}: {', '.join(names)}" for words, names in sets.items() if names]
+    lines += [f"{one.contestant}, {one.case} (seed {one.seed}): {one.old} -> {one.new}" for one in found.answers]
     lines += [
         f"{one.contestant}, {one.case}: {COLUMNS[one.score]} {number(one.old, 3)} -> {number(one.new, 3)}"
         for one in found.changed

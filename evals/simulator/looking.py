@@ -13,7 +13,7 @@ from ...tools.fit_tree import FitTreeResult
 from ...tools.label import LabelResult, RunClasses
 from ...tools.look_up import LookUpResult
 from ...tools.profile import ProfileResult
-from ...tools.rank_factors import RankedFactor, RankResult
+from ...tools.rank_factors import BlockLooked, RankedFactor, RankResult
 from ...tools.statistics.association.tree import Node, Tree
 from .made import shape_of
 from .place import case_at, known, looked_up, without_counters
@@ -59,8 +59,8 @@ def fit_tree(world: World, record: Record, arguments: Arguments, chance: random.
 
 def rank_factors(world: World, record: Record, arguments: Arguments, chance: random.Random) -> RankResult:
     """Rank what goes with slow runs, and what does not."""
-    runs = record.latest("profile").read(ProfileResult).runs
-    look = len(record.succeeded("profile"))
+    seen = record.latest("profile").read(ProfileResult)
+    look, runs = len(record.succeeded("profile")), seen.runs
     leads = _shown(world, record)
     rest = chance.sample([key for key, factor in known().factors.items() if factor.signals], world.unseen)
     ranked = [_ranked(lead, runs) for lead in leads]
@@ -76,7 +76,9 @@ def rank_factors(world: World, record: Record, arguments: Arguments, chance: ran
         clusters=len(ranked),
         look=look,
         look_share=1.0 if not waits else LIGHT if look == 1 else SECOND,
-        blocks=(),
+        blocks=(
+            BlockLooked(layers=seen.layers, runs=seen.runs, columns=seen.columns, clusters=len(ranked), share=1.0),
+        ),
         filled={},
         uncounted=() if visible else without_counters(world.place, world.busy_cpus),
         summary=f"{'A' if visible else 'No'} visible factor.",

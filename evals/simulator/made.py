@@ -37,7 +37,7 @@ class Made(Finished):
     @classmethod
     def of(cls, call_id: str, tool: str, arguments: Mapping[str, Any], made: Result) -> Made:
         """End a call with a result."""
-        return cls(call_id, tool, arguments, made.model_dump(mode="json"), {}, "", made)
+        return cls(call_id, tool, arguments, made.model_dump(mode="json"), {}, made=made)
 
     def read(self, kind: type[R]) -> R:
         """Give it as it was made."""
@@ -108,6 +108,5 @@ def profiled(
         columns=40,
         absent={},
         busy_cpus=busy_cpus,
-        most_cpus=busy_cpus,
         summary=f"{runs} runs.",
     )

@@ -11,7 +11,9 @@ import pytest
 
 from vgo_agent.agent.cli import main
 
-SHORT = ("--max-runs", "40", "--budget", "20")
+SHORT = ("--max-runs", "40", "--budget", "120")
+LONG = ("--max-runs", "40", "--budget", "400")
+"""Where mitigations have to be reached on a busy machine too."""
 
 
 def one_sentence(done: subprocess.CompletedProcess[str], *words: str) -> None:
@@ -62,22 +64,26 @@ turn = os.fstat(turns).st_size
 FLAKY = TURN + "sys.exit(turn % 8 == 0)\n"
 
 
-def test_a_program_that_fails_now_and_then_stops_the_diagnosis(vgo, script):
-    one_sentence(vgo("diagnose", *SHORT, str(script("flaky.py", FLAKY))), "exited with 1")
+def test_a_program_that_fails_now_and_then_stops_the_diagnosis_where_that_is_asked_for(vgo, script):
+    one_sentence(vgo("diagnose", *SHORT, "--on-failure", "stop", str(script("flaky.py", FLAKY))), "exited with 1")
 
 
-def test_failing_runs_can_be_dropped_and_are_kept_in_the_table(vgo, script):
-    options = (*SHORT, "--max-runs", "60", "--on-failure", "drop", "--allow", "none", "--json")
+def test_failing_runs_are_counted_told_and_kept_in_the_table(vgo, script):
+    options = (*SHORT, "--max-runs", "60", "--allow", "none", "--json")
     done = vgo("diagnose", *options, str(script("flaky.py", FLAKY)))
     assert done.returncode == 0, done.stderr
-    rows = (Path(json.loads(done.stdout)["run_dir"]) / "runs.csv").read_text().splitlines()
+    said = json.loads(done.stdout)
+    (failures,) = said["failures"]
+    assert failures["reason"].startswith("exit 1") and failures["runs"] >= 3
+    assert any("failed and count" in one and " x exit 1" in one for one in said["warnings"])
+    rows = (Path(said["run_dir"]) / "runs.csv").read_text().splitlines()
     place = rows[0].split(",").index("ok")
     assert {row.split(",")[place] for row in rows[1:]} == {"0", "1"}
 
 
-def test_mostly_failing_runs_are_refused_even_when_dropped(vgo, script):
+def test_a_program_that_mostly_fails_is_refused(vgo, script):
     program = script("mostly.py", TURN + "sys.exit(turn % 10 != 1)\n")
-    one_sentence(vgo("diagnose", *SHORT, "--on-failure", "drop", str(program)), "runs failed")
+    one_sentence(vgo("diagnose", *SHORT, str(program)), "run it by hand first")
 
 
 def test_a_program_that_hangs_is_ended_with_its_children(vgo, script):
@@ -198,12 +204,12 @@ def test_without_permission_a_mitigation_is_refused_with_its_reason_and_the_diag
     if reachable.returncode != 0:
         pytest.skip("the installed command lies where an unprivileged user cannot read it")
     done = subprocess.run(
-        ["setpriv", "--reuid=65534", "--clear-groups", str(command), "diagnose", *SHORT, "--json", str(program)],
+        ["setpriv", "--reuid=65534", "--clear-groups", str(command), "diagnose", *LONG, "--json", str(program)],
         cwd=tmp_path,
         env=os.environ | {"HOME": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=500,
     )
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr

@@ -23,6 +23,7 @@ from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.execution.bench import Bench, Progress
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
+from vgo_agent.tools.plan import NO_PLAN, Plan
 from vgo_agent.tools.subject import Limits, Subject
 from vgo_agent.tools.survey import survey
 
@@ -64,7 +65,9 @@ class Watcher:
 
 
 @contextmanager
-def loop(folder: Path, choices: tuple[Choice, ...], watcher: Watcher, **limits: Any) -> Iterator[Loop]:
+def loop(
+    folder: Path, choices: tuple[Choice, ...], watcher: Watcher, plan: Plan = NO_PLAN, **limits: Any
+) -> Iterator[Loop]:
     """A live loop on a program whose slow runs fault more pages."""
     argv = (sys.executable, "-I", "-S", "-c", PROGRAM)
     subject = Subject(command=argv, argv=argv, directory=str(folder), metric="cpu_ms ([0-9.]+)", unit="ms")
@@ -78,11 +81,12 @@ def loop(folder: Path, choices: tuple[Choice, ...], watcher: Watcher, **limits: 
         machine=run.put(canonical(machine.model_dump(mode="json"))),
         knowledge=knowledge.digest,
         schemas=schemas_digest(),
+        plan=plan,
     )
     with Spawner() as spawner:
         launch = Launch(argv=argv, directory=folder)
         bench = Bench(subject, spawner, run.partial, launch, watcher.progressed, ChildFile(run.child))
-        live = Live(run, subject, machine, knowledge, bench, watcher)
+        live = Live(run, subject, machine, knowledge, bench, watcher, plan)
         yield Loop(start, Scripted(choices), Transcript.create(run.transcript), live, run)
         bench.close()
 
@@ -156,6 +160,42 @@ def test_a_granted_system_mitigation_is_proved_measured_and_put_back(tmp_path):
     assert {check["level"] for check in end.result["checks"]} >= {1}
     assert end.result["pairs"] == 10
     assert THP.read_text() == before
+
+
+IN_MEMORY = Plan(mitigation="tmpfs_directory")
+TRY_IN_MEMORY = (
+    Choice("measure", {"max_runs": 12, "max_seconds": 30.0}, ""),
+    Choice("profile", {"layers": ["process"], "runs": 2, "max_seconds": 30.0}, ""),
+    Choice("apply_mitigation", {"mitigation": "tmpfs_directory", "values": {}, "pairs": 2, "batch": 1}, ""),
+)
+
+
+def concluded(built: Loop) -> dict[str, Any]:
+    return next(
+        end.result for end in bodies(built.transcript.events, ToolEnd) if end.result and "verdict" in end.result
+    )
+
+
+def test_what_changes_a_promise_is_asked_about_though_it_touches_only_the_program(tmp_path):
+    watcher = Watcher()
+    with loop(tmp_path, TRY_IN_MEMORY, watcher, IN_MEMORY, min_runs=10) as built:
+        built.run(None, watcher.approve)
+    (question,) = watcher.asked
+    assert "gone at a power cut" in question["changes_promise"]
+    assert question["scope"] == "process" and question["accept"] == "tmpfs_directory"
+    assert concluded(built)["not_accepted"] == {"tmpfs_directory": question["changes_promise"]}
+
+
+def test_a_promise_that_was_accepted_beforehand_is_not_asked_about(tmp_path):
+    watcher = Watcher()
+    with loop(tmp_path, TRY_IN_MEMORY, watcher, IN_MEMORY, min_runs=10, accept=("tmpfs_directory",)) as built:
+        built.run(None, watcher.approve)
+    assert not watcher.asked
+    assert concluded(built)["not_accepted"] == {}
+    (applied,) = [
+        end.result for end in bodies(built.transcript.events, ToolEnd) if end.result and "checks" in end.result
+    ]
+    assert applied["in_force"] and not applied["broke"]
 
 
 @needs_root

@@ -252,6 +252,19 @@ def test_a_broken_case_is_told_and_the_rest_goes_on(vgo: Vgo, cases: Path, tmp_p
     assert re.search(r"^oracle +100 % \[21, 100\]", shown.stdout, re.M)
 
 
+def test_an_answer_that_is_another_than_in_the_file_fails_the_gate(vgo: Vgo, cases: Path, tmp_path: Path) -> None:
+    words = ("eval", "--folder", str(cases), "--gate", "--seeds", "1", "--quiet")
+    assert vgo(*words, "--save", "r.json").returncode == 0
+    same = vgo(*words, "--against", "r.json")
+    assert (same.returncode, same.stderr) == (0, "")
+    saved = tmp_path / "r.json"
+    saved.write_text(saved.read_text().replace('"verdict": "nothing to reduce"', '"verdict": "no visible factor"'))
+    other = vgo(*words, "--against", "r.json")
+    assert other.returncode == 1
+    assert "rules, made-steady (seed 1): no visible factor -> nothing to reduce" in other.stdout
+    assert other.stderr == "vgo-agent: other answers than in r.json: 1, see above.\n"
+
+
 def test_the_gate_passes_and_fails_with_a_sentence_a_miss(vgo: Vgo, cases: Path, tmp_path: Path) -> None:
     words = ("--gate", "--seeds", "1", "--quiet")
     passed = vgo("eval", "--folder", str(cases), *words)

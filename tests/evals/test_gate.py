@@ -205,7 +205,7 @@ def no_layers(case: Path) -> None:
         ),
         (truth_of("verdicts: [mitigated]"), "only mitigated is right, but nothing is accepted. Name what may be"),
         (truth_of("verdicts: [mitigated]", "control: true"), "a control cannot be mitigated."),
-        (no_recording, "recording.json, line 1: recorded: is missing."),
+        (no_recording, "recording.json, line 1: recorded: is missing; add it."),
         (no_layers, "layers.json has another form"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
@@ -280,8 +280,16 @@ def test_what_no_gate_foresaw_is_a_broken_case_with_its_words(case: Path) -> Non
     broken = case.parent / "a-broken"
     shutil.copytree(case, broken)
     change_text(broken, "case.yaml", "key: draws", "key: a-broken")
-    change_text(broken, "case.yaml", "max_runs: 3", f"max_runs: {10**400}")
+    (broken / "layers.json").write_text("[" * 100_000)
     seal(broken)
     told, sound = load_cases(case.parent)
-    assert isinstance(told, Broken) and "cannot be read (OverflowError: int too large" in told.reason
+    assert isinstance(told, Broken) and "cannot be read (RecursionError: maximum recursion depth" in told.reason
     assert isinstance(sound, RecordedCase)
+
+
+@pytest.mark.parametrize("value", ["2026-13-45", "9" * 5000])
+def test_a_date_or_a_number_that_cannot_be_is_told_with_the_file(case: Path, value: str) -> None:
+    change_text(case, "case.yaml", "max_runs: 3", f"max_runs: {value}")
+    seal(case)
+    with pytest.raises(VgoError, match=r"case\.yaml: not YAML \(a date or a number in it cannot be read: "):
+        admitted(case)

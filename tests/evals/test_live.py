@@ -183,7 +183,7 @@ def test_a_workload_is_run_through_the_front_door(vgo: Vgo, tmp_path: Path) -> N
     if reason := missing(FAULTS):
         pytest.skip(reason)
     written = ("--save", "live.json", "--markdown", "live.md")
-    shown = vgo("eval", "--live", "page-faults", "--budget", "20", "--layer", "memory", "--quiet", "--json", *written)
+    shown = vgo("eval", "--live", "page-faults", "--budget", "300", "--layer", "memory", "--quiet", "--json", *written)
     assert shown.returncode == 0, shown.stderr
     told = json.loads(shown.stdout)
     [row] = told["rows"]
@@ -198,7 +198,7 @@ def test_a_workload_is_run_through_the_front_door(vgo: Vgo, tmp_path: Path) -> N
     assert LiveResults.model_validate_json((tmp_path / "live.json").read_bytes()).rows[0].run_dir == row["run_dir"]
     page = (tmp_path / "live.md").read_text()
     assert (
-        "Made by `vgo-agent eval --live page-faults --budget 20 --layer memory --quiet --json --save live.json" in page
+        "Made by `vgo-agent eval --live page-faults --budget 300 --layer memory --quiet --json --save live.json" in page
     )
     machine = re.search(r"^The machine: (.*)$", page, re.M)
     assert machine and re.search(r"\d+ CPUs, \d+ GB; .*Linux .*root, load .* when it began, ", machine[1])

@@ -223,7 +223,8 @@ def test_a_recording_that_is_cut_off_leaves_no_case_and_goes_on(record: Record, 
         time.sleep(0.05)
     begun.send_signal(signal.SIGINT)
     _, said = begun.communicate(timeout=60)
-    assert (begun.returncode, said.splitlines()[-1]) == (130, "vgo-agent: stopped by Ctrl-C.")
+    told = f"vgo-agent: stopped by Ctrl-C; go on with: vgo-agent eval record --resume --out {cases} draws"
+    assert (begun.returncode, said.splitlines()[-1]) == (130, told)
     assert not (cases / "draws").exists()
     baseline = (half / "partial" / "baseline.jsonl").read_bytes()
     assert "cut off: go on with --resume" in record(*own(), fails=True).stderr
@@ -243,7 +244,7 @@ def test_a_program_that_fails_under_a_mitigation_is_a_refusal(record: Record, ca
         pytest.skip("it needs two CPUs")
     record(*own("--mitigation", "pin_to_cpu", body=body))
     recording = json.loads((cases / "draws" / "recording.json").read_bytes())
-    assert "the program fails under it" in recording["refused"]["pin_to_cpu"]
+    assert "breaks the program: exit 1" in recording["refused"]["pin_to_cpu"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not os.access(THP, os.W_OK), reason="it changes a setting of the kernel")

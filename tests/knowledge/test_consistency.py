@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.knowledge.consistency import problems
-from vgo_agent.knowledge.loader import check
+from vgo_agent.knowledge.loader import check, load
 from vgo_agent.knowledge.schema import Factor
 
 
@@ -30,7 +30,7 @@ PLANTS = {
     "not YAML": Plant("factors/io_wait.yaml", "aliases:\n", "aliases: [\n", "io_wait.yaml, line"),
     "a character that YAML forbids": Plant("factors/io_wait.yaml", "name: ", "name: \x07", "not YAML"),
     "an unknown key": Plant("factors/io_wait.yaml", "actionable:", "actionabel:", "not a known key"),
-    "a missing key": Plant("factors/io_wait.yaml", "actionable: 6\n", "", "actionable: is missing. Add it"),
+    "a missing key": Plant("factors/io_wait.yaml", "actionable: 6\n", "", "actionable: is missing; add it"),
     "a wrong type": Plant("factors/hash_seed.yaml", "actionable: 5", "actionable: much", "line 16: actionable"),
     "an unknown field deep inside": Plant(
         "mitigations/pin_to_cpu.yaml", "affinity: one_cpu", "afinity: one_cpu", "apply.spawn.afinity"
@@ -176,6 +176,14 @@ def test_a_planted_problem_is_found(plant: Plant, copied: Path) -> None:
     path.write_text(text.replace(plant.old, plant.new, 1))
     found = check(copied)
     assert any(plant.said in problem and path.stem in problem for problem in found), found
+
+
+def test_real_time_policies_stand_last_but_for_a_reboot_in_every_factor() -> None:
+    knowledge = load()
+    for factor in knowledge.factors.values():
+        listed = [knowledge.mitigations[key] for key in factor.mitigations]
+        real_time = [one.real_time for one in listed if one.scope != "reboot"]
+        assert real_time == sorted(real_time), factor.key
 
 
 def test_advice_without_steps_is_found(copied: Path) -> None:

@@ -132,10 +132,10 @@ def test_a_name_without_a_star_is_no_pattern() -> None:
     ("factor", "first"),
     [
         ("cpu_migrations", "pin_to_cpu"),
-        ("run_queue_wait", "sched_fifo"),
+        ("run_queue_wait", "own_autogroup"),
         ("page_faults", "glibc_malloc_thresholds"),
         ("page_cache_misses", "prewarm_inputs"),
-        ("io_wait", "tmpfs_directory"),
+        ("io_wait", "prewarm_inputs"),
         ("memory_layout", "fixed_layout"),
         ("hash_seed", "python_hash_seed"),
         ("timer_latency", "timer_slack"),

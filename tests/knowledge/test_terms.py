@@ -21,7 +21,7 @@ def test_the_terms_of_a_report_are_there() -> None:
     ("text", "cure"),
     [
         ("- [", "Correct that line"),
-        ("- {key: a, names: [b]}", "Add it"),
+        ("- {key: a, names: [b]}", "text: is missing; add it"),
         ("- {key: a, names: [b], text: c., other: d}", "not a known key"),
         ("- {key: a, names: [], text: It means this.}", "has no name"),
         ("- {key: a, names: [b], text: no stop}", "Write whole sentences"),

@@ -67,7 +67,7 @@ def test_a_layer_is_loaded_by_its_key(folder):
 
 
 def test_an_unknown_layer_is_refused_with_the_ones_there_are(folder):
-    with pytest.raises(VgoError, match=r"no layer perf: name one of these: small\."):
+    with pytest.raises(VgoError, match=r"no layer perf; name one of these: small\."):
         find_layer("perf", folder)
     with pytest.raises(VgoError, match=r"no layer file ./perf.yaml: check the path\."):
         find_layer("./perf.yaml", folder)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,10 +97,12 @@ class Profiled:
         runs: Sequence[tuple[tuple[str, ...], float, Cells]],
         aside: Mapping[tuple[str, ...], str] | None = None,
         later: tuple[str, ...] = (),
+        failed: Collection[int] = (),
     ) -> None:
-        """Each run: the layers that were on (none: bare), the outcome, the cells."""
+        """Each run: the layers that were on (none: bare), the outcome, the cells; `failed` are places of runs."""
         rows: list[dict[str, Any]] = [
-            {"order": order, "condition": "baseline", "pair": -1, "ok": 1, "exit_code": 0, "survivors": 0}
+            {"order": order, "condition": "baseline", "pair": -1, "exit_code": int(order in failed), "survivors": 0}
+            | {"ok": int(order not in failed), "failure": "exit 1, no luck" if order in failed else ""}
             | {"outcome": float(outcome), "wall_s": float(outcome), "layers": "+".join(on), **cells}
             for order, (on, outcome, cells) in enumerate(runs)
         ]
@@ -109,8 +111,8 @@ class Profiled:
         result = ProfileResult(
             layers=tuple(dict.fromkeys(spec for on in sets for spec in on)),
             later=later,
-            runs=len(rows),
-            failed=0,
+            runs=len(rows) - len(failed),
+            failed=len(failed),
             spent_s=float(sum(row["outcome"] for row in rows)),
             outcome=summarise([row["outcome"] for row in rows]),
             bare=None,

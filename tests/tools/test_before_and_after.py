@@ -117,8 +117,8 @@ def profiled(busy_cpus: float | None, **seen: float) -> Finished:
 
 
 @pytest.mark.parametrize("tool", [APPLY_MITIGATION, SCREEN_LEVELS], ids=lambda tool: tool.name)
-def test_real_time_is_refused_once_the_profile_has_seen_every_cpu_busy(tool: Any) -> None:
-    made = case(profiled(busy_cpus=2.0, most_cpus=2.0))
+def test_real_time_is_refused_where_nothing_would_end_one_that_spins(tool: Any) -> None:
+    made = replace(case(profiled(busy_cpus=1.0)), machine=TWO.model_copy(update={"real_time_throttled": False}))
     words: dict[str, Any] = {"mitigation": "sched_fifo", "pairs": 10}
     if tool is SCREEN_LEVELS:
         words = {"mitigation": "sched_fifo", "parameter": "none", "levels": ("1",), "rounds": 10}
@@ -126,9 +126,14 @@ def test_real_time_is_refused_once_the_profile_has_seen_every_cpu_busy(tool: Any
         level = {"name": "none", "description": "Of this test.", "default": "1", "levels": ("1",)}
         searched = fifo.model_validate(fifo.model_dump() | {"parameters": [level]})
         made = Case(
-            "c009", SUBJECT, Limits(), TWO, made.plan.model_copy(update={"own": searched}).known(load()), made.record
+            "c009",
+            SUBJECT,
+            Limits(),
+            made.machine,
+            made.plan.model_copy(update={"own": searched}).known(load()),
+            made.record,
         )
-    with pytest.raises(ToolError, match="under fifo nothing else would run"):
+    with pytest.raises(ToolError, match="a program that spins would hold its CPU for good"):
         tool.run(tool.arguments.model_validate(words), made)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from vgo_agent.tools.base import ToolError
+from vgo_agent.tools.conclude import ConcludeResult
 from vgo_agent.tools.profiled import companions
 
 from .profiles import Profiled, layer, outcomes
@@ -263,3 +264,15 @@ def test_a_column_that_tells_which_layer_was_on_is_no_cause(seed):
     made = Profiled(LAYERS | {"process": layer("process", ["faults", "noise"], rate=True)})
     made.profile(list(marked_runs(seed)))
     assert not made.ranked().visible
+
+
+def test_few_profiled_runs_are_no_word_on_what_is_visible():
+    outcome, _ = outcomes(3, 60)
+    made = Profiled({"some": layer("some", ["a"])})
+    made.measure(outcome.tolist())
+    made.profile([(("some",), time, {"a": float(place)}) for place, time in enumerate(outcome[:7])])
+    made.ranked()
+    found = made.call("conclude")
+    assert isinstance(found, ConcludeResult)
+    assert found.verdict == "inconclusive"
+    assert found.reason.startswith("Only 7 runs were profiled, and a counter is looked at in at least 5 slow")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -16,28 +17,28 @@ from ...layers.loader import load_layer, open_probe
 from ...layers.probes.base import Probe
 from ...layers.schema import Layer
 from ..machine import Machine
-from ..mitigation.checks import Check
 from ..mitigation.engine import Applied, applied
 from ..mitigation.knobs import in_force_already, resolve
 from ..mitigation.parameters import with_values
-from ..row import Row
+from ..row import BASELINE, Row
 from ..subject import Subject
+from .deadline import NEVER, Deadline
 from .executor import LOCAL, Executor
+from .expected import FIRST_RUNS, Expected
 from .judge import judge
 from .launch import Launch, Run
 from .row_log import RowLog
-from .samples import spread
-from .series import Change, Series
+from .samples import first_of_run, spread
+from .screen import Proof, Seen, Watched, screened
+from .series import Change, PlannedRun, Series
 from .spawn import Spawner
 from .through import Through
 from .way import Way, Ways
 
 MOST_FAILED = 0.5
-"""More failed runs than this share, and dropping them would leave a different program."""
-
-
-WRAPPED_S, WRAPPED_TIMES = 60.0, 100.0
-"""A wrapper may take so many seconds, and so many times the longest run without one (strace: up to 70 times)."""
+"""More failed runs than this share, and what is left would be a different program."""
+FEW_RUNS = 20
+"""From so many on it is refused where it fails in most: of 5 runs, one that fails in 30 % fails in most by luck."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +74,12 @@ class Bench:
     launcher: Launcher | None = None
     """None: the program is started directly."""
     executor: Executor = LOCAL
+    deadline: Deadline = NEVER
+    expected: Expected = Expected()
+    """What the baseline has shown so far."""
     _layers: dict[str, Layer] = field(default_factory=dict)
     _probes: dict[str, Probe] = field(default_factory=dict)
     _ways: Ways = field(init=False)
-    _longest_s: float = 0.0
 
     def __post_init__(self) -> None:
         """Nothing is opened yet."""
@@ -118,17 +121,29 @@ class Bench:
         """How the program is started with these layers on, through the launcher; made once."""
         return self._ways.of(launch, tuple(layers))
 
-    def limit_s(self, way: Way) -> float | None:
-        """When a run is ended: at --timeout, or where a wrapper may go on for ever, far beyond every run without it."""
-        wrapped = any(layer.kind == "metric" for layer in way.through)
-        if self.subject.timeout_s is not None or not wrapped or not self._longest_s:
-            return self.subject.timeout_s
-        return WRAPPED_S + WRAPPED_TIMES * self._longest_s
+    def expect(self, expected: Expected) -> None:
+        """Know what earlier calls have shown of the baseline."""
+        longest_s = max(self.expected.longest_s, expected.longest_s)
+        self.expected = expected.model_copy(update={"longest_s": longest_s})
 
-    def took(self, run: Run, way: Way) -> None:
-        """Remember the longest run without a wrapper."""
-        if not any(layer.kind == "metric" for layer in way.through):
-            self._longest_s = max(self._longest_s, run.wall_ns / 1e9)
+    def limit_s(self, way: Way, changed: bool = True, times: float = 1.0) -> float | None:
+        """When a run is ended: at --timeout, and under anything changed also by what the baseline showed.
+
+        `times` is how many times longer than the baseline the condition itself may rightly take.
+        """
+        times *= math.prod(layer.slower for layer in way.through if layer.kind == "metric")
+        shown = self.expected.limit_s(times) if changed else None
+        return min((limit for limit in (self.subject.timeout_s, shown) if limit is not None), default=None)
+
+    def took(self, run: Run) -> None:
+        """Remember the longest run of the baseline that ended by itself."""
+        if not run.timed_out:
+            self.expected = self.expected.and_also(Expected(longest_s=run.wall_ns / 1e9))
+
+    def _hung(self, run: Run) -> bool:
+        """Tell whether a run of the baseline that the end of the budget ended was far longer than those that ended."""
+        usual_s = self.expected.limit_s()
+        return usual_s is not None and run.wall_ns / 1e9 > usual_s
 
     def described_by(self, layers: Sequence[str]) -> dict[str, Layer]:
         """The layers that describe the columns of such runs, the launcher among them, by spec: for `layers.json`."""
@@ -144,10 +159,12 @@ class Bench:
         """Where the choice of layers stands that a call began with."""
         return self.folder / f"{call_id}.choice.json"
 
-    def run_once(self, series: Series, condition: str, launch: Launch, pair: int, layers: Sequence[str]) -> None:
-        """Run the program once and keep the row; refuse to go on when failing runs are the rule."""
-        subject, way = self.subject, self.way(launch, layers)
-        limit_s = self.limit_s(way)
+    def run_once(self, series: Series, planned: PlannedRun) -> None:
+        """Run the program once and keep the row; refuse to go on when failing runs are the program's rule."""
+        subject, way = self.subject, self.way(planned.launch, planned.layers)
+        as_given = planned.condition == BASELINE and not planned.layers
+        own_s = self.limit_s(way, not as_given, planned.times)
+        limit_s = self.deadline.limit_s(own_s)
         run = self.spawner.run(
             way.launch,
             way.probes,
@@ -155,24 +172,29 @@ class Bench:
             capture=subject.metric is not None,
             on_started=self.on_started,
         )
-        self.took(run, way)
+        if run.timed_out and limit_s != own_s and not (as_given and self._hung(run)):
+            series.cut = True  # it is no failure of the program, and no run
+            return
+        if as_given:
+            self.took(run)
         judged = judge(run, subject, way.through, limit_s)
         row = {
             "order": len(series.rows),
-            "condition": condition,
-            "pair": pair,
+            "condition": planned.condition,
+            "pair": planned.pair,
             "ok": int(judged.outcome is not None),
             "exit_code": run.exit_code,
             "survivors": run.survivors,
             "outcome": judged.outcome,
             "wall_s": run.wall_ns / 1e9,
             "layers": way.name,
+            "failure": judged.short,
             **way.cells(run.counters),
         }
         rows = spread(row, judged.samples, str(subject.metric), series.processes) if judged.samples else (row,)
         series.log.append(*rows)
-        self.listener(Progress(series.call_id, condition, series.rows, series.planned))
-        if judged.failure:
+        self.listener(Progress(series.call_id, planned.condition, series.rows, series.planned))
+        if judged.failure and as_given:
             refuse_failures(series, subject, judged.failure)
 
     def change(
@@ -182,10 +204,37 @@ class Bench:
         _refuse_needless(with_values(mitigation, {}, machine), machine)
         return applied(mitigation, self.launch, self.subject, machine, source=source)
 
-    def prove(self, change: Change) -> tuple[Check, ...]:
-        """Check that it is in force, with runs that are no part of the data, started as those of the data are."""
+    def prove(self, change: Change) -> Proof:
+        """Check that it is in force and that the program bears it, with runs that are no part of the data.
+
+        They are started as those of the data are.
+        """
         assert isinstance(change, Applied)
-        return change.prove(Through(self.spawner, self._ways), self.subject.timeout_s)
+        limit_s = self.limit_s(self.way(change.launch))
+        watched = Watched(
+            Through(self.spawner, self._ways, self.deadline),
+            change.launch.argv,
+            self.subject.metric is not None,
+            self._seen(limit_s),
+        )
+        checks = change.prove(watched, limit_s)
+        if not all(check.passed for check in checks) and not any(run.failure for run in watched.runs):
+            return Proof(checks)
+        try:
+            change.on()
+            broke = screened(watched, lambda: watched.run(change.launch, timeout_s=limit_s), self.expected)
+        finally:
+            change.off()
+        return Proof(checks, broke)
+
+    def _seen(self, limit_s: float | None) -> Callable[[Run], Seen]:
+        through = (self.launcher.layer,) if self.launcher else ()
+
+        def seen(run: Run) -> Seen:
+            failure = judge(run, self.subject, through, limit_s).short
+            return Seen(run.wall_ns / 1e9, failure, run.timed_out)
+
+        return seen
 
     def close(self) -> None:
         """Close the probes."""
@@ -194,13 +243,13 @@ class Bench:
 
 
 def refuse_failures(series: Series, subject: Subject, failure: str) -> None:
-    """Stop, or when failed runs are dropped, stop once they are too many."""
-    done, failed = series.processes, sum(row["ok"] == 0 for row in series.rows)
+    """Refuse a program that fails as it is given in most of its runs; a few failures are a result like slow runs."""
+    rows = [row for row in series.rows if row["condition"] == BASELINE and not row["layers"]]
+    done, failed = sum(map(first_of_run, rows)), sum(row["ok"] == 0 for row in rows)
     if subject.on_failure == "stop":
-        cure = "mend it, or leave such runs out with --on-failure drop" if failed < done else "run it by hand first"
-        raise VgoError(f"Run {done} failed: {failure}; {cure}.")
-    if done >= 5 and failed > MOST_FAILED * done:
-        raise VgoError(f"{failed} of {done} runs failed, the last because {failure}; mend it first.")
+        raise VgoError(f"Run {series.processes} failed: {failure}; it was to stop there (--on-failure stop).")
+    if failed == done >= FIRST_RUNS or (done >= FEW_RUNS and failed > MOST_FAILED * done):
+        raise VgoError(f"{failed} of the first {done} runs failed, the last because {failure}; run it by hand first.")
 
 
 def _refuse_needless(mitigation: Mitigation, machine: Machine) -> None:

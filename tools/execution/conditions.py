@@ -4,45 +4,44 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import functools
 import os
-import platform
 import resource
-import struct
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TypeVar
 
 from ...knowledge.errors import VgoError
 from ...layers.probes.cgroup_tree import own_groups
-from .launch import SCHED_DEADLINE, Launch, RunGroup, Scheduler
+from .launch import REAL_TIME, SCHED_DEADLINE, Launch, RunGroup, Scheduler
+from .system_calls import (
+    ADDR_NO_RANDOMIZE,
+    IOPRIO_CLASS_SHIFT,
+    IOPRIO_IDLE,
+    PR_GET_THP_DISABLE,
+    PR_GET_TIMERSLACK,
+    PR_SET_THP_DISABLE,
+    PR_SET_TIMERSLACK,
+    READ_PERSONALITY,
+    SCHED_ATTR,
+    SCHED_ATTR_CALLS,
+    call_number,
+    checked,
+    io_priority,
+    libc,
+    prctl,
+    set_io_priority,
+)
+from .tree import ahead_of_all
 
-T = TypeVar("T")
 POLICY, AFFINITY, LIMIT = "scheduling policy", "CPU affinity", "limit of "
-PR_SET_TIMERSLACK, PR_GET_TIMERSLACK = 29, 30
-PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER = 36, 37
-PR_SET_THP_DISABLE, PR_GET_THP_DISABLE = 41, 42
-ADDR_NO_RANDOMIZE = 0x0040000
-READ_PERSONALITY = 0xFFFFFFFF
-IOPRIO_WHO_PROCESS = 1
-IOPRIO_CLASS_SHIFT = 13
-IOPRIO_IDLE = 3
-"""The class that has no levels."""
-IOPRIO_CALLS = {"x86_64": (251, 252), "aarch64": (30, 31)}
-"""ioprio_set and ioprio_get have no wrapper in glibc: numbers from the kernel's syscall tables."""
-SCHED_ATTR_CALLS = {"x86_64": (314, 315), "aarch64": (274, 275)}
-"""sched_setattr and sched_getattr."""
-SCHED_ATTR = struct.Struct("=IIQiIQQQ")
-"""sched_setattr(2): size, policy, flags, nice, priority, then runtime, deadline and period in nanoseconds."""
 SHARE_FREED_S = 0.25
 """In which the kernel, when it is busy, gives back the share of a deadline task that has ended."""
 SCHED_FLAG_RESET_ON_FORK = 1
 """Without it a deadline task may not fork."""
 LIMIT_NAMES = {resource.RLIMIT_STACK: "stack", resource.RLIMIT_MEMLOCK: "locked memory"}
-SPAWN_POLICIES = (os.SCHED_OTHER, os.SCHED_FIFO, os.SCHED_RR)
-"""glibc's posix_spawn sets no others: batch and idle follow right after."""
+SPIN_GRACE_S = 5.0
+"""Past the limit of its run the kernel itself ends a real-time task that has used its CPU all along."""
 
 
 class ConditionRefused(VgoError):
@@ -95,16 +94,18 @@ def needs_thread(launch: Launch) -> bool:
         or launch.thp_disable
         or bool(launch.limits)
         or bool(launch.groups)
+        or real_time(launch)
     )
+
+
+def real_time(launch: Launch) -> bool:
+    """Tell whether it goes before every normal task, ours among them."""
+    return launch.scheduler is not None and launch.scheduler.policy in REAL_TIME
 
 
 def needs_child(launch: Launch) -> bool:
     """Tell whether any condition must be set on the child after the spawn."""
-    return (
-        launch.nice is not None
-        or launch.autogroup_nice is not None
-        or (launch.scheduler is not None and launch.scheduler.policy not in SPAWN_POLICIES)
-    )
+    return launch.nice is not None or launch.autogroup_nice is not None or launch.scheduler is not None
 
 
 def await_share(launch: Launch) -> None:
@@ -122,6 +123,8 @@ def impose(launch: Launch, undo: ExitStack) -> None:
     impose_on_memory(launch, undo)
     impose_on_times(launch, undo)
     impose_on_cpus(launch, undo)
+    if real_time(launch):
+        undo.enter_context(ahead_of_all())  # so that nothing, the program least of all, comes before its policy is set
 
 
 def impose_on_memory(launch: Launch, undo: ExitStack) -> None:
@@ -161,10 +164,12 @@ def impose_on_cpus(launch: Launch, undo: ExitStack) -> None:
             os.sched_setaffinity(0, launch.affinity)
 
 
-def impose_on_child(pid: int, launch: Launch) -> None:
-    """Set what a user could not take back here: no one but root may lower a nice value or leave the idle policy."""
-    if launch.scheduler is not None and launch.scheduler.policy not in SPAWN_POLICIES:
+def impose_on_child(pid: int, launch: Launch, limit_s: float | None = None) -> None:
+    """Set what a user could not take back here, and what glibc's posix_spawn does not know."""
+    if launch.scheduler is not None:
         with asking_for(POLICY):
+            if limit_s is not None and real_time(launch):
+                limit_spinning(pid, limit_s + SPIN_GRACE_S)
             set_policy(pid, launch.scheduler)
     if launch.nice is not None:
         with asking_for("nice value"):
@@ -193,10 +198,19 @@ def enter_group(group: RunGroup, undo: ExitStack) -> None:
         (group.folder / group.members).write_text("0")
 
 
+def limit_spinning(pid: int, seconds: float) -> None:
+    """Have the kernel end a real-time task that uses a CPU for so long without ever waiting."""
+    hard = resource.prlimit(pid, resource.RLIMIT_RTTIME)[1]
+    asked = int(seconds * 1e6)
+    limit = asked if hard == resource.RLIM_INFINITY else min(asked, hard)
+    resource.prlimit(pid, resource.RLIMIT_RTTIME, (limit, limit))
+
+
 def set_policy(pid: int, asked: Scheduler) -> None:
-    """Set a policy that posix_spawn does not know."""
+    """Set a policy; a real-time one is not inherited, so that no child can take a CPU from its parent, or from us."""
     if asked.policy != SCHED_DEADLINE:
-        os.sched_setscheduler(pid, asked.policy, os.sched_param(asked.priority))
+        alone = os.SCHED_RESET_ON_FORK if asked.policy in REAL_TIME else 0
+        os.sched_setscheduler(pid, asked.policy | alone, os.sched_param(asked.priority))
         return
     times = (asked.runtime_ns, asked.period_ns, asked.period_ns)
     attributes = SCHED_ATTR.pack(SCHED_ATTR.size, SCHED_DEADLINE, SCHED_FLAG_RESET_ON_FORK, 0, 0, *times)
@@ -212,15 +226,6 @@ def set_policy(pid: int, asked: Scheduler) -> None:
 def has_ended(pid: int) -> bool:
     """Tell whether a child waits to be reaped."""
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-
-
-def deadline_of(pid: int) -> tuple[int, int]:
-    """Ask for the runtime and the period of a process, in nanoseconds; 0 where its policy is another."""
-    attributes = ctypes.create_string_buffer(SCHED_ATTR.size)
-    _, number = call_number(SCHED_ATTR_CALLS, "The deadline policy")
-    checked(libc().syscall(number, pid, attributes, SCHED_ATTR.size, 0))
-    *_, runtime_ns, _, period_ns = SCHED_ATTR.unpack(attributes.raw)
-    return runtime_ns, period_ns
 
 
 def enter_directory(directory: Path, undo: ExitStack) -> None:
@@ -240,46 +245,3 @@ def fix_layout(undo: ExitStack) -> None:
     undo.callback(libc().personality, ctypes.c_ulong(before))
     with asking_for("fixed address layout"):
         checked(libc().personality(ctypes.c_ulong(before | ADDR_NO_RANDOMIZE)))
-
-
-def io_priority() -> int:
-    """Return the I/O priority of the calling thread, class and level in one number."""
-    return checked(libc().syscall(io_priority_calls()[1], IOPRIO_WHO_PROCESS, 0))
-
-
-def set_io_priority(priority: int) -> None:
-    """Set the I/O priority of the calling thread."""
-    checked(libc().syscall(io_priority_calls()[0], IOPRIO_WHO_PROCESS, 0, priority))
-
-
-def io_priority_calls() -> tuple[int, int]:
-    """Return the numbers of ioprio_set and ioprio_get on this machine."""
-    return call_number(IOPRIO_CALLS, "The I/O class")
-
-
-def call_number(numbers: Mapping[str, T], what: str) -> T:
-    """Pick the numbers of this machine."""
-    machine = platform.machine()
-    if machine not in numbers:
-        raise VgoError(f"{what} cannot be set on {machine} (known: {', '.join(numbers)}): leave it out.")
-    return numbers[machine]
-
-
-def prctl(option: int, value: int = 0) -> int:
-    """Call prctl with one argument; the kernel wants zeros in the rest."""
-    zero = ctypes.c_ulong(0)
-    return checked(libc().prctl(option, ctypes.c_ulong(value), zero, zero, zero))
-
-
-def checked(result: int) -> int:
-    """Raise OSError when a C call returned -1."""
-    if result == -1:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-    return result
-
-
-@functools.cache
-def libc() -> ctypes.CDLL:
-    """Return the C library of this process."""
-    return ctypes.CDLL(None, use_errno=True)

@@ -62,7 +62,7 @@ class Local:
         """Run one turn after the other."""
         for piece in pieces:
             for turn in piece:
-                if enough():
+                if enough() or series.over:
                     return
                 take(series, turn, change)
 

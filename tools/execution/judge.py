@@ -7,7 +7,9 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ...layers.asking import shortened
 from ...layers.schema import Layer
+from ..statistics.values import LARGEST, SMALLEST, countable
 from ..subject import Subject
 from .launch import Run
 from .samples import NoSamples, Sample, read_samples
@@ -22,6 +24,8 @@ class Judged(NamedTuple):
     """None where it does not count, and where its samples have each their own."""
     failure: str = ""
     samples: Sequence[Sample] = ()
+    short: str = ""
+    """The failure in a few words, for tables and verdicts: `exit 1, OSError: no space`."""
 
 
 def judge(run: Run, subject: Subject, through: Sequence[Layer] = (), limit_s: float | None = None) -> Judged:
@@ -30,32 +34,43 @@ def judge(run: Run, subject: Subject, through: Sequence[Layer] = (), limit_s: fl
     `through` are the layers and the launcher that the program was started through, the outermost first: what looks like
     the program's failure may be theirs, so the reason names them. `limit_s` is when the run would have been ended.
     """
-    outcome, failure, samples = _outcome(run, subject, limit_s or subject.timeout_s)
+    outcome, failure, samples, short = _outcome(run, subject, limit_s or subject.timeout_s)
     if not failure:
         return Judged(outcome, "", samples)
+    short = short or failure
     if run.timed_out and not all(layer.here for layer in through):
         failure += " here, while what the launcher started elsewhere may go on"
     theirs = next((layer for layer in through if run.exit_code in layer.exits and not run.timed_out), None)
     if theirs is not None:
-        return Judged(None, f"{theirs.named} ended with {run.exit_code}, {theirs.exits[run.exit_code]}{_said(run)}")
-    return Judged(None, f"the program{_started(through)} {failure}")
+        whole = f"{theirs.named} ended with {run.exit_code}, {theirs.exits[run.exit_code]}{_said(run)}"
+        return Judged(None, whole, short=whole)
+    cure = next((cure for layer in through if (cure := layer.cure_for(run.error))), "")
+    return Judged(None, f"the program{_started(through)} {failure}{f': {cure}' * bool(cure)}", short=short)
 
 
 def _outcome(run: Run, subject: Subject, limit_s: float | None) -> Judged:
     """Give the outcome or the samples, or the words that follow `the program`."""
     if run.timed_out:
-        why = "--timeout" if subject.timeout_s else "far longer than without layers"
-        return Judged(None, f"did not end within {limit_s:g} s ({why}) and was ended with its children")
+        why = "--timeout" if limit_s == subject.timeout_s else "far longer than the baseline, or than the budget"
+        short = f"{'stopped itself (SIGSTOP), ' * run.stopped}did not end within {limit_s:.3g} s"
+        return Judged(None, f"{short} ({why}) and was ended with its children", short=short)
     if run.stopped_for_terminal:
         return Judged(None, "stopped because it wants a terminal; give it its input in a file or as arguments")
     if run.exit_code != 0:
         how = f"was ended by signal {-run.exit_code}" if run.exit_code < 0 else f"exited with {run.exit_code}"
-        return Judged(None, how + _said(run))
+        said = _last_line(run)
+        short = f"signal {-run.exit_code}" if run.exit_code < 0 else f"exit {run.exit_code}"
+        return Judged(None, how + _said(run), short=f"{short}, {said}" if said else short)
     if subject.metric is None:
         return Judged(run.wall_ns / 1e9)
+    if subject.per_iteration is not None and run.output_left_out:
+        printed, kept = (len(run.output) + run.output_left_out) / 1e6, len(run.output) / 1e6
+        return Judged(
+            None, f"printed {printed:.0f} MB, of which {kept:.0f} MB are kept: samples would be lost; print less"
+        )
     if subject.per_iteration is not None:
         return _samples(run.output, subject.per_iteration, subject.metric)
-    return _metric(run.output, subject.metric)
+    return _metric(run.output, subject.metric, run.output_left_out)
 
 
 def _started(through: Sequence[Layer]) -> str:
@@ -64,11 +79,15 @@ def _started(through: Sequence[Layer]) -> str:
 
 
 def _said(run: Run) -> str:
+    return f" and said: {said}" if (said := _last_line(run)) else ""
+
+
+def _last_line(run: Run) -> str:
     """The last line that tells of an error, else the last of words: docker ends with advice, mpirun with dashes."""
     lines = run.error.decode(errors="replace").strip().splitlines()
     said = [line for line in lines if any(map(str.isalnum, line))] or lines
     said = [line for line in said if _COMPLAINT.search(line)] or said
-    return f" and said: {_printable(said[-1])[:200]}" if said else ""
+    return shortened(_printable(said[-1])) if said else ""
 
 
 def _samples(output: bytes, form: str, metric: str) -> Judged:
@@ -78,21 +97,23 @@ def _samples(output: bytes, form: str, metric: str) -> Judged:
         return Judged(None, _printable(str(broken)))
 
 
-def _metric(output: bytes, pattern: str) -> Judged:
-    """Read the last match as the outcome: what a program prints last is its total."""
+def _metric(output: bytes, pattern: str, left_out: int = 0) -> Judged:
+    """Read the last match as the outcome: what a program prints last is its total; of much, the middle is left out."""
     found = re.findall(pattern.encode(), output, re.MULTILINE)
     if not found:
         text = output.decode(errors="replace").strip()
         seen = f"printed {_printable(text)[:120]!r}" if text else "printed nothing on standard output"
-        return Judged(None, f"{seen}, where --metric {pattern!r} finds nothing")
+        where = f", and {left_out / 1e6:.0f} MB more that are not kept" if left_out else ""
+        return Judged(None, f"{seen}{where}, where --metric {pattern!r} finds nothing")
     last = found[-1][0] if isinstance(found[-1], tuple) else found[-1]
     try:
         value = float(last)
     except ValueError:
         value = math.nan
-    if not math.isfinite(value):
+    if not countable(value):
         said = _printable(last.decode(errors="replace"))[:60]
-        return Judged(None, f"printed {said!r} where --metric expects a number")
+        bounds = f" from {SMALLEST:g} to {LARGEST:g}" * math.isfinite(value)
+        return Judged(None, f"printed {said!r} where --metric expects a number{bounds}")
     return Judged(value)
 
 

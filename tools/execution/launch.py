@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Literal
 
 from ...layers.schema import Value
+from .environment import as_given
 
 SCHED_DEADLINE = 6
 """Python's os has no name for it."""
+REAL_TIME = (os.SCHED_FIFO, os.SCHED_RR, SCHED_DEADLINE)
+"""Policies that go before every normal task: a program gets them for its main thread alone."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class Launch:
 
     argv: tuple[str, ...]
     """Absolute or PATH-resolved program first; no shell unless the user named one."""
-    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    environment: Mapping[str, str] = field(default_factory=as_given)
     directory: Path | None = None
     affinity: frozenset[int] | None = None
     scheduler: Scheduler | None = None
@@ -82,11 +85,15 @@ class Run:
     counters: Mapping[str, Value]
     """Values of the probes and of rusage, by column."""
     output: bytes = b""
-    """Standard output, when it was captured."""
+    """Standard output, when it was captured; of much of it, whole lines of the beginning and of the end."""
+    output_left_out: int = 0
+    """Bytes between the two that were not kept."""
     error: bytes = b""
     """The last part of standard error."""
     timed_out: bool = False
     stopped_for_terminal: bool = False
     """It stopped (SIGTTIN, SIGTTOU) waiting for a terminal, and was ended."""
+    stopped: bool = False
+    """When its time was over it, or a process of its, stood still: a program may stop itself (SIGSTOP)."""
     survivors: int = 0
     """Processes it left behind; they were ended."""

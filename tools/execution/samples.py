@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from ...layers.schema import Column, Layer, Value
 from ..row import Row
+from ..statistics.values import countable
 
 PREFIX = "program."
 RUN, ITERATION = f"{PREFIX}run", f"{PREFIX}iteration"
@@ -21,7 +21,7 @@ FORMATS = ("csv", "json")
 _UNFIT = re.compile(r"[^A-Za-z0-9_.-]+")
 
 Sample = Mapping[str, Value]
-"""Field to value, of one line; what reads as a finite number is one."""
+"""Field to value, of one line; what reads as a number that can be computed with is one."""
 
 
 class NoSamples(Exception):
@@ -29,7 +29,7 @@ class NoSamples(Exception):
 
 
 def read_samples(output: bytes, form: str, metric: str) -> Sequence[Sample]:
-    """Read every sample that has the field `metric`; raise NoSamples where there is none or it is no finite number."""
+    """Read every sample that has the field `metric`; raise NoSamples where there is none or it is no such number."""
     lines = output.decode(errors="replace").splitlines()
     readers = {"csv": _csv, "json": _json}
     found = list(readers[form](lines, metric) if form in readers else _matches(lines, form))
@@ -45,10 +45,10 @@ def read_samples(output: bytes, form: str, metric: str) -> Sequence[Sample]:
 
 
 def number(value: object) -> Value:
-    """Return a finite number where the text is one, else the text."""
+    """Return a number that can be computed with where the text is one, else the text."""
     text = "" if value is None else str(value).strip()
     try:
-        return read if "_" not in text and math.isfinite(read := float(text)) else text
+        return read if "_" not in text and countable(read := float(text)) else text
     except ValueError:
         return text
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ...knowledge.schema import Mitigation
 from ...layers.schema import Layer
@@ -14,9 +14,12 @@ from ..machine import Machine
 from ..mitigation.checks import Check
 from ..row import BASELINE, Row
 from ..subject import Subject
+from .deadline import Deadline
 from .executor import Executor, Piece, never
+from .expected import Expected
 from .launch import Launch
 from .samples import first_of_run
+from .screen import Proof
 from .treated import Treated
 
 
@@ -51,12 +54,25 @@ class Change(Protocol):
         """Switch it off, if it is not."""
 
 
+class PlannedRun(NamedTuple):
+    """One run to come, as a bench is asked for it."""
+
+    condition: str
+    launch: Launch
+    pair: int
+    layers: Sequence[str]
+    times: float
+    """How many times longer than the baseline it may rightly take."""
+
+
 class Measuring(Protocol):
     """Runs the program, or stands in for it."""
 
     subject: Subject
     launch: Launch
     """How the program is started when nothing is changed."""
+    deadline: Deadline
+    """Until when it may go on."""
 
     @property
     def executor(self) -> Executor:
@@ -65,16 +81,19 @@ class Measuring(Protocol):
     def series(self, call_id: str, layers: Sequence[str] = (), planned: int = 0) -> AbstractContextManager[Series]:
         """Open a series of runs with these layers on unless a run says otherwise."""
 
-    def run_once(self, series: Series, condition: str, launch: Launch, pair: int, layers: Sequence[str]) -> None:
+    def run_once(self, series: Series, planned: PlannedRun) -> None:
         """Add one run to a series."""
+
+    def expect(self, expected: Expected) -> None:
+        """Know what earlier calls have shown of the baseline."""
 
     def change(
         self, mitigation: Mitigation, machine: Machine, source: Path | None = None
     ) -> AbstractContextManager[Change]:
         """Make a mitigation ready, and put everything back at the end; raises VgoError where that is refused."""
 
-    def prove(self, change: Change) -> tuple[Check, ...]:
-        """Check that it is in force, with runs that are no part of the data."""
+    def prove(self, change: Change) -> Proof:
+        """Check that it is in force and that the program bears it, with runs that are no part of the data."""
 
     def layer(self, spec: str) -> Layer:
         """Read a layer."""
@@ -98,6 +117,16 @@ class Series:
     layers: tuple[str, ...]
     log: Log
     planned: int
+    cut: bool = False
+    """The last run was ended since nothing was left of the budget; it is not among the rows."""
+    _before_s: float = field(init=False)
+    _began_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Rows that a killed process left have cost their seconds."""
+        clock = self.bench.deadline
+        self._before_s = self.spent_s if clock.counts else 0.0
+        self._began_s = clock.elapsed_s()
 
     @property
     def rows(self) -> Sequence[Row]:
@@ -129,9 +158,33 @@ class Series:
         """Seconds of the user's program in this series."""
         return float(sum(row["wall_s"] for row in self.rows))
 
-    def run(self, condition: str, launch: Launch, pair: int = -1, layers: Sequence[str] | None = None) -> None:
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds by the clock, what lies between the runs included; of the program, where no clock runs."""
+        clock = self.bench.deadline
+        return self._before_s + clock.elapsed_s() - self._began_s if clock.counts else self.spent_s
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is left of the budget for another run."""
+        return self.cut or self.bench.deadline.over
+
+    def fits(self, runs: int) -> bool:
+        """Tell whether so many more runs are likely to end within the budget, at what those so far have taken."""
+        clock, done = self.bench.deadline, self.processes
+        return not (clock.counts and done) or self.elapsed_s / done * runs <= clock.left_s
+
+    def run(
+        self,
+        condition: str,
+        launch: Launch,
+        pair: int = -1,
+        layers: Sequence[str] | None = None,
+        times: float = 1.0,
+    ) -> None:
         """Run once, with these of the layers on (None: all, empty: bare), and keep the row."""
-        self.bench.run_once(self, condition, launch, pair, self.layers if layers is None else layers)
+        layers = self.layers if layers is None else layers
+        self.bench.run_once(self, PlannedRun(condition, launch, pair, layers, times))
 
     def carry_out(
         self, pieces: Iterable[Piece], enough: Callable[[], bool] = never, change: Change | Treated | None = None

@@ -3,44 +3,36 @@
 from __future__ import annotations
 
 import ctypes
-import errno
 import os
 import resource
 import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from functools import partial
 from operator import attrgetter
-from types import FrameType, TracebackType
-from typing import Any, NamedTuple, NoReturn, Self
+from types import TracebackType
+from typing import Any, NamedTuple, Self
 
+from ...knowledge.errors import VgoError
 from ...layers.probes.base import Probe
 from ...layers.schema import Value
-from .capture import appended_memory, appended_on_disk, take
-from .conditions import (
-    POLICY,
-    PR_GET_CHILD_SUBREAPER,
-    PR_SET_CHILD_SUBREAPER,
-    SPAWN_POLICIES,
-    await_share,
-    impose,
-    impose_on_child,
-    needs_child,
-    needs_thread,
-    prctl,
-)
+from ..mitigation.journal import journal_folder
+from ..mitigation.owner import this_process
+from ..mitigation.watchdog import stand_by
+from ..stop import held
+from .capture import ERROR_TAIL, KEPT, Taken, appended_memory, appended_on_disk, take, thin
 from .conditions import ConditionRefused as ConditionRefused
+from .conditions import await_share, impose, impose_on_child, needs_child, needs_thread
 from .launch import Launch, Run
 from .page_cache import prepare_files
 from .resolve import resolve as resolve
 from .resolve import start_failure
-from .running import note
-from .survivors import Survivors, kill
-from .waiting import wait, wait_until
+from .running import note, note_orphans, output_name
+from .survivors import Survivors
+from .system_calls import PR_GET_CHILD_SUBREAPER, PR_SET_CHILD_SUBREAPER, prctl
+from .waiting import wait
 
-ERROR_TAIL = 4096
-"""Bytes of standard error that are kept."""
 DEFAULT_SIGNALS = (
     signal.SIGHUP,
     signal.SIGINT,
@@ -56,8 +48,6 @@ DEFAULT_SIGNALS = (
     signal.SIGCHLD,
 )
 """Python ignores some of these, a terminal or nohup others: the program starts with none ignored."""
-ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
-"""They would end this process before it ends the run, so they become exceptions."""
 RUSAGE = {
     "minor_faults": "ru_minflt",
     "major_faults": "ru_majflt",
@@ -84,15 +74,13 @@ class Prepared(NamedTuple):
 
     @classmethod
     def of(cls, launch: Launch) -> Self:
-        """Encode the environment; ask for a process group or session of its own, fresh signals, the scheduler."""
+        """Encode the environment; ask for a process group or session of its own, and for fresh signals."""
         environment = {os.fsencode(name): os.fsencode(value) for name, value in launch.environment.items()}
         options: dict[str, Any] = {"setsigmask": (), "setsigdef": DEFAULT_SIGNALS}
         if launch.autogroup_nice is None:
             options["setpgroup"] = 0
         else:
             options["setsid"] = True  # Each session is one autogroup; it leads a process group too.
-        if launch.scheduler is not None and launch.scheduler.policy in SPAWN_POLICIES:
-            options["scheduler"] = (launch.scheduler.policy, os.sched_param(launch.scheduler.priority))
         return cls(launch, environment, options)
 
 
@@ -100,21 +88,23 @@ class Spawner:
     """Starts runs one after another from one thread; opened once for all runs of a session."""
 
     def __init__(self) -> None:
-        """Open the files that every run uses, and become the process that inherits orphans."""
+        """Open the files that every run uses, have a watchdog, and become the process that inherits orphans."""
+        stand_by(journal_folder())
         self.spent_ns = 0
         with ExitStack() as undo:
             self._nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
             undo.callback(os.close, self._nothing)
-            self._output = appended_memory("standard output", undo)
-            self._error = appended_memory("standard error", undo)
+            name = output_name(*this_process())
+            self._output = appended_memory(name, undo)
+            self._error = appended_memory(name, undo)
             self._survivors = Survivors()
             undo.callback(self._survivors.close)
             undo.callback(prctl, PR_SET_CHILD_SUBREAPER, child_subreaper())
             prctl(PR_SET_CHILD_SUBREAPER, 1)
-            catch_ending_signals(undo)
             self._undo = undo.pop_all()
         self._prepared = Prepared(None, {}, {})
         self._disk: int | None = None
+        self._pid = 0
 
     def spent_elsewhere(self, seconds: float) -> None:
         """Count in for how long the program ran on other machines."""
@@ -129,7 +119,7 @@ class Spawner:
         self.close()
 
     def close(self) -> None:
-        """Put signals and the reaper of orphans back and close the files."""
+        """Put the reaper of orphans back and close the files."""
         self._undo.close()
 
     def run(
@@ -140,7 +130,7 @@ class Spawner:
         capture: bool = False,
         on_started: Callable[[int], None] | None = None,
     ) -> Run:
-        """Run the program once to its end; survivors of a run that was cut short are not counted."""
+        """Run the program once to its end, or to its limit; survivors of a run that was cut short are not counted."""
         prepare_files(launch)
         await_share(launch)
         for probe in probes:
@@ -148,46 +138,54 @@ class Spawner:
         known = self._survivors.children()
         listening = any(probe.reads_output for probe in probes)
         captured = capture or listening
-        pid = 0
         try:
             sink = self._sink(launch, captured)
-            started_ns, pid = self._start(launch, probes, sink)
-            tell_started(pid, launch, probes, on_started)
-            ending = wait(pid) if timeout_s is None else wait_until(pid, started_ns / 1e9 + timeout_s)
+            of_error = (KEPT, KEPT) if listening else (0, ERROR_TAIL)
+            started_ns = self._start(launch, probes, sink, timeout_s)
+            pid = self._pid
+            tell_started(pid, probes, on_started)
+            ending = wait(
+                pid,
+                None if timeout_s is None else started_ns / 1e9 + timeout_s,
+                partial(self._survivors.end, known, pid, launch.groups),
+                partial(self._look, known, sink, of_error),
+            )
             wall_ns = time.monotonic_ns() - started_ns
             self.spent_ns += wall_ns
             tell_ended(pid, probes)
             _, status, usage = os.wait4(pid, 0)
-            note(0)
-            pid = 0
+            self._pid = 0
             # After the reaping, when the list of children is as it was before: the cheapest to compare.
             survivors = self._survivors.end(known)
-        except BaseException:
-            self._abandon(pid, known)
+            note(0)
+        except BaseException as error:
+            self._abandon(known, launch, error)
             raise
-        output = take(sink) if sink != self._nothing else b""
-        error = take(self._error) if listening else take(self._error, last=ERROR_TAIL)
+        output = take(sink) if sink != self._nothing else Taken(b"")
+        said = take(self._error, *of_error).content
         return Run(
             wall_ns=wall_ns,
             exit_code=os.waitstatus_to_exitcode(status),
-            counters=counted(usage, probes, output, error),
-            output=output if capture else b"",
-            error=error[-ERROR_TAIL:],
+            counters=counted(usage, probes, output.content, said),
+            output=output.content if capture else b"",
+            output_left_out=output.left_out,
+            error=said[-ERROR_TAIL:],
             timed_out=ending.timed_out,
             stopped_for_terminal=ending.stopped_for_terminal,
+            stopped=ending.stopped,
             survivors=0 if any(ending) else survivors,
         )
 
-    def _start(self, launch: Launch, probes: Sequence[Probe], output: int) -> tuple[int, int]:
-        """Impose the conditions, read the probes, start the clock and the program; return both."""
+    def _start(self, launch: Launch, probes: Sequence[Probe], output: int, limit_s: float | None) -> int:
+        """Impose the conditions, read the probes, start the clock and the program; return when."""
         if not needs_thread(launch):
-            return self._start_here(launch, probes, output)
+            return self._start_here(launch, probes, output, limit_s)
         with ExitStack() as undo:
             impose(launch, undo)
-            return self._start_here(launch, probes, output)
+            return self._start_here(launch, probes, output, limit_s)
 
-    def _start_here(self, launch: Launch, probes: Sequence[Probe], output: int) -> tuple[int, int]:
-        """Start the program under what now holds for this thread."""
+    def _start_here(self, launch: Launch, probes: Sequence[Probe], output: int, limit_s: float | None) -> int:
+        """Start the program under what now holds for this thread, and set what can only be set on it."""
         if launch is not self._prepared.launch:  # Most runs are of the same launch as the one before.
             self._prepared = Prepared.of(launch)
         _, environment, options = self._prepared
@@ -197,13 +195,13 @@ class Spawner:
             probe.before()
         try:
             started_ns = time.monotonic_ns()
-            pid = os.posix_spawn(launch.argv[0], launch.argv, environment, file_actions=files, **options)
-            note(pid)
+            self._pid = pid = os.posix_spawn(launch.argv[0], launch.argv, environment, file_actions=files, **options)
         except OSError as error:
-            if launch.scheduler is not None and error.errno in (errno.EPERM, errno.EINVAL):
-                raise ConditionRefused(POLICY, error) from error
             raise start_failure(launch.argv[0], error) from error
-        return started_ns, pid
+        note(pid, 0 if limit_s is None else started_ns + int(limit_s * 1e9))
+        if needs_child(launch):
+            impose_on_child(pid, launch, limit_s)
+        return started_ns
 
     def _sink(self, launch: Launch, captured: bool) -> int:
         """Choose where standard output goes: nowhere, into memory when it is wanted, or to a file on the disk."""
@@ -213,28 +211,36 @@ class Spawner:
             return self._disk
         return self._output if captured and launch.output != "null" else self._nothing
 
-    def _abandon(self, pid: int, known: bytes) -> None:
-        """End the run and everything that it started; a second Ctrl-C waits until that is done."""
-        with signals_held():
-            if pid:
-                # It may have been reaped just before the interruption.
-                with suppress(ProcessLookupError, ChildProcessError):
-                    kill(pid, group=True)
-                    os.waitpid(pid, 0)
+    def _look(self, known: bytes, output: int, of_error: tuple[int, int]) -> None:
+        """Now and then: keep a bounded part of what the program prints, and reap the orphans that have ended."""
+        thin(self._error, *of_error)
+        if output == self._output:
+            thin(output)
+        if orphans := self._survivors.orphans(known, self._pid):
+            note_orphans(orphans)
+
+    def _abandon(self, known: bytes, launch: Launch, error: BaseException) -> None:
+        """End the run and everything that it started, whatever signal comes meanwhile."""
+        with held():
+            try:
+                self._survivors.end(known, self._pid, launch.groups)
+            except VgoError as left:
+                error.add_note(str(left))
+            if self._pid:
+                with suppress(ChildProcessError):  # It may have been reaped just before the interruption.
+                    os.waitpid(self._pid, os.WNOHANG)
+                self._pid = 0
             note(0)
-            self._survivors.end(known)
             for file in filter(None, (self._output, self._error, self._disk)):
-                take(file)
+                os.ftruncate(file, 0)
 
 
-def tell_started(pid: int, launch: Launch, probes: Sequence[Probe], on_started: Callable[[int], None] | None) -> None:
-    """Tell all who want to know that the program runs, and set what can only be set on it."""
+def tell_started(pid: int, probes: Sequence[Probe], on_started: Callable[[int], None] | None) -> None:
+    """Tell all who want to know that the program runs."""
     for probe in probes:
         probe.started(pid)
     if on_started is not None:
         on_started(pid)
-    if needs_child(launch):
-        impose_on_child(pid, launch)
 
 
 def tell_ended(pid: int, probes: Sequence[Probe]) -> None:
@@ -264,28 +270,3 @@ def child_subreaper() -> int:
     flag = ctypes.c_int(0)
     prctl(PR_GET_CHILD_SUBREAPER, ctypes.addressof(flag))
     return flag.value
-
-
-def catch_ending_signals(undo: ExitStack) -> None:
-    """Let SIGTERM and SIGHUP raise SystemExit where nobody handles them; only the main thread may."""
-    if threading.current_thread() is not threading.main_thread():
-        return
-    for number in ENDING_SIGNALS:
-        if signal.getsignal(number) is signal.SIG_DFL:
-            undo.callback(signal.signal, number, signal.SIG_DFL)
-            signal.signal(number, exit_by_signal)
-
-
-def exit_by_signal(number: int, frame: FrameType | None) -> NoReturn:
-    """Leave with the exit code that a shell gives to a program ended by this signal."""
-    raise SystemExit(128 + number)
-
-
-@contextmanager
-def signals_held() -> Iterator[None]:
-    """Hold Ctrl-C and the ending signals back for a moment."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, *ENDING_SIGNALS))
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

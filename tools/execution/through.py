@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...layers.probes.base import Probe
+from .deadline import NEVER, Deadline
 from .launch import Launch, Run
 from .spawn import Spawner
 from .way import Ways
@@ -23,6 +24,7 @@ class Through:
 
     spawner: Spawner
     ways: Ways
+    deadline: Deadline = NEVER
 
     def run(
         self,
@@ -35,8 +37,9 @@ class Through:
         """Run once; `on_started` gets the process of the program, or of one rank, once it is there."""
         started = self.ways.of(launch, ()).launch
         waiting = Waiting(os.path.realpath(started.argv[0]), on_started) if on_started and started != launch else None
+        limit_s = self.deadline.limit_s(timeout_s)
         try:
-            return self.spawner.run(started, probes, timeout_s, capture, waiting.start if waiting else on_started)
+            return self.spawner.run(started, probes, limit_s, capture, waiting.start if waiting else on_started)
         finally:
             if waiting:
                 waiting.stop()

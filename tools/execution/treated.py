@@ -38,5 +38,3 @@ class Treated:
     """Here; None where they are made on hosts only."""
     told: Callable[[Piece], Treatments] | None = None
     """What a host is told, to make these runs there; None where they are made here only."""
-    forgiving: bool = False
-    """A condition may fail in every run: who asked for it sees to that."""

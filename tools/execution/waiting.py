@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import signal
 import time
+from collections.abc import Callable
 from typing import NamedTuple
 
-from .survivors import kill
+from .tree import PATIENCE_S, living
 
-STOP_CHECK_MS = 500
-"""With a time limit the wait is a poll, which does not see a stopped program: look this often."""
+LOOK_MS = 100
+"""The wait is a poll, which sees neither a stopped program nor how much it has printed: look this often."""
 
 
 class Ending(NamedTuple):
@@ -19,46 +21,40 @@ class Ending(NamedTuple):
 
     timed_out: bool = False
     stopped_for_terminal: bool = False
+    stopped: bool = False
+    """Past its limit, it or a process of its stood still (SIGSTOP)."""
 
 
-def wait(pid: int) -> Ending:
-    """Wait until the program has ended, and leave the zombie for the probes."""
-    stopped = False
-    while True:
-        seen = os.waitid(os.P_PID, pid, os.WEXITED | os.WSTOPPED | os.WNOWAIT)
-        if seen is None or seen.si_code != os.CLD_STOPPED:
-            return Ending(stopped_for_terminal=stopped)
-        stopped = end_if_stopped_for_terminal(pid) or stopped
+def wait(pid: int, until_s: float | None, end: Callable[[], object], look: Callable[[], None] = lambda: None) -> Ending:
+    """Wait until the program has ended, and leave the zombie for the probes.
 
-
-def wait_until(pid: int, deadline_s: float) -> Ending:
-    """Wait as `wait` does, but end the whole process group at the deadline (monotonic clock)."""
-    timed_out = stopped = False
+    `end` is what ends it with its whole tree, at `until_s` (monotonic clock) or when it wants a terminal. `look` is
+    called now and then.
+    """
+    limit_s = math.inf if until_s is None else until_s
     pidfd = os.pidfd_open(pid)
     try:
         poll = select.poll()
         poll.register(pidfd, select.POLLIN)
-        while True:
-            left_ms = (deadline_s - time.monotonic()) * 1e3
-            if poll.poll(max(0.0, min(left_ms, STOP_CHECK_MS))):
-                return Ending(timed_out, stopped)
-            if left_ms <= 0:
-                kill(pid, group=True)
-                timed_out, deadline_s = True, float("inf")
-            elif not timed_out:
-                stopped = end_if_stopped_for_terminal(pid) or stopped
+        while not poll.poll(max(0.0, min((limit_s - time.monotonic()) * 1e3, LOOK_MS))):
+            look()
+            late = time.monotonic() >= limit_s
+            if late or wants_terminal(pid):
+                stopped = late and "T" in living([pid]).values()
+                end()
+                poll.poll(PATIENCE_S * 1e3)
+                return Ending(late, not late, stopped)
+        # Long past the limit the watchdog has ended it, since this process had no turn.
+        return Ending(timed_out=time.monotonic() > limit_s + PATIENCE_S)
     finally:
         os.close(pidfd)
 
 
-def end_if_stopped_for_terminal(pid: int) -> bool:
-    """End a program that stopped because it wants a terminal; one stopped for another reason may be continued."""
+def wants_terminal(pid: int) -> bool:
+    """Tell whether a program has stopped because it wants a terminal; another stop may be continued."""
     try:
         # Without WNOWAIT, so that each stop is reported once.
         seen = os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG)
     except ChildProcessError:  # it ended just now: a zombie has no stops to tell
         return False
-    if seen is None or seen.si_status not in (signal.SIGTTIN, signal.SIGTTOU):
-        return False
-    kill(pid, group=True)
-    return True
+    return seen is not None and seen.si_status in (signal.SIGTTIN, signal.SIGTTOU)

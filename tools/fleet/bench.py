@@ -12,9 +12,12 @@ from ...knowledge.errors import VgoError
 from ...knowledge.schema import Mitigation
 from ...layers.loader import load_layer
 from ...layers.schema import Layer
+from ..execution.deadline import NEVER, Deadline
+from ..execution.expected import Expected
 from ..execution.launch import Launch
 from ..execution.row_log import RowLog
-from ..execution.series import Change, Series
+from ..execution.screen import Proof
+from ..execution.series import Change, PlannedRun, Series
 from ..machine import Machine
 from ..many import FLEET
 from ..mitigation.checks import Check
@@ -32,6 +35,7 @@ class FleetBench:
     executor: Fleet
     folder: Path
     launch: Launch
+    deadline: Deadline = NEVER
     _layers: dict[str, Layer] = field(default_factory=dict)
 
     @contextmanager
@@ -44,7 +48,11 @@ class FleetBench:
             log.close()
             gc.collect()  # answers of finished tasks
 
-    def run_once(self, series: Series, condition: str, launch: Launch, pair: int, layers: Sequence[str]) -> None:
+    def expect(self, expected: Expected) -> None:
+        """Have every host know what earlier calls have shown of the baseline."""
+        self.executor.expect(expected)
+
+    def run_once(self, series: Series, planned: PlannedRun) -> None:
         """Refuse: runs go out in pieces."""
         raise VgoError("This step makes one run after the other on this machine: leave --on out.")
 
@@ -57,8 +65,8 @@ class FleetBench:
         finally:
             self.executor.source = None
 
-    def prove(self, change: Change) -> tuple[Check, ...]:
-        """Have every host check that it is in force there."""
+    def prove(self, change: Change) -> Proof:
+        """Have every host check that it is in force there, and that the program bears it."""
         return proved(self.executor, change)
 
     def layer(self, spec: str) -> Layer:

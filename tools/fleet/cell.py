@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from ...knowledge.actions import Condition
 from ...knowledge.errors import VgoError
+from ...knowledge.wrong import first
 from ...layers.launcher import open_launcher
 from ..execution.bench import Bench
 from ..execution.executor import take
@@ -82,9 +83,7 @@ class Cell:
         try:
             order = Order.model_validate_json(line)
         except ValidationError as error:
-            return Answer(
-                error=f"it does not understand the order ({error.errors()[0]['msg']}): use one version of all"
-            )
+            return Answer(error=f"it does not understand the order ({first(error)}): use one version of all")
         before_ns = self.spawner.spent_ns
         try:
             with alone(order.patience_s):
@@ -112,8 +111,8 @@ class Cell:
         assert order.mitigation is not None
         bench = self._opened(order)
         with bench.change(order.mitigation, self._machine(order.subject, True), source_of(order)) as change:
-            checks = bench.prove(change)
-        return Answer(checks=checks, told=change.told)
+            proof = bench.prove(change)
+        return Answer(checks=proof.checks, broke=proof.broke, told=change.told)
 
     def _measured(self, order: Order) -> Answer:
         """Make the turns; rows of runs that ended before an error are given with it."""
@@ -155,6 +154,7 @@ class Cell:
             self._proofs.clear()
             self._bench = opened(order.subject, self.spawner, self.folder)
         self._bench.know(order.layers)
+        self._bench.expect(order.expected)
         return self._bench
 
     def _machine(self, subject: Subject, conditions: bool) -> Machine:

@@ -7,15 +7,18 @@ import atexit
 import contextlib
 import ipaddress
 import logging
+import signal
 import time
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from multiprocessing import resource_tracker
 from typing import Any
 
 import dask
 from distributed import Client
 from distributed.comm.core import CommClosedError
 from distributed.security import Security
+from distributed.utils import LoopRunner
 
 from ...knowledge.errors import VgoError
 from .link import BENCH, Link, Worker
@@ -98,17 +101,36 @@ def start(where: Where) -> Any:
 def _local(where: Where) -> Any:
     from distributed import LocalCluster
 
-    return LocalCluster(
-        n_workers=where.nodes,
-        threads_per_worker=1,
-        host=where.host,
-        scheduler_port=where.port,
-        dashboard_address=None,
-        security=security_of(where),
-        protocol="tls://" if where.tls else None,
-        resources={BENCH: 1},
-        **where.options,
-    )
+    with _deaf_loop() as loop:
+        return LocalCluster(
+            n_workers=where.nodes,
+            threads_per_worker=1,
+            host=where.host,
+            scheduler_port=where.port,
+            dashboard_address=None,
+            security=security_of(where),
+            protocol="tls://" if where.tls else None,
+            resources={BENCH: 1},
+            loop=loop,
+            **{"silence_logs": logging.CRITICAL, **where.options},
+        )
+
+
+@contextlib.contextmanager
+def _deaf_loop() -> Iterator[Any]:
+    """Give a loop in a thread that hears no terminal, nor do the processes that it starts: they are ended by us."""
+    runner = LoopRunner()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
+    try:
+        resource_tracker.ensure_running()  # which lets its starter hear Ctrl-C again
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        runner.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    try:
+        yield runner.loop
+    finally:
+        runner.stop()  # in truth when the cluster has done with it, too
 
 
 def _scheduler(where: Where) -> dict[str, Any]:

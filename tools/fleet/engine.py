@@ -1,48 +1,38 @@
-"""The executor over hosts: deal pieces, wait for what lands, give up what is silent, keep the rows in order of time."""
+"""The executor over hosts: who they are, how long their runs take, and how much each is sent at once."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
-from ...layers.schema import Layer
-from ..execution.bench import Progress, ignore, refuse_failures
+from ..execution.bench import Progress, ignore
 from ..execution.executor import Piece
+from ..execution.expected import MORE_S, Expected
 from ..execution.series import Series
-from ..execution.treated import Treated
-from ..row import Row
-from .asking import GRACE_S, LONGEST_S
-from .busy import Span, busy_s
+from ..row import BASELINE, Row
+from .asking import GRACE_S
+from .carrying import MESSAGE_S, Carrying
 from .deal import Dealer
 from .host import Host
-from .link import Landed, Link
-from .messages import Answer, Order, runs_of
-from .returned import Returned
+from .link import Link
+from .messages import Order
 from .station import deliver, stop
-from .where import GO_ON
 
 if TYPE_CHECKING:
     from ..execution.executor import How
 
 HOSTS = "hosts.json"
 """Artefact: what each host is."""
-MESSAGE_S = 1.0
-"""Of the program's time in one message, so that its way costs little and a lost host loses little."""
 MOST_RUNS = 50
 SHARE = 8
 """A message has at most this part of the runs that a host has made so far, so that hosts keep equal shares."""
-MOST_LOSSES = 3
-"""A host that was lost so many times in a series is not asked again in it."""
 LONGER = 20.0
 """A message that takes so many times what its runs should is lost."""
-WAIT_S = 0.5
 
 
 @dataclass
@@ -91,10 +81,20 @@ class Fleet:
         return {HOSTS: json.dumps(described, indent=1, sort_keys=True).encode() + b"\n"}
 
     def carry_out(self, series: Series, pieces: Iterable[Piece], enough: Callable[[], bool], change: How) -> None:
-        """Run the pieces on all hosts at once, until there are none or it is enough."""
-        if enough():
+        """Run the pieces on all hosts at once, until there are none, it is enough, or the budget is used."""
+
+        def ended() -> bool:
+            return enough() or series.over
+
+        if ended():
             return
-        Carrying(self, series, Dealer.of(pieces, self._living(), series.call_id), enough, change).go()
+        Carrying(self, series, Dealer.of(pieces, self._living(), series.call_id), ended, change).go()
+
+    def expect(self, expected: Expected) -> None:
+        """Tell the hosts with every message what the baseline has shown."""
+        longest_s = max(self.order.expected.longest_s, expected.longest_s)
+        known = expected.model_copy(update={"longest_s": longest_s})
+        self.order = self.order.model_copy(update={"expected": known})
 
     def _living(self) -> list[str]:
         there = self.link.workers(now=True)
@@ -114,12 +114,14 @@ class Fleet:
         """Learn how long runs take; give the seconds of this one."""
         wall_s = float(sum(row["wall_s"] for row in run))
         self._run_s = max(self._run_s, wall_s)
+        if run[0]["condition"] == BASELINE and not run[0]["layers"] and run[0]["ok"] == 1:
+            self.expect(self.order.expected.and_also(Expected(longest_s=run[0]["wall_s"])))
         self._mean_s = 0.9 * self._mean_s + 0.1 * wall_s if self._mean_s else wall_s
         return wall_s
 
     def limit_s(self, runs: int) -> float:
         """When a message is lost: from what its runs should take, once no other benchmark holds the host."""
-        each = self.order.subject.timeout_s or LONGER * self._run_s
+        each = self.order.subject.timeout_s or LONGER * self._run_s + MORE_S
         return GRACE_S + self.order.patience_s + runs * max(each, 1.0)
 
     def close(self) -> None:
@@ -128,173 +130,3 @@ class Fleet:
             there = self.link.workers()
             ours = [worker for host in self.hosts.values() for worker in host.workers if worker in there]
             self.link.everywhere(ours, stop)
-
-
-@dataclass
-class Carrying:
-    """One series on its way."""
-
-    fleet: Fleet
-    series: Series
-    dealer: Dealer
-    enough: Callable[[], bool]
-    change: How
-    _until: dict[str, float] = field(default_factory=dict)
-    """Host to when its message is lost."""
-    _worker: dict[str, str] = field(default_factory=dict)
-    """Host to the worker that has its message."""
-    _host: dict[str, str] = field(default_factory=dict)
-    """Worker to its host."""
-    _losses: Counter[str] = field(default_factory=Counter)
-    """Times that each host was lost."""
-    _looked: float = 0.0
-    """When it was last asked who is there."""
-    _since: float = field(default_factory=time.monotonic)
-    """When a host was last there."""
-    _spans: list[Span] = field(default_factory=list)
-    """From when to when each run of the program went on."""
-    _returned: Returned = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Know the hosts."""
-        self._returned = Returned(self.fleet.link, self.fleet.hosts.values())
-
-    def go(self) -> None:
-        """Deal and take in until all has landed; then put the rows in order of time."""
-        try:
-            while not self.dealer.ended:
-                self._deal()
-                self._take_in(self.fleet.link.landed(WAIT_S if self.dealer.flying else 0.0))
-                while landed := self.fleet.link.landed(0.0):
-                    self._take_in(landed)
-                self._give_up()
-        except BaseException:
-            self.fleet.close()
-            raise
-        finally:
-            in_order(self.series)
-            self.fleet.ran(busy_s(self._spans))
-
-    def _deal(self) -> None:
-        hosts, done = self.dealer.hosts, len(self.series.rows)
-        if not hosts:
-            return
-        for host, pieces in self.dealer.deal(self.fleet.message_runs(len(hosts), done)):
-            worker = self.fleet.worker_of(host)
-            turns = tuple(turn for piece in pieces for turn in piece)
-            if worker is None:
-                self._lose(host, "its worker has gone")
-                continue
-            limit_s = self._limit_s(len(turns))
-            order = self.fleet.order.model_copy(update=self._said(turns))
-            self._host[worker] = host
-            self._until[host], self._worker[host] = time.monotonic() + limit_s + GRACE_S, worker
-            self.fleet.link.send(worker, self.fleet.deliver, order.model_dump_json(), limit_s)
-
-    def _limit_s(self, runs: int) -> float:
-        """When a message is lost; what one condition takes says little of another, so that many have the longest."""
-        limit_s, known = self.fleet.limit_s(runs), self.fleet.order.subject.timeout_s is not None
-        return limit_s if known or not isinstance(self.change, Treated) else max(limit_s, LONGEST_S)
-
-    def _said(self, turns: Piece) -> dict[str, object]:
-        """What this series adds to an order."""
-        named = {spec for turn in turns for spec in turn.layers or ()} | set(self.series.layers)
-        layers: dict[str, Layer] = {spec: self.series.bench.layer(spec) for spec in sorted(named)}
-        said: dict[str, object] = {
-            "act": "run",
-            "series": self.series.call_id,
-            "on": self.series.layers,
-            "turns": turns,
-            "layers": layers,
-        }
-        if isinstance(self.change, Treated):
-            assert self.change.told is not None
-            said |= {"treatments": self.change.told(turns)}
-        elif self.change is not None:
-            said |= {"mitigation": self.change.mitigation, "source": str(self.fleet.source or "")}
-        return said
-
-    def _take_in(self, landed: Landed | None) -> None:
-        """Keep the rows of a message, run by run, and ask after each whether it is enough."""
-        if landed is None or self._returned.take(landed):
-            return
-        host = self._host.get(landed.worker)
-        if host is None or self._worker.get(host) != landed.worker:
-            return
-        if landed.lost:
-            self._lose(host, landed.lost)
-            return
-        answer = Answer.model_validate_json(landed.value)
-        if answer.lost:
-            self._lose(host, answer.error)
-            return
-        del self._until[host], self._worker[host]
-        self.dealer.finish(host)
-        for run in runs_of(answer.rows):
-            self._keep(host, landed.worker, run)
-            if not self.dealer.stopped and self.enough():
-                self.dealer.stop()
-        if answer.error:
-            raise VgoError(f"On {host}: {answer.error}")
-
-    def _keep(self, host: str, worker: str, run: list[Row]) -> None:
-        its, first = self.fleet.hosts[host], len(self.series.rows)
-        added = {"host": host, "slot": its.workers.index(worker), "machine": its.digest[:12]}
-        rows = [
-            {**row, "order": first + place, "began_s": row["began_s"] - its.offset_s, **added}
-            for place, row in enumerate(run)
-        ]
-        self.series.log.append(*rows)
-        self._spans.append(Span(rows[0]["began_s"], rows[0]["began_s"] + self.fleet.took(rows)))
-        series, condition = self.series, str(run[0]["condition"])
-        self.fleet.listener(Progress(series.call_id, condition, series.rows, series.planned))
-        forgiven = isinstance(self.change, Treated) and self.change.forgiving
-        if run[0]["ok"] == 0 and series.bench.subject.on_failure == "drop" and not forgiven:
-            refuse_failures(series, series.bench.subject, f"on {host} it ended with {run[0]['exit_code']}")
-
-    def _give_up(self) -> None:
-        """Lose hosts whose message is late or whose workers have gone; take in those that came."""
-        now_s = time.monotonic()
-        if self.dealer.hosts and now_s - self._looked < WAIT_S:
-            return
-        there, self._looked = self.fleet.link.workers(), now_s
-        for host, worker in list(self._worker.items()):
-            if worker not in there:
-                self._lose(host, "it has gone, or has given no sign of life")
-            elif now_s > self._until[host]:
-                self._lose(host, "its answer is long overdue")
-        self._returned.greet(there)
-        self._join()
-        if self.dealer.hosts:
-            self._since = now_s
-        elif now_s - self._since > self.fleet.link.where.silent_s:
-            raise VgoError(
-                f"No host is left ({self.fleet.lost[-1] if self.fleet.lost else 'none came'}): start workers again, "
-                f"{GO_ON}."
-            )
-        else:
-            time.sleep(WAIT_S)
-
-    def _join(self) -> None:
-        """Give a host that has a worker again its part."""
-        for name in sorted(self.fleet.hosts.keys() - set(self.dealer.hosts)):
-            if self._losses[name] < MOST_LOSSES and self.fleet.worker_of(name):
-                self.dealer.join(name)
-
-    def _lose(self, host: str, why: str) -> None:
-        worker = self._worker.pop(host, "")
-        self._until.pop(host, None)
-        self.fleet.link.forget(worker)
-        runs = self.dealer.lose(host)
-        self._losses[host] += 1
-        again = f"; {runs} run{'s are' if runs > 1 else ' is'} made again elsewhere" if runs else ""
-        said = f"{host} was lost ({why}){again}"
-        self.fleet.lost.append(said)
-        self.fleet.told(said)
-
-
-def in_order(series: Series) -> None:
-    """Put the runs in the order in which they began, and number the rows so; samples stay with their run."""
-    runs = runs_of(series.rows)
-    ordered = [row for run in sorted(runs, key=lambda run: float(run[0]["began_s"])) for row in run]
-    series.log.rows[:] = [{**row, "order": place} for place, row in enumerate(ordered)]

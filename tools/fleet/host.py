@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from ..subject import Frozen
 from .messages import Sight
 
-CLOCK_S = 0.5
-"""A clock further off than this is told."""
 SAME = ("cpu", "architecture", "kernel", "online", "memory_bytes", "numa_nodes", "governor", "thp", "root", "virtual")
 """Of a survey, what hosts have alike where runs on them can be pooled."""
 MEMORY = 0.05

@@ -10,6 +10,7 @@ from pydantic import Field
 from ...knowledge.schema import Mitigation
 from ...layers.schema import Layer
 from ..execution.executor import Turn
+from ..execution.expected import Expected
 from ..execution.samples import first_of_run
 from ..levels import Levels
 from ..machine import Machine
@@ -34,6 +35,10 @@ class Order(Frozen):
     """With `look`: answer all that the preconditions of mitigations ask for."""
     trial: bool = False
     """With `look`: run the program once."""
+    lenient: bool = False
+    """With `trial`: it may fail, since it is one setting of many."""
+    expected: Expected = Expected()
+    """What is known of baseline runs."""
     series: str = ""
     layers: dict[str, Layer] = {}
     """By spec, all that a turn or a look may name."""
@@ -75,6 +80,8 @@ class Answer(Frozen):
     error: str = ""
     """One sentence: what is wrong and what cures it."""
     checks: tuple[Check, ...] = ()
+    broke: str = ""
+    """What the mitigation did to the program there."""
     told: tuple[str, ...] = ()
     sight: Sight | None = None
     design: Design | None = None

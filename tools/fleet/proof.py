@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..execution.screen import Proof
 from ..execution.series import Change
 from ..mitigation.checks import Check
 from .engine import Fleet
@@ -11,13 +12,17 @@ RUNS = 10
 """A proof takes a few runs."""
 
 
-def proved(fleet: Fleet, change: Change) -> tuple[Check, ...]:
-    """Gather the checks of all hosts, each with its name; raise VgoError where a host refuses."""
+def proved(fleet: Fleet, change: Change) -> Proof:
+    """Gather the checks of all hosts, each with its name; raise VgoError where a host refuses.
+
+    A host on which the program does not bear it speaks for all.
+    """
     update = {"act": "prove", "mitigation": change.mitigation, "source": str(fleet.source or "")}
     checks: list[Check] = []
-    longest_s = 0.0
+    longest_s, broke = 0.0, ""
     for host, answer in of_every_host(fleet, update, fleet.limit_s(RUNS)).items():
         longest_s = max(longest_s, answer.spent_s)
         checks += [check.model_copy(update={"what": f"{host}: {check.what}"}) for check in answer.checks]
+        broke = broke or (answer.broke and f"{answer.broke} (on {host})")
     fleet.ran(longest_s)
-    return tuple(checks)
+    return Proof(tuple(checks), broke)

@@ -52,8 +52,13 @@ class Checked:
 
 
 @contextlib.contextmanager
-def checked(subject: Subject, layers: Sequence[str], conditions: bool = False) -> Iterator[Checked]:
-    """Reach the cluster that a subject names, run the program once on each host, and see what there is."""
+def checked(
+    subject: Subject, layers: Sequence[str], conditions: bool = False, lenient: bool = False
+) -> Iterator[Checked]:
+    """Reach the cluster that a subject names, run the program once on each host, and see what there is.
+
+    `lenient`: that run may fail, since it is one setting of many.
+    """
     with linked(read_where(subject.on)) as link:
         hosts, silent = hosts_of(link, come(link))
         shared = [host for host in hosts if not host.exclusive]
@@ -61,7 +66,14 @@ def checked(subject: Subject, layers: Sequence[str], conditions: bool = False) -
             host.problems.append(
                 "its worker takes other tasks beside a run: start it with `--nthreads 1 --resources bench=1`"
             )
-        order = Order(act="look", subject=subject, conditions=conditions, trial=True, layers=layers_named(layers))
+        order = Order(
+            act="look",
+            subject=subject,
+            conditions=conditions,
+            trial=True,
+            lenient=lenient,
+            layers=layers_named(layers),
+        )
         look_at(link, hosts, order)
         usable = [host for host in hosts if not host.problems]
         yield Checked(link, tuple(hosts), tuple(silent), tuple(differences(usable)), order)
@@ -92,12 +104,13 @@ def fleet_bench(
     listener: Callable[[Progress], None] = ignore,
     conditions: bool = False,
     ran: Callable[[float], None] = lambda seconds: None,
+    lenient: bool = False,
 ) -> Iterator[tuple[FleetBench, Machine]]:
     """Give a bench over all hosts that can be used, and the description of one of them.
 
     `ran` is told again and again for how many more seconds the program ran on one host or more.
     """
-    with checked(subject, layers, conditions) as found:
+    with checked(subject, layers, conditions, lenient) as found:
         refuse(found, subject)
         for line in (*found.problems, *(f"the hosts differ in {line}" for line in found.unlike)):
             told(line)

@@ -10,6 +10,8 @@ import yaml
 from pydantic import Field, ValidationError, model_validator
 
 from ...knowledge.errors import VgoError
+from ...knowledge.user_files import parsed_yaml, regular
+from ...knowledge.wrong import first
 from ..subject import Frozen
 
 ADDRESS = re.compile(r"^[a-z]+://\S+$")
@@ -79,7 +81,7 @@ def read_where(on: str) -> Where:
         return Where(scheduler=on)
     path = Path(on)
     try:
-        words = yaml.safe_load(path.read_text(encoding="utf-8"))
+        words = parsed_yaml(regular(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise VgoError(
             f"--on {on} is neither an address such as tcp://10.0.0.1:8786 nor a file that can be read; correct it."
@@ -93,10 +95,7 @@ def _validated(words: Any, path: Path) -> Where:
     try:
         where = Where.model_validate(words)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        what = first["msg"].removeprefix("Value error, ")
-        raise VgoError(f"{path}{f', {place}' if place else ''}: {what}; correct it there.") from error
+        raise VgoError(f"{path}: {first(error)}.") from error
     if where.tls is None:
         return where
     beside = {name: path.parent / file for name, file in where.tls.model_dump().items()}

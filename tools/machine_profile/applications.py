@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 
 from ...knowledge.errors import VgoError
+from ...knowledge.user_files import regular
 from ..subject import Frozen
 
 
@@ -26,7 +27,7 @@ class Application(Frozen):
 def read_applications(path: Path) -> tuple[Application, ...]:
     """Read name, seconds on A, seconds on B a line; a first line without numbers is a header."""
     try:
-        with path.open(encoding="utf-8", newline="") as file:
+        with regular(path).open(encoding="utf-8", newline="") as file:
             rows = [row for row in csv.reader(file) if any(cell.strip() for cell in row)]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise VgoError(f"Cannot read {path} ({error}): name a CSV file of name,seconds on A,seconds on B.") from error

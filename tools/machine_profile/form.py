@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import Field, ValidationError
 
 from ...knowledge.errors import VgoError
+from ...knowledge.user_files import parsed_json, regular
+from ...knowledge.wrong import first
 from ..subject import Frozen
 from .battery import Group
 
@@ -149,15 +151,13 @@ def read(path: Path, form: type[Form]) -> Form:
     try:
         return form.model_validate_json(json.dumps(found))
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise VgoError(f"{path} is broken at {where} ({first['msg']}): {_made_by(form)}") from error
+        raise VgoError(f"{path} is broken ({first(error)}): {_made_by(form)}") from error
 
 
 def parsed(path: Path) -> dict[str, Any]:
     """Read a file as one JSON object."""
     try:
-        found = json.loads(path.read_bytes())
+        found = parsed_json(regular(path).read_bytes())
     except OSError as error:
         raise VgoError(f"Cannot read {path} ({error.strerror}): name a file of `vgo-agent machine`.") from error
     except ValueError as error:

@@ -12,13 +12,13 @@ from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
-from ..execution.conditions import prctl
 from ..execution.resolve import start_failure
+from ..execution.system_calls import prctl
+from ..stop import handled_by
 from .form import Quota
 from .quota import counted, limited_group
 
 PR_SET_PDEATHSIG = 1
-FORWARDED = (signal.SIGTERM, signal.SIGHUP)
 
 
 class Ended(NamedTuple):
@@ -63,26 +63,22 @@ def _entering(folder: Path) -> Callable[[], None]:
 
 def _run(argv: Sequence[str], enter: Callable[[], None]) -> int:
     """Start it and wait; Ctrl-C reaches it from the terminal, and what ends this process is handed on."""
-    try:
-        program = subprocess.Popen(argv, preexec_fn=enter)
-    except OSError as error:
-        raise start_failure(argv[0], error) from error
-    with _handing_on(program):
-        while True:
-            try:
-                return program.wait()
-            except KeyboardInterrupt:  # the program had it too
-                continue
+    with _handing_on() as programs:
+        try:
+            programs.append(subprocess.Popen(argv, preexec_fn=enter))
+        except OSError as error:
+            raise start_failure(argv[0], error) from error
+        return programs[0].wait()
 
 
 @contextmanager
-def _handing_on(program: subprocess.Popen[bytes]) -> Iterator[None]:
-    def hand_on(number: int, frame: FrameType | None) -> None:
-        program.send_signal(number)
+def _handing_on() -> Iterator[list[subprocess.Popen[bytes]]]:
+    programs: list[subprocess.Popen[bytes]] = []
 
-    before = {number: signal.signal(number, hand_on) for number in FORWARDED}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    def hand_on(number: int, frame: FrameType | None) -> None:
+        if number != signal.SIGINT:  # the program had it too
+            for program in programs:
+                program.send_signal(number)
+
+    with handled_by(hand_on):  # what they mean is for the program to say: this command is but around it
+        yield programs

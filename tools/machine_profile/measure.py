@@ -12,9 +12,7 @@ from ...knowledge.errors import VgoError
 from ..execution.launch import RunGroup
 from ..execution.spawn import Spawner
 from ..machine import Machine
-from ..mitigation.journal import journal_folder
 from ..mitigation.owned_folder import temporary_folder
-from ..mitigation.watchdog import guarded
 from .battery import Stressor
 from .form import Battery, Profile, Quota, Run, System, read, write
 from .quota import limited_group
@@ -62,13 +60,12 @@ class Rounds:
 
 @contextmanager
 def bench(quotas: Sequence[Quota | None], ahead: bool) -> Iterator[tuple[StressNg, Spawner, list[RunGroup | None]]]:
-    """Open what runs stressors: a folder, a watchdog that ends a run should the agent be killed, a group a quota."""
+    """Open what runs stressors: a folder, a group a quota."""
     with ExitStack() as stack:
         stress_ng = StressNg(stack.enter_context(temporary_folder()))
         groups = [
             stack.enter_context(limited_group(quota, ahead)) if quota is not None or ahead else None for quota in quotas
         ]
-        stack.enter_context(guarded(journal_folder()))
         yield stress_ng, stack.enter_context(Spawner()), groups
 
 

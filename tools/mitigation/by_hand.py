@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ...knowledge.actions import Apply, Hold, Spawn, Write
 from ...knowledge.errors import VgoError
 from ...layers.launcher import is_own
-from ..execution.conditions import PR_SET_THP_DISABLE
+from ..execution.system_calls import PR_SET_THP_DISABLE
 from ..machine import Machine
 from ..subject import Subject
 from .cpu_choice import chosen_cpus
@@ -143,7 +143,7 @@ def _util_linux(spawn: Spawn, machine: Machine) -> Iterator[str]:
         level = f" -n {spawn.io_level}" if spawn.io_level != _USUAL_LEVEL else ""
         yield f"ionice -c {IO_CLASSES[spawn.io_class]}{level}"
     if spawn.policy is not None:
-        yield _policy(spawn)
+        yield policy_line(spawn)
     if spawn.affinity is not None:
         cpus = chosen_cpus(spawn.affinity, spawn.reserved_cpus, machine)
         yield f"taskset -c {','.join(map(str, sorted(cpus)))}"
@@ -151,9 +151,11 @@ def _util_linux(spawn: Spawn, machine: Machine) -> Iterator[str]:
         yield "setarch -R"
 
 
-def _policy(spawn: Spawn) -> str:
+def policy_line(spawn: Spawn) -> str:
+    """Write the launcher that sets the policy; a real-time one of the program alone (-R), not of its children."""
     if spawn.policy != "deadline" or spawn.deadline is None:
-        return f"chrt --{spawn.policy} {spawn.priority}"
+        alone = "-R " if spawn.policy in ("fifo", "rr") else ""
+        return f"chrt {alone}--{spawn.policy} {spawn.priority}"
     runtime, period = spawn.deadline.runtime_us * 1000, spawn.deadline.period_us * 1000
     return f"chrt -R -d --sched-runtime {runtime} --sched-deadline {period} --sched-period {period} 0"
 

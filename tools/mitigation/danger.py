@@ -15,21 +15,18 @@ from .parameters import with_values
 from .run_group import controllers_of
 
 REAL_TIME = ("fifo", "rr", "deadline")
-SPARE = 0.1
-"""Of a CPU: a helper thread may run now and then beside those that keep theirs busy."""
+"""Of the main thread alone, so that such a program takes one CPU at most; their entries want a second one."""
 
 
 def dangers(
     mitigation: Mitigation,
     machine: Machine,
     subject: Subject | None,
-    busy_cpus: float | None,
     peak_bytes: float | None = None,
 ) -> tuple[str, ...]:
     """Give one reason for each thing that must not be done here; empty when it may be applied.
 
-    `busy_cpus` is how many CPUs the program has kept busy at once, and `peak_bytes` the most memory that it has used;
-    None: not known. Where others hid how many it would keep busy alone, the runs of the proof tell (`room`).
+    `peak_bytes` is the most memory that the program has used; None: not known.
     """
     if mitigation.apply is None:
         return ()
@@ -38,7 +35,7 @@ def dangers(
         cpus = _cpus(apply.spawn, machine)
     except VgoError as refused:
         return (str(refused).rstrip("."),)
-    reasons = [*_outside(cpus, machine), *_real_time(apply.spawn, cpus, machine, busy_cpus)]
+    reasons = [*_outside(cpus, machine), *_real_time(apply.spawn, cpus, machine)]
     if apply.spawn.output == "null" and subject and (subject.metric or subject.per_iteration):
         reasons.append(
             "the outcome is read from standard output, which would go to /dev/null: measure wall time instead"
@@ -63,7 +60,7 @@ def _outside(cpus: frozenset[int], machine: Machine) -> Iterator[str]:
         yield f"it would leave the program none of the CPUs that this process may use ({allowed}): reserve fewer"
 
 
-def _real_time(spawn: Spawn, cpus: frozenset[int], machine: Machine, busy_cpus: float | None) -> Iterator[str]:
+def _real_time(spawn: Spawn, cpus: frozenset[int], machine: Machine) -> Iterator[str]:
     if spawn.policy not in REAL_TIME:
         return
     there = machine.online or len(machine.cpus)
@@ -72,14 +69,9 @@ def _real_time(spawn: Spawn, cpus: frozenset[int], machine: Machine, busy_cpus: 
         if not everywhere:
             yield f"the kernel takes no deadline task that may use only {len(cpus)} of {there} CPUs: let it use all"
         return
-    if everywhere and busy_cpus is not None and busy_cpus > there - 1 + SPARE:
-        yield (
-            f"the program keeps {busy_cpus:.1f} CPUs busy and there are {there}, so that under {spawn.policy} nothing "
-            "else would run: leave one (fewer threads, or taskset before vgo-agent)"
-        )
     if everywhere and not machine.real_time_throttled:
         yield (
-            "real-time throttling is off, so that a program that spins would hold every CPU for good: write 950000 to "
+            "real-time throttling is off, so that a program that spins would hold its CPU for good: write 950000 to "
             "/proc/sys/kernel/sched_rt_runtime_us, or leave a CPU (taskset before vgo-agent)"
         )
     if machine.group_without_real_time:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Protocol
 
 from ...knowledge.actions import Apply, Gpu
 from ...knowledge.schema import Mitigation
-from ..execution.launch import SCHED_DEADLINE, Launch
+from ..execution.launch import REAL_TIME, Launch
 from ..machine import Machine
 from ..subject import Subject
 from .checks import Check
@@ -23,16 +22,12 @@ from .knobs import resolve
 from .launching import mitigated
 from .parameters import with_values
 from .restore import restore_entries
-from .room import Timed, cpus_at_stake, room_left
 from .run_group import in_own_group
 from .scripts import scripted
 from .settings import switchable
 from .verification import Starts, prove
 from .watchdog import guarded
 from .working_copy import SHARED_MEMORY, WorkingCopy, working_copy
-
-_REAL_TIME = (os.SCHED_FIFO, os.SCHED_RR, SCHED_DEADLINE)
-"""A run that spins under one of these keeps a CPU from everybody, even stopped from whoever waits for it."""
 
 
 class Part(Protocol):
@@ -55,8 +50,6 @@ class Applied:
     parts: tuple[Part, ...] = ()
     before: tuple[str, ...] = ()
     """What was told when it was made ready."""
-    at_stake: int = 0
-    """CPUs of the machine where a real-time run may take all of them."""
 
     def on(self) -> tuple[Check, ...]:
         """Switch every part on and read it back (level 1); no check where there are none."""
@@ -72,9 +65,7 @@ class Applied:
             knobs = self.on()
             gpus = (part for part in self.parts if isinstance(part, GpuSettings))
             clocks = tuple(check for part in gpus for check in part.prove(self.launch, spawner, timeout_s))
-            timed = Timed(spawner)
-            shown = prove(self.mitigation, self.launch, timed, timeout_s)
-            return (*knobs, *clocks, *shown, *room_left(self.at_stake, timed.most_cpus))
+            return (*knobs, *clocks, *prove(self.mitigation, self.launch, spawner, timeout_s))
         finally:
             self.off()
 
@@ -112,7 +103,7 @@ def applied(
         if apply.cool_down:
             # After everything is set, so that a run begins as cool as it is then.
             opening.parts.append(cooling(apply.cool_down, launch.environment, root))
-        yield Applied(mitigation, launch, tuple(opening.parts), tuple(opening.told), cpus_at_stake(launch, machine))
+        yield Applied(mitigation, launch, tuple(opening.parts), tuple(opening.told))
 
 
 @dataclass
@@ -134,8 +125,9 @@ class _Opening:
         if stays:
             self.stack.enter_context(self.journal.locked())
             self.told += restore_entries(self.journal)
-        if stays or (launch.scheduler is not None and launch.scheduler.policy in _REAL_TIME):
-            self.stack.enter_context(guarded(self.journal.folder))
+        real_time = launch.scheduler is not None and launch.scheduler.policy in REAL_TIME
+        if stays or real_time:
+            self.stack.enter_context(guarded(self.journal.folder, watch=real_time))
 
     def open(self, apply: Apply, launch: Launch) -> None:
         """Open every part, in the order in which they are set."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from ...knowledge.actions import Gpu
 from ...knowledge.errors import VgoError
 from ..execution.launch import Launch
+from ..stop import held
 from .checks import Check
 from .gpu_clocks import Watched, capped, watch
 from .gpu_values import BASE, GpuValues, gpu_values, untold, visible
@@ -115,7 +116,8 @@ def gpu_switchable(
     try:
         yield settings
     finally:
-        settings.close()
+        with held():
+            settings.close()
 
 
 def gpu_knobs(action: Gpu, environment: Mapping[str, str]) -> dict[str, str]:

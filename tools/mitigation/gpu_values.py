@@ -186,14 +186,20 @@ class GpuValues(KernelFiles):
             nvml.nvmlInit()
         except nvml.NVMLError as error:
             raise VgoError(f"No GPU can be set: {refusal(nvml, error)}.") from error
-        self._nvml = nvml
-        for number in range(nvml.nvmlDeviceGetCount()):
+        self._nvml, self._gpus = nvml, {}
+        for number in range(self._count(nvml)):
             try:
                 gpu = nvml.nvmlDeviceGetHandleByIndex(number)
                 self._gpus[nvml.nvmlDeviceGetUUID(gpu)] = gpu
             except nvml.NVMLError as error:
                 if error.value not in self._lost():  # one that fell off has no UUID any more
-                    raise
+                    raise self._refused(error, f"GPU {number}", "telling its UUID") from error
+
+    def _count(self, nvml: Any) -> int:
+        try:
+            return int(nvml.nvmlDeviceGetCount())
+        except nvml.NVMLError as error:
+            raise VgoError(f"No GPU can be set: {refusal(nvml, error)}.") from error
 
     def _lost(self) -> set[int]:
         return {getattr(self._nvml, name) for name in LOST}

@@ -1,5 +1,7 @@
 """The watchdog's own process: wait until the agent dies, then end its run and put back what its journal says.
 
+Where it is told to, it also ends a run past its limit: the agent itself may have no turn beside a real-time program.
+
 Of the standard library only, so that it is up in a few hundredths of a second and nothing can keep it from its work.
 """
 
@@ -12,31 +14,36 @@ import os
 import select
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from ...knowledge.errors import VgoError
+from ...layers.probes.cgroup_tree import own_groups
+from ..execution.running import Noted, noted, noted_orphans, output_name
+from ..execution.tree import PATIENCE_S as ENDING_S
+from ..execution.tree import end_tree, living, stat
 from .kernel_file import GPU, KernelFiles, is_setting
 from .put_back import put_group_back
 
 LIFELINE, RUNNING = 3, 4
 """File descriptors: a socket to the agent, and the memory where it notes its run."""
-READY, DISMISSED = b"r", b"."
+READY, WATCH, REST = b"r", b"w", b"."
+RUN_GROUP = "vgo-run-"
+"""Prefix of the control groups of runs, before the agent's number and start."""
+LOOK_MS = 500
 TOLD = ".told"
 """Ending of the file that says what was done, for the next agent to tell."""
 PATIENCE_S, PAUSE_S = 60.0, 0.01
-SIGKILL = 9
-ENDING_MS = 1000
-"""A run that waits for a disk ends when the disk answers; the settings do not wait for it longer."""
 
 
 def main(agent: int, start: int, folder: str) -> None:
     """Guard one agent; `start` is field 22 of its /proc/PID/stat."""
     outlive()
-    if wait_for_end(agent, start):
-        end_run(start)
-        restore(agent, start, Path(folder))
+    wait_for_end(agent, start)
+    end_run(agent, start)
+    restore(agent, start, Path(folder))
 
 
 def outlive() -> None:
@@ -48,26 +55,34 @@ def outlive() -> None:
         os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(highest))
 
 
-def wait_for_end(agent: int, start: int) -> bool:
-    """Wait; False when the agent needs no guard any more."""
+def wait_for_end(agent: int, start: int) -> None:
+    """Wait until the agent has died; one that ends well ends us before."""
     poll = select.poll()
     poll.register(LIFELINE, select.POLLIN)
     try:
         poll.register(os.pidfd_open(agent), select.POLLIN)
     except ProcessLookupError:
-        return True
-    if not alive(agent, start):
-        return True
-    os.write(LIFELINE, READY)
-    while True:
-        ready = [file for file, _ in poll.poll()]
-        if LIFELINE in ready:
+        return
+    with contextlib.suppress(BrokenPipeError):
+        os.write(LIFELINE, READY)
+    watching = False
+    while alive(agent, start):
+        if LIFELINE in [file for file, _ in poll.poll(LOOK_MS if watching else None)]:
+            said = b""
             with contextlib.suppress(ConnectionResetError):
-                if os.read(LIFELINE, 1) == DISMISSED:
-                    return False
-            poll.unregister(LIFELINE)  # closed: a child may have it open still, so its end is no sign either
-        if not alive(agent, start):
-            return True
+                said = os.read(LIFELINE, 1)
+            watching = said == WATCH
+            if not said:
+                poll.unregister(LIFELINE)  # closed: a child may have it open still, so its end is no sign either
+        elif watching:
+            end_overdue(agent, noted(RUNNING))
+
+
+def end_overdue(agent: int, run: Noted) -> None:
+    """End a run that the agent should have ended by now."""
+    late_s, fields = time.monotonic() - run.until_ns / 1e9, stat(run.pid)
+    if run.until_ns and late_s > ENDING_S and fields and int(fields[1]) == agent:
+        end_tree(lambda: [run.pid])
 
 
 def alive(pid: int, start: int) -> bool:
@@ -76,24 +91,48 @@ def alive(pid: int, start: int) -> bool:
     return bool(fields) and int(fields[19]) == start and fields[0] not in ("Z", "X", "x")
 
 
-def stat(pid: int) -> list[str]:
-    """Read the fields of /proc/PID/stat after the name, which may hold anything."""
+def end_run(agent: int, start: int) -> None:
+    """Kill the run that the agent left, with all that belongs to it: stopped or spinning, it would stay for ever."""
+    run = noted(RUNNING).pid
+    left = {*noted_orphans(RUNNING), *members(agent, start), *holders(agent, start)}
+    # A number that was given anew since belongs to a process that leads no group, or to one of before.
+    if run and leads(run) and begun(run) >= start:
+        left.add(run)
+    if living(left):
+        end_tree(lambda: left)
+
+
+def leads(pid: int) -> bool:
+    """Tell whether a process leads a process group, as every run does."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return []
+        return os.getpgid(pid) == pid
+    except ProcessLookupError:
+        return False
 
 
-def end_run(start: int) -> None:
-    """Kill the run that the agent left, with its process group: stopped or spinning, it would stay for ever."""
-    pid = int(os.pread(RUNNING, 16, 0).rstrip(b"\0 ") or 0)
-    with contextlib.suppress(OSError):
-        # A number that was given anew since belongs to a process that leads no group, or to one of before.
-        if pid and os.getpgid(pid) == pid and int(stat(pid)[19]) >= start:
-            ended = select.poll()
-            ended.register(os.pidfd_open(pid), select.POLLIN)
-            os.killpg(pid, SIGKILL)
-            ended.poll(ENDING_MS)
+def begun(pid: int) -> int:
+    """When a process began: field 22 of its stat file."""
+    fields = stat(pid)
+    return int(fields[19]) if fields else 0
+
+
+def members(agent: int, start: int) -> Iterator[int]:
+    """Find what is in the control groups that the agent made for its runs."""
+    for folder in {folder for folders in own_groups().values() for folder in folders}:
+        for group in folder.glob(f"{RUN_GROUP}{agent}-{start}-*"):
+            with contextlib.suppress(OSError):
+                (group / "cgroup.kill").write_text("1")  # version 2
+            with contextlib.suppress(OSError):
+                yield from map(int, (group / "cgroup.procs").read_text().split())
+
+
+def holders(agent: int, start: int) -> Iterator[int]:
+    """Find what has the files of a run open: daemons are nobody's children once the agent is dead."""
+    name = f"/memfd:{output_name(agent, start)} (deleted)"
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):  # another user's, or gone
+            if any(os.readlink(file) == name for file in os.scandir(f"/proc/{pid}/fd")):
+                yield int(pid)
 
 
 def restore(agent: int, start: int, folder: Path) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from ...knowledge.errors import VgoError
+from .. import stop
 from ..subject import Frozen
 from .gpu_values import gpu_values
 from .guard import TOLD
@@ -56,6 +57,11 @@ class Entry(Frozen):
     may round what is written."""
     revert: tuple[str, ...] = ()
     """A command that undoes what a script did, as words."""
+
+    @property
+    def values(self) -> dict[str, str]:
+        """Each knob with its value before."""
+        return {group.path: group.saved[group.path] for group in self.groups}
 
     @property
     def left_behind(self) -> bool:
@@ -118,6 +124,7 @@ class Journal:
 
     def record(self, entry: Entry) -> None:
         """Put an entry on the disk, there when this returns; a full disk means that nothing is changed."""
+        stop.changes(entry.values)
         path = self._path(entry)
         draft = path.with_suffix(".draft")
         try:
@@ -135,6 +142,7 @@ class Journal:
         """Forget an entry whose settings are back."""
         self._path(entry).unlink(missing_ok=True)
         self._sync_folder()
+        stop.changed_no_more(entry.values)
 
     def take_told(self) -> list[str]:
         """Read what watchdogs did, once."""

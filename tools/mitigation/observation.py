@@ -11,7 +11,8 @@ from pathlib import Path
 
 from ...knowledge.actions import Verify
 from ...layers.probes.cgroup_tree import own_groups
-from ..execution.conditions import (
+from ..execution.launch import REAL_TIME, SCHED_DEADLINE, Launch
+from ..execution.system_calls import (
     ADDR_NO_RANDOMIZE,
     IOPRIO_CLASS_SHIFT,
     IOPRIO_IDLE,
@@ -20,7 +21,6 @@ from ..execution.conditions import (
     io_priority_calls,
     libc,
 )
-from ..execution.launch import SCHED_DEADLINE, Launch
 from .checks import ENDED, UNREADABLE, Check
 from .kernel_file import cpu_list
 from .mpi_ranks import of_ranks
@@ -46,15 +46,19 @@ def _affinity(_: Verify, launch: Launch, process: Process) -> Seen:
 
 def _policy(_: Verify, launch: Launch, process: Process) -> Seen:
     asked = launch.scheduler
-    expected = f"{_POLICY_NAMES.get(asked.policy, asked.policy)} {asked.priority}" if asked else "other 0"
+    expected = _policy_in_words(asked.policy, asked.priority, asked.policy in REAL_TIME) if asked else "other 0"
     policy = process.stat(41)
-    seen = f"{_POLICY_NAMES.get(policy, policy)} {process.stat(40)}"
+    alone = bool(os.sched_getscheduler(process.pid) & os.SCHED_RESET_ON_FORK)  # which the file does not show
+    seen = _policy_in_words(policy, process.stat(40), alone)
     if asked and asked.policy == policy == SCHED_DEADLINE:
         runtime_ns, period_ns = deadline_of(process.pid)
-        times = f"deadline, {runtime_ns} of {period_ns} ns"
-        expected = f"deadline, {asked.runtime_ns} of {asked.period_ns} ns"
-        return Seen(expected, times, times == expected)
+        times = f", {runtime_ns} of {period_ns} ns"
+        expected, seen = f"{expected}, {asked.runtime_ns} of {asked.period_ns} ns", seen + times
     return Seen(expected, seen, seen == expected)
+
+
+def _policy_in_words(policy: int, priority: int, alone: bool) -> str:
+    return f"{_POLICY_NAMES.get(policy, policy)} {priority}{', not inherited' if alone else ''}"
 
 
 def _autogroup(_: Verify, launch: Launch, process: Process) -> Seen:

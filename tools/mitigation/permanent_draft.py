@@ -98,11 +98,11 @@ def settings(apply: Apply, target: Target) -> tuple[list[Setting], list[str]]:
 def no_setting(apply: Apply) -> str:
     """Say what it changes, of what sets things at boot from a file."""
     if apply.hold:
-        return "it holds a file open, so a process has to stay: use systemd, tuned or shell"
+        return "it holds a file open, so a process has to stay"
     if apply.gpu.fan_percent is not None:
         return NO_FAN
     if apply.gpu != Gpu():
-        return "it sets the GPU through its driver: use systemd or shell"
+        return "it sets the GPU through its driver"
     if in_groups(apply):
         return "it sets the control group of the program, which what starts the program makes"
     return "it changes no setting of the system, only how the program is started and what is done before"

@@ -19,7 +19,7 @@ from .permanent_slurm import launchers
 from .permanent_system import ALTERNATIVES
 from .permanent_unit import FORGOTTEN, gpu_commands
 
-ALL_CONTAINERS = "a container shares the kernel: set it on the host (formats sysctl, tmpfiles, tuned)"
+ALL_CONTAINERS = "a container shares the kernel: set it on the host"
 ALL_OF_GPU = "a container shares the settings of the GPU: set them on the host (formats systemd, shell)"
 ALL_OF_CACHE = "a container reads through the page cache of its host: do it there, before docker run (format shell)"
 OWN_VARIABLES = "a container gets the variables of its image and none of the user's: give none with --env"
@@ -145,9 +145,9 @@ def _notes_of_shell(apply: Apply, target: Target) -> Iterator[str]:
     if in_groups(apply):
         yield "The control group is that of this shell: a program elsewhere has its own, in /proc/PID/cgroup."
     elif computed(apply):
-        yield "As root; what is written stays until the next boot: run it again then, or use systemd."
+        yield "As root; what is written stays until the next boot: run it again then."
     elif apply.write:
-        yield "What is written stays until the next boot: run it again then, or use sysctl, tmpfiles or tuned."
+        yield "What is written stays until the next boot: run it again then."
     if any(write.optional for write in apply.write):
         yield ALTERNATIVES
     if apply.gpu != Gpu():

@@ -25,7 +25,7 @@ from .permanent_draft import (
 from .permanent_system import SERVICE_NOTES
 from .permanent_unit import unit
 
-OF_THE_SYSTEM = "it is a setting of the whole system: use sysctl, tmpfiles or tuned"
+OF_THE_SYSTEM = "it is a setting of the whole system"
 FOLDER = "vgo-agent-copy"
 MEMORY = f"%t/{FOLDER}"
 """Below /run, which is memory."""
@@ -78,6 +78,7 @@ def _service(apply: Apply, target: Target) -> Iterator[str]:
         "AllowedCPUs": cpus(spawn, target) if spawn.group.cpus else None,
         "CPUSchedulingPolicy": spawn.policy if spawn.policy in _POLICIES_OF_SYSTEMD else None,
         "CPUSchedulingPriority": spawn.priority if realtime else None,
+        "CPUSchedulingResetOnFork": "yes" if realtime else None,
         "Nice": spawn.nice,
         "IOSchedulingClass": spawn.io_class.replace("_", "-") if spawn.io_class else None,
         "IOSchedulingPriority": spawn.io_level if spawn.io_class in ("realtime", "best_effort") else None,
@@ -149,7 +150,7 @@ def _without_option(apply: Apply) -> list[str]:
     found = [whole_path("setarch"), "-R"] if spawn.fixed_layout else []
     if spawn.policy == "deadline" and spawn.deadline:
         runtime, period = spawn.deadline.runtime_us * 1000, spawn.deadline.period_us * 1000
-        found += [whole_path("chrt"), "-d", f"--sched-runtime={runtime}", f"--sched-period={period}", "0"]
+        found += [whole_path("chrt"), "-R", "-d", f"--sched-runtime={runtime}", f"--sched-period={period}", "0"]
     if apply.wrap and not list(_memory_nodes(apply)):
         found += [whole_path(apply.wrap[0]), *map(quoted, apply.wrap[1:])]
     if spawn.thp_disable:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from ...knowledge.actions import Apply, Gpu, Spawn
 from ..subject import Subject
-from .by_hand import IO_CLASSES, THP_OFF, added_variables, page_cache, temporary, variables
+from .by_hand import IO_CLASSES, THP_OFF, added_variables, page_cache, policy_line, temporary, variables
 from .permanent_draft import INPUT, UNNAMED, Draft, Target, in_groups
 from .permanent_system import GOVERNOR
 
@@ -96,7 +96,7 @@ def launchers(apply: Apply) -> list[str]:
     if spawn.io_class:
         found.append(f"ionice -c {IO_CLASSES[spawn.io_class]}")
     if spawn.policy in _POLICIES:
-        found.append(f"chrt --{spawn.policy} {spawn.priority}")
+        found.append(policy_line(spawn))
     if spawn.fixed_layout:
         found.append("setarch -R")
     if spawn.thp_disable:

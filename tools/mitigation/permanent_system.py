@@ -27,7 +27,7 @@ PROFILE_NOTES = (
 INTEL_ONLY = "TuneD sets it where the driver is intel_pstate; with another one use the format systemd."
 HERE_ONLY = "Values and paths were read on this machine: export again on another."
 ALTERNATIVES = "Not every machine has all of these files: one that is missing is passed over."
-BELOW_SYS = "TuneD's sysfs plug-in refuses what is not below /sys: use tmpfiles"
+BELOW_SYS = "TuneD's sysfs plug-in refuses what is not below /sys"
 
 
 def sysctl(apply: Apply, target: Target) -> Draft:
@@ -35,7 +35,7 @@ def sysctl(apply: Apply, target: Target) -> Draft:
     found, missing = settings(apply, target)
     chosen = [one for one in found if one.path.startswith(PROC_SYS)]
     lines = tuple(f"{'-' * one.optional}{one.key} = {one.value}" for one in chosen)
-    return _draft(lines, chosen, missing, _why(apply, missing, "below /proc/sys", "tmpfiles"), "sysctl --system")
+    return _draft(lines, chosen, missing, _why(apply, missing, "below /proc/sys"), "sysctl --system")
 
 
 def tmpfiles(apply: Apply, target: Target) -> Draft:
@@ -43,14 +43,14 @@ def tmpfiles(apply: Apply, target: Target) -> Draft:
     found, missing = settings(apply, target)
     chosen = [one for one in found if not one.path.startswith(PROC_SYS)]
     lines = tuple(f"w{'-' * one.optional} {_escaped(one.path)} - - - - {_escaped(one.value)}" for one in chosen)
-    return _draft(lines, chosen, missing, _why(apply, missing, "below /sys", "sysctl"), "systemd-tmpfiles --create")
+    return _draft(lines, chosen, missing, _why(apply, missing, "below /sys"), "systemd-tmpfiles --create")
 
 
 def udev(apply: Apply, target: Target) -> Draft:
     """Write rules for disks and network cards, which can appear after boot."""
     found, missing = settings(apply, target)
     rules = {one: rule for one in found if (rule := _rule(one))}
-    why = _why(apply, missing, "of a disk or a network card", "tmpfiles or sysctl")
+    why = _why(apply, missing, "of a disk or a network card")
     return _draft(tuple(rules.values()), rules, missing, why, "udevadm control --reload && udevadm trigger")
 
 
@@ -84,7 +84,7 @@ def cmdline(apply: Apply, target: Target) -> Draft:
     words = [_word(one) for one in found if one.path.startswith(PROC_SYS) and "*" not in one.path]
     words += [f"transparent_hugepage={one.value}" for one in found if one.path == THP]
     if not words:
-        why = "; ".join(missing) or ("the kernel has no boot parameter for it: use tmpfiles" if found else "")
+        why = "; ".join(missing) or ("the kernel has no boot parameter for it" if found else "")
         return Draft(why=why or no_setting(apply))
     return Draft((" ".join(words),), (*BOOT_NOTES, *_of(found)))
 
@@ -95,11 +95,11 @@ def _draft(lines: tuple[str, ...], chosen: Iterable[Setting], missing: list[str]
     return Draft(lines, (f"At once: {then}", *_of(chosen), *_left_out(missing)))
 
 
-def _why(apply: Apply, missing: list[str], place: str, instead: str) -> str:
+def _why(apply: Apply, missing: list[str], place: str) -> str:
     if missing:
         return "; ".join(missing)
     found = any(not write.path.startswith("{cgroup.") for write in apply.write)
-    return f"what it sets is not {place}: use {instead}" if found else no_setting(apply)
+    return f"what it sets is not {place}" if found else no_setting(apply)
 
 
 def _of(found: Iterable[Setting]) -> Iterator[str]:

@@ -42,18 +42,17 @@ def beyond_reach(
     mitigation: Mitigation,
     machine: Machine,
     subject: Subject | None = None,
-    busy_cpus: float | None = None,
     peak_bytes: float | None = None,
 ) -> tuple[str, ...]:
     """Say why the tool cannot apply a mitigation, or must not, although it could be tried by hand.
 
-    `busy_cpus` and `peak_bytes` are the most that the program uses (see `dangers`); None before it was profiled.
+    `peak_bytes` is the most memory that the program uses; None before it was profiled.
     """
     if mitigation.apply is None:
         return ()
     if machine.away:
         return (f"{machine.away}, and it would be applied here: apply it there by hand",)
-    return dangers(mitigation, machine, subject, busy_cpus, peak_bytes)
+    return dangers(mitigation, machine, subject, peak_bytes)
 
 
 def _privilege(condition: Condition, machine: Machine, _: Subject, __: float | None) -> Iterator[str]:

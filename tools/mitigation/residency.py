@@ -6,7 +6,7 @@ import ctypes
 import mmap
 from pathlib import Path
 
-from ..execution.conditions import checked, libc
+from ..execution.system_calls import checked, libc
 
 
 def resident_share(file: Path) -> float:

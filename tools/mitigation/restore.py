@@ -12,7 +12,7 @@ from ...layers.probes.cgroup_leaf import remove_leaves
 from .guard import TOLD, note
 from .journal import Entry, Journal, journal_folder, put_back
 from .owned_folder import stale_folders, temporary_place
-from .owner import boot_id
+from .owner import boot_id, this_process
 from .run_group import remove_run_groups
 from .working_copy import SHARED_MEMORY
 
@@ -40,6 +40,15 @@ def restore(
     # A living agent holds the lock: who forces means to override it.
     with contextlib.nullcontext() if force else journal.locked():
         return told + restore_entries(journal, force=force)
+
+
+def restore_own() -> None:
+    """Put back what this process has changed, where a signal came while that was being done."""
+    journal = Journal(journal_folder())
+    with journal.locked():
+        for entry in journal.entries():
+            if (entry.pid, entry.start) == this_process():
+                _restore(journal, entry)
 
 
 def restore_and_note(folder: str) -> None:

@@ -16,11 +16,12 @@ from ...layers.probes.cgroup_tree import MOUNT, own_groups, unified
 from ..execution.launch import Launch, RunGroup
 from ..machine import GroupPlace, Machine
 from .cpu_choice import chosen_cpus
+from .guard import RUN_GROUP
 from .kernel_file import Refused
 from .owner import Owner, this_process
 
 CONTROLLERS: tuple[Controller, ...] = ("cpu", "cpuset", "memory")
-PREFIX = "vgo-run-"
+PREFIX = RUN_GROUP
 """Not that of the layer cgroup, whose leaves of a living agent are never empty; these are between two runs."""
 MEMBERS = {1: "tasks", 2: "cgroup.procs"}
 """In version 1 a thread moves alone; in version 2 only a whole process can."""

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from ..stop import held
 from .checks import Check
 from .journal import Entry, Group, Journal, new_entry, put_back
 from .kernel_file import KernelFiles, Refused, in_force
@@ -105,7 +106,8 @@ def switchable(mitigation: str, knobs: Sequence[Knob], journal: Journal, root: P
     try:
         yield settings
     finally:
-        settings.close()
+        with held():
+            settings.close()
 
 
 def _groups(knobs: Sequence[Knob], files: KernelFiles) -> tuple[Group, ...]:

@@ -11,6 +11,9 @@ from ...knowledge.errors import VgoError
 from .recorded import Recorded
 from .shapes import NO_ORDER, Wanted
 
+LONGEST = 80
+"""Letters of a name or a value in a sentence."""
+
 
 def check_names(recorded: Recorded, wanted: Wanted) -> None:
     """Refuse options that name a column that is not there, or one column for two ends."""
@@ -48,9 +51,14 @@ def numeric(frame: pl.DataFrame) -> list[str]:
     return [name for name, dtype in frame.schema.items() if dtype.is_numeric()]
 
 
+def shortened(text: str) -> str:
+    """Cut what a table holds to what a sentence bears."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
 def listed(names: Collection[str], most: int = 12, last: str = "and") -> str:
-    """Write names as a list; of many only the first."""
-    some = list(names)[:most]
+    """Write names as a list; of many only the first, of long ones the beginning."""
+    some = [shortened(str(name)) for name in list(names)[:most]]
     if len(names) > most:
         return f"{', '.join(some)} {last} {len(names) - most} more"
     return f" {last} ".join(filter(None, [", ".join(some[:-1]), some[-1] if some else "none"]))

@@ -12,6 +12,8 @@ import yaml
 from pydantic import Field, ValidationError, model_validator
 
 from ...knowledge.errors import VgoError
+from ...knowledge.user_files import parsed_yaml, regular
+from ...knowledge.wrong import first
 from ...layers.schema import Shape
 
 Role = Literal["outcome", "factor", "consequence", "setting", "order", "id"]
@@ -95,7 +97,7 @@ class Meanings(Shape):
 def read_mapping(path: Path) -> Meanings:
     """Read a mapping file; raises VgoError, which names the line."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = regular(path).read_text(encoding="utf-8")
     except OSError as error:
         raise VgoError(f"{path} cannot be read ({error.strerror}): check --mapping.") from error
     except UnicodeDecodeError as error:
@@ -106,7 +108,7 @@ def read_mapping(path: Path) -> Meanings:
 def parse_mapping(text: str, where: str) -> Meanings:
     """Check the text of a mapping."""
     try:
-        told = yaml.load(text, Loader=yaml.CSafeLoader)
+        told = parsed_yaml(text)
         if not isinstance(told, dict):
             raise VgoError(f"{where} is no mapping: begin it with `columns:` and list columns below, each with a name.")
         return Meanings.model_validate(told)
@@ -116,9 +118,7 @@ def parse_mapping(text: str, where: str) -> Meanings:
     except yaml.YAMLError as error:
         raise VgoError(f"{where} is no YAML ({str(error).splitlines()[0]}): write a list of columns.") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the file"
-        raise VgoError(f"{where}: {place}: {first['msg']}: mend the mapping there.") from error
+        raise VgoError(f"{where}: {first(error)}.") from error
 
 
 def _is_pattern(one: Meaning) -> bool:

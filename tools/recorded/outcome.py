@@ -11,7 +11,8 @@ import polars as pl
 
 from ...knowledge.errors import VgoError
 from ..statistics.values import FloatArray
-from .columns import listed, numeric, unknown
+from .columns import listed, numeric, shortened, unknown
+from .countable import refuse_beyond
 from .quantity import Mixed, parse
 from .recorded import Recorded
 from .shapes import Wanted
@@ -71,6 +72,7 @@ def outcome_column(recorded: Recorded, wanted: Wanted) -> OutcomeColumn:
             warnings.append(f"Taken as missing outcomes, since they are no numbers: {listed(read.unread, 5)}.")
     elif not column.dtype.is_numeric():
         raise VgoError(f"The outcome {name} holds no numbers ({column.dtype}): name one of {_numbers(recorded)}.")
+    refuse_beyond(recorded, name, [one for one in numeric(recorded.frame) if one != name])
     values = column.cast(pl.Float64).to_numpy(writable=True)
     values[~np.isfinite(values)] = np.nan
     if np.isnan(values).all():
@@ -144,7 +146,7 @@ def _numbers(recorded: Recorded) -> str:
 
 def _example(column: pl.Series) -> str:
     values = column.drop_nulls()
-    return f"such as '{values[0]}'" if len(values) else "all missing"
+    return f"such as '{shortened(str(values[0]))}'" if len(values) else "all missing"
 
 
 def _unit_in(name: str) -> str:

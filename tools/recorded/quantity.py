@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from ..statistics.values import LARGEST, SMALLEST
+
 MISSING = ("", "-", "--", "?", "nan", "na", "n/a", "none", "null", "nil")
 """Words for no value, in lower case."""
 _READABLE = 0.8
@@ -43,6 +45,7 @@ def parse(text: pl.Series) -> Quantity | Mixed | None:
         return None
     parts = stripped.str.extract_groups(_QUANTITY).struct.unnest()
     numbers = parts["number"].str.replace_all(",", "").cast(pl.Float64, strict=False)
+    numbers = numbers.set(numbers.is_finite() & ~numbers.abs().is_between(SMALLEST, LARGEST) & (numbers != 0), None)
     read = numbers.is_not_null()
     if read.sum() < _READABLE * present:
         return None

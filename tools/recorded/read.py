@@ -6,6 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from ...knowledge.errors import VgoError
+from .countable import countable_only
 from .formats import FORMATS
 from .formats.json_text import is_json, refuse_broken
 from .formats.parquet_folder import files_in, read_folder
@@ -25,7 +26,7 @@ def read(path: Path, leave_out: Collection[str] = (), mapping: Meanings | None =
     """
     if files_in(path):
         recorded = read_folder(path, mapping.in_file(leave_out) if mapping else leave_out)
-        return meant(recorded, mapping) if mapping else recorded
+        return countable_only(meant(recorded, mapping) if mapping else recorded)
     source = open_source(path, mapping.texts if mapping else frozenset())
     form = next((form for form in FORMATS if form.recognises(source)), None)
     if form is None:
@@ -33,7 +34,7 @@ def read(path: Path, leave_out: Collection[str] = (), mapping: Meanings | None =
     recorded = counted(form.read(source, mapping.in_file(leave_out) if mapping else leave_out))
     if recorded.frame.is_empty():
         raise VgoError(f"{source.given} holds no runs: record some, or name another file.")
-    return meant(recorded, mapping) if mapping else recorded
+    return countable_only(meant(recorded, mapping) if mapping else recorded)
 
 
 def _unknown(source: Source) -> VgoError:

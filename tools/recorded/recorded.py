@@ -40,6 +40,8 @@ class Recorded:
     """Columns whose combinations are looked at one by one unless the user says otherwise: benchmarks of one file."""
     left_out: tuple[str, ...] = ()
     """Columns that were not read, as asked for."""
+    beyond: Mapping[str, float] = field(default_factory=dict)
+    """Column to a number that was left out of it, too large or too small to compute with."""
     notes: tuple[str, ...] = ()
     """What was understood or dropped while reading."""
     whole: Whole | None = None

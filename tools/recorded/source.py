@@ -6,9 +6,11 @@ import gzip
 import zlib
 from dataclasses import dataclass
 from io import BufferedReader
+from itertools import islice
 from pathlib import Path
 
 from ...knowledge.errors import VgoError
+from ...knowledge.user_files import regular
 
 HEAD = 1 << 20
 """Bytes that are looked at to tell the format; the header of 10,000 columns fits in."""
@@ -47,6 +49,19 @@ class Source:
     def is_parquet(self) -> bool:
         """Parquet files say so in their first bytes."""
         return self.head.startswith(b"PAR1")
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether it is packed by gzip."""
+        return _is_packed(self.path)
+
+    def raw(self, lines: int | None = None) -> bytes:
+        """Read the file as it is, or its first lines."""
+        try:
+            with self.path.open("rb") as file:
+                return file.read() if lines is None else b"".join(islice(file, lines))
+        except OSError as error:
+            raise VgoError(f"{self.given} cannot be read ({error.strerror}): copy or record it again.") from error
 
     def text(self) -> str:
         """Read the whole file, unpacked."""
@@ -106,9 +121,12 @@ def _table_in(folder: Path) -> Path:
 
 def _opened(path: Path) -> BufferedReader | gzip.GzipFile:
     """Open a file, unpacked: gzip is told by its first bytes, whatever the name."""
-    with path.open("rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-    return gzip.open(path, "rb") if packed else path.open("rb")
+    return gzip.open(path, "rb") if _is_packed(path) else path.open("rb")
+
+
+def _is_packed(path: Path) -> bool:
+    with regular(path).open("rb") as file:
+        return file.read(2) == b"\x1f\x8b"
 
 
 def _broken_gzip(given: str) -> VgoError:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from .columns import listed
+from .columns import listed, shortened
 from .outcome import unit_columns
 from .quantity import Mixed, are_moments, parse
 from .recorded import Recorded
@@ -121,7 +121,7 @@ def _advice(column: pl.Series) -> str:
     if values == 0:
         return "empty"
     if values == 1:
-        return f"constant (always {str(column.drop_nulls()[0]).strip() or 'blank'})"
+        return f"constant (always {shortened(str(column.drop_nulls()[0]).strip()) or 'blank'})"
     if values == len(column) > FEW:
         return "text, different in every run: it names the run"
     if values > MOST_VALUES:

@@ -85,11 +85,19 @@ def _filtered(table: Recorded, contrast: Contrast) -> Recorded:
         asked.setdefault(column, []).append(value)
     frame = table.frame
     for column, values in asked.items():
-        kept = frame.filter(_is_one_of(_column(table, frame, column, "--where"), values))
+        there = _column(table, frame, column, "--where")
+        kept = frame.filter(_is_one_of(there, [one for value in values for one in _alternatives(there, value)]))
         if kept.is_empty():
             raise VgoError(f"No run of {table.source} has {column}={listed(values, 4, 'or')}: {_has(frame[column])}.")
         frame = kept
     return replace(table, frame=frame)
+
+
+def _alternatives(column: pl.Series, value: str) -> list[str]:
+    """Take a value as it stands, or for several with commas between where it is none."""
+    if "," not in value or _is_one_of(column, [value]).any():
+        return [value]
+    return [word.strip() for word in value.split(",")]
 
 
 def _narrowed(table: Recorded, contrast: Contrast) -> Recorded:

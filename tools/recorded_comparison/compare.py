@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from ..claim import Arms, Claim, TooFew, claims
 from ..recorded.columns import listed
 from ..recorded.recorded import Recorded
-from ..statistics.comparison.compare import compare
-from ..statistics.comparison.screen import Screened, adjusted
+from ..statistics.comparison.compare import Description, describe_arms
+from ..statistics.deviations import Measure
 from ..statistics.values import FloatArray, Result
 from .arms import Arm, arms
 from .pairing import pairs
@@ -21,15 +22,38 @@ from .systems import Systems, systems
 
 MOST_MIXED = 20
 
+MEASURES: tuple[Measure, ...] = ("spread", "sd", "cv", "mean")
+"""The first decides what an arm is called."""
 
-class Contrasted(Result):
-    """What recorded runs say about two or more conditions."""
+
+class ContrastedArm(Result):
+    """One arm against the baseline."""
+
+    name: str
+    described: Description
+    claims: dict[Measure, Claim | TooFew]
+    """By measure; all arms are one family for each."""
+
+    @property
+    def spread(self) -> Claim | TooFew:
+        """The claim that decides."""
+        return self.claims["spread"]
+
+
+class ComparedOutcome(Result):
+    """What is compared, and with what."""
 
     metric: str
     unit: str
     lower_is_better: bool
     baseline: str
-    arms: tuple[Screened, ...]
+    notes: tuple[str, ...]
+
+
+class Contrasted(ComparedOutcome):
+    """What recorded runs say about two or more conditions."""
+
+    arms: tuple[ContrastedArm, ...]
     """Every other arm against the baseline."""
     alone: dict[str, int]
     """By arm: rows left out because their partner is missing."""
@@ -38,7 +62,6 @@ class Contrasted(Result):
     blocks: dict[str, int]
     """By arm, where conditions took turns by block: pairs in each, which were exchanged and drawn together."""
     systems: Systems
-    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -52,46 +75,57 @@ class Values:
 def contrast(tables: Sequence[Recorded], question: Contrast) -> tuple[Contrasted, Values]:
     """Compare every arm with the baseline; raises VgoError for whatever cannot be compared."""
     first, *others = arms(tables, question)
-    paired = question.paired or bool(question.pair)
-    found, alone, samples, blocks, cut = {}, {}, dict[str, int](), dict[str, int](), list[str]()
+    paired = question.in_pairs
+    found, compared = dict[str, Description](), dict[str, Arms]()
+    alone, samples, blocks, cut = {}, dict[str, int](), dict[str, int](), list[str]()
     for other in others:
-        two, alone[other.name] = _against(first, other, question, paired)
+        two, alone[other.name] = against(first, other, question)
         (blocks if first.blocks and other.blocks else samples)[other.name] = two.each
         cut += two.notes
-        found[other.name] = compare(
+        compared[other.name] = arms_of(two, paired)
+        found[other.name] = describe_arms(
             two.baseline,
             two.other,
             paired=paired,
             lower_is_better=first.lower_is_better,
             seed=question.seed,
-            alpha=question.alpha,
             whole=two.each,
             unit="block" if other.name in blocks else "run",
         )
+    claimed = {one: claims(compared, one, alpha=question.alpha, seed=question.seed) for one in MEASURES}
     told = Contrasted(
         metric=first.metric,
         unit=first.unit,
         lower_is_better=first.lower_is_better,
         baseline=first.name,
-        arms=adjusted(found, question.alpha),
+        arms=tuple(
+            ContrastedArm(name=name, described=one, claims={measure: claimed[measure][name] for measure in MEASURES})
+            for name, one in found.items()
+        ),
         alone={name: left for name, left in alone.items() if left},
         samples={name: each for name, each in samples.items() if each > 1},
         blocks={name: each for name, each in blocks.items() if each > 1},
         systems=systems([first, *others], {first.metric, question.condition or ""}),
-        notes=tuple(dict.fromkeys((*_notes(tables, first, others, paired), *cut, *_mixed(first, question)))),
+        notes=tuple(dict.fromkeys((*what_to_know(tables, first, others, paired), *cut, *_mixed(first, question)))),
     )
     return told, Values(first.values, {other.name: other.values for other in others})
 
 
-def _against(first: Arm, other: Arm, question: Contrast, paired: bool) -> tuple[Whole, int]:
+def arms_of(two: Whole, paired: bool) -> Arms:
+    """Hand two recorded arms to the claim."""
+    return Arms(two.baseline, two.other, paired, two.each, design="recorded")
+
+
+def against(first: Arm, other: Arm, question: Contrast) -> tuple[Whole, int]:
     """Line up two arms by whole runs; with the rows that have no partner."""
-    if not paired:
-        return whole_runs((first.values, other.values), (first.runs, other.runs), paired), 0
+    if not question.in_pairs:
+        return whole_runs((first.values, other.values), (first.runs, other.runs), False), 0
     x, y, alone, runs = pairs(first, other, question.pair)
-    return whole_runs((x, y), (runs, runs), paired), alone
+    return whole_runs((x, y), (runs, runs), True), alone
 
 
-def _notes(tables: Sequence[Recorded], first: Arm, others: Sequence[Arm], paired: bool) -> Iterator[str]:
+def what_to_know(tables: Sequence[Recorded], first: Arm, others: Sequence[Arm], paired: bool) -> Iterator[str]:
+    """Tell what was read and assumed, and what weakens any claim."""
     for table in tables:
         yield from table.notes
     if first.assumed:

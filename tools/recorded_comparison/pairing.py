@@ -36,7 +36,9 @@ def pairs(baseline: Arm, other: Arm, columns: tuple[str, ...]) -> Pairs:
             columns += (ITERATION,)
     if not columns:
         return _row_by_row(baseline, other)
-    joined = _keyed(baseline, columns).join(_keyed(other, columns), on=columns, how="inner", maintain_order="left")
+    joined = _keyed(baseline, columns).join(
+        _keyed(other, columns), on=_places(columns), how="inner", maintain_order="left"
+    )
     if joined.height < 2:
         raise VgoError(f"{baseline.name} and {other.name} share {joined.height} of {_named(columns)}: name others.")
     alone = baseline.values.size + other.values.size - 2 * joined.height
@@ -55,21 +57,30 @@ def _row_by_row(baseline: Arm, other: Arm) -> Pairs:
 
 
 def _keyed(arm: Arm, columns: tuple[str, ...]) -> pl.DataFrame:
-    """Values by key; runs without a whole key or a finite value are gaps, a key that comes twice is refused."""
+    """Values by key; runs without a whole key or a finite value are gaps, a key that comes twice is refused.
+
+    Key columns are called by their place, since a table may have a `value` or a `run` of its own.
+    """
     frame = arm.recorded.frame
     for name in columns:
         if name not in frame.columns:
             raise VgoError(f"{arm.recorded.source} has no column {name} (--pair): {nearest(name, frame.columns)}.")
-    keyed = frame.select(columns).with_columns(pl.Series("value", arm.values), pl.Series("run", arm.runs))
+    keys = _places(columns)
+    keyed = frame.select(pl.col(name).alias(key) for name, key in zip(columns, keys, strict=True))
+    keyed = keyed.with_columns(pl.Series("value", arm.values), pl.Series("run", arm.runs))
     keyed = keyed.filter(pl.Series(np.isfinite(arm.values))).drop_nulls()
     if "pair" in columns and arm.recorded.format == "vgo-agent":
-        keyed = keyed.filter(pl.col("pair") >= 0)
-    twice = keyed.select(columns).is_duplicated()
+        keyed = keyed.filter(pl.col(keys[columns.index("pair")]) >= 0)
+    twice = keyed.select(keys).is_duplicated()
     if twice.any():
-        first = keyed.filter(twice).select(columns).row(0, named=True)
-        key = ", ".join(f"{name}={value}" for name, value in first.items())
+        first = keyed.filter(twice).select(keys).row(0)
+        key = ", ".join(f"{name}={value}" for name, value in zip(columns, first, strict=True))
         raise VgoError(f"{arm.name} has several runs with {key}, so they tell no pairs: add a column to --pair.")
     return keyed
+
+
+def _places(columns: tuple[str, ...]) -> list[str]:
+    return [f"key {place}" for place in range(len(columns))]
 
 
 def _both(x: IntArray, y: IntArray) -> IntArray:

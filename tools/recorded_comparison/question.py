@@ -21,6 +21,13 @@ class Contrast:
     paired: bool = False
     pair: tuple[str, ...] = ()
     """Columns that two runs of one pair have in common; () with `paired`: row by row."""
+    by: tuple[str, ...] = ()
+    """Columns whose combinations of values are cells, within which the arms are compared."""
     lower_is_better: bool | None = None
     alpha: float = 0.05
     seed: int = 1
+
+    @property
+    def in_pairs(self) -> bool:
+        """Tell whether runs of the arms belong together two by two."""
+        return self.paired or bool(self.pair)

@@ -14,6 +14,9 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
 
+SMALLEST, LARGEST = 1e-60, 1e60
+"""Of the numbers that are computed with, apart from 0: fourth powers of others would be infinite, or nothing."""
+
 
 class Result(BaseModel):
     """Frozen, with finite numbers only, so that it can stand in a transcript; None says undefined."""
@@ -32,6 +35,11 @@ def finite(values: ArrayLike) -> FloatArray:
     """Keep the finite values of one column, in their order."""
     column = np.asarray(values, dtype=np.float64).ravel()
     return column[np.isfinite(column)]
+
+
+def countable(value: float) -> bool:
+    """Tell whether a number can be computed with: finite, and neither too large nor too small."""
+    return value == 0 or SMALLEST <= abs(value) <= LARGEST
 
 
 def complete(values: ArrayLike) -> FloatArray:

@@ -9,6 +9,8 @@ import yaml
 from pydantic import Field, ValidationError, model_validator
 
 from ...knowledge.errors import VgoError
+from ...knowledge.user_files import parsed_yaml, regular
+from ...knowledge.wrong import first
 from ..subject import Frozen
 from .topology import Kind
 
@@ -94,12 +96,10 @@ class Factors(Frozen):
 def read_factors(path: Path = SHIPPED) -> Factors:
     """Read the factors of a study; raises VgoError with the file and what is wrong in it."""
     try:
-        return Factors.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+        return Factors.model_validate(parsed_yaml(regular(path).read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError) as error:
         raise VgoError(f"{path} cannot be read ({error}); correct --design.") from error
     except yaml.YAMLError as error:
         raise VgoError(f"{path} is not YAML ({str(error).splitlines()[0]}); mend it.") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
-        raise VgoError(f"{path}: {where}: {first['msg']}; mend it there.") from error
+        raise VgoError(f"{path}: {first(error)}.") from error

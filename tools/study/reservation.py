@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..statistics.comparison.compare import compare, holm
+from ..claim import interval
 from ..subject import Frozen
 from .design import Design
 from .effects import Runs
 from .factors import THREADS
-from .rounds import LEAST
-from .spreads import TIMES, Against, against, paired
+from .spreads import TIMES, Against, held_against
 
 
 class Step(Frozen):
@@ -36,20 +35,20 @@ class Reservation(Frozen):
     answer: str
 
 
-def reservation(design: Design, times: TIMES, runs: Runs, lower_is_better: bool, alpha: float) -> Reservation:
+def reservation(design: Design, times: TIMES, runs: Runs, alpha: float) -> Reservation:
     """Compare every number of cores with all of them, in pairs of the same round."""
     steps = [step for step in _steps(design, runs) if step.setting in times]
     everything = next((step for step in steps if step.spare == 0), None)
     if everything is None or len(steps) < 2:
         return Reservation(steps=tuple(steps), enough=None, answer="")
-    judged = _held_against(everything, steps, times, lower_is_better, alpha)
+    judged = _held_against(everything, steps, times, alpha)
     steps = [step.model_copy(update={"against_all": judged.get(step.cores)}) for step in steps]
-    steadier = [step for step in steps if step.against_all and step.against_all.verdict == "steadier"]
+    steadier = [step for step in steps if step.against_all and step.against_all.steadier]
     if not steadier:
         return Reservation(steps=tuple(steps), enough=None, answer=_none(steps))
     enough = min(steadier, key=lambda step: step.spare)
     beyond = [step for step in steps if step.spare > enough.spare]
-    judged = _held_against(enough, [enough, *beyond], times, lower_is_better, alpha)
+    judged = _held_against(enough, [enough, *beyond], times, alpha)
     steps = [step.model_copy(update={"against_enough": judged.get(step.cores)}) for step in steps]
     return Reservation(steps=tuple(steps), enough=enough.spare, answer=_answer(enough, steps))
 
@@ -65,17 +64,9 @@ def _steps(design: Design, runs: Runs) -> list[Step]:
     return found
 
 
-def _held_against(
-    first: Step, steps: Sequence[Step], times: TIMES, lower_is_better: bool, alpha: float
-) -> dict[int, Against]:
-    made = {}
-    for step in steps:
-        if step.setting != first.setting:
-            x, y = paired(times, first.setting, step.setting)
-            if x.size >= LEAST:
-                made[step.cores] = compare(x, y, paired=True, lower_is_better=lower_is_better, alpha=alpha)
-    adjusted = holm([one.p_value for one in made.values()]) if made else ()
-    return {cores: against(one, p, alpha) for (cores, one), p in zip(made.items(), adjusted, strict=True)}
+def _held_against(first: Step, steps: Sequence[Step], times: TIMES, alpha: float) -> dict[int, Against]:
+    judged = held_against(first.setting, [step.setting for step in steps], times, alpha)
+    return {step.cores: judged[step.setting] for step in steps if step.setting in judged}
 
 
 def _none(steps: Sequence[Step]) -> str:
@@ -87,10 +78,14 @@ def _none(steps: Sequence[Step]) -> str:
 def _answer(enough: Step, steps: Sequence[Step]) -> str:
     cores = "one core" if enough.spare == 1 else f"{enough.spare} cores"
     words = f"Leaving {cores} to the system is enough: fewer are not shown to make it steadier"
+    if enough.against_all:
+        words += f" (ratio of the mean {interval(enough.against_all.mean)})"
+    if enough.threads == 1:
+        words += ", but one is left to the program, which runs in a single thread then"
     more = [step for step in steps if step.against_enough]
     if not more:
         return f"{words}; no more could be left, or tried."
-    better = [step for step in more if step.against_enough and step.against_enough.verdict == "steadier"]
+    better = [step for step in more if step.against_enough and step.against_enough.steadier]
     if better:
         listed = ", ".join(str(step.spare) for step in better)
         return f"{words}; leaving {listed} is steadier still."

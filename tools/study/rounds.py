@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -22,8 +21,6 @@ class Plan(NamedTuple):
     """How far to go."""
 
     rounds: int
-    budget_s: float
-    """Seconds of the program; a round that is not likely to fit is not begun."""
     seed: int
     layers: tuple[str, ...]
 
@@ -42,13 +39,13 @@ def ordered(settings: Sequence[Setting], number: int, seed: int) -> Iterator[Set
 
 
 def _pieces(series: Series, settings: Sequence[Setting], plan: Plan) -> Iterator[Piece]:
-    """Give what is left of each round; a round that was begun is always ended."""
+    """Give what is left of each round; one that is not likely to fit in the budget is not begun."""
     done = {(row["pair"], row["condition"]) for row in series.rows}
     before, drawn = len(series.rows), 0
     for number in _numbers(series, settings, plan):
         left = [setting for setting in ordered(settings, number, plan.seed) if (number, setting.name) not in done]
         on_their_way = drawn - (len(series.rows) - before)
-        if number and len(left) == len(settings) and not _fits(series, plan.budget_s, len(settings) + on_their_way):
+        if number and len(left) == len(settings) and not series.fits(len(settings) + on_their_way):
             return
         if left:
             drawn += len(left)
@@ -62,11 +59,3 @@ def _numbers(series: Series, settings: Sequence[Setting], plan: Plan) -> Iterabl
     made = [row["pair"] for row in series.rows]
     whole = sum(made.count(number) == len(settings) for number in set(made))
     return itertools.islice((number for number in itertools.count() if number not in made), plan.rounds - whole)
-
-
-def _fits(series: Series, budget_s: float, runs: int) -> bool:
-    """Tell whether so many more runs are likely to stay within the budget."""
-    rows = series.rows
-    if not rows:
-        return True
-    return series.spent_s + runs * statistics.fmean(row["wall_s"] for row in rows) <= budget_s

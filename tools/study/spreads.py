@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Literal
 
 import numpy as np
 
+from ..claim import Arms, Claim, TooFew, claims
 from ..row import BASELINE, Row
-from ..statistics.comparison.compare import Comparison, compare, holm
 from ..statistics.sd_interval import log_sd_interval
 from ..statistics.spread import summarise
 from ..statistics.values import FloatArray, Interval
@@ -17,28 +17,36 @@ from ..subject import Frozen
 LEAST_RUNS = 2
 LEAST_BOUNDED = 15
 """Fewer runs leave the upper end of an interval of the SD anywhere."""
-AMONG_MANY = "alone it would be shown, among so many settings it is not"
-COARSE, FINE = 0.005, 10_000
-"""p-values of 2000 permutations below the first are computed with so many."""
+MEASURES: tuple[Literal["spread", "cv", "mean"], ...] = ("spread", "cv", "mean")
 TIMES = Mapping[str, FloatArray]
 """Setting to outcomes by round, NaN where a run failed or was not made; all of one length."""
 
 
 class Against(Frozen):
-    """A setting against the baseline, in pairs of the same round."""
+    """A setting against another one, in pairs of the same round: a claim of each measure, or why there is none."""
 
-    sd_ratio: float | None
-    low: float | None
-    high: float | None
-    """95 % interval of the ratio alone; None where the rounds are too few."""
-    mean_ratio: float | None
-    mean_low: float | None
-    mean_high: float | None
-    p_value: float
-    """Of a difference in spread, adjusted by Holm over all settings."""
-    verdict: str
-    """steadier, less steady, no difference shown, cannot tell."""
-    reason: str = ""
+    spread: Claim | TooFew
+    """Which decides."""
+    cv: Claim | TooFew
+    mean: Claim | TooFew
+    alpha: float
+    """Of the family."""
+
+    @property
+    def steadier(self) -> bool:
+        """Shown to be."""
+        return isinstance(self.spread, Claim) and self.spread.direction == "less"
+
+    @property
+    def less_steady(self) -> bool:
+        """Shown to be."""
+        return isinstance(self.spread, Claim) and self.spread.direction == "more"
+
+    @property
+    def hidden(self) -> bool:
+        """Alone it would be shown to differ, among so many settings it is not."""
+        one = self.spread
+        return isinstance(one, Claim) and one.direction in ("equivalent", "undecided") and one.p_value <= self.alpha
 
 
 class Spread(Frozen):
@@ -62,11 +70,6 @@ class Spread(Frozen):
     against: Against | None = None
 
 
-class _Pair(NamedTuple):
-    name: str
-    comparison: Comparison
-
-
 def outcomes(rows: Sequence[Row], rounds: int | None = None) -> dict[str, FloatArray]:
     """Give the outcomes of each setting by round."""
     total = rounds or max((row["pair"] for row in rows), default=-1) + 1
@@ -78,58 +81,29 @@ def outcomes(rows: Sequence[Row], rounds: int | None = None) -> dict[str, FloatA
     return found
 
 
-def spreads(rows: Sequence[Row], lower_is_better: bool, alpha: float, seed: int) -> tuple[Spread, ...]:
-    """Describe every setting and judge each against the baseline; p-values are adjusted over the settings."""
+def spreads(rows: Sequence[Row], alpha: float, seed: int) -> tuple[Spread, ...]:
+    """Describe every setting and judge each against the baseline; all together are one family."""
     times = outcomes(rows)
-    judged = _judged(times, lower_is_better, alpha, seed)
+    judged = held_against(BASELINE, list(times), times, alpha, seed)
     return tuple(
         _described(name, [row for row in rows if row["condition"] == name], judged.get(name)) for name in times
     )
+
+
+def held_against(first: str, others: Sequence[str], times: TIMES, alpha: float, seed: int = 1) -> dict[str, Against]:
+    """Judge settings against the first one, in the rounds in which both count; one family for each measure."""
+    if first not in times:
+        return {}
+    arms = {name: Arms(*paired(times, first, name)) for name in others if name != first}
+    arms = {name: one for name, one in arms.items() if one.baseline.size >= LEAST_RUNS}
+    spread, cv, mean = (claims(arms, measure, alpha=alpha, seed=seed) for measure in MEASURES)
+    return {name: Against(spread=spread[name], cv=cv[name], mean=mean[name], alpha=alpha) for name in arms}
 
 
 def paired(times: TIMES, first: str, second: str) -> tuple[FloatArray, FloatArray]:
     """Give the outcomes of two settings in the rounds in which both count."""
     both = np.isfinite(times[first]) & np.isfinite(times[second])
     return times[first][both], times[second][both]
-
-
-def _judged(times: TIMES, lower_is_better: bool, alpha: float, seed: int) -> dict[str, Against]:
-    pairs = []
-    for name in times:
-        if name == BASELINE or BASELINE not in times:
-            continue
-        x, y = paired(times, BASELINE, name)
-        if x.size >= LEAST_RUNS:
-            pairs.append(_Pair(name, compared(x, y, lower_is_better, alpha, seed)))
-    adjusted = holm([pair.comparison.p_value for pair in pairs]) if pairs else ()
-    return {pair.name: against(pair.comparison, p, alpha) for pair, p in zip(pairs, adjusted, strict=True)}
-
-
-def compared(x: FloatArray, y: FloatArray, lower_is_better: bool, alpha: float, seed: int) -> Comparison:
-    """Compare pairs; a small p-value is computed again with finer steps, since it must stand among many settings."""
-    made = compare(x, y, paired=True, lower_is_better=lower_is_better, seed=seed, alpha=alpha)
-    if made.p_value > COARSE:
-        return made
-    return compare(x, y, paired=True, lower_is_better=lower_is_better, seed=seed, alpha=alpha, resamples=FINE)
-
-
-def against(found: Comparison, adjusted: float, alpha: float) -> Against:
-    """Keep of a comparison what a study tells; what is claimed must stand after the adjustment."""
-    sd, mean = found.ratio("sd"), found.ratio("mean")
-    verdict, reason = str(found.verdict), found.reason
-    if verdict in ("steadier", "less steady") and adjusted >= alpha:
-        verdict, reason = "no difference shown", AMONG_MANY
-    return Against(
-        sd_ratio=sd.value,
-        low=sd.low,
-        high=sd.high,
-        mean_ratio=mean.value,
-        mean_low=mean.low,
-        mean_high=mean.high,
-        p_value=adjusted,
-        verdict=verdict,
-        reason=reason,
-    )
 
 
 def _described(name: str, rows: Sequence[Row], judged: Against | None) -> Spread:

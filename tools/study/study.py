@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
+from ..claim import Claim, interval
 from ..row import BASELINE, Row
-from ..statistics.comparison.compare import compare
 from ..subject import Frozen, Subject
 from .advice import Advice, advice
 from .design import Design
@@ -13,7 +14,7 @@ from .effects import Effect, Runs, effects
 from .reservation import Reservation, reservation
 from .rounds import LEAST
 from .setting import Setting
-from .spreads import AMONG_MANY, Against, Spread, against, outcomes, paired, spreads
+from .spreads import TIMES, Against, Spread, held_against, outcomes, spreads
 from .warm_up import Tried, ignores_threads
 
 NONE = "No setting is steadier than the environment as given by more than luck."
@@ -32,7 +33,7 @@ class Study(Frozen):
     effects: tuple[Effect, ...]
     reservation: Reservation
     chosen: str | None
-    """The setting that looked steadiest among those that are shown to be steadier; None: none is."""
+    """The fastest among those that are shown to be steadier and not less steady than the steadiest; None: none is."""
     confirmed: Against | None
     """It against the baseline in runs that had no part in the choice; None where there were none."""
     advice: Advice | None
@@ -62,12 +63,27 @@ def runs_for(design: Design, tried: Sequence[Tried]) -> Runs:
     return find
 
 
-def choose(found: Sequence[Spread], design: Design) -> Setting | None:
-    """Choose the steadiest of those that are shown to be steadier; jobs of ours beside it are nothing to recommend."""
+def choose(
+    found: Sequence[Spread], design: Design, times: TIMES, lower_is_better: bool, alpha: float, seed: int = 1
+) -> Setting | None:
+    """Choose the fastest of those that are shown to be steadier, and not shown to be less steady than the steadiest.
+
+    Jobs of ours beside it are nothing to recommend.
+    """
     usable = {one.name: one for one in design.settings if not one.background and not one.baseline}
-    steadier = [one for one in found if one.setting in usable and one.against and one.against.verdict == "steadier"]
-    best = min(steadier, key=lambda one: (one.against.sd_ratio or 1.0) if one.against else 1.0, default=None)
-    return usable[best.setting] if best else None
+    steadier = {one.setting: one for one in found if one.setting in usable and one.against and one.against.steadier}
+    if not steadier:
+        return None
+    best = min(steadier, key=lambda name: _ratio(steadier[name]))
+    rivals = held_against(best, list(steadier), times, alpha, seed)
+    alike = [one for name, one in steadier.items() if name not in rivals or not rivals[name].less_steady]
+    fastest = min(alike, key=lambda one: (one.mean or 0.0) * (1 if lower_is_better else -1))
+    return usable[fastest.setting]
+
+
+def _ratio(one: Spread) -> float:
+    found = one.against.spread if one.against else None
+    return found.ratio if isinstance(found, Claim) and found.ratio is not None else math.inf
 
 
 def answered(
@@ -84,11 +100,11 @@ def answered(
     times = outcomes(rows)
     runs = runs_for(design, tried)
     place = {one.name: number for number, one in enumerate(design.settings)}
-    found = sorted(spreads(rows, subject.lower_is_better, alpha, seed), key=lambda one: place[one.setting])
-    chosen = choose(found, design)
-    confirmed = _confirmed(batch, chosen, subject.lower_is_better, alpha) if chosen else None
+    found = sorted(spreads(rows, alpha, seed), key=lambda one: place[one.setting])
+    chosen = choose(found, design, times, subject.lower_is_better, alpha, seed)
+    confirmed = _confirmed(batch, chosen, alpha) if chosen else None
     rounds = next((one.runs for one in found if one.setting == BASELINE), 0)
-    recommended = chosen is not None and (confirmed is None or confirmed.verdict == "steadier")
+    recommended = chosen is not None and (confirmed is None or confirmed.steadier)
     return Study(
         design=design,
         tried=tuple(tried),
@@ -96,11 +112,11 @@ def answered(
         planned=planned,
         spreads=tuple(found),
         effects=effects(design, times, runs, seed),
-        reservation=reservation(design, times, runs, subject.lower_is_better, alpha),
+        reservation=reservation(design, times, runs, alpha),
         chosen=chosen.name if chosen else None,
         confirmed=confirmed,
         advice=advice(chosen, design, _words(subject)) if chosen and recommended else None,
-        verdict=_verdict(chosen, confirmed, rounds),
+        verdict=_verdict(chosen, confirmed, found, rounds),
         notes=tuple(_notes(design, tried, found, rounds)),
     )
 
@@ -109,18 +125,14 @@ def _words(subject: Subject) -> tuple[str, ...]:
     return ("sh", "-c", " ".join(subject.command)) if subject.shell else subject.command
 
 
-def _confirmed(batch: Sequence[Row], chosen: Setting, lower_is_better: bool, alpha: float) -> Against | None:
+def _confirmed(batch: Sequence[Row], chosen: Setting, alpha: float) -> Against | None:
     times = outcomes(batch)
-    if {BASELINE, chosen.name} - times.keys():
+    if chosen.name not in times:
         return None
-    x, y = paired(times, BASELINE, chosen.name)
-    if x.size < LEAST:
-        return None
-    made = compare(x, y, paired=True, lower_is_better=lower_is_better, alpha=alpha)
-    return against(made, made.p_value, alpha)
+    return held_against(BASELINE, [chosen.name], times, alpha).get(chosen.name)
 
 
-def _verdict(chosen: Setting | None, confirmed: Against | None, rounds: int) -> str:
+def _verdict(chosen: Setting | None, confirmed: Against | None, found: Sequence[Spread], rounds: int) -> str:
     if rounds < LEAST:
         return (
             f"Rounds that count: {rounds}, and {LEAST} are the least: nothing can be said; raise --budget or --rounds."
@@ -128,12 +140,22 @@ def _verdict(chosen: Setting | None, confirmed: Against | None, rounds: int) -> 
     if chosen is None:
         return NONE
     if confirmed is None:
+        shown = next(one.against for one in found if one.setting == chosen.name)
         return (
-            f"{chosen.name} is steadier, in the rounds that also chose it: run the study again before you rely on it."
+            f"{chosen.name} is steadier{_numbers(shown)}, in the rounds that also chose it: run the study again before "
+            "you rely on it."
         )
-    if confirmed.verdict != "steadier":
-        return f"{chosen.name} looked steadiest, but runs of its own did not confirm it. {NONE}"
-    return f"{chosen.name} is steadier, and runs that had no part in the choice confirm it."
+    if not confirmed.steadier:
+        return f"{chosen.name} looked steadier, but runs of its own did not confirm it. {NONE}"
+    return f"{chosen.name} is steadier{_numbers(confirmed)}, and runs that had no part in the choice confirm it."
+
+
+def _numbers(found: Against | None) -> str:
+    """Quote the claim and its price, as ratios to the environment as given."""
+    if found is None:
+        return ""
+    spread, cv, mean = (interval(one) for one in (found.spread, found.cv, found.mean))
+    return f" (ratio of the spread {spread}, of the CV {cv}, of the mean {mean})"
 
 
 def _notes(design: Design, tried: Sequence[Tried], found: Sequence[Spread], rounds: int) -> Iterator[str]:
@@ -143,8 +165,8 @@ def _notes(design: Design, tried: Sequence[Tried], found: Sequence[Spread], roun
     if baseline and baseline.cv is not None and baseline.cv < STEADY_CV:
         yield f"As it is given its spread is only {100 * baseline.cv:.2g} % of its mean: there is little to reduce."
     if LEAST <= rounds < 2 * LEAST:
-        yield f"{rounds} rounds show only large differences of spread, and no interval of a ratio; take 20 or more."
-    if lost := [one.setting for one in found if one.against and one.against.reason == AMONG_MANY]:
+        yield f"{rounds} rounds show only large differences of spread; take 20 or more."
+    if lost := [one.setting for one in found if one.against and one.against.hidden]:
         yield (
             f"Settings that would be shown to differ alone and not among so many: {len(lost)} ({', '.join(lost[:3])}"
             f"{', ...' if len(lost) > 3 else ''}): take more --rounds, or fewer --factors."

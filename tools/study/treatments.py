@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -37,13 +38,16 @@ class StudySettings(Frozen):
         return StudySettings(settings=tuple(one for one in self.settings if one.name in named))
 
     def runs(self, base: Launch) -> Take:
-        """Start the program as a setting says, with the jobs beside it."""
+        """Start the program as a setting says, with the jobs beside it.
+
+        On one thread it may rightly take as many times longer as there are CPUs.
+        """
         launches = {one.name: (one, one.launch(base)) for one in self.settings}
 
         def run(series: Series, turn: Turn) -> None:
             setting, launch = launches[turn.condition]
             with beside(setting.background):
-                series.run(setting.name, launch, turn.pair, turn.layers)
+                series.run(setting.name, launch, turn.pair, turn.layers, times=len(os.sched_getaffinity(0)))
 
         return run
 

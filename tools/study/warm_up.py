@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -51,15 +52,24 @@ def warm_up(
 
 def _try(bench: Bench, setting: Setting) -> Tried:
     launch, ear, subject = setting.launch(bench.launch), Ear(), bench.subject
+    if bench.deadline.over:
+        raise bench.deadline.no_run(cut=False)
     spoken = replace(launch, environment=asking(launch))
     with beside(setting.background):
         try:
-            run = bench.spawner.run(spoken, (ear,), timeout_s=subject.timeout_s, capture=subject.metric is not None)
+            way = bench.way(launch)
+            own_s = bench.limit_s(way, not setting.baseline, times=len(os.sched_getaffinity(0)))
+            limit_s = bench.deadline.limit_s(own_s)
+            run = bench.spawner.run(spoken, (ear,), timeout_s=limit_s, capture=subject.metric is not None)
         except VgoError as refused:
             if setting.baseline:
                 raise
             return Tried(setting=setting.name, failure=str(refused))
-    failure = judge(run, subject).failure
+    if run.timed_out and limit_s != own_s:
+        raise bench.deadline.no_run(cut=setting.baseline)
+    if setting.baseline:
+        bench.took(run)
+    failure = judge(run, subject, limit_s=limit_s).failure
     return Tried(setting=setting.name, failure=failure, spoken=ear.heard, wall_s=run.wall_ns / 1e9)
 
 

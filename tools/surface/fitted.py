@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.spatial import cKDTree
+from sklearn.dummy import DummyRegressor
 
 from ...knowledge.errors import VgoError
 from ..statistics.surface.catalogue import MODELS
 from ..statistics.surface.errors import MOST_GROUPS, Errors, errors, groups, unseen
 from ..statistics.surface.hybrid import HybridRecipe
-from ..statistics.surface.model import Model, Recipe
+from ..statistics.surface.model import Model, Recipe, Untuned
 from ..statistics.surface.threads import one_thread
 from ..statistics.values import FloatArray, Result
 from .axes import Axis, Level, encode
@@ -25,6 +26,8 @@ WIDEST = 0.25
 CONFIDENCE = 0.9
 FOLDS, FEW = 5, 100
 """Folds in which errors are found; of fewer cells ten, since each counts."""
+NO_MODEL = "mean of the others"
+"""Predicts the same everywhere; it is scored beside the models and never chosen."""
 FEWEST = 10
 """Errors on unseen cells that an interval needs."""
 
@@ -58,10 +61,15 @@ class SurfaceRecord(Result):
     how: str
     """How the errors were found."""
     scored: tuple[Scored, ...]
+    """The models, and the mean of the others without one, the best first."""
     unseen: tuple[float | None, ...]
     """Each cell's prediction by the chosen model without it; None where it was not predicted."""
     seed: int
     notes: tuple[str, ...]
+
+    def error(self, model: str) -> float | None:
+        """Give the relative error of a model; None where it was not scored."""
+        return next((one.errors.relative for one in self.scored if one.model == model), None)
 
 
 class Prediction(Result):
@@ -193,9 +201,10 @@ def _scored(record: SurfaceRecord, models: Sequence[str], one_by_one: bool) -> S
     points, values = encode(record.axes, record.columns), np.array(record.values)
     y = forth(values, record.logarithmic)
     group = groups(len(y), record.seed, MOST_GROUPS if one_by_one or len(y) < FEW else FOLDS)
-    told = {name: back(record, unseen(MODELS[name], points, y, group, one_by_one)) for name in models}
-    scored = sorted((Scored(model=name, errors=errors(values, told[name])) for name in models), key=_error)
-    best = scored[0].model
+    recipes = {**{name: MODELS[name] for name in models}, NO_MODEL: Untuned(DummyRegressor().fit)}
+    told = {name: back(record, unseen(recipe, points, y, group, one_by_one)) for name, recipe in recipes.items()}
+    scored = sorted((Scored(model=name, errors=errors(values, told[name])) for name in recipes), key=_error)
+    best = next(one.model for one in scored if one.model != NO_MODEL)
     recipe = MODELS[best].tuned(points, y)
     whole = int(group.max()) + 1
     how = "leave-one-out" if one_by_one else f"{whole}-fold" if scored[0].errors.points == len(y) else "a random tenth"

@@ -8,6 +8,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from ...knowledge.errors import VgoError
+from ...knowledge.user_files import regular
+from ...knowledge.wrong import first
 from ..statistics.surface.threads import one_thread
 from ..statistics.values import Result
 from .cells import Cells
@@ -59,12 +61,10 @@ def load(path: Path) -> Fitted:
     """Read a saved surface, from its folder or the file itself, and fit its models to its cells."""
     file = path / FILE if path.is_dir() else path
     try:
-        stored = Stored.model_validate_json(file.read_bytes())
+        stored = Stored.model_validate_json(regular(file).read_bytes())
     except OSError as error:
         raise VgoError(f"{file} cannot be read ({error.strerror}): name a folder of `surface fit --save`.") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the file"
-        raise VgoError(f"{file}: {place}: {first['msg']}: save the surface again with `surface fit`.") from error
+        raise VgoError(f"{file}: {first(error)}, or save the surface again with `surface fit`.") from error
     with one_thread():
         return Fitted(response=surface(stored.response), mean=surface(stored.mean) if stored.mean else None)

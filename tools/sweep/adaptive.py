@@ -11,7 +11,7 @@ import itertools
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,8 @@ from .level import Level
 from .space import Parameter, Space
 
 MOST_CANDIDATES = 2000
+WORTHWHILE = 0.01
+"""An improvement by less, of a logarithm a hundredth of the response, is not sought."""
 LEAST_TOLD = 2
 """Cells with a response, below which the next ones are drawn at random."""
 Floats = npt.NDArray[np.float64]
@@ -118,33 +120,38 @@ class _Axis:
 
 def _scored(points: Floats, responses: Floats, at: Floats, seek: str, seed: int) -> tuple[Floats, Floats]:
     """Score candidates, more is better, and give the mean that is expected there."""
-    from skopt.acquisition import gaussian_ei
-
-    model = _fitted(points, responses, seed)
-    means, sds = (np.asarray(found, dtype=np.float64) for found in model.predict(at, return_std=True))
-    if seek == "unknown":
-        return sds, means
-    return np.asarray(gaussian_ei(at, model, y_opt=float(responses.min())), dtype=np.float64), means
+    means, sds = _expected(points, responses, at, seed)
+    return (sds if seek == "unknown" else expected_improvement(means, sds, float(responses.min()))), means
 
 
-def _fitted(points: Floats, responses: Floats, seed: int) -> Any:
-    """Fit a Gaussian process with a Matern kernel, one length a coordinate, and noise."""
+def expected_improvement(means: Floats, sds: Floats, best: float) -> Floats:
+    """Give by how much each is expected to fall below the best, less what is not worth a run; 0 where all is known."""
+    from scipy.special import ndtr
+
+    gains = best - WORTHWHILE - means
+    z = np.divide(gains, sds, out=np.zeros_like(gains), where=sds > 0)
+    density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
+    return np.where(sds > 0, gains * ndtr(z) + sds * density, 0.0)
+
+
+def _expected(points: Floats, responses: Floats, at: Floats, seed: int) -> tuple[Floats, Floats]:
+    """Fit a Gaussian process with a Matern kernel, one length a coordinate, and noise; its mean and SD, less noise."""
     from sklearn.exceptions import ConvergenceWarning
-    from skopt.learning import GaussianProcessRegressor
-    from skopt.learning.gaussian_process.kernels import ConstantKernel, Matern
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
     size = points.shape[1]
     lengths = Matern(length_scale=np.ones(size), length_scale_bounds=[(0.01, 100.0)] * size, nu=2.5)
-    model = GaussianProcessRegressor(
-        kernel=ConstantKernel(1.0, (0.01, 1000.0)) * lengths,
-        noise="gaussian",
-        normalize_y=True,
-        n_restarts_optimizer=1,
-        random_state=seed,
-    )
+    kernel = ConstantKernel(1.0, (0.01, 1000.0)) * lengths + WhiteKernel()
+    process = GaussianProcessRegressor(kernel, normalize_y=True, n_restarts_optimizer=1, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a length at its bound is a parameter without effect
-        return model.fit(points, responses)
+        process.fit(points, responses)
+    process.kernel_ = process.kernel_.k1  # the surface varies by this much, its measurement by the noise as well
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a variance that rounds below 0 is 0
+        means, sds = process.predict(at, return_std=True)
+    return means, sds
 
 
 def _why(seek: str, score: float) -> str:

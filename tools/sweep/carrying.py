@@ -69,5 +69,5 @@ class There:
             asked = tuple(Asked.of(walk.cell(name), self.subject_of) for name in names)
             return Cells(space=self.space, cells=asked, layers=self.layers)
 
-        treated = Treated(told=told, forgiving=True)
+        treated = Treated(told=told)
         series_of(self.bench, self.layers, walk).carry_out(pieces, walk.enough, treated)

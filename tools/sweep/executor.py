@@ -43,9 +43,9 @@ class Executor(Protocol):
 class Runs(Protocol):
     """Runs cells on this machine."""
 
-    def run(self, cell: Cell) -> Row:
+    def run(self, cell: Cell) -> Row | None:
         """Run a cell once and give `ok`, `begun`, `reason`, `exit_code`, `survivors`, `outcome`, `wall_s`, `layers` and
-        what the layers read.
+        what the layers read; None where the budget ended before the run.
         """
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A space in one word of the command line: `size=1000,2000 threads=1,2`, so that none needs a file."""
+"""A space on the command line, `size=1000,2000 threads=1,2`, so that none needs a file."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, get_args
 from pydantic import ValidationError
 
 from ...knowledge.errors import VgoError
+from ...knowledge.wrong import first
 from .level import Level
 from .space import Space, Target
 
@@ -38,8 +39,7 @@ def inline(word: str, command: tuple[str, ...] = ()) -> Space:
     try:
         return Space.model_validate({"parameters": made})
     except ValidationError as error:
-        first = error.errors()[0]
-        raise VgoError(f"{word!r}: {first['msg'].removeprefix('Value error, ')}: {FORM}.") from error
+        raise VgoError(f"{word!r}: {first(error)}: {FORM}.") from error
 
 
 def named_after(word: str) -> str:

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 from ...knowledge.errors import VgoError
 from ..execution.bench import Bench
+from ..execution.expected import Expected
 from ..execution.judge import judge
 from ..execution.through import Through
-from ..execution.way import Ways
+from ..execution.way import Way, Ways
 from ..machine import Machine
 from ..mitigation.checks import Check
 from ..mitigation.engine import Applied, applied
@@ -44,9 +45,11 @@ class LocalExecutor:
     """Specs of those that are on in every run."""
     proved: set[str] = field(default_factory=set)
     """Settings that were shown to be in force."""
+    longest_s: dict[str, float] = field(default_factory=dict)
+    """Of the runs of each cell that ended by themselves."""
     _now: Prepared | None = None
 
-    def run(self, cell: Cell) -> Row:
+    def run(self, cell: Cell) -> Row | None:
         """Run a cell once and give its row; what it sets stays until another cell is run."""
         if self._now is None or self._now.cell != cell.id:
             self.close()
@@ -62,9 +65,11 @@ class LocalExecutor:
             failing = self._failing(self._now)
         except VgoError as error:
             return refused(_plain(error))
+        if self.bench.deadline.over:
+            return None
         if failing:
             return refused(f"not in force: {failing.what} is {failing.seen}, expected {failing.expected}")
-        return self._row(self._now.change, self._now.setting)
+        return self._row(self._now)
 
     def close(self) -> None:
         """Put back what the last cell set."""
@@ -81,25 +86,37 @@ class LocalExecutor:
         """Switch it on; the first time prove it, with runs that are no part of the data."""
         if now.setting.identity not in self.proved:
             ways = Ways(self.bench.launcher)
-            checks = now.change.prove(Through(self.bench.spawner, ways), now.setting.subject.timeout_s)
+            way = ways.of(now.change.launch, ())
+            through = Through(self.bench.spawner, ways, self.bench.deadline)
+            checks = now.change.prove(through, self._limit_s(now, way))
             if failing := next((check for check in checks if not check.passed), None):
                 return failing  # and it is proved anew where it is asked for again
             self.proved.add(now.setting.identity)
         return next((check for check in now.change.on() if not check.passed), None)
 
-    def _row(self, change: Applied, setting: Setting) -> Row:
-        bench, subject = self.bench, setting.subject
+    def _limit_s(self, now: Prepared, way: Way) -> float | None:
+        """When a run is ended: by what other runs of the cell took, since another cell may be another program."""
+        shown = Expected(longest_s=self.longest_s.get(now.cell, 0.0)).limit_s()
+        limits = [limit for limit in (shown, self.bench.limit_s(way, changed=False)) if limit is not None]
+        return min(limits, default=None)
+
+    def _row(self, now: Prepared) -> Row | None:
+        bench, change, subject = self.bench, now.change, now.setting.subject
         way = Ways(bench.launcher, lambda spec: (bench.layer(spec), bench.probe(spec))).of(
             change.launch, tuple(self.layers)
         )
-        limit_s = bench.limit_s(way)
+        own_s = self._limit_s(now, way)
+        limit_s = bench.deadline.limit_s(own_s)
         try:
             run = bench.spawner.run(
                 way.launch, way.probes, limit_s, capture=subject.metric is not None, on_started=bench.on_started
             )
         except VgoError as error:  # the program, or a condition of its start
             return refused(_plain(error))
-        bench.took(run, way)
+        if run.timed_out and limit_s != own_s:
+            return None
+        if not run.timed_out:
+            self.longest_s[now.cell] = max(self.longest_s.get(now.cell, 0.0), run.wall_ns / 1e9)
         judged = judge(run, subject, way.through, limit_s)
         cells: dict[str, Any] = way.cells(run.counters)
         return {

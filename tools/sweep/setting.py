@@ -102,7 +102,7 @@ class Settings:
     def _refuse(self, part: Mitigation, subject: Subject) -> None:
         # How many CPUs the program keeps busy is not known, and a sweep is there to find out.
         asked = part.applies.model_copy(update={"single_threaded": False, "multi_threaded": False})
-        reasons = (*unmet(asked, self.machine, subject, None), *beyond_reach(part, self.machine, subject, None))
+        reasons = (*unmet(asked, self.machine, subject, None), *beyond_reach(part, self.machine, subject))
         if reasons:
             raise VgoError(f"{part.name}: {reasons[0].rstrip('.')}.")
 

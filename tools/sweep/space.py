@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 from ...knowledge.errors import VgoError
 from ...knowledge.files import duplicate_keys, read_model
 from ...knowledge.shape import Key, Known
+from ..amount import LONGEST, MOST
 from ..row import FIXED
 from .level import Level, shown, tidy
 from .where import Condition, Refusal, condition
@@ -20,12 +21,10 @@ from .where import Condition, Refusal, condition
 EXAMPLES = Path(__file__).parent / "examples"
 Target = Literal["argument", "affinity", "threads", "frequency", "scheduler", "cpu_quota", "memory"]
 Response = Literal["sd", "cv", "mean", "median", "p95", "p99"]
-Number = Annotated[int | float, Field(allow_inf_nan=False)]
+Number = Annotated[int | float, Field(allow_inf_nan=False, ge=-1e18, le=1e18)]
 OFF, ON = "off", "on"
 RESERVED = {*FIXED, "batch", "round", "reason", "cell", "why"}
-"""Columns of the tables that a sweep writes."""
-STATISTICS = {"n", "failed", "mean", "median", "sd", "sd_low", "sd_high", "cv", "p95", "p99", "minimum", "maximum"}
-STATISTICS |= {"known_within", "enough"}
+"""Columns of the tables that a sweep writes; the statistics of a cell give way to a parameter of their name."""
 
 
 class Range(Known):
@@ -129,7 +128,7 @@ class Design(Known):
     kind: Literal["grid", "lhs", "adaptive"] = "grid"
     cells: Annotated[int, Field(ge=1, le=100_000)] = 20
     """Of a Latin hypercube, and of an adaptive design at most."""
-    start: Annotated[int, Field(ge=2)] = 8
+    start: Annotated[int, Field(ge=2, le=MOST)] = 8
     """Cells of the Latin hypercube that an adaptive design begins with."""
     batch: Annotated[int, Field(ge=1, le=100)] = 2
     """Cells that an adaptive design chooses at once."""
@@ -141,9 +140,9 @@ class Design(Known):
 class Repetitions(Known):
     """How often a cell is run: until the SD is known within a factor, between two numbers of runs."""
 
-    least: Annotated[int, Field(ge=1)] = 10
-    most: Annotated[int, Field(ge=1)] = 100
-    within: Annotated[float, Field(gt=1)] = 1.25
+    least: Annotated[int, Field(ge=1, le=MOST)] = 10
+    most: Annotated[int, Field(ge=1, le=MOST)] = 100
+    within: Annotated[float, Field(gt=1, le=LONGEST)] = 1.25
     """The 95 % interval of the SD goes up and down by this factor at most."""
     block: Annotated[int, Field(ge=1, le=1000)] | None = None
     """Runs of a cell one after the other, in each round; None: 1, or 5 where a setting takes time to settle."""
@@ -158,9 +157,9 @@ class Repetitions(Known):
 class Budget(Known):
     """When the sweep ends though cells are left; the same command with more goes on."""
 
-    runs: Annotated[int, Field(ge=1)] | None = None
-    seconds: Annotated[float, Field(gt=0)] | None = None
-    """Of the program's own time."""
+    runs: Annotated[int, Field(ge=1, le=MOST)] | None = None
+    seconds: Annotated[float, Field(gt=0, le=LONGEST)] | None = None
+    """By the clock, from the start of the command to its answer."""
 
 
 class Space(Known):
@@ -182,9 +181,9 @@ class Space(Known):
 
     @model_validator(mode="after")
     def _sound(self) -> Space:
-        taken = next((name for name in self.parameters if name in RESERVED | STATISTICS), None)
+        taken = next((name for name in self.parameters if name in RESERVED), None)
         if taken:
-            raise ValueError(f"{taken} is a column of its own in the tables: give the parameter another name")
+            raise ValueError(f"{taken} is a column of its own in the tables: call the parameter {taken}_2, for example")
         try:
             self.conditions  # noqa: B018 - to parse them
         except Refusal as refused:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from ..execution.deadline import NEVER, Deadline
 from ..execution.executor import BARRIER, Piece, Turn
 from ..one_level import Level, host_levels, on_one_level
 from ..row import Row
@@ -46,6 +47,8 @@ class Sweep:
     """Runs, as they were made."""
     listener: Callable[[Sweep, Cell, Row], None] = lambda sweep, cell, row: None
     """Called after each run."""
+    deadline: Deadline = NEVER
+    """When the seconds of the budget are used by the clock; where none runs, those of the program count."""
     told: tuple[str, ...] = ()
     """What was dropped of the design."""
     ended: str = ""
@@ -83,7 +86,7 @@ class Sweep:
     def go(self) -> str:
         """Run until nothing is left to do; give the reason why it ended."""
         self.executor.carry_out(self._pieces(), self)
-        self.ended = self._stopped or "every cell is known well enough, or has all its runs"
+        self.ended = self._stopped or self._spent() or "every cell is known well enough, or has all its runs"
         return self.ended
 
     def enough(self) -> bool:
@@ -166,7 +169,8 @@ class Sweep:
         budget = self.space.budget
         if budget.runs is not None and self.runs >= budget.runs:
             return f"the budget of {budget.runs} runs is spent"
-        if budget.seconds is not None and self.spent_s >= budget.seconds:
+        used = self.deadline.over if self.deadline.counts else budget.seconds and self.spent_s >= budget.seconds
+        if budget.seconds is not None and used:
             return f"the budget of {budget.seconds:g} s is spent"
         return ""
 

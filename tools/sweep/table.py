@@ -13,11 +13,13 @@ import polars as pl
 from ...layers.schema import Layer
 from ..recorded.formats.vgo import measured
 from ..recorded.recorded import Recorded
-from ..row import FIXED
+from ..row import REQUIRED
 from .cell import Cell
 from .sweep import Sweep
 
 LEADING = ("batch", "round")
+SHARED = (*REQUIRED, "layers")
+"""A sweep says in `reason` why a run does not count."""
 _MEANT = {
     "condition": "Cell, as cells.csv numbers it.",
     "batch": "Cells of a batch were run in rounds of one another.",
@@ -31,12 +33,12 @@ def runs_table(sweep: Sweep, given: str, layers: Iterable[Layer], facts: Mapping
     cells = {cell.id: cell for cell in sweep.cells}
     rows = [_row(row, cells[str(row["cell"])]) for row in in_order(sweep.ran.rows)]
     names = tuple(sweep.space.parameters)
-    known = {*FIXED, *LEADING, "reason", *names}
+    known = {*SHARED, *LEADING, "reason", *names}
     metrics = sorted({name for row in rows for name in row} - known)
     frame = pl.DataFrame(
         {
             name: _series(name, [row.get(name) for row in rows])
-            for name in (*FIXED, *LEADING, *names, "reason", *metrics)
+            for name in (*SHARED, *LEADING, *names, "reason", *metrics)
         }
     )
     recorded = measured(frame, given, list(layers), facts)
@@ -55,11 +57,12 @@ def runs_table(sweep: Sweep, given: str, layers: Iterable[Layer], facts: Mapping
 
 
 def cells_csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    """Render one row a cell, impossible ones with the reason."""
+    """Render one row a cell, impossible ones with the reason; a parameter named as a statistic keeps its name."""
+    flat = [_flat(row) for row in rows]
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]) if rows else ["cell"], lineterminator="\n")
+    writer = csv.DictWriter(text, list(flat[0]) if flat else ["cell"], lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows(flat)
     return text.getvalue().encode()
 
 
@@ -71,7 +74,7 @@ def cell_rows(sweep: Sweep) -> Iterator[dict[str, Any]]:
         yield {
             "cell": cell.id,
             "batch": cell.batch,
-            **cell.values,
+            "values": dict(cell.values),
             "n": stands.runs,
             "failed": stands.failed,
             **{name: getattr(summary, name, None) for name in ("mean", "median", "sd")},
@@ -83,6 +86,14 @@ def cell_rows(sweep: Sweep) -> Iterator[dict[str, Any]]:
             "why": cell.why,
             "reason": stands.reason,
         }
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Put the levels between the number of the cell and its statistics."""
+    levels, first = row["values"], ("cell", "batch")
+    rest = {f"{name}_of_runs" if name in levels else name: value for name, value in row.items() if name not in first}
+    del rest["values"]
+    return {**{name: row[name] for name in first}, **levels, **rest}
 
 
 def in_order(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -85,6 +85,9 @@ class Cells(Frozen):
             )
 
 
-def keep(series: Series, turn: Turn, row: Row) -> None:
-    """Keep the row of a cell in a series."""
+def keep(series: Series, turn: Turn, row: Row | None) -> None:
+    """Keep the row of a cell in a series; without one, the budget ended before the run."""
+    if row is None:
+        series.cut = True
+        return
     series.log.append({"order": len(series.rows), "condition": turn.condition, "pair": turn.pair, **row})

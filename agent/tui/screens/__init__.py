@@ -21,6 +21,10 @@ def _budget(screen: SessionScreen, reply: Reply) -> None:
     screen.app.push_screen(Budget(screen.session.view), given)
 
 
+def _question(screen: SessionScreen, reply: Reply) -> None:
+    screen.show_question()
+
+
 def _report(screen: SessionScreen, reply: Reply) -> None:
     from .report import ReportScreen
 
@@ -76,6 +80,7 @@ def _screenshot(screen: SessionScreen, reply: Reply) -> None:
 
 OPENED: dict[str, Callable[[SessionScreen, Reply], None]] = {
     "budget": _budget,
+    "question": _question,
     "report": _report,
     "runs": _runs,
     "run": _run,

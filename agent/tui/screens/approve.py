@@ -1,91 +1,162 @@
-"""What is asked before anything beyond the program is changed: what is written where, how it is put back, the risk."""
+"""What is asked before a change: what is written where, the risk, how it is put back; it can be asked about first.
+
+Letters answer nothing: what is typed is a question, and is answered here. An answer is its number and Enter, or its
+button. Escape is `not now`: the question stays open and the run waits, until F7 or /answer shows it again.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.text import Text
+from textual import events, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import HorizontalGroup, VerticalScroll
-from textual.screen import ModalScreen
+from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Button, Input, Static
 
-from ....tools.plan import NO_MORE
-from ...progress import asked
+from ....knowledge.errors import VgoError
+from ...chat.actions import do
+from ...consent import answers_to, numbered, typed
+from ...desk.unmarked import unmarked
+from ...progress import LATER, asked
 from ...terminal import printable
+from ..widgets.keys import Keys
+from .dialog import Dialog
 
-LATER = "  You may leave meanwhile: `vgo-agent chat RUN`, then /resume, asks again, after a reboot too."
+if TYPE_CHECKING:
+    from ...chat.session import ChatSession
+
+HINT = "Letters answer nothing: type a number and Enter, or go to a button with Tab and press Enter."
+HELP = (
+    "An answer is its number and Enter, or its button (Tab, then Enter). All else that is typed is a question: what "
+    "does it change? why? is it safe? how is it put back? A line that begins with / is a command. `4 because others "
+    "use it` says why. Escape is not now: nothing is changed and the run waits; F7 shows the question again."
+)
 
 
-class Approve(ModalScreen[dict[str, Any]]):
-    """Gives what `ChatSession.answer` takes; it cannot be left without an answer."""
+class Question(Input):
+    """The line; Tab leaves it only where it is empty, so that no word that is being typed ends on a button."""
+
+    async def on_key(self, event: events.Key) -> None:
+        """Keep the focus while there is a word."""
+        if event.key in ("tab", "shift+tab") and self.value:
+            event.stop()
+            event.prevent_default()
+
+
+class Approve(Dialog[dict[str, str]]):
+    """Gives what `ChatSession.answer` takes; None: not now."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+y", "press('once')", "Approve", priority=True),
-        Binding("ctrl+d", "press('deny')", "Deny", priority=True),
+        Binding("escape", "not_now", "Not now"),
+        Binding("f5", "say('/pause')", "Pause"),
+        Binding("f8", "say('/stop')", "Stop"),
+        Binding("up,pageup", "turn(-1)", "Read", key_display="↑↓"),
+        Binding("down,pagedown", "turn(1)", "Read on", show=False),
     ]
     CSS = """
     Approve { align: center middle; }
-    Approve > VerticalScroll { width: 90%; max-width: 100; height: auto; max-height: 90%;
+    Approve > Vertical { width: 90%; max-width: 100; height: auto; max-height: 90%;
         border: thick $warning; background: $surface; padding: 0 1; }
-    Approve .keys { color: $text-muted; }
-    Approve HorizontalGroup { height: auto; }
-    Approve Button { margin: 0 1 0 0; min-width: 8; }
+    Approve #text { height: auto; scrollbar-size-vertical: 1; }
+    Approve #answers { height: auto; }
+    Approve Button { width: 100%; text-align: left; content-align: left middle; }
+    Approve .said { color: $text-accent; }
     """
 
-    def __init__(self, question: Mapping[str, Any]) -> None:
-        """Take the question as the diagnosis asks it."""
+    def __init__(self, session: ChatSession, question: Mapping[str, Any]) -> None:
+        """Take the session, which answers what is asked, and the question as the diagnosis asks it."""
         super().__init__()
-        self._question = question
+        self._session, self._question = session, question
 
     def compose(self) -> ComposeResult:
-        """Say it all, then ask."""
-        with VerticalScroll(can_focus=False):
-            yield Static(Text("\n".join(map(printable, self._words()))), id="words")
-            yield Input(
-                placeholder="reason, if you deny: the planner reads it", id="reason", max_length=300, compact=True
-            )
-            with HorizontalGroup():
-                yield from self._buttons()
-            yield Static("tab: next; enter: press; ctrl+y: the first; ctrl+d: deny", classes="keys")
+        """Say it all, then ask; the answers stay where a long text scrolls."""
+        with Vertical():
+            with VerticalScroll(can_focus=False, id="text"):
+                yield Static(_text(self._words()), id="words")
+            with Vertical(id="answers"):
+                yield Question(placeholder="ask about it, or a number and enter", id="line", compact=True)
+                for number, one in enumerate(answers_to(self._question), 1):
+                    yield Button(f"{number} {one.label}", id=one.key, compact=True)
+        yield Keys()
 
     def _words(self) -> list[str]:
         sources = [f"  source: {one}" for one in self._question.get("sources", ())]
         return [*asked({**self._question, "later": LATER}), *sources]
 
-    def _buttons(self) -> ComposeResult:
-        if self._question.get("steps"):
-            yield Button("Done", id="once", variant="success", compact=True)
-            yield Button("Skip", id="deny", compact=True)
-            yield Button("Stop asking", id="never", variant="error", compact=True)
-            return
-        yield Button("Approve once", id="once", variant="success", compact=True)
-        yield Button("For this run", id="run", variant="success", compact=True)
-        yield Button("Deny", id="deny", compact=True)
-        yield Button("Never", id="never", variant="error", compact=True)
-
     def on_mount(self) -> None:
-        """Nothing is approved by an enter that was meant for something else."""
-        self.query_one("#deny", Button).focus()
+        """Whatever is typed next is a line, and no answer."""
+        self.query_one(Question).focus()
 
-    def action_press(self, key: str) -> None:
-        """Do as the button does."""
-        self._give(key)
+    def on_resize(self) -> None:
+        """Leave the answers their room."""
+        answers = len(answers_to(self._question)) + 1
+        self.query_one("#text").styles.max_height = max(2, self.size.height * 9 // 10 - answers - 4)
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         """Answer."""
-        self._give(str(event.button.id))
+        self.dismiss({"answer": str(event.button.id), "reason": ""})
 
-    def _give(self, key: str) -> None:
-        reason = self.query_one("#reason", Input).value.strip()
-        by_hand = bool(self._question.get("steps"))
-        usual = {
-            "once": "done by hand" if by_hand else "approved once",
-            "run": "approved for this run",
-            "deny": "skipped" if by_hand else "denied",
-            "never": NO_MORE if by_hand else "never in this run",
-        }
-        told = NO_MORE if by_hand and key == "never" else reason or usual[key]
-        self.dismiss({"granted": key in ("once", "run"), "reason": told, "standing": key in ("run", "never")})
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Take a number as an answer, a command as a command, words as a question; an empty line as nothing."""
+        event.stop()
+        line = event.value.strip()
+        event.input.clear()
+        if given := numbered(line, self._question):
+            self.dismiss(given)
+        elif line:
+            self._say([f"> {line}"])
+            self._reply(line)
+
+    def action_say(self, line: str) -> None:
+        """Do what a key asks for."""
+        self._reply("/resume" if line == "/pause" and self._session.state.paused else line)
+
+    def action_help(self) -> None:
+        """Say how to answer."""
+        self._say([HELP])
+
+    def action_not_now(self) -> None:
+        """Leave the question open."""
+        self.notify("Nothing is changed, and the run waits: F7 or /answer shows the question again.", markup=False)
+        self.dismiss(None)
+
+    def action_turn(self, pages: int) -> None:
+        """Read on, or back."""
+        text = self.query_one("#text", VerticalScroll)
+        text.scroll_relative(y=pages * max(1, text.size.height - 1), animate=False)
+
+    @work(thread=True)
+    def _reply(self, line: str) -> None:
+        try:
+            lines, leaves = self._answered(line)
+        except VgoError as error:
+            lines, leaves = [str(error)], False
+        self.app.call_from_thread(self._replied, lines, leaves)
+
+    def _answered(self, line: str) -> tuple[list[str], bool]:
+        """Answer in lines, and tell whether the user leaves."""
+        if not line.startswith("/"):
+            told = [] if typed(line, self._question) else self._session.about(self._question, line)
+            return [*told, HINT], False
+        reply = do(self._session, line)
+        closed = [f"{line} opens another screen: Escape first."] if reply.opens not in ("", "quit") else []
+        return [*unmarked(reply.text), *closed], reply.opens == "quit"
+
+    def _replied(self, lines: list[str], leaves: bool) -> None:
+        if leaves:
+            self.app.call_later(self.app.action_quit)
+        elif self.is_attached:
+            self._say(lines)
+
+    def _say(self, lines: list[str]) -> None:
+        """Write below what is asked, and show it."""
+        text = self.query_one("#text", VerticalScroll)
+        text.mount(Static(_text(lines), classes="said"))
+        text.scroll_end(animate=False)
+
+
+def _text(lines: list[str]) -> Text:
+    return Text("\n".join(map(printable, lines)))

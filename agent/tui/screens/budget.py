@@ -7,16 +7,18 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import HorizontalGroup, Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Label
 
 from ...session_view.view import SessionView
+from ..widgets.keys import Keys
+from .dialog import Dialog
 
 
-class Budget(ModalScreen[str]):
+class Budget(Dialog[str]):
     """Gives the command that sets the budget; None where it is left as it is."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Leave it")]
+    HELP_WORDS = "Enter sets both numbers, from the next step on; Escape leaves them as they are."
     CSS = """
     Budget { align: center middle; }
     Budget > Vertical { width: 60; max-width: 95%; height: auto; border: thick $primary; background: $surface;
@@ -32,9 +34,9 @@ class Budget(ModalScreen[str]):
 
     def compose(self) -> ComposeResult:
         """Two numbers."""
-        limits, spent = self._view.limits, self._view.spent_s
+        limits, spent = self._view.limits, self._view.used_s
         with Vertical():
-            yield Label(f"Spent: {spent / 60:.1f} of {limits.budget_s / 60:g} minutes of the program's own time.")
+            yield Label(f"Used: {spent / 60:.1f} of {limits.budget_s / 60:g} minutes by the clock.")
             yield Label("Minutes:")
             yield Input(f"{limits.budget_s / 60:g}", type="number", id="minutes", compact=True)
             yield Label("Runs of one condition at most:")
@@ -43,6 +45,7 @@ class Budget(ModalScreen[str]):
             with HorizontalGroup():
                 yield Button("Set", id="set", variant="primary", compact=True)
                 yield Button("Leave it", id="leave", compact=True)
+        yield Keys()
 
     def on_input_submitted(self) -> None:
         """Enter sets it."""

@@ -9,21 +9,20 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import HorizontalGroup, VerticalGroup
-from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
 from ...past.deletion import size
 from ...past.listing import Past
 from ...terminal import printable
+from ..widgets.keys import Keys
+from .dialog import Dialog
 
 
-class DeleteScreen(ModalScreen[str]):
+class DeleteScreen(Dialog[str]):
     """Gives the line that deletes it, or an empty one."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "give(True)", "Delete"),
-        Binding("n,escape", "give(False)", "Keep"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "give(False)", "Keep")]
+    HELP_WORDS = "Escape keeps the run. Tab and Enter press a button; letters do nothing."
     CSS = """
     DeleteScreen { align: center middle; }
     DeleteScreen > VerticalGroup { width: 90%; max-width: 90; border: thick $error; background: $surface; }
@@ -49,8 +48,9 @@ class DeleteScreen(ModalScreen[str]):
         with VerticalGroup():
             yield Static(Text("\n".join(map(printable, lines))))
             with HorizontalGroup():
-                yield Button("Keep it (n)", id="keep")
-                yield Button("Delete it (y)", id="delete", variant="error")
+                yield Button("Keep it", id="keep")
+                yield Button("Delete it", id="delete", variant="error")
+        yield Keys()
 
     def on_mount(self) -> None:
         """Enter keeps it."""

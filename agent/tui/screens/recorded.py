@@ -11,12 +11,13 @@ from textual import events, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
-from textual.screen import ModalScreen
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from ....knowledge.errors import VgoError
 from ...past.strips import strips
 from ...terminal import printable
+from ..widgets.keys import Keys
+from .dialog import Dialog
 
 if TYPE_CHECKING:
     from ...chat.session import ChatSession
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 MARGIN = 4
 
 
-class RecordedScreen(ModalScreen[None]):
+class RecordedScreen(Dialog[None]):
     """Look, and go back."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss", "Back")]
@@ -48,7 +49,7 @@ class RecordedScreen(ModalScreen[None]):
             yield Static("", id="picture", markup=False)
             yield Static("", id="arms")
             yield Static("", id="words", markup=False)
-        yield Footer()
+        yield Keys()
 
     def on_mount(self) -> None:
         """Ask the process that computes."""

@@ -7,16 +7,17 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
-from textual.screen import ModalScreen
-from textual.widgets import Footer, Markdown
+from textual.widgets import Markdown
 
 from ...run_folder import RunFolder
+from ..widgets.keys import Keys
+from .dialog import Dialog
 
 LONGEST = 200_000
 """Characters."""
 
 
-class ReportScreen(ModalScreen[None]):
+class ReportScreen(Dialog[None]):
     """Read it, and go back."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss", "Back")]
@@ -37,7 +38,7 @@ class ReportScreen(ModalScreen[None]):
             text = f"The report cannot be read ({error.strerror})."
         with VerticalScroll():
             yield Markdown(text)
-        yield Footer()
+        yield Keys()
 
     def on_mount(self) -> None:
         """Let the arrow keys scroll."""

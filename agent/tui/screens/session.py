@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal
+from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
-from textual.widgets import Footer, Static
+from textual.widgets import Input, Static
 
 from ....knowledge.errors import VgoError
 from ...chat.actions import do
@@ -20,10 +19,12 @@ from ...chat.progress import progress_of
 from ...chat.reply import Reply
 from ...chat.talk import Exchange, keep, kept
 from ...run_folder import RunFolder
+from ...session_view.view import SessionView
 from ..messages import Asked, SourceAsked, StepAsked
 from ..widgets.card import Card
 from ..widgets.conversation import Conversation
 from ..widgets.header import Header
+from ..widgets.keys import Keys
 from ..widgets.look import Look
 from ..widgets.look_messages import CutKept, Refused
 from ..widgets.prompt import Line, Prompt
@@ -50,6 +51,7 @@ class SessionScreen(Screen[None]):
         Binding("f3", "say('/runs')", "Runs"),
         Binding("f5", "pause", "Pause"),
         Binding("f6", "say('/budget')", "Budget"),
+        Binding("f7", "say('/answer')", "Answer"),
         Binding("f8", "say('/stop')", "Stop"),
         Binding("escape", "focus_line", "Type", show=False),
     ]
@@ -59,6 +61,8 @@ class SessionScreen(Screen[None]):
     SessionScreen.-narrow Look { display: none; }
     SessionScreen.-narrow.-looking Look { display: block; width: 1fr; }
     SessionScreen.-narrow.-looking Conversation { display: none; }
+    SessionScreen #foot { height: auto; dock: bottom; }
+    SessionScreen #foot Keys { dock: initial; }
     SessionScreen #small { display: none; height: 1fr; }
     SessionScreen.-tiny #small, SessionScreen.-flat #small { display: block; }
     SessionScreen.-tiny .drawn, SessionScreen.-flat .drawn { display: none; }
@@ -69,6 +73,9 @@ class SessionScreen(Screen[None]):
         super().__init__()
         self.session = session
         self._talk: list[Exchange] = []
+        self._before: list[tuple[list[Exchange], SessionView]] = []
+        """What was said about the runs that stand above this one, each with its run as it was left."""
+        self._shown: SessionView = session.view
         self._followed: Path | None = None
         """The folder of the run that is shown."""
         self._answered = 0
@@ -82,8 +89,9 @@ class SessionScreen(Screen[None]):
         with Horizontal(classes="drawn"):
             yield Conversation()
             yield Look()
-        yield Prompt(classes="drawn")
-        yield Footer(classes="drawn", compact=True)
+        with Vertical(id="foot", classes="drawn"):
+            yield Prompt()
+            yield Keys()
 
     def on_mount(self) -> None:
         """Show what there is, and look again and again."""
@@ -99,17 +107,19 @@ class SessionScreen(Screen[None]):
     def _begin(self, folder: RunFolder | None) -> None:
         self._followed, self._answered = folder.path if folder else None, 0
         self._talk = list(kept(folder)) if folder else []
+        self._before.clear()
         self.query_one(Conversation).clear()
 
     def _follow(self) -> None:
-        """Begin anew where a command has begun another run: its calls and questions have the names of those before."""
+        """Go on below what stands there where a command has begun another run: its calls have names of those before."""
         folder = self.session.folder
         if folder is None or folder.path == self._followed:
             return
-        if self._followed is None:  # what was said before the first run stays
-            self._followed = folder.path
-        else:
-            self._begin(folder)
+        if self._followed is not None:  # what was said before the first run is said of that run
+            self._before.append((self._talk, self._shown))
+            self._talk = []
+            self.query_one(Conversation).settle(f"Another run: {folder.path}")
+        self._followed, self._answered = folder.path, 0
 
     def show_files(self) -> None:
         """Show recorded files; of what was said, the last, which names them."""
@@ -121,6 +131,7 @@ class SessionScreen(Screen[None]):
         """Bring every widget up to date."""
         self._follow()
         session = self.session
+        self._shown = session.view
         self.query_one(Header).show(session, busy=self._busy > 0)
         self.query_one(Conversation).show(session.view, self._talk, progress_of(session.view), fresh)
         self.query_one(Look).show(session.view, _measuring(session), session.files)
@@ -138,6 +149,11 @@ class SessionScreen(Screen[None]):
     def on_refused(self, event: Refused) -> None:
         """Say why something cannot be looked at."""
         self.notify(event.sentence, severity="warning", markup=False)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Show the question that has waited for the end of the line."""
+        if not event.value:
+            self._ask_for_approval()
 
     def on_asked(self, event: Asked) -> None:
         """Do what was said, without waiting for it."""
@@ -159,7 +175,7 @@ class SessionScreen(Screen[None]):
         """Show the answer where the line was said: what it began may be on the screen already."""
         self._busy -= 1
         self._follow()
-        events = min(events, self.session.view.events)  # another run may be open now
+        events = min(events, self.session.view.events)  # another run may go on now
         exchange = Exchange(line, replace(reply, text=reply.brief or reply.text), events)
         if reply.text and reply.opens != "runs":
             self._talk.append(exchange)
@@ -192,18 +208,30 @@ class SessionScreen(Screen[None]):
             self.app.call_from_thread(self.app.notify, f"Saved: {path.absolute()}")
 
     def _ask_for_approval(self) -> None:
+        """Show the question that waits, once, and not while a line is being typed: its end would be an answer."""
         from .approve import Approve
 
         question = self.session.state.question
-        if question is None and isinstance(self.app.screen, Approve):
-            self.app.screen.dismiss(None)  # the worker has ended, or another answered
+        if question is None:
+            self._answered = 0  # a worker that goes on later counts from one again
+            if isinstance(self.app.screen, Approve):
+                self.app.screen.dismiss(None)  # the worker has ended, or another answered
         if question is None or not self.session.state.in_charge or question["number"] == self._answered:
             return
-        self._answered = question["number"]
-        self.app.push_screen(Approve(question), self._approve)
+        if self.app.screen is self and not self.query_one(Line).value:
+            self.show_question()
 
-    def _approve(self, given: dict[str, Any] | None) -> None:
-        if given is None:
+    def show_question(self) -> None:
+        """Show the question that waits for an answer."""
+        from .approve import Approve
+
+        question = self.session.state.question
+        if question is not None:
+            self._answered = question["number"]
+            self.app.push_screen(Approve(self.session, question), self._approve)
+
+    def _approve(self, given: dict[str, str] | None) -> None:
+        if given is None:  # not now
             return
         try:
             self.session.answer(**given)
@@ -212,12 +240,13 @@ class SessionScreen(Screen[None]):
 
     def on_source_asked(self, event: SourceAsked) -> None:
         """Open what a reference rests on."""
-        sources: Sequence[Any] = [one for exchange in reversed(self._talk) for one in exchange.reply.sources]
-        found = next((one for one in sources if one["tag"] == event.tag), None)
-        if found is not None:
-            from .source import SourceScreen
+        for talk, view in ((self._talk, self.session.view), *reversed(self._before)):
+            for one in (one for exchange in reversed(talk) for one in exchange.reply.sources):
+                if one["tag"] == event.tag:
+                    from .source import SourceScreen
 
-            self.app.push_screen(SourceScreen(self.session, found))
+                    self.app.push_screen(SourceScreen(self.session.desk, view, one))
+                    return
 
     def on_step_asked(self, event: StepAsked) -> None:
         """Unfold the card of a step."""
@@ -225,6 +254,10 @@ class SessionScreen(Screen[None]):
         for card in self.query(f".card-{event.call_id}").results(Card):
             card.collapsed = False
             card.scroll_visible()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer to answer where something waits for it."""
+        return parameters != ("/answer",) or self.session.state.question is not None
 
     def action_pause(self) -> None:
         """Pause, or go on."""

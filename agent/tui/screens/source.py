@@ -9,16 +9,18 @@ from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
-from textual.screen import ModalScreen
-from textual.widgets import Footer, Markdown
+from textual.widgets import Markdown
 
 from ....knowledge.errors import VgoError
+from ..widgets.keys import Keys
+from .dialog import Dialog
 
 if TYPE_CHECKING:
-    from ...chat.session import ChatSession
+    from ...desk.desk import Desk
+    from ...session_view.view import SessionView
 
 
-class SourceScreen(ModalScreen[None]):
+class SourceScreen(Dialog[None]):
     """Read it, and go back."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss", "Back")]
@@ -27,17 +29,16 @@ class SourceScreen(ModalScreen[None]):
     SourceScreen > VerticalScroll { width: 95%; height: 90%; border: solid $primary; background: $surface; }
     """
 
-    def __init__(self, session: ChatSession, source: Mapping[str, Any]) -> None:
-        """Take the session, whose desk knows it, and the reference."""
+    def __init__(self, desk: Desk, view: SessionView, source: Mapping[str, Any]) -> None:
+        """Take the desk, which knows it, the run that it was said of, and the reference."""
         super().__init__()
-        self._session = session
-        self._source = source
+        self._desk, self._view, self._source = desk, view, source
 
     def compose(self) -> ComposeResult:
         """One page."""
         with VerticalScroll():
             yield Markdown(self._of_run())
-        yield Footer()
+        yield Keys()
 
     def on_mount(self) -> None:
         """Let the desk find the rest."""
@@ -49,12 +50,12 @@ class SourceScreen(ModalScreen[None]):
         source = self._source
         texts = source.get("sources") or [""]
         try:
-            found = [self._session.desk.ask("source", about=source.get("about", ""), text=text) for text in texts]
+            found = [self._desk.ask("source", about=source.get("about", ""), text=text) for text in texts]
         except VgoError as error:
             found = [{"markdown": str(error)}]
         pages = [self._of_run(), *(one["markdown"] for one in found)]
         self.app.call_from_thread(self.query_one(Markdown).update, "\n\n".join(filter(None, pages)))
 
     def _of_run(self) -> str:
-        steps = [step for step in self._session.view.steps if step.call_id in self._source.get("calls", ())]
+        steps = [step for step in self._view.steps if step.call_id in self._source.get("calls", ())]
         return "\n\n".join(f"**{step.title}** ({step.call_id}, event {step.seq}): {step.summary}" for step in steps)

@@ -9,13 +9,14 @@ from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.screen import ModalScreen
-from textual.widgets import DataTable, Footer, Static
+from textual.widgets import DataTable, Static
 
 from ....knowledge.errors import VgoError
 from ...chat.past_runs import HEADER, row
 from ...past.listing import Past, past
 from ...terminal import printable
+from ..widgets.keys import Keys
+from .dialog import Dialog
 
 if TYPE_CHECKING:
     from ...chat.session import ChatSession
@@ -25,9 +26,10 @@ EMPTY = "There are no runs in {out} yet. Escape goes to the chat; /diagnose COMM
 TOLD = "enter opens, r resumes, space marks, c compares the two that are marked, d deletes"
 
 
-class StartScreen(ModalScreen[str]):
+class StartScreen(Dialog[str]):
     """A table of runs, newest first; leaving it without a choice gives an empty line."""
 
+    HELP_WORDS = TOLD
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open", "Open", show=True),
         Binding("r", "resume", "Resume"),
@@ -55,7 +57,7 @@ class StartScreen(ModalScreen[str]):
         yield Static(Text(f"Runs in {printable(str(self._session.out))}"), id="title")
         yield DataTable(cursor_type="row", zebra_stripes=True)
         yield Static("Reading ...", id="note", markup=False)
-        yield Footer()
+        yield Keys()
 
     def on_mount(self) -> None:
         """Read the folder without holding the screen up."""

@@ -122,7 +122,14 @@ def serve(command: Sequence[str], port: int, tell: Callable[[str], None]) -> Non
         tell(f"The chat is at {address}")
         tell("Only this machine answers there, and only to who has that address. Ctrl-C ends it.")
         tell(f"From elsewhere: ssh -L {page.port}:{LOOPBACK}:{page.port} {socket.gethostname()}, then open it there.")
-        web.run_app(page._make_app(), sock=listening, print=None, access_log=None, shutdown_timeout=2 * PATIENCE_S)
+        web.run_app(
+            page._make_app(),
+            sock=listening,
+            print=None,
+            access_log=None,
+            handle_signals=False,
+            shutdown_timeout=2 * PATIENCE_S,
+        )
 
 
 def _bound(port: int) -> socket.socket:

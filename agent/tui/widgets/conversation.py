@@ -19,11 +19,12 @@ from .conclusion import Conclusion
 
 
 class Conversation(VerticalScroll):
-    """Grows at its end; `clear` begins anew."""
+    """Grows at its end; `settle` begins another run there, `clear` begins anew."""
 
     DEFAULT_CSS = """
     Conversation { height: 1fr; padding: 0 1; scrollbar-size-vertical: 1; }
     Conversation .said { margin: 1 0 0 0; text-style: bold; }
+    Conversation .another { margin: 1 0 0 0; color: $text-muted; border-top: solid $primary; height: auto; }
     Conversation .note { color: $text-muted; margin: 0 0 0 2; }
     Conversation .failed { color: $text-error; margin: 0 0 0 2; }
     Conversation Markdown { margin: 0 0 0 2; padding: 0; background: $background; }
@@ -48,6 +49,15 @@ class Conversation(VerticalScroll):
         self._begun.clear()
         self._shown, self._concluded = 0, False
         self.remove_children()
+
+    def settle(self, words: str) -> None:
+        """Leave what stands here as it is, and begin another run below it: its steps have the same names."""
+        for call_id, card in self._cards.items():
+            card.remove_class(f"card-{call_id}")
+        self._cards.clear()
+        self._begun.clear()
+        self._shown, self._concluded = 0, False
+        self.mount(Static(Text(printable(words)), classes="another"))
 
     def show(self, view: SessionView, talk: Sequence[Exchange], progress: str, fresh: bool = False) -> None:
         """Add what is new, and bring the cards up to date; a fresh reply is streamed."""

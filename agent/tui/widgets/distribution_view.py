@@ -9,9 +9,10 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from ...look.canvas import Canvas
+from ...look.clipped import clipped
 from ...look.distribution import Cutting, distribution
 from ...look.frame import Picture
-from ...look.scale import Window, extent
+from ...look.scale import Window
 from ...look.scenes import Outcomes
 from .plot_view import PlotView
 
@@ -63,8 +64,9 @@ class DistributionView(PlotView):
 
     @property
     def span(self) -> Window | None:
-        """All runs."""
-        return extent(self._outcomes.values)
+        """All runs, far ones aside."""
+        whole = clipped(self._outcomes.values)
+        return whole.window if whole else None
 
     def picture(self, canvas: Canvas) -> Picture:
         """Draw the distribution."""

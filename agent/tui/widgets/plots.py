@@ -9,6 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from ...look.canvas import Canvas
+from ...look.clipped import clipped
 from ...look.distribution import Cutting
 from ...look.factor_scatter import factor_scatter
 from ...look.frame import Picture, words
@@ -132,11 +133,12 @@ class OverlayView(PlotView):
 
     @property
     def span(self) -> Window | None:
-        """All runs of both arms."""
+        """All runs of both arms, far ones aside."""
         if not self._overlays:
             return None
         shown = self._overlays[self._place]
-        return extent(shown.baseline.values, shown.mitigated.values)
+        whole = clipped(shown.baseline.values, shown.mitigated.values)
+        return whole.window if whole else None
 
     def picture(self, canvas: Canvas) -> Picture:
         """Draw both arms."""

@@ -31,7 +31,7 @@ class Prompt(Vertical):
     """An input; above it, while a command is typed, what it may become."""
 
     DEFAULT_CSS = """
-    Prompt { height: auto; dock: bottom; margin: 0 0 1 0; background: $surface; }
+    Prompt { height: auto; background: $surface; }
     Prompt Line { padding: 0 1; }
     Prompt #hints { height: auto; color: $text-muted; padding: 0 2; display: none; }
     Prompt #hints.-some { display: block; }

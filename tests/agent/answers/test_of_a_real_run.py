@@ -22,7 +22,7 @@ block = b"x" * ((24 << 20) if os.urandom(1)[0] < 90 else (1 << 20))
 
 
 def test_every_answer_over_a_real_run_is_borne_out(vgo, script: Callable[[str, str], Path]) -> None:
-    options = ("--max-runs", "40", "--budget", "8", "--json")
+    options = ("--max-runs", "40", "--budget", "600", "--max-mitigations", "2", "--json")
     done = vgo("diagnose", *options, str(script("varies.py", VARIES)))
     assert done.returncode == 0, done.stderr
     folder = RunFolder(Path(json.loads(done.stdout)["run_dir"]))

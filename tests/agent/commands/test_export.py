@@ -266,7 +266,7 @@ def test_json_holds_every_format(vgo):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["sched_fifo", "--format", "sysctl"], "There is: systemd"),
+        (["sched_fifo", "--format", "sysctl"], "Keep it with --format systemd"),
         (["no_such_thing"], "There is no mitigation"),
         (["sched_fifo", "--param", "x=1"], "no parameter"),
         (["sched_fifo", "--param", "x"], "not name=value"),

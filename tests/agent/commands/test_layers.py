@@ -129,7 +129,8 @@ def test_a_broken_layer_is_told_and_the_others_are_listed(layers, mine):
 
 
 def test_an_unknown_layer_is_refused_with_the_known_ones(layers):
-    assert "There is no layer oracle: name one of these: " in layers("oracle", fails=True)
+    assert "There is no layer qqq; name one of these: " in layers("qqq", fails=True)
+    assert "There is no layer proces; did you mean process" in layers("proces", fails=True)
     assert "There is no layer file ./oracle.yaml: check the path" in layers("--trust", "oracle.yaml", fails=True)
 
 

@@ -133,19 +133,22 @@ def test_where_nobody_can_be_asked_the_system_stays_as_it_is() -> None:
     assert (ran.stdout, ran.stderr) == ("False policy\n", "")
 
 
-@pytest.mark.parametrize(("typed", "granted"), [("y\n", True), ("YES\n", True), ("\n", False), ("no\n", False)])
-def test_at_a_terminal_the_user_is_asked_with_what_is_written_and_the_risk(typed: str, granted: bool) -> None:
+@pytest.mark.parametrize(
+    ("typed", "answered"),
+    [("1\n", "True user"), ("\n\nis it safe?\nYES\n", "True user"), ("no\n", "False user"), ("\x04", "False policy")],
+)
+def test_at_a_terminal_the_user_is_asked_with_what_is_written_and_the_risk(typed: str, answered: str) -> None:
     outer, inner = pty.openpty()
     with subprocess.Popen([sys.executable, "-c", ASKING], stdin=inner, stderr=inner, stdout=subprocess.PIPE) as child:
         os.close(inner)
         seen = b""
-        while b"[y/N]" not in seen:
+        while b"a question about it: " not in seen:
             seen += os.read(outer, 4096)
         os.write(outer, typed.encode())
         assert child.stdout is not None
-        answered = child.stdout.read().decode()
+        said = child.stdout.read().decode()
     os.close(outer)
-    assert answered == f"{granted} user\n"
+    assert said == f"{answered}\n"
     for word in (b"FIFO", b"scope system", b"write 1 to /proc/sys/x (now 0)", b"risk: others starve"):
         assert word in seen
 

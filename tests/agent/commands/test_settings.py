@@ -71,7 +71,7 @@ def test_a_flag_goes_before_the_environment_before_the_file(
 
 def test_every_setting_can_be_given_in_the_file_and_in_the_environment(vgo: Vgo, settings_file: WriteSettings) -> None:
     shown = settings(vgo("config", "--json"))
-    said = {"timeout": 2.5, "stop_at": 1.5, "planner": "llama", "model": "shipped"}
+    said = {"timeout": 2.5, "stop_at": 1.5, "planner": "llama", "model": "shipped", "accept": ["tmpfs_directory"]}
     given = {name: setting["value"] for name, setting in shown.items()} | said
     settings_file("\n".join(f"{name} = {json.dumps(value)}" for name, value in given.items()))
     from_file = settings(vgo("config", "--json"))

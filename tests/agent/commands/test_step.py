@@ -165,7 +165,6 @@ def test_ctrl_c_keeps_the_runs_so_far(command, program, tmp_path):
         stderr=subprocess.PIPE,
         text=True,
         env=os.environ | {"XDG_CONFIG_HOME": str(tmp_path / "config")},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     assert process.stderr is not None
     while f"{command}:" not in (line := process.stderr.readline()):
@@ -175,7 +174,7 @@ def test_ctrl_c_keeps_the_runs_so_far(command, program, tmp_path):
     output, error = process.communicate(timeout=60)
     assert process.returncode == 130, error
     answer = json.loads(output)  # one object
-    assert "vgo-agent: stopped by Ctrl-C." in error
+    assert error.endswith("vgo-agent: stopped by Ctrl-C\n")
     assert answer["interrupted"] is True
     assert 0 < len(answer["rows"]) < 5000
     assert len(rows_of(tmp_path / "t.csv")) == len(answer["rows"])
@@ -193,7 +192,6 @@ def test_ctrl_c_keeps_the_runs_when_they_have_shown_that_a_layer_is_empty(words,
         stderr=subprocess.PIPE,
         text=True,
         env=os.environ | {"XDG_CONFIG_HOME": str(tmp_path / "config")},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as process:
         while process.poll() is None and len(lines_of(tmp_path / "ran")) < 25:
             time.sleep(0.01)
@@ -276,7 +274,7 @@ def test_failed_runs_are_saved_and_an_analysis_leaves_them_out_and_says_so(vgo, 
     count = "open('ran', 'a').write('.')\nn = len(open('ran').read())\n"
     body = f"{NUMBER}\nimport sys\n{count}sys.exit(3 if n % 5 == 0 else 0)\n"
     spec = layer("calls", 0.0, heavy=False)
-    words = ("--layer", spec, "--runs", "40", "--on-failure", "drop", "--save", name, "--json")
+    words = ("--layer", spec, "--runs", "40", "--save", name, "--json")
     done = vgo("profile", *words, *METRIC, str(script("flaky.py", body)))
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)["rows"]

@@ -44,7 +44,7 @@ def test_wall_time_in_seconds_is_the_outcome_unless_a_number_is_named() -> None:
 
 
 def test_settings_reach_the_subject() -> None:
-    assert (subject("/bin/echo").timeout_s, subject("/bin/echo").on_failure) == (3, "stop")
+    assert (subject("/bin/echo").timeout_s, subject("/bin/echo").on_failure) == (3, "count")
 
 
 @pytest.mark.parametrize(

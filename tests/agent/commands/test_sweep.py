@@ -1,6 +1,7 @@
 """sweep: cells in rounds through the front door; impossible ones are kept, a killed one goes on."""
 
 import csv
+import io
 import json
 import os
 import pty
@@ -251,7 +252,7 @@ def test_a_layer_adds_its_columns(answers, tmp_path):
     assert recorded.frame["minor_faults"].null_count() == 0
 
 
-def test_ctrl_c_leaves_the_tables(tmp_path):
+def test_what_ctrl_c_left_is_in_the_tables_of_the_command_that_goes_on(answers, tmp_path):
     words = written(tmp_path, SPACE, COUNTS.replace("read n", "sleep 0.05\nread n", 1))
     log = tmp_path / "vgo-runs/sweep-space/log.jsonl"
     with subprocess.Popen([COMMAND, "sweep", *words, *PROGRAM], cwd=tmp_path, stdout=subprocess.PIPE) as stopped:
@@ -261,9 +262,12 @@ def test_ctrl_c_leaves_the_tables(tmp_path):
             time.sleep(0.01)
         stopped.send_signal(signal.SIGINT)
         out, _ = stopped.communicate(timeout=60)
-    assert stopped.returncode == 130
-    assert json.loads(out)["ended"] == "cut short"
-    assert len(table(tmp_path / "vgo-runs/sweep-space/runs.csv")) == json.loads(out)["runs"] >= 3
+    kept = log.read_text().count("\n")
+    assert (stopped.returncode, json.loads(out)["error"].partition(";")[0]) == (130, "stopped by Ctrl-C")
+    assert not (tmp_path / "vgo-runs/sweep-space/runs.csv").exists()
+    code, out, err = answers(*words, *PROGRAM)
+    assert code == 0, err
+    assert len(table(tmp_path / "vgo-runs/sweep-space/runs.csv")) > kept >= 3
 
 
 def test_an_adaptive_design_goes_where_the_response_is_best(answers, tmp_path):
@@ -279,7 +283,7 @@ def test_an_adaptive_design_goes_where_the_response_is_best(answers, tmp_path):
     assert min(int(cell["size"]) for cell in cells[5:]) < min(int(cell["size"]) for cell in cells[:5])
 
 
-def test_system_settings_need_consent_are_proved_and_put_back(answers, tmp_path):
+def test_system_settings_need_consent_are_proved_and_put_back(answers, tmp_path, monkeypatch):
     knob = Path("/proc/sys/vm/swappiness")
     if not os.access(knob, os.W_OK) or os.geteuid():
         pytest.skip("needs root")
@@ -289,9 +293,12 @@ def test_system_settings_need_consent_are_proved_and_put_back(answers, tmp_path)
     words = written(tmp_path, space, text)
     code, _, err = answers(*words, "--", "./program.sh")
     assert code == 1
-    assert "swap would change more than the program" in err
-    code, _, err = answers(*words, "--allow", "system", "--", "./program.sh")
+    assert "swap may not be changed (it changes the system" in err and "--allow system" in err
+    monkeypatch.setattr("sys.stdin", io.StringIO('{"answer": "once"}\n'))
+    code, out, err = answers(*words, "--json-lines", "--", "./program.sh")
     assert code == 0, err
+    question, verdict = map(json.loads, out.splitlines())
+    assert [one["answer"] for one in question["question"]["answers"]] == ["once", "no"] and verdict["cells"]
     cells = {cell["swap"]: cell["mean"] for cell in table(tmp_path / "vgo-runs/sweep-space/cells.csv")}
     assert cells == {"off": f"{float(before)}", "on": "10.0"}
     assert knob.read_text() == before
@@ -322,7 +329,7 @@ def test_a_setting_that_a_killed_sweep_left_is_put_back_and_the_sweep_goes_on(an
     assert knob.read_text() == before
 
 
-@pytest.mark.parametrize(("said", "code"), [("y", 0), ("n", 1)])
+@pytest.mark.parametrize(("said", "code"), [("1", 0), ("2", 1)])
 def test_somebody_at_the_terminal_is_asked(tmp_path, said, code):
     parameters = {"swap": {"levels": ["on"], "mitigation": "swappiness_low"}}
     space = {**SPACE, "parameters": parameters, "repetitions": {"least": 2, "most": 2}}
@@ -335,7 +342,7 @@ def test_somebody_at_the_terminal_is_asked(tmp_path, said, code):
         os.chdir(tmp_path)
         os.execv(COMMAND, [str(COMMAND), "sweep", *words, "--", "./program.sh"])
     told = b""
-    while b"[y/N]" not in told:
+    while b"a question about it: " not in told:
         told += os.read(terminal, 4096)
     os.write(terminal, said.encode() + b"\n")
     with suppress(OSError):  # the child closes it
@@ -380,7 +387,7 @@ def test_a_dry_run_shows_cells_and_writes_and_touches_nothing(answers, tmp_path)
         ({"parameters": {"size": {"levels": []}}}, (), "give levels or a range"),
         ({"parameters": {"size": {"levels": ["yes"], "to": "nowhere"}}}, (), "parameters.size.to"),
         ({"parameters": {"size": {"levels": [True]}}}, (), "put such levels in quotes"),
-        ({"parameters": {"order": {"levels": [1]}}}, (), "order is a column of its own"),
+        ({"parameters": {"order": {"levels": [1]}}}, (), "call the parameter order_2"),
         ({"parameters": {"other": {"levels": [1]}}}, (), "other goes nowhere: write {other} in the command"),
         ({"parameters": {"size": {"range": {"low": 3, "high": 1}}}}, (), "low is not below high"),
         ({"where": ["sise < 3"]}, (), "names sise, which is no parameter"),

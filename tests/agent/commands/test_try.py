@@ -261,7 +261,7 @@ def at_a_terminal(words: list[str], *said: Said) -> tuple[int, str]:
             told += os.read(terminal, 4096)
         except OSError:  # the child has closed it
             break
-        if told.count(b"skip, or stop: ") > answered:
+        if told.count(b"a question about it: ") > answered:
             answer = said[min(answered, len(said) - 1)]
             answered += 1
             os.write(terminal, (answer if isinstance(answer, str) else answer()).encode() + b"\n")
@@ -275,7 +275,7 @@ def test_what_a_person_does_is_waited_for_and_compared_by_whole_runs(answers, tm
     code, told = at_a_terminal([COMMAND, "try", "fix_the_work", *words, "--", *command], "maybe", "skip")
     assert code == 0, told
     assert "1. Fix the seed" in told
-    assert told.count("skip, or stop: ") == 2, "what is no answer is asked again"
+    assert told.count("a question about it: ") == 2, "what is no answer is asked again"
     assert "INCONCLUSIVE" in told
     (earlier,) = (tmp_path / "vgo-runs").iterdir()
 
@@ -316,10 +316,12 @@ def test_what_a_person_may_do_is_offered_after_the_answer_of_a_diagnosis(answers
     words = (*JUDGED, "--max-mitigations", "1", *LIMITS, "--", *command)
     code, told = at_a_terminal([COMMAND, "diagnose", *words], steadied)
     assert code == 0, told
-    answer, report, question = (told.find(word) for word in ("NO MITIGATION HELPED", "report.html", "skip, or stop"))
+    answer, report, question = (
+        told.find(word) for word in ("NO MITIGATION HELPED", "report.html", "a question about it")
+    )
     assert 0 < answer < report < question, told
     assert "try code_preallocate --after" in told, "how to do it later is said"
-    assert told.count("skip, or stop: ") == 1
+    assert told.count("a question about it: ") == 1
     assert told.find("STEADIER AFTERWARDS") > question, told
     assert len(list((tmp_path / "vgo-runs").iterdir())) == 2
 

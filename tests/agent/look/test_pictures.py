@@ -10,6 +10,7 @@ from vgo_agent.agent.look.distribution import Cutting, distribution
 from vgo_agent.agent.look.factor_scatter import factor_scatter
 from vgo_agent.agent.look.overlay import overlay
 from vgo_agent.agent.look.run_order import run_order
+from vgo_agent.agent.look.scale import Window
 from vgo_agent.agent.look.scenes import Outcomes, Overlay, Scatter, tree_of
 from vgo_agent.agent.look.tree_page import lines, tree_page
 from vgo_agent.tools.statistics.association.tree import fit_tree
@@ -149,3 +150,25 @@ def test_a_machine_that_does_not_tell_about_its_cores_is_no_error(tmp_path):
     assert read_cores(1.0, tmp_path).cores == {}
     text = drawn(lambda canvas: cores_page(canvas, (), known=False))
     assert text.startswith("No per-core figures here")
+
+
+def test_one_outlier_does_not_press_the_others_into_a_bar():
+    values = Outcomes(np.append(TIMES.values, 540.0), "s", "time")
+    text = drawn(lambda canvas: distribution(canvas, values, Cutting(1.5)), width=90)
+    assert "> 1 run beyond 2.1 s, up to 540 s" in text
+    bars = [row for row in text.splitlines() if "|" in row]
+    assert max(len(row.split("|")[1].split()) for row in bars) > 1
+    axis = next(row for row in text.splitlines() if "+-" in row)
+    assert axis.rstrip().endswith(">")
+
+
+def test_zooming_out_shows_the_outlier_where_it_lies():
+    values = Outcomes(np.append(TIMES.values, 540.0), "s", "time")
+    text = drawn(lambda canvas: distribution(canvas, values, Cutting(1.5), Window(0.0, 600.0)), width=90)
+    assert "beyond" not in text and "500 s" in text
+
+
+def test_both_arms_lie_over_each_other_without_their_outlier():
+    values = Outcomes(np.append(TIMES.values, 540.0), "s", "time")
+    text = drawn(lambda canvas: overlay(canvas, Overlay(values, TIMES, "pin")), width=110)
+    assert "> 1 run beyond 2.1 s, up to 540 s" in text

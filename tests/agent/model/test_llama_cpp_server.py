@@ -90,7 +90,19 @@ def test_it_plans_a_whole_diagnosis_that_is_replayed_without_it(address: str, vg
         f"#!{sys.executable} -IS\nimport os\nprint(sum(range(20_000 + 9_000 * (os.urandom(1)[0] % 3))))\n"
     )
     program.chmod(0o755)
-    done = vgo("diagnose", "--model", address, "--max-runs", "40", "--budget", "5", "--json", str(program))
+    done = vgo(
+        "diagnose",
+        "--model",
+        address,
+        "--max-runs",
+        "40",
+        "--budget",
+        "600",
+        "--max-mitigations",
+        "2",
+        "--json",
+        str(program),
+    )
     assert done.returncode in (0, 1), done.stderr
     run = Path(json.loads(done.stdout)["run_dir"])
     decisions = bodies(read(run / "transcript.jsonl"), Decision)

@@ -116,7 +116,7 @@ def test_files_are_held_side_by_side_the_first_one_the_baseline(tmp_path: Path) 
     assert compared.headline.startswith("STEADIER: tight.csv against wide.csv")
     assert list(compared.values) == ["wide.csv", "tight.csv"]
     assert [row[-1] for row in compared.rows] == ["baseline", "steadier"]
-    assert "SD RATIO" in listed(compared)
+    assert "SPREAD RATIO" in listed(compared)
     three = side_by_side([wide, tight, table(tmp_path / "third.csv", [1.0 + k % 3 / 10 for k in range(120)])])
     assert len(three.rows) == 3
 

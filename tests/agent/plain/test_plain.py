@@ -11,18 +11,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vgo_agent.agent.plain.answering import answered
+from vgo_agent.agent.chat.session import ChatSession, Place
+from vgo_agent.agent.consent import ENDED
+from vgo_agent.agent.desk.desk import Desk
+from vgo_agent.agent.desk.unmarked import unmarked
 from vgo_agent.agent.plain.lines import LinesIn
-from vgo_agent.agent.plain.unmarked import unmarked
-from vgo_agent.tools.plan import NO_MORE
+from vgo_agent.agent.plain.plain import Plain
+from vgo_agent.agent.worker.wire import State
 
 from ...conftest import COMMAND
 from ..answers.run_made import written
 from ..report.conftest import MAKERS
 
-WRITES = {"mitigation": "m", "scope": "system", "would": ["write 1 to /x"]}
+QUESTION = {
+    "number": 1,
+    "mitigation": "m",
+    "scope": "system",
+    "would": ["write 1 to /x (now 0)"],
+    "why": "next",
+    "origin": "rules",
+}
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii:surrogateescape"}
-BY_HAND = {"mitigation": "m", "scope": "code", "steps": ["do it"]}
 
 
 def talk(folder: Path, *words: str, lines: str = "", **env: str) -> subprocess.CompletedProcess[str]:
@@ -72,7 +81,7 @@ def test_another_locale_and_lines_that_are_no_text_are_answered(made: Path, tmp_
 def test_a_whole_step_by_talking_in_a_pipe(tmp_path: Path, script) -> None:
     program = script("bench", "import os\nfor _ in range(os.urandom(1)[0] * 20): pass\n")
     lines = "/measure\n/profile\n/help try\n/stop\n"
-    done = talk(tmp_path, "--step", "--max-runs", "30", "--budget", "900", str(program), lines=lines)
+    done = talk(tmp_path, "--step", "--max-runs", "60", "--budget", "900", str(program), lines=lines)
     assert "Step 1, Measure: you asked for it." in done.stdout, done.stdout + done.stderr
     assert re.search(r"Step 1 done: \d+ runs", done.stdout) and "Step 2 done: " in done.stdout, done.stdout
     measured, profiled = done.stdout.index("Step 1 done"), done.stdout.index("> /profile")
@@ -86,27 +95,44 @@ def test_a_program_that_cannot_run_is_told_in_a_sentence(tmp_path: Path) -> None
     assert "Error: A trial run failed: " in done.stdout and "Traceback" not in done.stdout + done.stderr
 
 
+class Asking(ChatSession):
+    """A run that waits for an answer, and whose worker is none."""
+
+    given: tuple[str, str] | None = None
+
+    @property
+    def state(self) -> State:
+        return State(question=None if self.given else QUESTION, in_charge=True)
+
+    @property
+    def place(self) -> Place:
+        return "still" if self.given else "ours"
+
+    def answer(self, answer: str, reason: str = "") -> None:
+        self.given = answer, reason
+
+
 @pytest.mark.parametrize(
-    ("line", "granted", "standing", "reason"),
+    ("lines", "given", "said"),
     [
-        ("yes", True, False, "approved once"),
-        ("Yes, for this run.", True, True, "approved for this run"),
-        ("/approve run", True, True, "approved for this run"),
-        ("no", False, False, "denied"),
-        ("No, because others use this machine", False, False, "others use this machine"),
-        ("/deny it is shared", False, False, "it is shared"),
-        ("never", False, True, "never in this run"),
+        ("what does it change?\n\nno-system\n", ("no-system", ""), "  write 1 to /x (now 0)"),
+        ("/status\n2\n", ("process", ""), "- Waiting: m (scope system) needs your answer; /answer shows the question."),
+        ("/answer\nyes\n", ("once", ""), "m changes more than the program (scope system):"),
+        ("no because it is shared\n", ("no", "it is shared"), "Your answer: Not this."),
+        ("why?\n", ("no", ENDED), "Why now: The planner (rules) chose it: next."),
     ],
 )
-def test_an_answer_is_read_as_it_is_meant(line: str, granted: bool, standing: bool, reason: str) -> None:
-    assert answered(line, WRITES) == {"granted": granted, "standing": standing, "reason": reason}
-
-
-def test_what_is_no_answer_is_left_for_the_conversation_and_by_hand_takes_done() -> None:
-    assert answered("what is the risk?", WRITES) is None and answered("done", WRITES) is None
-    assert answered("done", BY_HAND) == {"granted": True, "standing": False, "reason": "done by hand"}
-    assert answered("skip", BY_HAND) == {"granted": False, "standing": False, "reason": "skipped"}
-    assert answered("never", BY_HAND) == {"granted": False, "standing": False, "reason": NO_MORE}
+def test_while_something_is_asked_lines_are_answers_or_questions(
+    lines: str, given: tuple[str, str], said: str, tmp_path: Path
+) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, lines.encode())
+    os.close(writing)
+    session, heard = Asking(Desk(), out=tmp_path), list[str]()
+    Plain(session, LinesIn(reading), heard.append, patient=True).converse()
+    os.close(reading)
+    assert session.given == given and said in heard
+    assert "  3. Not this, and no system change at all in this diagnosis  (no-system)" in heard
 
 
 def test_marks_are_left_out_and_words_are_not() -> None:

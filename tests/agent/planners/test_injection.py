@@ -182,7 +182,19 @@ def test_a_hostile_program_and_layer_under_a_hostile_name_get_an_honest_diagnosi
     (tmp_path / "hostile.yaml").write_text(yaml.safe_dump(LAYER))
     options = ("--planner", "llama", "--model", model, "--per-iteration", "json", "--metric", "ms")
     layers = ("--layer", "process", "--layer", "./hostile.yaml")
-    done = vgo("diagnose", *options, *layers, "--max-runs", "40", "--budget", "8", "--json", str(program))
+    done = vgo(
+        "diagnose",
+        *options,
+        *layers,
+        "--max-runs",
+        "40",
+        "--budget",
+        "600",
+        "--max-mitigations",
+        "2",
+        "--json",
+        str(program),
+    )
     assert done.returncode in (0, 1), done.stderr
     run = RunFolder(Path(json.loads(done.stdout)["run_dir"]))
     decisions, before = list(decided(run)), 0

@@ -291,7 +291,14 @@ MAKERS: dict[str, Callable[..., FinishedRun]] = {
 }
 
 
-OTHERS = {"only measured": only_measured, "looked up only": looked_up_only}
+def promise_denied(subject: Subject = SUBJECT, limits: Limits = LIMITS) -> FinishedRun:
+    diagnosis = _diagnosed(subject, limits)
+    diagnosis.call("look_up", factor="cpu_migrations")
+    diagnosis.refused("apply_mitigation", "not approved: no", mitigation="tmpfs_directory", batch=1)
+    return diagnosis.finish()
+
+
+OTHERS = {"only measured": only_measured, "looked up only": looked_up_only, "promise denied": promise_denied}
 
 
 @pytest.fixture(scope="session")

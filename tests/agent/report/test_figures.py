@@ -14,6 +14,7 @@ from hypothesis.extra.numpy import arrays
 
 from vgo_agent.agent.report.figures import Outcomes, distribution, overlay, run_order, scatter, window
 from vgo_agent.agent.report.tree_figure import tree
+from vgo_agent.tools.amount import amount
 from vgo_agent.tools.statistics.association.tree import fit_tree
 
 AXIS = Outcomes("wall time", "s")
@@ -63,14 +64,28 @@ def test_a_picture_has_the_same_bytes_each_time() -> None:
 def test_wild_runs_are_left_outside_and_counted() -> None:
     view = window(SAMPLES["outlier"])
     assert view.high < 1
-    assert view.note == "1 run beyond this axis"
-    assert "2 runs beyond this axis" in overlay(SAMPLES["outlier"], SAMPLES["outlier"], AXIS, "")
+    largest = np.sort(SAMPLES["outlier"])[-2:]
+    assert view.note == f"1 run beyond {amount(largest[0], '')}, up to {amount(largest[1], '')}"
+    assert "2 runs beyond " in overlay(SAMPLES["outlier"], SAMPLES["outlier"], AXIS, "")
+
+
+def test_one_outlier_has_a_bin_of_its_own() -> None:
+    svg = distribution(SAMPLES["outlier"], None, None, (), AXIS)
+    assert "1 run beyond " in svg and "up to 9e+05 ms" in svg
+    assert "url(#" in svg  # the hatch
+
+
+def test_one_far_run_of_few_is_left_outside_and_two_of_few_are_not() -> None:
+    few = np.linspace(1.0, 1.2, 12)
+    assert window(np.append(few, 99.0)).beyond == 1
+    assert window(np.append(few, (99.0, 98.0))).beyond == 0
+    assert window(np.append(few[:4], 99.0)).beyond == 0
 
 
 def test_a_scatter_says_what_it_leaves_out_on_either_axis() -> None:
     values = SAMPLES["outlier"]
     svg = scatter(values, values, values > 1, Outcomes("minor_faults", "count"), AXIS, "R² 1")
-    assert svg.count("1 run beyond this axis") == 2
+    assert svg.count("1 run beyond ") == 2
 
 
 @given(st.floats(1e-3, 1e3))

@@ -64,9 +64,12 @@ def test_nothing_is_proposed_where_nothing_can_be_varied(machine: Machine) -> No
     assert asked(machine, "./a", "-k", "64", per_iteration="csv", metric="t") == ""
 
 
+WORDS = ["a", "--seed=1", "--port", "80", "--size", "0", "-n", "4", "--order=5", "-x"]
+
+
 def test_numbers_that_are_names_are_no_options() -> None:
-    names = [one.name for one in options_of(["a", "--seed=1", "--port", "80", "--size", "0", "-n", "4", "--n=5", "-x"])]
-    assert names == ["n_option"]
+    names = [one.name for one in options_of(WORDS)]
+    assert names == ["n", "order_option"]
     assert not list(options_of(["a", "--key", "9" * 400, "-k", "٣"]))  # not an amount
 
 

@@ -159,7 +159,7 @@ def test_text_from_outside_is_never_markup(make: Callable[..., FinishedRun]) -> 
 
 def test_a_budget_that_ended_early_leaves_a_report(make: Callable[..., FinishedRun]) -> None:
     page = _Page(outputs(make("only measured"))["report.html"])
-    assert "budget ended before any factor was looked at" in page.text
+    assert "The budget of 600 s ran out before any factor was looked at; raise --budget." in page.text
     assert "The factor" not in " ".join(page.headings)
 
 
@@ -167,6 +167,13 @@ def test_limits_that_forbid_trying_are_named_with_the_flag(make: Callable[..., F
     page = _Page(outputs(make("looked up only", limits=Limits(allow="none")))["report.html"]).text
     assert "--allow none forbids it" in page
     assert "repeat with --allow process" in page
+
+
+def test_what_nobody_accepted_can_be_tried_as_the_program_was_judged(make: Callable[..., FinishedRun]) -> None:
+    subject = Subject(command=("a | b",), argv=("sh", "-c", "a | b"), shell=True, directory="/w", metric="t (.+)")
+    page = _Page(outputs(make("promise denied", subject))["report.html"]).text
+    tried = "vgo-agent try tmpfs_directory --accept tmpfs_directory"
+    assert f"{tried} --shell --metric 't (.+)' --unit s -- 'a | b'" in page
 
 
 def test_a_run_without_a_verdict_is_refused_with_the_cure(finished: Finished) -> None:

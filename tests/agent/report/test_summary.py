@@ -21,7 +21,18 @@ KEYS = {
     "sd_ratio",
     "cv_ratio",
     "p_value",
+    "broke",
+    "changes_promise",
+    "not_accepted",
+    "failing",
+    "failing_under",
+    "failures",
     "runs",
+    "ran_out",
+    "resume",
+    "budget_s",
+    "elapsed_s",
+    "spent_s",
     "seconds",
     "agent_seconds",
     "run_dir",
@@ -48,8 +59,9 @@ def test_a_mitigated_run_carries_its_proof(finished: Finished) -> None:
 
 def test_what_does_not_apply_is_null(finished: Finished) -> None:
     answer = summary(finished("no visible factor"))
-    nothing = ("factor", "column", "mitigation", "command", "mean_ratio", "sd_ratio", "cv_ratio", "p_value")
+    nothing = ("factor", "column", "mitigation", "command", "mean_ratio", "sd_ratio", "cv_ratio", "p_value", "resume")
     assert {answer[name] for name in nothing} == {None}
+    assert [answer[name] for name in ("broke", "not_accepted", "failures", "ran_out")] == [{}, {}, [], []]
     assert answer["baseline"]["n"] == 120
 
 

@@ -43,7 +43,7 @@ def request_in(folder: Path, **limits: object) -> Request:
     program.write_text(FAULTS)
     argv = (sys.executable, "-I", "-S", str(program))
     subject = Subject(command=argv, argv=argv, directory=str(folder), metric="time_ms ([0-9.]+)", unit="ms")
-    wanted = {"max_runs": 40, "max_mitigations": 1, "budget_s": 60.0} | limits
+    wanted = {"max_runs": 40, "max_mitigations": 1, "budget_s": 900.0} | limits
     return Request(subject, Limits.model_validate(wanted), folder / "runs", "faults.py")
 
 

@@ -6,14 +6,14 @@ import signal
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Button, Input, Static
+from textual.widgets import Input, Static
 
 from vgo_agent.agent.chat.session import ChatSession
 from vgo_agent.agent.desk.desk import Desk
 from vgo_agent.agent.record import bodies
 from vgo_agent.agent.replay import replay
 from vgo_agent.agent.transcript import Approval, Decision, LimitsChanged, RunEnd, ToolEnd, read
-from vgo_agent.agent.tui.screens.approve import Approve
+from vgo_agent.agent.tui.screens.approve import Approve, Question
 from vgo_agent.agent.tui.screens.budget import Budget
 from vgo_agent.agent.tui.screens.session import SessionScreen
 from vgo_agent.agent.tui.widgets.card import Card
@@ -72,14 +72,14 @@ def test_every_step_by_talking_and_the_run_replays(session: ChatSession) -> None
             before = len(session.view.steps)
             await say(pilot, line)
             await until(lambda: len(session.view.steps) > before and waits(session), pilot)  # noqa: B023 - awaited here
-        await say(pilot, "/budget 2 90")
+        await say(pilot, "/budget 20 90")
         await until(lambda: session.state.limits, pilot)
         await say(pilot, "/try thp_always")
-        await until(lambda: isinstance(pilot.app.screen, Approve) and pilot.app.screen.query("#deny"), pilot)
+        await until(lambda: isinstance(pilot.app.screen, Approve) and pilot.app.screen.query("#no"), pilot)
         shown = str(pilot.app.screen.query_one("#words").content)  # type: ignore[attr-defined]
         assert "write always to /sys/kernel/mm/transparent_hugepage/enabled" in shown and "source:" in shown
-        pilot.app.screen.query_one("#reason", Input).value = REASON
-        await pilot.click("#deny")
+        pilot.app.screen.query_one(Question).value = f"4 because {REASON}"
+        await pilot.press("enter")
         await until(lambda: waits(session) and session.view.steps[-1].state == "denied", pilot)
         await say(pilot, "/report")
         await until(lambda: session.view.status == "finished" and session.place == "still", pilot)
@@ -99,7 +99,7 @@ def test_every_step_by_talking_and_the_run_replays(session: ChatSession) -> None
     (answer,) = bodies(events, Approval)
     assert (answer.granted, answer.by, answer.reason) == (False, "user", REASON)
     (changed,) = bodies(events, LimitsChanged)
-    assert (changed.limits.budget_s, changed.limits.max_runs) == (120, 90)
+    assert (changed.limits.budget_s, changed.limits.max_runs) == (1200, 90)
     report = replay(session.folder)
     assert report.ok, report.difference
 
@@ -116,9 +116,9 @@ def test_pause_budget_kill_and_attach_again(session: ChatSession, desk: Desk) ->
         assert session.view.runs <= runs + 1  # the one that was going on
         await pilot.press("f6")
         await until(lambda: isinstance(pilot.app.screen, Budget) and pilot.app.screen.query("#set"), pilot)
-        pilot.app.screen.query_one("#minutes", Input).value = "2"
+        pilot.app.screen.query_one("#minutes", Input).value = "20"
         await pilot.click("#set")
-        await until(lambda: session.state.limits.get("budget_s") == 120, pilot)
+        await until(lambda: session.state.limits.get("budget_s") == 1200, pilot)
 
     on_screen(session, talk, begin=True)
     folder = session.folder
@@ -144,7 +144,7 @@ def test_pause_budget_kill_and_attach_again(session: ChatSession, desk: Desk) ->
     on_screen(back, again)
     events = read(folder.transcript)
     (changed,) = bodies(events, LimitsChanged)
-    assert changed.limits.budget_s == 120 and back.view.limits.budget_s == 120
+    assert changed.limits.budget_s == 1200 and back.view.limits.budget_s == 1200
     assert bodies(events, RunEnd)[-1].status == "interrupted"
 
 
@@ -184,22 +184,3 @@ def test_a_question_is_answered_with_references_that_open(copied, desk: Desk) ->
         assert [one.line for one in pilot.app.screen._talk] == ["why is it slow?"]  # type: ignore[attr-defined]
 
     on_screen(again, look)
-
-
-def test_nothing_is_approved_by_an_enter_that_was_meant_for_something_else(copied, desk: Desk) -> None:
-    session = ChatSession(desk)
-    session.open(copied)
-    given: list[object] = []
-
-    async def talk(pilot: Pilot[None]) -> None:
-        question = {"mitigation": "X", "scope": "system", "would": ["write 1 to /x"], "hurts": "", "steps": []}
-        pilot.app.push_screen(Approve(question), given.append)
-        await pilot.pause()
-        assert isinstance(pilot.app.focused, Button)
-        await pilot.press("escape")
-        assert isinstance(pilot.app.screen, Approve)
-        await pilot.press("enter")
-        await pilot.pause()
-
-    on_screen(session, talk)
-    assert given == [{"granted": False, "reason": "denied", "standing": False}]

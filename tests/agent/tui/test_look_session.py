@@ -125,6 +125,7 @@ def test_the_tabs_follow_the_run_and_a_kept_cut_is_said_in_the_chat(whole: RunFo
         look.choose("compare")
         await until(lambda: "SD ratio" in look.query_one(OverlayView).text, pilot)
         look.choose("distribution")
+        await until(lambda: pilot.app.focused is distribution and distribution.step, pilot)
         await pilot.press("right")
         await until(lambda: look.state.fitted, pilot)
         await pilot.press("enter")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Input, Markdown, Static, TabbedContent
+from textual.widgets._footer import FooterKey
 
 from vgo_agent.agent.chat.session import ChatSession
 from vgo_agent.agent.desk.desk import Desk
@@ -76,11 +77,11 @@ def tab(key: str) -> Opening:
 
 
 async def approve(pilot: Pilot[None]) -> None:
-    await pilot.app.push_screen(Approve(QUESTION))
+    await pilot.app.push_screen(Approve(pilot.app.session, QUESTION))  # type: ignore[attr-defined]
 
 
 async def by_hand(pilot: Pilot[None]) -> None:
-    await pilot.app.push_screen(Approve(BY_HAND))
+    await pilot.app.push_screen(Approve(pilot.app.session, BY_HAND))  # type: ignore[attr-defined]
 
 
 async def budget(pilot: Pilot[None]) -> None:
@@ -91,7 +92,7 @@ async def budget(pilot: Pilot[None]) -> None:
 async def source(pilot: Pilot[None]) -> None:
     session = pilot.app.session  # type: ignore[attr-defined]
     about = {"about": "", "calls": ["c005"], "sources": ["A work that there are no notes on."]}
-    await pilot.app.push_screen(SourceScreen(session, about))
+    await pilot.app.push_screen(SourceScreen(session.desk, session.view, about))
     page = pilot.app.screen.query_one(Markdown)
     await until(lambda: "no notes" in page.source, pilot)
 
@@ -185,5 +186,7 @@ def test_it_looks_as_it_did(
         for one in pilot.app.screen.query(Input):
             one.cursor_blink = False
         await still(pilot)
+        wide = pilot.app.size.width
+        assert all(key.region.right <= wide for key in pilot.app.screen.query(FooterKey))
 
     assert snap_compare(ChatApp(shown, theme), terminal_size=size, run_before=opened)

@@ -17,7 +17,7 @@ from .terminal import PATIENCE_S, TMUX, Terminal
 
 pytestmark = pytest.mark.skipif(not TMUX, reason="no tmux here")
 WORK = "import os\nfor _ in range(os.urandom(1)[0] * 40): pass\n"
-LIMITS = ("--max-runs", "30", "--budget", "60", "--allow", "none")
+LIMITS = ("--max-runs", "30", "--budget", "900", "--allow", "none")
 NO_UTF8 = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 Script = Callable[[str, str], Path]
 

@@ -42,8 +42,9 @@ Small().run()
 """
 SERVE = """
 import sys
+from vgo_agent.agent.ending import run
 from vgo_agent.agent.tui.web.server import serve
-serve(sys.argv[1:], 0, lambda line: print(line, flush=True))
+run(lambda: serve(sys.argv[1:], 0, lambda line: print(line, flush=True)) or 0)
 """
 
 
@@ -121,7 +122,7 @@ def test_a_socket_without_the_token_and_one_that_talks_nonsense_are_closed(serve
             while True:
                 page.recv(timeout=60)
     assert closed.value.rcvd is not None and closed.value.rcvd.code == 1003
-    assert served.end() == 0
+    assert served.end() == 130
     assert served.process.stderr and "Traceback" not in served.process.stderr.read()
 
 
@@ -129,7 +130,7 @@ def test_an_app_that_does_not_start_closes_its_page(tmp_path: Path) -> None:
     served = Served(sys.executable, "-c", "raise SystemExit('no such run')")
     with connect(f"ws://{served.parts.netloc}/{served.token}/ws", proxy=None) as page, pytest.raises(ConnectionClosed):
         page.recv(timeout=60)
-    assert served.end() == 0
+    assert served.end() == 130
 
 
 def test_a_port_that_is_taken_is_told() -> None:
@@ -167,7 +168,7 @@ def test_a_real_browser_shows_the_app_to_its_last_row_takes_keys_and_ends_with_i
         rows = np.asarray(page.picture()).std(axis=(1, 2))
         last = np.flatnonzero(rows > 20)[-1]
         assert last > 0.9 * len(rows), "the footer is not where the picture ends"
-        assert served.end() == 0
+        assert served.end() == 130
         assert "session has ended" in page.evaluate("document.getElementById('ended').innerText")
     deadline = time.monotonic() + 30
     while alive(pid) and time.monotonic() < deadline:
@@ -187,4 +188,4 @@ def test_the_chat_itself_is_there_in_a_real_browser_with_its_footer(tmp_path: Pa
         page.wait_for("Leave")
         page.wait_for("mitigated")
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=60) == 130

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.tools.execution.samples import NoSamples, column_name, layer_of, number, read_samples, spread, unit_of
+from vgo_agent.tools.statistics.values import LARGEST, countable
 
-NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+NUMBERS = st.floats(-LARGEST, LARGEST).filter(countable)
 
 
 def test_a_table_starts_at_its_header_and_other_lines_are_no_part_of_it():

@@ -15,9 +15,12 @@ from pathlib import Path
 import pytest
 
 from vgo_agent.knowledge.errors import VgoError
-from vgo_agent.tools.execution.launch import Launch
+from vgo_agent.tools.execution.capture import KEPT
+from vgo_agent.tools.execution.launch import SCHED_DEADLINE, Launch, Scheduler
 from vgo_agent.tools.execution.spawn import RUSAGE, Spawner
-from vgo_agent.tools.execution.waiting import end_if_stopped_for_terminal, wait, wait_until
+from vgo_agent.tools.execution.survivors import unending
+from vgo_agent.tools.execution.tree import end_tree, kin, living
+from vgo_agent.tools.execution.waiting import Ending, wait, wants_terminal
 
 LONG_S = 60.0
 """A limit that only a broken test reaches."""
@@ -47,9 +50,11 @@ def pids_in(file):
 
 
 def own_children():
-    """Children that are ours; another test may have left the helper of multiprocessing, which stays to the end."""
+    """Children that are ours; the watchdog stays to the end, as do the helpers of other tests."""
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-    return [pid for pid in children if b"resource_tracker" not in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    words = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children}
+    stay = (b"resource_tracker", b"mitigation.guard", b"command_server")
+    return [pid for pid, said in words.items() if not any(one in said for one in stay)]
 
 
 @pytest.mark.parametrize("code", [0, 1, 77, 255])
@@ -228,19 +233,19 @@ def test_an_error_of_the_caller_ends_the_run(spawner, tmp_path):
     assert spawner.run(sh("exit 4")).exit_code == 4
 
 
-@pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, -signal.SIGINT), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
-)
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_to_the_harness_ends_the_run_first(number, code):
     program = (
         PRELUDE
         + """
 import signal
+from vgo_agent.agent.ending import run
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it would be ignored, and rightly stay so
-signal.signal(signal.SIGINT, signal.default_int_handler)  # the same in a job without job control
-with Spawner() as spawner:
-    spawner.run(Launch(("/bin/sh", "-c", "trap '' INT TERM HUP; sleep 1000; sleep 1000")),
-                on_started=lambda pid: print(pid, flush=True))
+def command():
+    with Spawner() as spawner:
+        spawner.run(Launch(("/bin/sh", "-c", "trap '' INT TERM HUP; sleep 1000; sleep 1000")),
+                    on_started=lambda pid: print(pid, flush=True))
+run(command)
 """
     )
     harness = subprocess.Popen(
@@ -298,10 +303,243 @@ def test_a_program_that_ends_just_as_it_is_looked_at_for_a_stop_is_no_error():
     pid = os.posix_spawn("/bin/true", ["true"], {})
     try:
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-        assert not end_if_stopped_for_terminal(pid)
-        assert wait_until(pid, time.monotonic() + LONG_S) == wait(pid) == (False, False)
+        assert not wants_terminal(pid)
+        assert wait(pid, time.monotonic() + LONG_S, pytest.fail) == wait(pid, None, pytest.fail) == Ending()
     finally:
         os.waitpid(pid, 0)
+
+
+def test_what_the_watchdog_ended_long_past_the_limit_did_time_out():
+    pid = os.posix_spawn("/bin/true", ["true"], {})
+    try:
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        assert wait(pid, time.monotonic() - LONG_S, pytest.fail).timed_out
+    finally:
+        os.waitpid(pid, 0)
+
+
+ENDLESS = {
+    "a daemon": """
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        for file in range(3):
+            os.close(file)
+        note()
+        time.sleep(1000)
+    os._exit(0)
+""",
+    "a group of its own": """
+if os.fork() == 0:
+    os.setpgid(0, 0)
+    if os.fork() == 0:
+        os.setsid()
+    note()
+    time.sleep(1000)
+""",
+    "stopped": """
+if os.fork() == 0:
+    note()
+    os.kill(os.getpid(), signal.SIGSTOP)
+    time.sleep(1000)
+""",
+    "woken by each other": """
+first = os.getpid()
+if os.fork() == 0:
+    note()
+    while True:
+        os.kill(first, signal.SIGCONT)
+other = os.getpid()
+while True:
+    pass
+""",
+    "forks in a loop": """
+leader = os.getpid()
+for _ in range(3):
+    os.fork()
+for _ in range(20):
+    os.fork() or time.sleep(1000)
+while os.getpid() != leader:
+    if os.fork():
+        os._exit(0)
+""",
+    "real time": """
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+if os.fork() == 0:
+    note()
+    while True:
+        pass
+""",
+}
+
+
+@pytest.mark.parametrize("captured", [False, True])
+@pytest.mark.parametrize("kind", ENDLESS)
+def test_the_time_limit_ends_all_that_a_program_started_within_a_second(spawner, tmp_path, kind, captured):
+    if kind == "real time" and os.geteuid() != 0:
+        pytest.skip("real-time scheduling needs root")
+    mark = f"vgo-test-endless-{os.getpid()}"
+    body = "import os, signal, sys, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    body += f"def note():\n    open({str(tmp_path / 'pids')!r}, 'a').write(f'{{os.getpid()}} ')\n"
+    launch = Launch((sys.executable, "-I", "-S", "-c", f"{body}{ENDLESS[kind]}\ntime.sleep(1000)", mark))
+    run = spawner.run(launch, timeout_s=1.0, capture=captured)
+    assert (run.timed_out, run.exit_code, run.survivors) == (True, -signal.SIGKILL, 0)
+    assert run.stopped == (kind == "stopped")
+    assert run.wall_ns < 4e9, "a second for the ending, and more where the machine is loaded"
+    assert with_word(mark) == []
+    assert own_children() == []
+    if kind != "forks in a loop":
+        assert pids_in(tmp_path / "pids"), "it did what it is about"
+
+
+def with_word(word):
+    """Processes that have a word in their command line."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with suppress(OSError):
+            if word in Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace"):
+                found.append(int(pid))
+    return found
+
+
+def test_a_program_that_stops_itself_is_ended_at_its_limit_and_that_is_said(spawner):
+    run = spawner.run(sh("kill -STOP $$"), timeout_s=0.5)
+    assert (run.timed_out, run.stopped, run.stopped_for_terminal) == (True, True, False)
+    assert not spawner.run(sh("sleep 1000"), timeout_s=0.3).stopped
+
+
+def test_what_cannot_be_ended_is_given_back_after_a_bounded_time():
+    """Init cannot be killed by anyone of its own PID namespace."""
+    begun = time.monotonic()
+    script = "import os, time; os.fork() or time.sleep(1000); os.wait()"
+    init = ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", PROBE_INIT.format(script=script)]
+    done = subprocess.run(init, capture_output=True, text=True, timeout=LONG_S, check=False)
+    if "unshare failed" in done.stderr:
+        pytest.skip("it needs a PID namespace of its own")
+    assert done.stdout == "(1,) Process 1 (", done.stderr
+    assert time.monotonic() - begun < LONG_S
+
+
+PROBE_INIT = """
+import os
+from vgo_agent.tools.execution.survivors import unending
+from vgo_agent.tools.execution.tree import end_tree
+if os.fork() == 0:
+    os.setsid()
+    from vgo_agent.tools.execution import tree
+    tree.children_of = lambda pid: []  # init alone, not us below it
+    left = end_tree(lambda: [1], 0.2).left
+    print(left, unending(left)[:11], end="", flush=True)
+    os._exit(0)
+os.wait()
+"""
+
+
+def test_without_lists_of_children_the_tree_is_found_by_parents(monkeypatch):
+    monkeypatch.setattr("vgo_agent.tools.execution.tree.CHILDREN", "/nonexistent")
+    outer = subprocess.Popen(
+        ["/bin/sh", "-c", "sleep 1000 & echo; wait"], stdout=subprocess.PIPE, start_new_session=True
+    )
+    with outer:
+        assert outer.stdout is not None
+        outer.stdout.readline()
+        assert kin()(outer.pid), "it is no function that reads the lists"
+        assert len(living([outer.pid])) == 2
+        assert end_tree(lambda: [outer.pid]) == (2, ())
+
+
+def test_another_users_process_is_named_with_what_can_be_done():
+    assert unending([os.getpid(), 2]).startswith(f"Process {os.getpid()} (")
+    assert " and 1 more of the run cannot be ended" in unending([os.getpid(), 2])
+
+
+LOUD = """
+import sys
+line = b'noise ' + b'.' * 993 + b'\\n'
+print('first 1', flush=True)
+for _ in range({mb}):
+    for at in range(1000):
+        sys.{stream}.buffer.write(line)
+sys.{stream}.flush()
+print('last 2')
+"""
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_of_much_output_the_beginning_and_the_end_are_kept(spawner, stream):
+    mb = 3 * KEPT // 1_000_000
+    loud = Launch((sys.executable, "-I", "-S", "-c", LOUD.format(mb=mb, stream=stream)))
+    run = spawner.run(loud, capture=True, timeout_s=LONG_S)
+    assert run.exit_code == 0
+    lines = run.output.splitlines()
+    assert (lines[0], lines[-1]) == (b"first 1", b"last 2")
+    assert len(run.error) <= 4096
+    if stream == "stdout":
+        assert 2 * KEPT - 3000 < len(run.output) <= 2 * KEPT
+        assert len(run.output) + run.output_left_out == mb * 1_000_000 + len("first 1\nlast 2\n")
+        assert set(map(len, lines[1:-1])) == {999}, "whole lines"
+
+
+def test_a_gigabyte_of_output_takes_little_memory(spawner):
+    """The real one; standard error goes the same way."""
+    program = "head -c 1000000000 /dev/zero | tee /dev/stderr; echo; echo last"
+    most = []
+
+    def watch(pid):
+        def look():
+            while is_there(pid):
+                most.append(shmem_kb())
+                time.sleep(0.05)
+
+        threading.Thread(target=look, daemon=True).start()
+
+    before = shmem_kb()
+    run = spawner.run(sh(program), capture=True, timeout_s=LONG_S, on_started=watch)
+    assert run.output == b"last\n", "whole lines: the other has none of its ends here"
+    assert run.output_left_out > 900_000_000
+    assert max(most) - before < 900_000, "kB of 2,000,000 that were written"
+    assert shmem_kb() - before < 100_000
+
+
+def shmem_kb():
+    words = Path("/proc/meminfo").read_text().split()
+    return int(words[words.index("Shmem:") + 1])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="real-time scheduling needs root")
+@pytest.mark.parametrize(
+    "scheduler",
+    [Scheduler(os.SCHED_FIFO, 5), Scheduler(os.SCHED_RR, 5), Scheduler(SCHED_DEADLINE, 0, 1_800_000, 2_000_000)],
+    ids=["fifo", "rr", "deadline"],
+)
+def test_a_real_time_policy_is_not_inherited_and_the_parent_of_a_child_that_spins_goes_on(spawner, scheduler):
+    if scheduler.policy == SCHED_DEADLINE and len(os.sched_getaffinity(0)) < (os.cpu_count() or 1):
+        pytest.skip("a deadline task must be allowed every CPU")
+    parent = f"""
+import os, resource, signal, time
+while os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK != {scheduler.policy}:
+    os.sched_yield()
+if {scheduler.policy} != {SCHED_DEADLINE}:
+    os.sched_setaffinity(0, {{min(os.sched_getaffinity(0))}})
+told, tell = os.pipe()
+child = os.fork()
+if child == 0:
+    os.write(tell, str(os.sched_getscheduler(0)).encode())
+    while True:
+        pass
+said = os.read(told, 9).decode()
+time.sleep(0.01)
+os.kill(child, signal.SIGKILL)
+os.wait()
+print(said, *resource.getrlimit(resource.RLIMIT_RTTIME))
+"""
+    launch = Launch((sys.executable, "-I", "-S", "-c", parent), scheduler=scheduler)
+    run = spawner.run(launch, capture=True, timeout_s=20.0)
+    assert run.exit_code == 0, run
+    spinning = 25_000_000
+    assert run.output.decode().split() == [str(os.SCHED_OTHER), str(spinning), str(spinning)]
+    assert os.sched_getscheduler(0) == os.SCHED_OTHER, "and the harness is as it was"
 
 
 def test_closing_puts_signals_and_the_reaper_back():
@@ -309,6 +547,7 @@ def test_closing_puts_signals_and_the_reaper_back():
         handlers = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)]
         return handlers, sorted(os.listdir("/proc/self/fd")), signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
+    Spawner().close()  # the watchdog that it starts stays to the end of this process
     before = state()
     with Spawner() as opened:
         opened.run(sh("exit"))

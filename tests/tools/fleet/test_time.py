@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from vgo_agent.tools.execution.deadline import NEVER
 from vgo_agent.tools.execution.samples import ITERATION
 from vgo_agent.tools.execution.series import Series
 from vgo_agent.tools.row import Row
@@ -17,7 +18,7 @@ pytest.importorskip("distributed", reason="the extra `cluster` is not installed"
 
 from vgo_agent.tools.fleet.asking import read_clock  # noqa: E402 - needs the extra
 from vgo_agent.tools.fleet.busy import Span, busy_s  # noqa: E402
-from vgo_agent.tools.fleet.engine import in_order  # noqa: E402
+from vgo_agent.tools.fleet.carrying import in_order  # noqa: E402
 from vgo_agent.tools.fleet.host import First, Host  # noqa: E402
 
 DELAYS = some.floats(0.0001, 2)
@@ -45,7 +46,7 @@ def test_rows_are_put_in_order_of_time_and_samples_stay_with_their_run(runs):
         for place in range(samples)
     ]
     log = SimpleNamespace(rows=list(rows), append=None)
-    in_order(Series(cast(Any, None), "c001", (), cast(Any, log), 0))
+    in_order(Series(cast(Any, SimpleNamespace(deadline=NEVER)), "c001", (), cast(Any, log), 0))
     assert [row["order"] for row in log.rows] == list(range(len(rows)))
     assert [row["began_s"] for row in log.rows] == sorted(row["began_s"] for row in rows)
     assert sum(row[ITERATION] == 0 for row in log.rows) == len(runs)

@@ -32,7 +32,7 @@ def test_one_of_a_newer_version_asks_for_an_update(tmp_path: Path) -> None:
 
 
 def test_a_broken_field_is_named(tmp_path: Path) -> None:
-    with pytest.raises(VgoError, match=r"broken at battery\.seconds"):
+    with pytest.raises(VgoError, match=r"is broken \(battery\.seconds: has to be"):
         read(changed(tmp_path / "a.json", battery=ONE.battery.model_dump() | {"seconds": -1}), Profile)
 
 

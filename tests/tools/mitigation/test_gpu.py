@@ -287,6 +287,12 @@ def test_what_the_second_gpu_refuses_leaves_the_first_as_it_was(
     assert (left, held) == ([], 0)
 
 
+def test_a_gpu_that_gives_no_uuid_is_told_in_a_sentence(run: Run) -> None:
+    before, after, why, left, held = run(REFUSED % {"persistence": True}, CARD, OTHER | {"uuid": "!999"})
+    assert "GPU 1 refuses telling its UUID" in why and why.endswith(".")
+    assert (without_clocks(before), left, held) == (without_clocks(after), [], 0)
+
+
 def test_what_the_gpu_rounds_counts_and_is_put_back(run: Run) -> None:
     card = CARD | {"step_power_limit_mw": 7_000, "power_limit_mw": 595_000}
     before, steps, after, left, _, _ = run(ON_AND_OFF % {"power_limit": "max"}, card | {"power_most_mw": 699_999})

@@ -69,7 +69,7 @@ def test_what_only_a_person_can_do_is_not_applied(one: Make) -> None:
     ("apply", "line"),
     [
         ({"spawn": {"affinity": "one_cpu"}}, "taskset -c 1 ./bench.sh 'a b'"),
-        ({"spawn": {"policy": "fifo", "priority": 10}}, "chrt --fifo 10 ./bench.sh 'a b'"),
+        ({"spawn": {"policy": "fifo", "priority": 10}}, "chrt -R --fifo 10 ./bench.sh 'a b'"),
         ({"spawn": {"affinity": "one_per_core"}}, "taskset -c 0,1 ./bench.sh 'a b'"),
         ({"spawn": {"affinity": "all_but_reserved", "reserved_cpus": "1"}}, "taskset -c 1 ./bench.sh 'a b'"),
         (

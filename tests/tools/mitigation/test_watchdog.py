@@ -20,6 +20,7 @@ from vgo_agent.tools.mitigation.engine import applied
 from vgo_agent.tools.mitigation.journal import Journal
 from vgo_agent.tools.mitigation.kernel_file import KernelFiles
 from vgo_agent.tools.mitigation.restore import restore
+from vgo_agent.tools.mitigation.watchdog import guarded
 from vgo_agent.tools.subject import Subject
 
 from .agents import PRELUDE, gone_soon, holding, status, watchdog_of
@@ -91,14 +92,17 @@ def test_what_someone_else_changed_it_leaves_and_tells(sets_knob: Mitigation, kn
     assert restore() == ["/sys/knob: left at theirs, because someone else changed it; it was old before vgo-agent"]
 
 
-def test_an_agent_that_ends_well_leaves_no_watchdog(
-    sets_knob: Mitigation, knob: Path, tmp_path: Path, subject: Subject, launch: Launch, machine: Machine
-) -> None:
-    with applied(sets_knob, launch, subject, machine, root=tmp_path / "root") as change:
-        change.on()
-        (watchdog,) = new_children()
-    assert not Path(f"/proc/{watchdog}").exists()
-    assert knob.read_text() == "old\n"
+def test_an_agent_that_ends_well_leaves_no_watchdog() -> None:
+    program = """
+from vgo_agent.tools.execution.spawn import Spawner
+from vgo_agent.tools.mitigation.watchdog import guarded
+from vgo_agent.tools.mitigation.journal import journal_folder
+with Spawner(), Spawner(), guarded(journal_folder()) as first, guarded(journal_folder(), watch=True) as second:
+    assert first == second, "one for all"
+print(first)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert not Path(f"/proc/{done.stdout.strip()}").exists()
 
 
 def test_one_that_was_killed_does_not_keep_the_agent_from_ending_well(
@@ -109,6 +113,8 @@ def test_one_that_was_killed_does_not_keep_the_agent_from_ending_well(
         (watchdog,) = new_children()
         os.kill(watchdog, signal.SIGKILL)
     assert knob.read_text() == "old\n"
+    with guarded(tmp_path / "journal") as another:
+        assert another != watchdog
 
 
 def new_children() -> list[int]:
@@ -148,13 +154,87 @@ def test_a_real_time_run_does_not_outlive_its_agent(
 ) -> None:
     mitigation = one(apply={"spawn": {"policy": "fifo", "priority": 1}}, verify={"policy": True})
     with running(mitigation, tmp_path, "/bin/sh", "-c", "while :; do :; done") as (agent, run):
-        assert os.sched_getscheduler(run) == os.SCHED_FIFO
+        assert os.sched_getscheduler(run) == os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
         if stopped:
             os.kill(run, signal.SIGSTOP)
         agent.kill()
         agent.wait()
         assert soon(lambda: not status(run) or "\nState:\tZ" in status(run))
     assert restore() == []
+
+
+TREE = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.setpgid(0, 0)
+        os.kill(os.getpid(), signal.SIGSTOP)
+    while True:
+        time.sleep(0.001)
+for closes in (False, True):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            if closes:
+                os.closerange(0, 3)
+                time.sleep(0.5)
+                open(sys.argv[2], "w").close()
+            time.sleep(1000)
+        os._exit(0)
+    os.waitpid(-1, 0)
+time.sleep(1000)
+"""
+"""A session below the run, a stopped group below that, and daemons that are no descendants of the run any more.
+
+That which has none of the run's files open is known by the agent after a tenth of a second.
+"""
+BASELINE = """
+import sys
+from vgo_agent.tools.execution.launch import Launch
+from vgo_agent.tools.execution.spawn import Spawner
+with Spawner() as spawner:
+    spawner.run(Launch(argv=tuple(sys.argv[1:])), on_started=lambda pid: print(pid, flush=True))
+"""
+
+
+def test_of_a_killed_agent_nothing_that_its_run_started_goes_on(tmp_path: Path) -> None:
+    """In the baseline as well, where no setting is to be put back."""
+    mark, there = f"vgo-test-tree-{os.getpid()}", tmp_path / "there"
+    words = [sys.executable, "-c", BASELINE, sys.executable, "-I", "-S", "-c", TREE, mark, str(there)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as agent:
+        assert soon(there.exists)
+        assert soon(lambda: len(with_word(mark)) == 6), "the agent names it too"
+        agent.kill()
+        agent.wait()
+        assert soon(lambda: not with_word(mark))
+
+
+def with_word(word: str) -> list[int]:
+    """Processes that have a word in their command line and live."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if word.encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.append(int(pid))
+    return found
+
+
+@as_root
+def test_a_real_time_run_past_its_limit_is_ended_though_its_agent_has_no_turn(
+    one: Callable[..., Mitigation], tmp_path: Path
+) -> None:
+    mitigation = one(apply={"spawn": {"policy": "fifo", "priority": 1}}, verify={"policy": True})
+    limited = RUNNER.replace("spawner.run(mitigated,", "spawner.run(mitigated, timeout_s=1.0,")
+    line = [sys.executable, "-c", limited, mitigation.model_dump_json(), str(tmp_path), str(tmp_path / "root")]
+    with subprocess.Popen([*line, "/bin/sleep", "1000"], stdout=subprocess.PIPE, text=True) as agent:
+        assert agent.stdout is not None
+        run = int(agent.stdout.readline())
+        agent.send_signal(signal.SIGSTOP)  # as good as starved
+        assert soon(lambda: "\nState:\tZ" in status(run))
+        agent.send_signal(signal.SIGCONT)
+        assert agent.wait(PATIENCE_S) == 0
 
 
 def test_the_run_ends_and_then_the_knob_is_back(sets_knob: Mitigation, knob: Path, tmp_path: Path) -> None:

@@ -2,12 +2,16 @@
 
 import gzip
 import json
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.recorded.read import read
+
+from ...conftest import COMMAND
 
 PARQUET = b"PAR1" + bytes(40) + b"PAR1"
 CONTENTS = {
@@ -77,3 +81,18 @@ def test_a_damaged_page_of_a_run_folder_is_said(tmp_path: Path) -> None:
     (tmp_path / "runs.md").write_text("```json\n{broken\n```\n")
     with pytest.raises(VgoError, match="damaged runs.md"):
         read(tmp_path)
+
+
+def test_a_file_that_is_cut_while_it_is_read_is_no_end_by_a_signal(tmp_path: Path) -> None:
+    """Where the file behind mapped memory becomes shorter there is SIGBUS."""
+    path = tmp_path / "runs.csv"
+    names = ["time", *(f"c{place}" for place in range(249))]
+    path.write_text(",".join(names) + "\n" + (",".join(["1"] * len(names)) + "\n") * 10_000)
+    words = [str(COMMAND), "analyze", "runs.csv", "--outcome", "time"]
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as going:
+        while going.poll() is None:
+            if str(path) in Path(f"/proc/{going.pid}/maps").read_text():
+                os.truncate(path, 4096)
+        answered, said = going.communicate()
+    assert going.returncode == 0, said
+    assert "All 10000 runs gave 1" in answered

@@ -57,9 +57,9 @@ def test_the_meaning_of_a_format_moves_with_the_name_of_a_column(tmp_path: Path)
 
 WRONG = {
     "columns: [{name: hh, role: outcome}]": "has no column hh, which the mapping describes: did you mean h",
-    "columns: [{nme: t}]": "columns.0.name: Field required: mend the mapping there",
-    "columns: [{name: t, colour: red}]": "columns.0.colour: Extra inputs are not permitted",
-    "columns: [{name: t, role: cause}]": "columns.0.role: Input should be 'outcome', 'factor'",
+    "columns: [{nme: t}]": "columns.0.nme: is not a known key; mend its spelling or take it out",
+    "columns: [{name: t, colour: red}]": "columns.0.colour: is not a known key",
+    "columns: [{name: t, role: cause}]": "columns.0.role: is none of those that it may be; write 'outcome', 'factor'",
     "columns: [{name: t}, {name: t}]": "the column t is described twice",
     "columns: [{name: t, role: outcome}, {name: x, role: outcome}]": "t and x are both the outcome",
     "columns: [{name: x, source: t}]": "The mapping gives x to a column, and another has that name",

@@ -73,3 +73,12 @@ def test_analyze_takes_the_folder(folder, capsys):
     assert main(["analyze", str(folder), "--outcome", "time_s", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["runs"] == 6000 and found["format"] == "parquet folder"
+
+
+def test_a_whole_disk_is_named_by_mistake(capsys, tmp_path):
+    for number in range(100):
+        (tmp_path / f"{number}").mkdir()
+        for within in range(100):
+            (tmp_path / f"{number}/{within}").mkdir()
+    assert main(["import", str(tmp_path)]) == 1
+    assert capsys.readouterr().err.endswith("has more than 10,000 folders in it: name the one with the tables.\n")

@@ -273,6 +273,23 @@ def test_a_run_folder_is_read_with_what_its_layers_say(tmp_path: Path) -> None:
     assert recorded.usual == {"condition": "baseline"}
 
 
+@pytest.mark.parametrize(
+    ("metric", "longest", "role"),
+    [("x (.*)", 20, "consequence"), ("x (.*)", 4000, "factor"), (None, 20, "factor")],
+)
+def test_the_digits_of_a_printed_metric_explain_nothing_in_our_own_table_either(
+    metric: str | None, longest: int, role: str, tmp_path: Path
+) -> None:
+    first, *rows = VGO.splitlines()
+    cells = ("write_chars", 15, 15, longest)
+    (tmp_path / "runs.csv").write_text(
+        "".join(f"{row},{cell}\n" for row, cell in zip((first, *rows), cells, strict=True))
+    )
+    start = {"body": {"kind": "run_start", "subject": {"unit": "ms", "lower_is_better": True, "metric": metric}}}
+    (tmp_path / "transcript.jsonl").write_text(json.dumps(start) + "\n")
+    assert read(tmp_path / "runs.csv").roles["write_chars"] == role
+
+
 def test_a_diagnosis_that_never_ended_is_read_by_its_transcript(tmp_path: Path) -> None:
     (tmp_path / "runs.csv").write_text(VGO)
     start = {"body": {"kind": "run_start", "subject": {"unit": "MB/s", "lower_is_better": False}}}

@@ -14,6 +14,7 @@ from vgo_agent.layers.schema import Column, Layer
 from vgo_agent.tools.analysis.analyse import columns
 from vgo_agent.tools.analysis.groups import analyse_groups
 from vgo_agent.tools.analysis.question import Question
+from vgo_agent.tools.claim import TooFew, in_a_word
 from vgo_agent.tools.recorded.design import Design, Wanted, designs
 from vgo_agent.tools.recorded.formats.vgo import measured
 from vgo_agent.tools.recorded.read import read
@@ -96,10 +97,10 @@ def test_rows_that_are_runs_of_one_sample_each_stay_as_they_are() -> None:
 def test_arms_are_compared_by_whole_runs() -> None:
     found = against(sampled(1), sampled(2, spread=0.3))
     [arm] = found.arms
-    assert found.samples == {arm.name: EACH} and arm.comparison.block % EACH == 0
-    assert (arm.comparison.baseline_runs, arm.comparison.verdict) == (120, "steadier")
+    assert found.samples == {arm.name: EACH} and arm.described.block % EACH == 0
+    assert (arm.described.baseline_runs, in_a_word(arm.spread)) == (120, "steadier")
     [few] = against(sampled(1, runs=4), sampled(2, runs=4)).arms
-    assert "4 runs in each arm are fewer than 10" in few.comparison.reason
+    assert few.spread == TooFew(units=(4, 4), why="there are 4 of each, and each arm needs at least 10")
 
 
 def test_longer_runs_are_cut_to_the_shortest_and_runs_stay_together_whatever_the_order_of_rows() -> None:
@@ -128,8 +129,8 @@ def test_pairs_are_made_sample_by_sample_of_runs_that_are_pairs() -> None:
     asked = Contrast(metric="even_ms", condition="condition", paired=True, lower_is_better=True)
     found, _ = contrast([table], asked)
     assert (found.samples, found.alone) == ({"cure": EACH - 1}, {"cure": 1})
-    assert found.arms[0].comparison.baseline_runs == 12 * (EACH - 1)
-    assert found.arms[0].comparison.verdict == "steadier"
+    assert found.arms[0].described.baseline_runs == 12 * (EACH - 1)
+    assert in_a_word(found.arms[0].spread) == "steadier"
 
 
 def test_power_says_that_samples_of_one_run_are_not_independent() -> None:
@@ -160,4 +161,4 @@ def test_a_table_of_one_run_is_refused_or_cannot_tell() -> None:
     except VgoError as error:
         assert "run" in str(error)
     else:
-        assert arm.comparison.verdict == "cannot tell"
+        assert isinstance(arm.spread, TooFew)

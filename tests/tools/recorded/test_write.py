@@ -16,11 +16,12 @@ from vgo_agent.tools.recorded.formats.vgo import counted, measured
 from vgo_agent.tools.recorded.read import read
 from vgo_agent.tools.recorded.recorded import Recorded
 from vgo_agent.tools.recorded.write import write
+from vgo_agent.tools.statistics.values import LARGEST, countable
 
 TARGETS = ("runs.parquet", "runs.csv", "folder")
 MEANING = ("outcome", "lower_is_better", "levels", "most_us", "descriptions", "system", "usual", "group", "notes")
 LAW = settings(derandomize=True, deadline=None, max_examples=40)
-FLOATS = st.one_of(st.none(), st.floats(allow_nan=False, allow_infinity=False))
+FLOATS = st.one_of(st.none(), st.floats(-LARGEST, LARGEST).filter(countable))
 WORDS = st.one_of(st.none(), st.text("abz019.,;\" '#\n", min_size=1).filter(lambda word: word.strip() == word))
 
 

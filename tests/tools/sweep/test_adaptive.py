@@ -4,8 +4,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 
-from vgo_agent.tools.sweep.adaptive import Coordinates, Told, propose, response_of, scaled
+from vgo_agent.tools.sweep.adaptive import (
+    WORTHWHILE,
+    Coordinates,
+    Told,
+    expected_improvement,
+    propose,
+    response_of,
+    scaled,
+)
 from vgo_agent.tools.sweep.cell import identity
 from vgo_agent.tools.sweep.space import Space
 
@@ -53,6 +62,18 @@ def test_of_levels_every_allowed_cell_comes_once_and_then_none(data):
         seen.append(Told(one.values, data.draw(numbers)))
     assert len({identity(one.values) for one in seen}) == 5
     assert propose(space, seen, 1, "best", 3) == []
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.floats(-3, 3), st.floats(0.05, 3), st.floats(-3, 3))
+def test_the_expected_improvement_is_the_mean_of_what_lies_below_the_best(mean, sd, best):
+    (found,) = expected_improvement(np.array([mean]), np.array([sd]), best)
+    values = norm(mean, sd).ppf((np.arange(20_000) + 0.5) / 20_000)
+    assert found == pytest.approx(np.maximum(best - WORTHWHILE - values, 0).mean(), abs=1e-3 * sd)
+
+
+def test_where_all_is_known_no_improvement_is_expected():
+    assert expected_improvement(np.array([1.0, 5.0]), np.zeros(2), 3.0).tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("response", [None, 1.0])

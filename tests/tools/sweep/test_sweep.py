@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vgo_agent.tools.execution.deadline import NEVER, Deadline
 from vgo_agent.tools.execution.executor import BARRIER, LOCAL, Piece
 from vgo_agent.tools.row import Row
 from vgo_agent.tools.sweep.carrying import Here
@@ -55,8 +56,8 @@ def space(levels=4, **more):
     )
 
 
-def here(runs: Decreed) -> Here:
-    return Here(cast(Any, SimpleNamespace(executor=LOCAL)), runs)
+def here(runs: Decreed, deadline: Deadline = NEVER) -> Here:
+    return Here(cast(Any, SimpleNamespace(executor=LOCAL, deadline=deadline)), runs)
 
 
 def order(sweep):
@@ -107,6 +108,14 @@ def test_seconds_end_it_too():
     sweep = Sweep(space(budget={"seconds": 2}), 1, here(Decreed()), Memory(), Memory())
     assert sweep.go() == "the budget of 2 s is spent"
     assert sweep.runs == 8
+
+
+def test_where_a_clock_runs_its_seconds_end_it():
+    ran = Memory()
+    deadline = Deadline(2.0, lambda: 0.5 * len(ran.rows))
+    sweep = Sweep(space(budget={"seconds": 2}), 1, here(Decreed(), deadline), Memory(), ran, deadline=deadline)
+    assert sweep.go() == "the budget of 2 s is spent"
+    assert sweep.runs == 4
 
 
 @settings(max_examples=30, deadline=None)

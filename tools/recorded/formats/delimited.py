@@ -7,6 +7,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -70,7 +71,7 @@ def read_table(source: Source, leave_out: Collection[str] = ()) -> Table:
     dialect = dialect_of(source)
     _refuse_header(source, dialect)
     names, notes = distinct(dialect.header)
-    frame = parse(source.path, source, dialect, names, leave_out)
+    frame = parse(source.raw() if source.is_packed else source.path, source, dialect, names, leave_out)
     frame, dropped = _without_index(frame)
     frame, empty = _without_empty_rows(frame)
     frame, again = _without_headers(frame, source)
@@ -120,17 +121,19 @@ def _scan(
     leave_out: Collection[str],
     rows: int | None,
 ) -> pl.DataFrame:
-    lazy = pl.scan_csv(
-        data,
+    scan = partial(
+        pl.scan_csv,
         separator=dialect.separator,
         decimal_comma=dialect.decimal_comma,
         new_columns=names,
         null_values=NULLS,
-        schema_overrides={name: pl.String for name in names if name in source.texts},
-        infer_schema_length=rows,
         glob=False,
     )
-    return lazy.drop(leave_out, strict=False).collect(engine="streaming")
+    texts = {name: pl.String for name in names if name in source.texts}
+    # Of a path, polars would map the file to tell the types, and SIGBUS ends us where it becomes shorter meanwhile.
+    guess = data if isinstance(data, bytes) else source.raw(rows)
+    types = scan(guess, schema_overrides=texts, infer_schema_length=rows).collect_schema()
+    return scan(data, schema=types).drop(leave_out, strict=False).collect(engine="streaming")
 
 
 def _free(name: str, number: int, taken: set[str]) -> str:

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from ....knowledge.errors import VgoError
+from ....knowledge.user_files import parsed_json
+from ....knowledge.wrong import first
 from ..source import Source
 
 Shape = TypeVar("Shape", bound=BaseModel)
@@ -29,19 +31,17 @@ def looks_like(source: Source, *keys: str) -> bool:
 def load(source: Source, shape: type[Shape], tool: str) -> Shape:
     """Read a JSON file of a known tool; what is wrong with it is named by place."""
     try:
-        return shape.model_validate(json.loads(source.text()))
+        return shape.model_validate(parsed_json(source.text()))
     except json.JSONDecodeError as error:
         raise _broken(source, error) from error
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
-        raise VgoError(f"{source.given} is no file of {tool}: {where}: {first['msg']}: export it again.") from error
+        raise VgoError(f"{source.given} is no file of {tool}: {first(error)}, or export it again.") from error
 
 
 def refuse_broken(source: Source) -> None:
     """Refuse JSON that does not parse; several values in one file, as in JSON lines, are whole."""
     try:
-        json.loads(source.text())
+        parsed_json(source.text())
     except json.JSONDecodeError as error:
         if not error.msg.startswith("Extra data"):
             raise _broken(source, error) from error

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
+from itertools import islice
 from pathlib import Path
 
 import polars as pl
@@ -15,6 +17,8 @@ MOST_CELLS = 200_000_000
 """1,000,000 runs of 200 columns: what an analysis holds in about 5 GB."""
 MOST_ROWS = 250_000
 """More show no factor that these do not."""
+MOST_FOLDERS = 10_000
+"""That are looked into: a whole disk takes minutes, and is named by mistake."""
 PLACE = "vgo.row"
 SEED = 1
 
@@ -23,7 +27,12 @@ def files_in(folder: Path) -> list[Path]:
     """Parquet files of a folder and of the folders in it, by name; [] where it is another kind of folder."""
     if not folder.is_dir() or (folder / "runs.csv").is_file():
         return []
-    return sorted(path for path in folder.rglob("*.parquet") if path.is_file())
+    walked = os.walk(folder)  # passes over what vanishes meanwhile, or may not be read
+    looked = islice(walked, MOST_FOLDERS)
+    found = [Path(place, name) for place, _, names in looked for name in names if name.endswith(".parquet")]
+    if next(walked, None):
+        raise VgoError(f"{folder} has more than {MOST_FOLDERS:,} folders in it: name the one with the tables.")
+    return sorted(path for path in found if path.is_file())
 
 
 def read_folder(folder: Path, leave_out: Collection[str] = (), most_cells: int = MOST_CELLS) -> Recorded:

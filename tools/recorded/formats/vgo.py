@@ -9,12 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from ....knowledge.errors import VgoError
 from ....layers.loader import load_layers
 from ....layers.schema import Column, Layer
 from ...row import BASELINE, FIXED, REQUIRED
+from ...statistics.values import finite
 from ..recorded import Recorded
 from ..source import Source
 from .base import Format
@@ -54,7 +56,7 @@ def measured(frame: pl.DataFrame, given: str, layers: Collection[Layer], facts: 
         outcome="outcome",
         lower_is_better={"outcome": subject["lower_is_better"]} if "lower_is_better" in subject else {},
         units={"outcome": subject.get("unit", ""), "wall_s": "s"} | {name: its.unit for name, its in known.items()},
-        roles=_roles(known),
+        roles=_roles(known) | dict.fromkeys(_printed(frame, known, subject), "consequence"),
         levels=frozenset(name for name, its in known.items() if its.innate or its.level)
         | (_NOT_DIVIDED & set(frame.columns)),
         rates=frozenset(name for name, its in known.items() if its.rate),
@@ -95,6 +97,17 @@ def _roles(known: dict[str, Column]) -> dict[str, str]:
     roles: dict[str, str] = dict.fromkeys((*_LEADING, *FIXED), "id")
     roles |= {"outcome": "outcome", "wall_s": "consequence", "condition": "setting"}
     return roles | {name: "id" if its.role == "setting" else its.role for name, its in known.items()}
+
+
+def _printed(frame: pl.DataFrame, known: dict[str, Column], subject: Mapping[str, Any]) -> list[str]:
+    """Name the columns that differ between runs by what the program prints, its metric among it."""
+    held = [name for name, its in known.items() if its.holds_output and subject.get("metric")]
+    return [name for name in held if known[name].only_printed(_range(frame[name]))]
+
+
+def _range(column: pl.Series) -> float:
+    values = finite(column.cast(pl.Float64).to_numpy())
+    return float(np.ptp(values)) if values.size else 0.0
 
 
 def _facts(folder: Path) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,8 +32,8 @@ WEAKEST = 0.5
 """Runs that could not even show a halving of the spread cannot tell."""
 
 
-class Comparison(Result):
-    """Two arms: ratios, tests, the shift of every quantile, and what follows for the spread."""
+class Description(Result):
+    """Two arms side by side: ratios, the shift of every quantile, distance; nothing is decided."""
 
     paired: bool
     lower_is_better: bool
@@ -45,17 +45,28 @@ class Comparison(Result):
     """Neighbouring runs kept together because they depend on each other; 1 where they do not."""
     ratios: tuple[Ratio, ...]
     shifts: tuple[Shift, ...]
-    p_value: float
-    """Of a difference in spread: the lesser of the two adjusted p-values."""
-    tests: tuple[SpreadTest, ...]
-    p_location: float
-    """Of a difference in mean; it never decides the verdict."""
     distance: float
     """Wasserstein's (earth mover's) between both distributions, in the unit of the outcome."""
     relative_distance: float | None
     """The same in SDs of the baseline."""
     baseline_modes: int
     other_modes: int
+    notes: tuple[str, ...]
+    """What to know before believing it."""
+
+    def ratio(self, statistic: Statistic) -> Ratio:
+        """Pick one ratio."""
+        return next(ratio for ratio in self.ratios if ratio.statistic == statistic)
+
+
+class Comparison(Description):
+    """What is described, tested, and what follows for the spread."""
+
+    p_value: float
+    """Of a difference in spread: the lesser of the two adjusted p-values."""
+    tests: tuple[SpreadTest, ...]
+    p_location: float
+    """Of a difference in mean; it never decides the verdict."""
     verdict: Verdict
     reason: str
     """Why the verdict is not plain, in words; empty where it is."""
@@ -63,12 +74,6 @@ class Comparison(Result):
     """The weakest fall of the spread that so many runs show four times in five; None where nothing scatters."""
     runs_needed: int | None
     """Runs of each arm that show a fall of the SD to 0.66 four times in five, where these runs cannot tell."""
-    notes: tuple[str, ...]
-    """What to know before believing it."""
-
-    def ratio(self, statistic: Statistic) -> Ratio:
-        """Pick one ratio."""
-        return next(ratio for ratio in self.ratios if ratio.statistic == statistic)
 
     def below(self, bound: float) -> Ratio | None:
         """Give the ratio whose interval shows that the spread is less than a share of the baseline's; None: none does.
@@ -110,6 +115,54 @@ def compare(
     .9. The test of location gives .04 to .065, and .04 to .09 under AR(1) with phi .3 and .6; with phi .9 and 60 runs
     an arm, made one arm after the other, .16 to .19: there its p-value is too small.
     """
+    arms = _lined_up(baseline, other, paired, ordered, whole, hosts)
+    x, y = arms.inside.estimated
+    tests, p_location = permutation_tests(*arms.inside.tested, Exchange(paired, max(arms.blocks)), seed, resamples)
+    shown = _shown_ratio(tests, alpha)
+    verdict, reason, few = _verdict(tests, (x.size // whole, y.size // whole), arms.coarse, shown, alpha)
+    described = _described(arms, Drawing(paired, arms.blocks, seed, resamples, lower_is_better, whole), unit)
+    return Comparison(
+        **described,
+        p_value=min(test.adjusted for test in tests),
+        tests=tests,
+        p_location=p_location,
+        verdict=verdict,
+        reason=reason,
+        shown_ratio=shown,
+        runs_needed=_runs_needed(min(x.size, y.size) // whole, shown) if few else None,
+    )
+
+
+def describe_arms(
+    baseline: ArrayLike,
+    other: ArrayLike,
+    *,
+    paired: bool = True,
+    lower_is_better: bool = True,
+    seed: int = 0,
+    resamples: int = 2000,
+    whole: int = 1,
+    unit: Literal["run", "block"] = "run",
+) -> Description:
+    """Describe two arms as `compare` does, and decide nothing."""
+    arms = _lined_up(baseline, other, paired, ordered=True, whole=whole, hosts=None)
+    drawing = Drawing(paired, arms.blocks, seed, resamples, lower_is_better, whole)
+    return Description(**_described(arms, drawing, unit))
+
+
+class _Arms(NamedTuple):
+    """Both arms, ready to be compared."""
+
+    inside: Within
+    dropped: int
+    coarse: bool
+    blocks: tuple[int, int]
+    modes: tuple[int, int]
+
+
+def _lined_up(
+    baseline: ArrayLike, other: ArrayLike, paired: bool, ordered: bool, whole: int, hosts: ArrayLike | None
+) -> _Arms:
     x, y, dropped = _pairs(baseline, other) if paired else _apart(baseline, other)
     shapes = describe(x, ordered), describe(y, ordered)
     coarse = any(shape.clock_too_coarse for shape in shapes)  # before anything is moved
@@ -118,34 +171,33 @@ def compare(
     if x.size % whole or y.size % whole:
         raise ValueError(f"{x.size} and {y.size} samples are no whole runs of {whole}.")
     blocks = _blocks(x, y, paired, whole) if ordered else (whole, whole)
-    tests, p_location = permutation_tests(*inside.tested, Exchange(paired, max(blocks)), seed, resamples)
-    found, shifts = ratios(x, y, Drawing(paired, blocks, seed, resamples, lower_is_better, whole))
     shapes = shapes if hosts is None else (describe(x, ordered), describe(y, ordered))
-    shown = _shown_ratio(tests, alpha)
-    verdict, reason, few = _verdict(tests, (x.size // whole, y.size // whole), coarse, shown, alpha)
+    return _Arms(inside, dropped, coarse, blocks, (len(shapes[0].modes), len(shapes[1].modes)))
+
+
+def _described(arms: _Arms, drawing: Drawing, unit: str) -> dict[str, Any]:
+    x, y = arms.inside.estimated
+    found, shifts = ratios(x, y, drawing)
     distance, sd = float(wasserstein_distance(x, y)), float(x.std(ddof=1))
-    return Comparison(
-        paired=paired,
-        lower_is_better=lower_is_better,
-        baseline_runs=x.size,
-        other_runs=y.size,
-        dropped=dropped,
-        block=max(blocks),
-        ratios=found,
-        shifts=shifts,
-        p_value=min(test.adjusted for test in tests),
-        tests=tests,
-        p_location=p_location,
-        distance=distance,
-        relative_distance=distance / sd if sd else None,
-        baseline_modes=len(shapes[0].modes),
-        other_modes=len(shapes[1].modes),
-        verdict=verdict,
-        reason=reason,
-        shown_ratio=shown,
-        runs_needed=_runs_needed(min(x.size, y.size) // whole, shown) if few else None,
-        notes=(*_notes(paired, max(blocks), (whole, unit), x.size + y.size, resamples), *_of_hosts(inside)),
-    )
+    together = (drawing.whole, unit)
+    return {
+        "paired": drawing.paired,
+        "lower_is_better": drawing.lower_is_better,
+        "baseline_runs": x.size,
+        "other_runs": y.size,
+        "dropped": arms.dropped,
+        "block": max(arms.blocks),
+        "ratios": found,
+        "shifts": shifts,
+        "distance": distance,
+        "relative_distance": distance / sd if sd else None,
+        "baseline_modes": arms.modes[0],
+        "other_modes": arms.modes[1],
+        "notes": (
+            *_notes(drawing.paired, max(arms.blocks), together, x.size + y.size, drawing.resamples),
+            *_of_hosts(arms.inside),
+        ),
+    }
 
 
 def _pairs(baseline: ArrayLike, other: ArrayLike) -> tuple[FloatArray, FloatArray, int]:

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.statistics.comparison.compare import Comparison, compare, holm
 from vgo_agent.tools.statistics.comparison.resampling import Sampled, draw
-from vgo_agent.tools.statistics.comparison.screen import screen
 from vgo_agent.tools.statistics.comparison.weighted import Statistic
 from vgo_agent.tools.statistics.values import FloatArray
 
@@ -323,20 +322,6 @@ def test_long_arms_are_read_by_the_normal_law_and_that_is_said() -> None:
 def test_an_arm_of_one_run_is_refused() -> None:
     with pytest.raises(VgoError, match="baseline has 1 run.s. with a finite value"):
         compare([1.0], [1.0, 2.0], paired=False)
-
-
-def test_screening_pays_for_the_number_of_arms() -> None:
-    rng = np.random.default_rng(18)
-    before = rng.lognormal(0, 0.3, 80)
-    others = {f"idle {k}": rng.lognormal(0, 0.3, 80) for k in range(9)} | {"cure": 1 + 0.3 * rng.lognormal(0, 0.3, 80)}
-    found = {one.name: one for one in screen(before, others, resamples=500)}
-    assert (found["cure"].claim, found["cure"].promising) == ("steadier", True)
-    assert all(one.claim not in ("steadier", "less steady") for name, one in found.items() if name != "cure")
-    assert all(one.comparison.p_value <= one.q_value <= one.p_adjusted for one in found.values())
-
-
-def test_screening_nothing_finds_nothing() -> None:
-    assert screen([1.0, 2.0], {}) == ()
 
 
 @steady

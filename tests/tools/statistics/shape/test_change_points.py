@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vgo_agent.tools.statistics.shape.change_points import shifts
+from vgo_agent.tools.statistics.shape.change_points import LEAST_SEGMENT, segmented, shifts
 from vgo_agent.tools.statistics.shape.describe import describe
 from vgo_agent.tools.statistics.values import FloatArray
 
@@ -91,6 +92,30 @@ def test_effective_runs_fall_with_dependence() -> None:
     free, bound = describe(noise).effective_runs, describe(spells).effective_runs
     assert free is not None and free > 1500
     assert bound is not None and 2000 / 20 < bound < 2000 / 5  # (1 + r) / (1 - r) is 9
+
+
+def _price(means: FloatArray, places: tuple[int, ...], penalty: float) -> float:
+    parts = np.split(means, places)
+    return sum(float(((part - part.mean()) ** 2).sum()) for part in parts) + penalty * len(places)
+
+
+@steady
+@given(st.lists(st.floats(-10, 10), min_size=LEAST_SEGMENT, max_size=12), st.floats(0.01, 20))
+def test_no_other_segments_cost_less(values: list[float], penalty: float) -> None:
+    means = np.array(values)
+    every = (places for count in range(4) for places in itertools.combinations(range(means.size), count))
+    legal = [one for one in every if min(np.diff((0, *one, means.size))) >= LEAST_SEGMENT]
+    found = tuple(segmented(means, penalty))
+    assert found in legal
+    assert _price(means, found, penalty) == pytest.approx(min(_price(means, one, penalty) for one in legal), abs=1e-9)
+
+
+@steady
+@given(st.integers(0, 1000), st.integers(2, 5))
+def test_where_runs_are_made_backwards_the_shifts_are_the_same(seed: int, levels: int) -> None:
+    rng = np.random.default_rng(seed)
+    runs = rng.normal(size=40 * levels) + np.repeat(4.0 * np.arange(levels), 40)
+    assert shifts(runs[::-1]) == [runs.size - place for place in reversed(shifts(runs))]
 
 
 @steady

@@ -1,0 +1,78 @@
+"""Forks the command from a process that has its libraries loaded, so that no test pays for the imports of another.
+
+The forked process goes on as `vgo-agent` would: the same entry point, a real exit status, real signals and streams.
+What a command has imported, the server imports before the next one.
+"""
+
+import gc
+import importlib
+import json
+import os
+import socket
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+
+def wait_for_request(address: str, learned: Path) -> set[str]:
+    """Serve for ever; return in each forked process that is to carry out a command, with what is imported there."""
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(address)
+        listening.listen()
+        print("ready", flush=True)
+        while True:
+            connection, _ = listening.accept()
+            _import(learned)
+            gc.freeze()
+            if os.fork() == 0:
+                break
+            connection.close()
+            with suppress(ChildProcessError):
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
+    known = set(sys.modules)
+    _, streams, _, _ = socket.recv_fds(connection, 1, 3)
+    with connection, connection.makefile("rw") as talk:
+        request = json.loads(talk.readline())
+        command = os.fork()
+        if command:
+            print(command, file=talk, flush=True)
+            print(os.waitpid(command, 0)[1], file=talk, flush=True)
+            os._exit(0)
+    _become(request, streams)
+    return known
+
+
+def _become(request: dict[str, object], streams: Sequence[int]) -> None:
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    os.chdir(str(request["cwd"]))
+    os.environ.clear()
+    os.environ.update(dict(request["env"]))  # type: ignore[call-overload]
+    sys.argv = list(request["argv"])  # type: ignore[call-overload]
+
+
+def _import(learned: Path) -> None:
+    for name in learned.read_text().split():
+        if name not in sys.modules:
+            with suppress(ImportError):
+                importlib.import_module(name)
+    learned.write_text("")
+
+
+def _learn(learned: Path, known: set[str]) -> None:
+    with learned.open("a") as file:
+        file.write(" ".join(name for name in sys.modules if name not in known and not name.startswith("_")) + "\n")
+
+
+if __name__ == "__main__":
+    said = Path(sys.argv[2])
+    before = wait_for_request(sys.argv[1], said)
+    from vgo_agent.agent.start import main
+
+    try:
+        sys.exit(main())
+    finally:
+        _learn(said, before)

@@ -1,0 +1,50 @@
+"""The demo says what it does and for how long, and what it tells to type next can be typed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vgo_agent.evals.demo_words import next_commands, opening
+from vgo_agent.evals.workloads.registry import find
+
+Vgo = Callable[..., Any]
+SHORT = {"VGO_AGENT_BUDGET": "600", "VGO_AGENT_MIN_RUNS": "20", "VGO_AGENT_MAX_RUNS": "24", "VGO_AGENT_ALLOW": "none"}
+
+
+def test_it_tells_the_program_the_time_and_what_is_changed() -> None:
+    said = opening(find("cpu-hops"), steady=False, budget_s=90, allow="process")
+    assert "cpu-hops hops over its allowed CPUs" in said and "right is `mitigated`, by pin_to_cpu." in said
+    assert "at most 90 s (--budget). No setting of this machine is changed." in said
+
+
+def test_a_demo_that_may_change_settings_says_so() -> None:
+    said = opening(find("sync-writes"), steady=True, budget_s=30, allow="system")
+    assert "No setting" not in said and "at most 30 s" in said and "put back" in said
+    assert "sync-writes is the steady twin" in said
+
+
+@pytest.mark.parametrize(("attended", "chat"), [(True, "chat vgo-runs/1"), (False, "chat --plain vgo-runs/1")])
+def test_the_chat_is_one_that_can_be_opened_from_there(attended: bool, chat: str) -> None:
+    assert f"\n  uv run vgo-agent {chat}\n" in next_commands(Path("vgo-runs/1"), "uv run vgo-agent", attended)
+
+
+def test_what_it_tells_to_type_next_works_when_typed(vgo: Vgo, tmp_path: Path) -> None:
+    shown = vgo("demo", env=SHORT)
+    assert shown.returncode == 0
+    assert shown.stderr.startswith("A demo: ")
+    told = [line.strip() for line in shown.stdout.split("What to try next:\n")[1].split("\n")]
+    typed = [line for line in told if "vgo-agent " in line]
+    assert [any(f" {name} " in line for line in typed) for name in ("diagnose", "analyze", "chat")] == [True] * 3
+    environment = SHORT | {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    for line in typed:
+        done = subprocess.run(
+            line, shell=True, cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True
+        )
+        assert done.returncode == 0, f"{line}: {done.stderr}"
+        assert done.stdout

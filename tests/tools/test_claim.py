@@ -1,0 +1,209 @@
+"""One claim: its test, its interval and its direction cannot disagree."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from vgo_agent.tools.claim import FEWEST, Arms, Claim, Names, TooFew, claim, claims, sentence
+
+law = settings(derandomize=True, deadline=None, max_examples=60)
+MEASURES = ("spread", "sd", "relative spread", "cv", "mean")
+numbers = st.integers(1, 10_000).map(lambda n: n / 64)
+"""Steps of a clock, so that ties and runs without any deviation occur, and doubling loses no digit."""
+sizes = st.integers(FEWEST, 30)
+
+
+def made(arms, measure="spread", **chosen):
+    found = claim(arms, measure, **chosen)
+    assert isinstance(found, Claim)
+    return found
+
+
+def arm(size):
+    return arrays(np.float64, size, elements=numbers)
+
+
+paired = sizes.flatmap(lambda n: st.builds(Arms, arm(n), arm(n)))
+apart = st.tuples(sizes, sizes).flatmap(
+    lambda n: st.builds(Arms, arm(n[0]), arm(n[1]), paired=st.just(False), ordered=st.just(False))
+)
+any_arms = st.one_of(paired, apart)
+measures = st.sampled_from(MEASURES)
+alphas = st.sampled_from((0.002, 0.01, 0.05, 0.2))
+
+
+def swapped(arms):
+    return Arms(arms.other, arms.baseline, arms.paired, arms.whole, arms.hosts, arms.ordered)
+
+
+def scaled(arms, by, offset=0.0):
+    return Arms(arms.baseline, by * arms.other + offset, arms.paired, ordered=arms.ordered)
+
+
+@law
+@given(any_arms, measures, alphas)
+def test_the_interval_leaves_out_1_exactly_where_the_test_rejects(arms, measure, alpha):
+    found = claim(arms, measure, alpha=alpha)
+    if isinstance(found, TooFew):
+        return
+    outside = found.low > 1 or (found.high is not None and found.high < 1)
+    assert outside == (found.p_value <= 1 - found.level + 1e-12)
+    assert (found.direction in ("less", "more")) == outside
+    assert found.level == pytest.approx(1 - alpha)
+
+
+@law
+@given(any_arms, measures)
+def test_swapped_arms_give_the_inverse(arms, measure):
+    found, other = claim(arms, measure), claim(swapped(arms), measure)
+    if isinstance(found, TooFew):
+        assert isinstance(other, TooFew)
+        return
+    assert isinstance(other, Claim)
+    ends = [(one.low, one.high) for one in (found.inverse(), other)]
+    assert ends[0] == pytest.approx(ends[1])
+    assert other.p_value == pytest.approx(found.p_value)
+    assert {found.direction, other.direction} in ({"less", "more"}, {"equivalent"}, {"undecided"})
+    assert found.inverse().inverse().direction == found.direction
+
+
+@law
+@given(any_arms, measures, st.sampled_from((0.25, 2.0, 64.0)))
+def test_scaling_one_arm_scales_the_ratio_and_its_ends(arms, measure, by):
+    found, other = claim(arms, measure), claim(scaled(arms, by), measure)
+    if isinstance(found, TooFew):
+        assert isinstance(other, TooFew)
+        return
+    times = 1.0 if measure in ("relative spread", "cv") else by
+    assert isinstance(other, Claim)
+    assert other.low == pytest.approx(found.low * times)
+    assert (other.high is None) == (found.high is None)
+    assert found.high is None or other.high == pytest.approx(found.high * times)
+
+
+@law
+@given(any_arms, st.sampled_from(("spread", "sd")), st.sampled_from((-512.0, 2.0, 1024.0)))
+def test_an_offset_changes_no_claim_of_a_spread(arms, measure, offset):
+    found, other = claim(arms, measure), claim(scaled(arms, 1.0, offset), measure)
+    if isinstance(found, TooFew):
+        assert other == found
+        return
+    assert isinstance(other, Claim)
+    assert (other.p_value, other.direction) == (found.p_value, found.direction)
+    assert (other.low, other.high) == pytest.approx((found.low, found.high))
+
+
+@law
+@given(sizes.flatmap(arm), measures)
+def test_equal_arms_claim_nothing(values, measure):
+    for one in (True, False):
+        found = claim(Arms(values, values.copy(), paired=one), measure)
+        assert isinstance(found, TooFew) or found.direction in ("equivalent", "undecided")
+
+
+@law
+@given(any_arms, measures)
+def test_a_larger_alpha_never_removes_a_claim(arms, measure):
+    if isinstance(claim(arms, measure), TooFew):
+        return
+    told = [made(arms, measure, alpha=alpha).direction for alpha in (0.002, 0.01, 0.05, 0.2)]
+    first = next((at for at, one in enumerate(told) if one in ("less", "more")), len(told))
+    assert len(set(told[first:])) <= 1
+
+
+@law
+@given(st.lists(any_arms, min_size=2, max_size=5), measures)
+def test_a_family_never_narrows_an_interval(members, measure):
+    family = claims({str(at): one for at, one in enumerate(members)}, measure)
+    for at, one in enumerate(members):
+        alone, together = claim(one, measure), family[str(at)]
+        if isinstance(alone, TooFew):
+            assert together == alone
+            continue
+        assert isinstance(together, Claim)
+        assert together.low <= alone.low
+        assert together.high is None or (alone.high is not None and together.high >= alone.high)
+        assert together.p_value == alone.p_value
+
+
+@law
+@given(st.integers(0, 20))
+def test_the_order_of_pairs_is_of_no_account(seed):
+    rng = np.random.default_rng(seed)
+    x, y, order = rng.lognormal(0, 0.5, 60), rng.lognormal(0, 0.4, 60), rng.permutation(60)
+    first = claim(Arms(x, y, ordered=False))
+    other = claim(Arms(x[order], y[order], ordered=False))
+    assert isinstance(first, Claim) and isinstance(other, Claim)
+    # 10,000 exchanges drawn at random: their p-value has a standard error of .01 at most.
+    assert abs(first.p_value - other.p_value) < 0.04
+
+
+def test_an_arm_that_does_not_vary_leaves_an_end_open():
+    steady, varying = np.full(20, 3.0), np.arange(20.0)
+    less = claim(Arms(varying, steady, ordered=False))
+    assert isinstance(less, Claim)
+    assert (less.ratio, less.low, less.direction) == (0.0, 0.0, "less")
+    more = claim(Arms(steady, varying, ordered=False))
+    assert isinstance(more, Claim)
+    assert (more.ratio, more.high, more.direction) == (None, None, "more")
+    none = claim(Arms(steady, steady + 1))
+    assert none == TooFew(units=(20, 20), why="no run differs from another")
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_few_runs_and_values_that_have_no_ratio_are_told(paired):
+    few = claim(Arms(np.arange(9.0), np.arange(9.0), paired=paired))
+    assert few == TooFew(units=(9, 9), why="there are 9 of each, and each arm needs at least 10")
+    signs = np.linspace(-1.0, 1.0, 20)
+    below = claim(Arms(signs, signs, paired=paired, ordered=False), "mean")
+    assert below == TooFew(units=(20, 20), why="a ratio of means takes values that are all positive")
+
+
+def test_samples_of_one_run_are_one_piece_of_evidence():
+    rng = np.random.default_rng(3)
+    runs = rng.normal(1, 0.1, 12), rng.normal(1, 0.1, 12)
+    x, y = (np.repeat(one, 50) for one in runs)
+    together = claim(Arms(x, y, whole=50))
+    assert isinstance(together, Claim)
+    assert together.units == (12, 12)
+    assert together.direction == "undecided"
+
+
+def test_what_hosts_differ_by_is_no_spread():
+    rng = np.random.default_rng(4)
+    hosts = np.repeat(np.arange(4), 20)
+    levels = np.array([1.0, 5.0, 20.0, 100.0])[hosts]
+    x, y = levels + rng.normal(0, 0.1, 80), levels + rng.normal(0, 0.02, 80)
+    found = claim(Arms(x, y, hosts=hosts), "sd")
+    assert isinstance(found, Claim)
+    assert found.direction == "less" and found.ratio == pytest.approx(0.2, rel=0.3)
+    assert made(Arms(x, y, ordered=False), "sd").direction != "less"
+
+
+def test_what_is_not_finite_is_left_out_with_its_pair():
+    x, y = np.arange(1.0, 41.0), np.arange(1.0, 41.0)[::-1].copy()
+    holes = x.copy()
+    holes[3] = np.nan
+    kept = np.arange(40) != 3
+    assert claim(Arms(holes, y, ordered=False)) == claim(Arms(x[kept], y[kept], ordered=False))
+
+
+@law
+@given(any_arms, measures, st.booleans())
+def test_a_sentence_says_what_the_interval_says_and_quotes_it(arms, measure, lower_is_better):
+    found = claim(arms, measure, alpha=0.2)
+    if isinstance(found, TooFew):
+        return
+    said = sentence(found, Names("before", "after", lower_is_better))
+    good, bad = ("steadier", "less steady") if measure != "mean" else ("faster", "slower")
+    if measure == "mean" and not lower_is_better:
+        good, bad = bad, good
+    assert said.startswith(f"after is {good} than before: ") == (found.direction == "less")
+    assert said.startswith(f"after is {bad} than before: ") == (found.direction == "more")
+    assert said.startswith("There is no difference that matters") == (found.direction == "equivalent")
+    assert said.startswith("It is undecided whether after is ") == (found.direction == "undecided")
+    assert f"[{found.low:.3g}, " in said and "80 %" in said

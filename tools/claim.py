@@ -1,0 +1,265 @@
+"""A claim: by how much one arm scatters less than another, or is faster, with the interval that decides it.
+
+Test, interval and words are about one measure. Nothing else in the source decides that one arm is steadier.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+
+from .statistics.comparison.dependence import block_length
+from .statistics.deviations import SQUARED, Measure, contributions, unit_sums
+from .statistics.exchange import RatioTest, ratio_test
+from .statistics.values import LARGEST, FloatArray, IntArray, Result, number
+
+Direction = Literal["less", "more", "equivalent", "undecided"]
+Design = Literal["randomised", "before and after", "recorded"]
+FEWEST = 10
+"""Units in an arm for any claim."""
+MARGIN = 0.66
+"""A ratio of spreads between this and its reciprocal does not matter: the VGO paper's mitigations reach it."""
+
+
+class Claim(Result):
+    """The ratio of one measure, other arm over baseline."""
+
+    measure: Measure
+    ratio: float | None
+    """As observed; None where the baseline has none of it."""
+    low: float
+    high: float | None
+    """Ends of the interval of all ratios that the test does not reject; None: it has no upper end."""
+    level: float
+    """Of the interval: 1 less the alpha that was really spent, after looks and the family."""
+    p_value: float
+    """Of no difference, for this claim alone."""
+    units: tuple[int, int]
+    """What was exchanged, of each arm: runs, or blocks of them."""
+    design: Design
+    margin: float
+
+    @property
+    def direction(self) -> Direction:
+        """What the interval says."""
+        high = math.inf if self.high is None else self.high
+        if high < 1:
+            return "less"
+        if self.low > 1:
+            return "more"
+        return "equivalent" if self.margin < self.low and high < 1 / self.margin else "undecided"
+
+    def inverse(self) -> Claim:
+        """The same with the arms swapped."""
+        swapped = {
+            "ratio": number(1 / self.ratio) if self.ratio else None,
+            "low": 0.0 if self.high is None else 1 / self.high,
+            "high": 1 / self.low if self.low else None,
+            "units": self.units[::-1],
+        }
+        return self.model_copy(update=swapped)
+
+
+class TooFew(Result):
+    """No claim can be made."""
+
+    units: tuple[int, int]
+    why: str
+    """Clause without a full stop."""
+
+
+@dataclass(frozen=True)
+class Arms:
+    """Outcomes of a baseline, shape (m,), and of another condition, shape (n,), each in run order."""
+
+    baseline: FloatArray
+    other: FloatArray
+    paired: bool = True
+    """Value i of one arm was made next to value i of the other, in random order."""
+    whole: int = 1
+    """Values in a row that belong together: samples of one run, pairs of one block."""
+    hosts: IntArray | None = None
+    """A number for the host of each pair: deviations are from the median of the arm on that host."""
+    ordered: bool = True
+    """Whether the order of the values means anything; else neighbours cannot depend on each other."""
+    design: Design = "randomised"
+
+    def finite(self) -> tuple[FloatArray, FloatArray, IntArray | None]:
+        """Both arms and the hosts without values that are not finite; of pairs, without the whole pair."""
+        sound = np.isfinite(self.baseline), np.isfinite(self.other)
+        if not self.paired:
+            return self.baseline[sound[0]], self.other[sound[1]], None
+        both = sound[0] & sound[1]
+        return self.baseline[both], self.other[both], None if self.hosts is None else self.hosts[both]
+
+
+def claims(
+    arms: Mapping[str, Arms], measure: Measure = "spread", *, alpha: float = 0.05, seed: int = 0, margin: float = MARGIN
+) -> dict[str, Claim | TooFew]:
+    """Make one claim for each pair of arms; the chance that any of them is wrong is at most alpha (Holm 1979).
+
+    A claim that Holm rejects has the level of its step, the others that of the first step that was not rejected: what
+    an interval says is what Holm says.
+    """
+    tested = {name: _tested(pair, measure, alpha / len(arms), seed) for name, pair in arms.items()}
+    tests = {name: one for name, one in tested.items() if isinstance(one, _Tested)}
+    alphas = _holm({name: one.test.p_value() for name, one in tests.items()}, alpha)
+    return {
+        name: one if isinstance(one, TooFew) else one.claim(measure, 1 - alphas[name], margin, arms[name].design)
+        for name, one in tested.items()
+    }
+
+
+def claim(
+    arms: Arms, measure: Measure = "spread", *, alpha: float = 0.05, seed: int = 0, margin: float = MARGIN
+) -> Claim | TooFew:
+    """Make a claim that is alone in its family."""
+    return claims({"": arms}, measure, alpha=alpha, seed=seed, margin=margin)[""]
+
+
+class _Tested(NamedTuple):
+    test: RatioTest
+    ratio: float
+    units: tuple[int, int]
+
+    def claim(self, measure: Measure, level: float, margin: float, design: Design) -> Claim:
+        power = 0.5 if measure in SQUARED else 1.0
+        low, high = self.test.interval(level)
+        return Claim(
+            measure=measure,
+            ratio=number(self.ratio**power),
+            low=min(low**power, LARGEST),
+            high=number(high**power),
+            level=level,
+            p_value=self.test.p_value(),
+            units=self.units,
+            design=design,
+            margin=margin,
+        )
+
+
+def _tested(arms: Arms, measure: Measure, alpha: float, seed: int) -> _Tested | TooFew:
+    """Test one pair of arms, or say why it cannot be."""
+    x, y, hosts = arms.finite()
+    size = _unit(x, y, arms)
+    units = x.size // size, y.size // size
+    if min(units) < FEWEST:
+        return TooFew(units=units, why=f"{_counted(units)}, and each arm needs at least {FEWEST}")
+    a, b = contributions(x, measure, hosts), contributions(y, measure, hosts)
+    if min(a.min(), b.min()) < 0:
+        return TooFew(units=units, why="a ratio of means takes values that are all positive")
+    if not a.any() and not b.any():
+        return TooFew(units=units, why="no run differs from another")
+    sums = (unit_sums(arm, size, rest=arms.paired) for arm in (a, b))
+    test = ratio_test(*sums, paired=arms.paired, seed=seed, alpha=alpha)
+    return _Tested(test, float(b.mean() / a.mean()) if a.any() else math.inf, units)
+
+
+def _unit(x: FloatArray, y: FloatArray, arms: Arms) -> int:
+    """How many neighbours are exchanged as one: whole runs, and runs that depend on each other.
+
+    What both values of a pair share cancels, so pairs are asked for their differences.
+    """
+    if not arms.ordered:
+        return arms.whole
+    runs = [unit_sums(arm, arms.whole, rest=False) for arm in (x, y)]
+    away = [unit_sums(np.abs(arm - np.median(arm)), arms.whole, rest=False) for arm in (x, y)]
+    series = (runs[1] - runs[0], away[1] - away[0]) if arms.paired else (*runs, *away)
+    most = min(arm.size for arm in runs) // FEWEST  # longer blocks would be too few to tell anything
+    return max(1, min(block_length(*series), most)) * arms.whole
+
+
+def _counted(units: tuple[int, int]) -> str:
+    few, many = units
+    return f"there are {few} of each" if few == many else f"there are {few} and {many}"
+
+
+def _holm(p_values: Mapping[str, float], alpha: float) -> dict[str, float]:
+    """Give each member the alpha of its step; the members that are not rejected have that of the first such step."""
+    left, found = len(p_values), {}
+    for name in sorted(p_values, key=lambda name: p_values[name]):
+        found[name] = alpha / left
+        left -= p_values[name] <= alpha / left
+    return found
+
+
+class Names(NamedTuple):
+    """How a sentence calls what is compared."""
+
+    baseline: str
+    other: str
+    lower_is_better: bool = True
+    """Of the outcome: a lower mean is faster."""
+
+
+_WORDS: Mapping[Measure, str] = {
+    "spread": "mean absolute deviation from the median",
+    "sd": "SD",
+    "relative spread": "mean absolute deviation over the median",
+    "cv": "CV",
+    "mean": "mean",
+}
+
+
+def sentence(claim: Claim, names: Names) -> str:
+    """Say what the interval says, and quote it."""
+    numbers = f"ratio of the {_WORDS[claim.measure]} {interval(claim)}, {100 * claim.level:.4g} %"
+    if claim.direction == "undecided":
+        return f"It is undecided whether {names.other} is {_adjectives(claim, names)} than {names.baseline}: {numbers}."
+    if claim.direction == "equivalent":
+        bounds = f"between {claim.margin:.2g} and {1 / claim.margin:.2g}"
+        return f"There is no difference that matters between {names.other} and {names.baseline}: {numbers}, {bounds}."
+    less, more = _adjectives(claim, names).split(" or ")
+    return f"{names.other} is {less if claim.direction == 'less' else more} than {names.baseline}: {numbers}."
+
+
+def disagreement(spread: Claim | TooFew, sd: Claim | TooFew) -> str:
+    """Say where the SD tells another story than the claim that decides, and why; empty where it does not."""
+    if isinstance(spread, TooFew) or isinstance(sd, TooFew) or spread.direction == sd.direction:
+        return ""
+    why = f"(ratio {interval(sd)}): the runs farthest from the others weigh most in it."
+    if spread.direction not in ("less", "more"):
+        return f"The SD alone would say {in_a_word(sd)} {why}" if sd.direction in ("less", "more") else ""
+    opposite = sd.ratio is None or (sd.ratio > 1) == (spread.direction == "less")
+    return f"The SD {'says the opposite' if opposite else 'does not show it'} {why}"
+
+
+def runs_needed(claim: Claim, power: float = 0.8) -> int | None:
+    """Estimate the units of each arm that show the ratio `margin`; None where the interval has an open end.
+
+    By the normal law of the log ratio, whose error falls as the root of the units.
+    """
+    if claim.high is None or claim.low <= 0:
+        return None
+    beyond = float(ndtri((1 + claim.level) / 2))
+    error = math.log(claim.high / claim.low) / (2 * beyond)
+    needed = (beyond + float(ndtri(power))) * error / abs(math.log(claim.margin))
+    return max(FEWEST, math.ceil(min(claim.units) * needed**2))
+
+
+def in_a_word(claim: Claim | TooFew) -> str:
+    """Say what a claim of a spread comes to, for a table."""
+    if isinstance(claim, TooFew):
+        return "cannot be told"
+    words = {"less": "steadier", "more": "less steady", "equivalent": "no difference that matters"}
+    return words.get(claim.direction, "undecided")
+
+
+def interval(claim: Claim | TooFew) -> str:
+    """Write the ratio with its interval: `0.31 [0.2, 0.45]`."""
+    if isinstance(claim, TooFew):
+        return claim.why
+    ratio = "no ratio" if claim.ratio is None else f"{claim.ratio:.3g}"
+    return f"{ratio} [{claim.low:.3g}, {'no upper end' if claim.high is None else f'{claim.high:.3g}'}]"
+
+
+def _adjectives(claim: Claim, names: Names) -> str:
+    """What less and what more of the measure is, joined by `or`."""
+    if claim.measure != "mean":
+        return "steadier or less steady"
+    return "faster or slower" if names.lower_is_better else "slower or faster"
