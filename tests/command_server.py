@@ -48,6 +48,8 @@ def _become(request: dict[str, object], streams: Sequence[int]) -> None:
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
+    if request.get("start_new_session"):
+        os.setsid()
     os.chdir(str(request["cwd"]))
     os.environ.clear()
     os.environ.update(dict(request["env"]))  # type: ignore[call-overload]

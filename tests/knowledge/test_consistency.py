@@ -178,12 +178,13 @@ def test_a_planted_problem_is_found(plant: Plant, copied: Path) -> None:
     assert any(plant.said in problem and path.stem in problem for problem in found), found
 
 
-def test_real_time_policies_stand_last_but_for_a_reboot_in_every_factor() -> None:
+def test_what_can_do_harm_stands_last_in_every_factor() -> None:
+    """A real-time policy before what asks for a reboot, and that before what changes a promise."""
     knowledge = load()
     for factor in knowledge.factors.values():
         listed = [knowledge.mitigations[key] for key in factor.mitigations]
-        real_time = [one.real_time for one in listed if one.scope != "reboot"]
-        assert real_time == sorted(real_time), factor.key
+        harm = [(bool(one.changes_promise), one.scope == "reboot", one.real_time) for one in listed]
+        assert harm == sorted(harm), factor.key
 
 
 def test_advice_without_steps_is_found(copied: Path) -> None:

@@ -7,10 +7,11 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import pytest
+
+from vgo_agent.tools.group_facts import autogrouped
 
 Answer = dict[str, Any]
 Tried = Callable[..., Answer]
@@ -106,15 +107,6 @@ as_root = pytest.mark.skipif(os.getuid() != 0, reason="a real-time policy and a 
 two_cpus = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
 
 
-def counts_autogroups() -> bool:
-    """Tell whether CPU time is divided between sessions: switched on, and in no control group that divides it."""
-    switch = Path("/proc/sys/kernel/sched_autogroup_enabled")
-    if not switch.exists() or switch.read_text().strip() != "1":
-        return False
-    own = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
-    return all(path == "/" for _, names, path in own if not names or "cpu" in names.split(","))
-
-
 @pytest.fixture
 def tried(vgo, tmp_path) -> Tried:
     """Run `try` on a command in a session of its own, where a nice value meets nothing else of these tests."""
@@ -203,7 +195,7 @@ def test_contention_is_cured_by_a_real_time_policy(tried, contended):
 
 
 @as_root
-@pytest.mark.skipif(not counts_autogroups(), reason="without autogroups a nice value counts between sessions")
+@pytest.mark.skipif(not autogrouped(), reason="without autogroups a nice value counts between sessions")
 def test_plain_nice_does_not_cure_contention_with_other_sessions(tried, contended):
     refuted(tried, "plain_nice", contended)
 
