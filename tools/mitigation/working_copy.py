@@ -56,8 +56,9 @@ def _refuse_large(original: Path, shared_memory: Path) -> None:
     room = os.statvfs(shared_memory)
     most = min(LARGEST, room.f_bavail * room.f_frsize // 2)
     size = 0
-    for path, _, names in os.walk(original):
-        size += sum(os.lstat(os.path.join(path, name)).st_size for name in names)
+    for path, folders, names in os.walk(original):
+        folders[:] = set(folders) - {_NOT_COPIED}
+        size += sum(_size(os.path.join(path, name)) for name in names)
         if size > most:
             raise VgoError(
                 f"{original} holds more than the {most >> 20} MB that are copied to {shared_memory}: "
@@ -65,11 +66,22 @@ def _refuse_large(original: Path, shared_memory: Path) -> None:
             )
 
 
+def _size(path: str) -> int:
+    with contextlib.suppress(FileNotFoundError):  # it has gone meanwhile
+        return os.lstat(path).st_size
+    return 0
+
+
 def _copy(original: Path, copy: Path) -> None:
     try:
-        shutil.copytree(original, copy, symlinks=True, ignore=_ignored)
+        shutil.copytree(original, copy, symlinks=True, ignore=_ignored, copy_function=_copy_file)
     except (OSError, shutil.Error) as error:
         raise VgoError(f"Cannot copy {original} to {copy.parent}: {error}; make its files readable.") from error
+
+
+def _copy_file(source: str, target: str) -> None:
+    with contextlib.suppress(FileNotFoundError):  # it has gone meanwhile, as temporary files do
+        shutil.copy2(source, target)
 
 
 def _ignored(folder: str, names: list[str]) -> set[str]:

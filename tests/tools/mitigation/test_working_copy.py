@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -49,6 +51,34 @@ def test_our_results_sockets_and_pipes_are_not_copied(tmp_path: Path) -> None:
     with working_copy(tmp_path) as copy:
         assert sorted(path.name for path in copy.directory.iterdir()) == ["data", "link"]
         assert (copy.directory / "link").readlink() == Path("data")
+
+
+def test_files_that_come_and_go_meanwhile_are_no_hindrance(tmp_path: Path) -> None:
+    ended, paths = Event(), [tmp_path / f"temporary-{place}" for place in range(50)]
+
+    def comes_and_goes() -> None:
+        while not ended.is_set():
+            for path in paths:
+                path.write_text("")
+            for path in paths:
+                path.unlink()
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(comes_and_goes)
+        try:
+            for _ in range(50):
+                with working_copy(tmp_path):
+                    pass
+        finally:
+            ended.set()
+
+
+def test_our_results_do_not_count_for_the_size(tmp_path: Path) -> None:
+    (tmp_path / "vgo-runs").mkdir()
+    with (tmp_path / "vgo-runs/large").open("wb") as file:
+        file.truncate(LARGEST + 1)
+    with working_copy(tmp_path) as copy:
+        assert not list(copy.directory.iterdir())
 
 
 def test_a_large_directory_is_refused_before_anything_is_copied(tmp_path: Path) -> None:
