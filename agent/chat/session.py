@@ -11,6 +11,7 @@ from typing import Any, Literal
 from ...knowledge.errors import VgoError
 from ...tools.mitigation.restore import restore
 from ...tools.plan import Plan
+from ...tools.stop import held
 from ..desk.desk import Desk
 from ..past.held import is_held
 from ..run_folder import RunFolder
@@ -83,7 +84,8 @@ class ChatSession:
             assert self.folder is not None
             self.failure = ""
             self._put_back = tuple(restore())
-            self._worker = started(self.folder, mode)
+            with held():  # a worker that nobody knows of would never be stopped
+                self._worker = started(self.folder, mode)
 
     def begin_with(self, words: Sequence[str]) -> None:
         """Begin a run of another program."""
