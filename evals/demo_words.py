@@ -58,11 +58,12 @@ def next_commands(run: Path, command: str, attended: bool) -> str:
 
 def typed() -> str:
     """Give what starts vgo-agent where it was started: `uv run` puts it on no one's PATH."""
-    here = Path(sys.argv[0])
+    here = Path(sys.argv[0])  # without a folder where a program gave the name itself
     if "UV_RUN_RECURSION_DEPTH" in os.environ:
         return f"uv run {here.name}"
     found = shutil.which(here.name)
-    return here.name if found and os.path.samefile(found, here) else shlex.quote(str(here))
+    bare = here.name == sys.argv[0]
+    return here.name if bare or (found and os.path.samefile(found, here)) else shlex.quote(str(here))
 
 
 def _truth(workload: Workload) -> str:

@@ -38,6 +38,7 @@ def test_an_unknown_name_is_refused_with_the_nearest(words, capsys, tmp_path, mo
     assert not list(tmp_path.glob("vgo-runs/*"))
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_takes_what_is_accepted_from_then(vgo, script, tmp_path):
     program = script("slow.py", "import random, time\nprint('time', 10 + random.random())\ntime.sleep(0.02)\n")
     options = ("--metric", "time ([0-9.]+)", "--unit", "ms", "--max-runs", "40", "--allow", "none", "--budget", "90")

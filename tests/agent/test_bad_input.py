@@ -160,6 +160,7 @@ def test_a_clock_coarser_than_the_spread(vgo, script):
     one_sentence(vgo("diagnose", *SHORT, "--metric", "s ([0-9.]+)", str(program)), "clock")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.getuid() != 0, reason="mounting a small tmpfs needs root")
 def test_a_full_disk_is_told_and_the_run_goes_on_once_there_is_space(vgo, tmp_path, script):
     small = tmp_path / "small"
@@ -187,6 +188,7 @@ def test_a_folder_that_is_no_run(vgo, tmp_path, command):
     one_sentence(vgo(command, str(tmp_path)), "vgo-agent runs")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.getuid() != 0, reason="dropping privileges needs root")
 @pytest.mark.skipif(
     not shutil.which("python3", path="/usr/bin:/bin"), reason="needs a python3 in /usr/bin that any user can run"

@@ -129,6 +129,7 @@ def test_no_block_is_begun_that_does_not_fit_and_what_was_left_is_named(tmp_path
     assert record.spent_s == elapsed_s(events) and record.program_s > 0
 
 
+@pytest.mark.slow
 def test_a_run_that_has_room_names_nothing(tmp_path):
     with loop(tmp_path, 0.01, budget_s=1e6, max_runs=40, max_mitigations=1) as built:
         built.run(None, Silent().approve)
@@ -242,6 +243,7 @@ def test_the_clock_stands_still_while_a_person_is_asked():
     assert clock.deadline(60.0, kept_s=8.0).left_s == 40.0
 
 
+@pytest.mark.slow
 def test_a_verdict_for_want_of_time_goes_on_with_more_of_it(tmp_path, capsys, monkeypatch):
     """The whole way through the front door: diagnose, resume --budget, verify, replay."""
     monkeypatch.chdir(tmp_path)

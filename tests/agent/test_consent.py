@@ -226,6 +226,7 @@ def test_after_it_a_run_that_is_cut_off_goes_on_without_asking(tmp_path: Path) -
     assert len(again.asked) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("key", "standing"), [("once", ""), ("process", "grant process")])
 def test_a_yes_holds_for_this_mitigation_and_the_next_system_change_is_asked_about(
     tmp_path: Path, key: str, standing: str

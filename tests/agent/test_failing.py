@@ -41,6 +41,7 @@ if unlucky and os.environ.get("PYTHONHASHSEED") != "0":
 METRIC = ("--metric", "time ([0-9.]+)", "--unit", "ms", "--json")
 
 
+@pytest.mark.slow
 def test_a_steady_program_that_fails_is_told_what_goes_with_failing(vgo, script):
     program = str(script("greedy.py", GREEDY))
     done = vgo("diagnose", *METRIC, "--max-runs", "100", "--budget", "120", "--allow", "none", program)
@@ -61,6 +62,7 @@ def test_a_steady_program_that_fails_is_told_what_goes_with_failing(vgo, script)
         assert vgo(again, said["run_dir"]).returncode == 0
 
 
+@pytest.mark.slow
 def test_a_mitigation_under_which_it_fails_less_is_told_so(vgo, script):
     program = str(script("seeded.py", SEEDED))
     done = vgo("try", "python_hash_seed", *METRIC, "--pairs", "50", "--max-runs", "50", "--budget", "120", program)

@@ -58,7 +58,7 @@ def wait_for_events(run: Path, count: int) -> None:
     raise AssertionError(f"{count} events did not appear")
 
 
-@pytest.mark.parametrize("events", [0, 3, 9, 15])
+@pytest.mark.parametrize("events", [9, *(pytest.param(events, marks=pytest.mark.slow) for events in (0, 3, 15))])
 def test_a_killed_diagnosis_goes_on_to_its_end(tmp_path, vgo, events):
     process = begin(tmp_path)
     run = run_folder(tmp_path)
@@ -79,6 +79,7 @@ def test_a_killed_diagnosis_goes_on_to_its_end(tmp_path, vgo, events):
         assert checked.returncode == 0, checked.stderr + checked.stdout
 
 
+@pytest.mark.slow
 def test_rows_measured_before_a_kill_are_kept(tmp_path, vgo):
     process = begin(tmp_path)
     run = run_folder(tmp_path)
@@ -95,6 +96,7 @@ def test_rows_measured_before_a_kill_are_kept(tmp_path, vgo):
     assert [float(row[place]) for row in rows[: len(kept)]] == kept
 
 
+@pytest.mark.slow
 def test_a_profile_that_was_killed_goes_on_with_the_layers_that_it_began_with(tmp_path, vgo):
     process = begin(tmp_path, "--layer", "process", "--layer", "program")
     run = run_folder(tmp_path)
@@ -132,6 +134,7 @@ def test_two_agents_on_one_folder_are_one_too_many(tmp_path, vgo):
     assert "in use by another" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_run_that_a_killed_diagnosis_and_its_watchdog_left_going_is_ended_by_the_resume(tmp_path, vgo):
     program = tmp_path / "longrun.sh"
     program.write_text("#!/bin/sh\nexec sleep 3.7701\n")

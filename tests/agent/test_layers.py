@@ -112,6 +112,7 @@ def test_the_report_shows_what_each_set_of_layers_costs_and_how_alpha_was_spent(
     assert "<h2>The layers</h2>" in html and "set aside: it shifts the mean by" in html
 
 
+@pytest.mark.slow
 def test_a_diagnosis_whose_layers_took_turns_replays(diagnosed, folder):
     run_dir, _ = diagnosed
     for command in ("verify", "replay"):
@@ -137,6 +138,7 @@ def test_a_layer_that_shows_nothing_here_is_refused_before_the_first_run(folder)
     assert "no-such-tool" in done.stderr.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_auto_looks_with_light_layers_first_and_with_heavy_ones_only_if_those_show_nothing(folder):
     """What is printed is random, so the light layers show nothing; every layer of this machine has its chance."""
     noise = folder / "noise.py"

@@ -278,6 +278,7 @@ def test_bytes_that_are_no_text_are_told(typed, words):
     assert code == 1 and r"'\udcff' holds bytes that this locale cannot read; set LC_ALL" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["[" * 100_000, "- " * 50_000 + "x", "{a: " * 50_000], ids=["[", "-", "{"])
 def test_a_file_that_is_nested_beyond_reason_is_told(typed, tmp_path, text):
     (tmp_path / "deep.yaml").write_text(text)

@@ -31,6 +31,7 @@ def diagnose(folder, *options):
     )
 
 
+@pytest.mark.slow
 def test_the_slow_phase_of_few_runs_is_named(tmp_path):
     done = diagnose(tmp_path, "--per-iteration", "json", "--metric", "total_ms", "--max-runs", "200", "--json")
     assert done.returncode == 0, done.stderr

@@ -242,6 +242,7 @@ def test_a_planner_that_never_makes_a_legal_call_is_right_only_by_the_rule_polic
     assert answer.fallbacks and answer.calls == answer.fallbacks + answer.illegal
 
 
+@pytest.mark.slow
 def test_mitigations_that_were_not_recorded_are_no_mistakes_of_the_planner() -> None:
     case = USUAL.to(read_case(CASES / "cold-and-contended"))
     answer = CONTESTANTS["rules"]([case]).answer(case.shown, 1)

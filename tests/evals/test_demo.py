@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from vgo_agent.evals.demo_words import next_commands, opening
+from vgo_agent.evals.demo_words import next_commands, opening, typed
 from vgo_agent.evals.workloads.registry import find
 
 Vgo = Callable[..., Any]
@@ -34,6 +35,7 @@ def test_the_chat_is_one_that_can_be_opened_from_there(attended: bool, chat: str
     assert f"\n  uv run vgo-agent {chat}\n" in next_commands(Path("vgo-runs/1"), "uv run vgo-agent", attended)
 
 
+@pytest.mark.slow
 def test_what_it_tells_to_type_next_works_when_typed(vgo: Vgo, tmp_path: Path) -> None:
     shown = vgo("demo", env=SHORT)
     assert shown.returncode == 0
@@ -48,3 +50,9 @@ def test_what_it_tells_to_type_next_works_when_typed(vgo: Vgo, tmp_path: Path) -
         )
         assert done.returncode == 0, f"{line}: {done.stderr}"
         assert done.stdout
+
+
+def test_a_command_that_a_program_started_by_its_bare_name_is_told_as_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["vgo-agent", "demo"])
+    monkeypatch.delenv("UV_RUN_RECURSION_DEPTH", raising=False)
+    assert typed() == "vgo-agent"

@@ -159,6 +159,7 @@ def strange_tasks(cases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     return ask
 
 
+@pytest.mark.slow
 def test_what_is_there_is_kept_when_no_process_can_be_started_any_more(
     strange_tasks: Callable[..., list[Row]],
 ) -> None:
@@ -211,6 +212,7 @@ def test_what_is_there_when_ctrl_c_comes_is_kept(cases: Path) -> None:
         assert said in text
 
 
+@pytest.mark.slow
 def test_a_table_for_people_and_an_object_for_programs(vgo: Vgo, cases: Path) -> None:
     asked = ("eval", "--folder", str(cases), *FAST, "--seeds", "2")
     shown = vgo(*asked)
@@ -224,6 +226,7 @@ def test_a_table_for_people_and_an_object_for_programs(vgo: Vgo, cases: Path) ->
     assert [one["contestant"] for one in told["summaries"]] == ["oracle", "constant"]
 
 
+@pytest.mark.slow
 def test_all_outputs_and_the_difference_to_itself(vgo: Vgo, cases: Path, tmp_path: Path) -> None:
     words = ("eval", "--folder", str(cases), *FAST, "--seeds", "1", "--quiet")
     made = vgo(*words, "--save", "r.json", "--html", "e.html", "--markdown", "e.md")
@@ -252,6 +255,7 @@ def test_a_broken_case_is_told_and_the_rest_goes_on(vgo: Vgo, cases: Path, tmp_p
     assert re.search(r"^oracle +100 % \[21, 100\]", shown.stdout, re.M)
 
 
+@pytest.mark.slow
 def test_an_answer_that_is_another_than_in_the_file_fails_the_gate(vgo: Vgo, cases: Path, tmp_path: Path) -> None:
     words = ("eval", "--folder", str(cases), "--gate", "--seeds", "1", "--quiet")
     assert vgo(*words, "--save", "r.json").returncode == 0

@@ -127,6 +127,7 @@ def test_a_number_of_the_sentence_that_is_another_makes_the_evidence_fall(runs: 
     assert wrong.startswith("the verdict says ") and wrong.endswith(", which no tool gave")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verdict", KINDS)
 def test_one_cited_event_that_is_another_makes_the_evidence_fall(runs: Runs, verdict: str) -> None:
     run = runs[verdict]

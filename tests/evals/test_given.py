@@ -51,6 +51,7 @@ def test_the_permission_is_the_same_for_all(noise: RecordedCase) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_tree_of_the_paper_sees_no_column_of_a_layer_that_was_not_given(noise: RecordedCase) -> None:
     profile = [row for row in noise.rows("profile") if row.get("layers")]
     seen = {

@@ -179,6 +179,7 @@ def test_everything_is_written_down() -> None:
     assert LiveResults.model_validate_json(done.model_dump_json()) == done
 
 
+@pytest.mark.slow
 def test_a_workload_is_run_through_the_front_door(vgo: Vgo, tmp_path: Path) -> None:
     if reason := missing(FAULTS):
         pytest.skip(reason)

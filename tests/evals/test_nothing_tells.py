@@ -123,6 +123,7 @@ def test_a_process_that_answers_is_told_no_name(tmp_path: Path, monkeypatch: pyt
     assert (row.answer.verdict, row.answer.causes) == ("mitigated", ())
 
 
+@pytest.mark.slow
 def test_another_name_and_another_truth_leave_the_whole_diagnosis_as_it_was(tmp_path: Path) -> None:
     first = marked(tmp_path / "a")
     other = marked(tmp_path / "b", "gnu", verdicts=["mitigated"], causes=["io_wait"], accepted=["jemalloc"])

@@ -110,6 +110,7 @@ def test_the_steady_twin_has_nothing_to_find(record: Record, cases: Path) -> Non
     assert {"python_hash_seed", "fixed_layout"} <= {*case.recording.trials, *case.recording.refused}
 
 
+@pytest.mark.slow
 def test_a_program_of_ones_own_is_filled_in_and_sealed(record: Record, cases: Path) -> None:
     said = json.loads(record(*own("--json", "--mitigation", "pin_to_cpu")).stdout)
     case = cases / "draws"
@@ -158,6 +159,7 @@ def test_mitigations_of_a_cause_that_is_named_are_recorded_found_or_not(record: 
     assert "fixed_layout" in {**recording["trials"], **recording["refused"]}
 
 
+@pytest.mark.slow
 def test_what_a_person_wrote_stays_when_a_case_is_recorded_anew(record: Record, cases: Path) -> None:
     record(*own())
     file = cases / "draws" / "case.yaml"
@@ -211,6 +213,7 @@ def test_options_may_stand_after_the_name(record: Record, cases: Path) -> None:
     assert (cases / "draws" / "runs.parquet").exists()
 
 
+@pytest.mark.slow
 def test_a_recording_that_is_cut_off_leaves_no_case_and_goes_on(record: Record, tmp_path: Path, cases: Path) -> None:
     words = ("--out", str(cases), *own("--pairs", "400", "--mitigation", "pin_to_cpu"))
     begun = subprocess.Popen(

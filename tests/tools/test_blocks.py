@@ -224,6 +224,7 @@ def test_what_happens_once_a_run_explains_nothing_by_its_rate(rate):
     assert made.ranked().factors[0].visible is not rate
 
 
+@pytest.mark.slow
 def test_what_thousands_of_runs_show_by_more_than_luck_may_be_too_little_to_matter():
     def cells(rng, slow, on):
         return {"faults": float(rng.normal(8 * slow, 100)), "noise": float(rng.integers(50, 90))}

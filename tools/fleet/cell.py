@@ -49,12 +49,16 @@ IDLE_S = 600.0
 
 def main() -> None:
     """Answer orders until there are no more."""
-    answers = os.fdopen(os.dup(1), "wb")
+    answers = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # whatever prints by mistake must not tear an answer
-    with Spawner() as spawner, temporary_folder() as folder, contextlib.closing(Cell(spawner, folder)) as cell:
+    with (
+        Spawner() as spawner,
+        temporary_folder() as folder,
+        contextlib.closing(Cell(spawner, folder)) as cell,
+        contextlib.suppress(BrokenPipeError),  # who asked has gone
+    ):
         for line in orders():
             answers.write(cell.answer(line).model_dump_json().encode() + b"\n")
-            answers.flush()
 
 
 def orders() -> Iterator[bytes]:

@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from vgo_agent.agent.answers.checker import objections
 from vgo_agent.agent.answers.conversation import Conversation
 from vgo_agent.agent.conduct import finished_run
@@ -21,6 +23,7 @@ block = b"x" * ((24 << 20) if os.urandom(1)[0] < 90 else (1 << 20))
 """
 
 
+@pytest.mark.slow
 def test_every_answer_over_a_real_run_is_borne_out(vgo, script: Callable[[str, str], Path]) -> None:
     options = ("--max-runs", "40", "--budget", "600", "--max-mitigations", "2", "--json")
     done = vgo("diagnose", *options, str(script("varies.py", VARIES)))

@@ -203,6 +203,7 @@ def test_what_cannot_be_read_is_refused_in_one_sentence(
     assert "Traceback" not in done.stderr and done.stderr.count("\n") <= 1
 
 
+@pytest.mark.slow
 def test_ten_thousand_columns_and_fifty_runs_are_answered(vgo: Vgo, tmp_path: Path) -> None:
     rng = np.random.default_rng(9)
     columns = {"time": rng.lognormal(0, 0.4, 50)}

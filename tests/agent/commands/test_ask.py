@@ -48,6 +48,7 @@ def test_a_question_is_answered_with_what_it_rests_on_and_nothing_in_the_folder_
     assert text.rstrip().endswith("Formulated by templates.")
 
 
+@pytest.mark.slow
 def test_programs_get_one_object_a_line_of_a_conversation_that_remembers(ask) -> None:
     lines = b"what did you try?\ndid pin_to_cpu help?\nand own_autogroup?\n"
     said, _, leaning = map(json.loads, ask("--json", lines=lines).splitlines())
@@ -58,6 +59,7 @@ def test_programs_get_one_object_a_line_of_a_conversation_that_remembers(ask) ->
     assert said["answer"] == " ".join(one["text"] for one in said["sentences"])
 
 
+@pytest.mark.slow
 def test_ten_questions_in_a_pipe_get_ten_answers(ask) -> None:
     lines = "\n".join(SCEPTICAL).encode() + b"\n\nthis is not read\n"
     text = ask(lines=lines)
@@ -65,10 +67,12 @@ def test_ten_questions_in_a_pipe_get_ten_answers(ask) -> None:
     assert text.count("Formulated by templates.") == len(SCEPTICAL) and "I do not know" not in text
 
 
+@pytest.mark.slow
 def test_what_is_not_known_ends_with_1_and_says_what_can_be_asked(ask) -> None:
     assert ask("who won the world cup", status=1).startswith("I do not know")
 
 
+@pytest.mark.slow
 def test_no_question_is_refused_with_an_example(ask) -> None:
     assert "There is no question" in ask(lines=b"   \nwhy is this slow?\n", status=1)
 
@@ -77,12 +81,14 @@ def test_an_empty_question_is_refused(ask) -> None:
     assert "There is no question" in ask("", status=1)
 
 
+@pytest.mark.slow
 def test_lines_that_are_no_text_are_answered_in_words(ask) -> None:
     lines = (bytes(range(1, 10)) + bytes(range(11, 256)), b"\xff\xfe\x1b[2J", b"x" * 10_000)
     said = ask(lines=b"\n".join(lines), status=1)
     assert "\x1b" not in said and said.count("I do not know") == len(lines)
 
 
+@pytest.mark.slow
 def test_a_run_without_a_verdict_is_refused_with_the_cure(ask, folder: Path, tmp_path: Path) -> None:
     other = tmp_path / "cut"
     (other / "artefacts").mkdir(parents=True)

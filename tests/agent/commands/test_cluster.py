@@ -85,6 +85,7 @@ def test_check_tells_each_host_what_it_is_and_what_can_be_measured_there(cluster
         assert "cgroup.throttled" not in host["absent"]["cgroup"]
 
 
+@pytest.mark.slow
 def test_a_host_that_is_held_back_is_named_with_what_holds_it(cluster, burn, tmp_path):
     words = ("profile", "--on", cluster.address, "--layer", "cgroup", "--runs", "36", "--save", "runs.csv", "--json")
     held = made.quota_parent() / "vgo-test-n3"
@@ -106,6 +107,7 @@ def test_a_host_that_is_held_back_is_named_with_what_holds_it(cluster, burn, tmp
     assert [int(row["order"]) for row in rows] == list(range(len(rows)))
 
 
+@pytest.mark.slow
 def test_the_cap_of_runs_holds_whatever_is_in_flight_and_hosts_count_as_the_program(cluster, burn, tmp_path):
     words = ("--on", cluster.address, "--max-runs", "25", "--max-mitigations", "0", "--layer", "process", "--json")
     done = vgo("diagnose", *words, "--seed", "1", burn, cwd=tmp_path)
@@ -134,6 +136,7 @@ def two_workers(tmp_path: Path) -> Iterator[made.Hosts]:
         yield hosts
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_loses_only_what_it_was_doing_and_its_host_is_put_right(two_workers, script, tmp_path):
     knob = Path("/proc/sys/vm/swappiness")
     before = knob.read_text()
@@ -182,6 +185,7 @@ def test_a_worker_that_is_killed_loses_only_what_it_was_doing_and_its_host_is_pu
     assert {row["slot"] for row in rows} == {"0", "1"}
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_stopped_holds_neither_a_check_nor_a_run(two_workers, burn, tmp_path):
     on = str(two_workers.folder / "on.yaml")
     two_workers.kill("w2", signal.SIGSTOP)

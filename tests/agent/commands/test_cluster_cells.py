@@ -85,6 +85,7 @@ def test_each_round_of_a_sweep_is_made_on_one_host_and_rounds_are_balanced(clust
     assert set(json.loads((folder / "hosts.json").read_text())["clocks"]) == {"m1", "m2"}
 
 
+@pytest.mark.slow
 def test_a_killed_worker_and_a_killed_sweep_lose_no_round(vgo, tmp_path):
     """One host dies in the middle, its round is made again on the other; then the agent dies, and goes on."""
     if os.geteuid() != 0:
@@ -194,6 +195,7 @@ echo "value $((100000 + slow + (n * n * 31 + n * 7919) % 101 * s))"
 """By decree 2 is the best level, with 0.13 of the spread, and m2 is three times as slow, which must not hide that."""
 
 
+@pytest.mark.slow
 def test_a_search_drops_worse_levels_within_hosts_and_confirms_the_best(cluster, vgo, tmp_path):
     (tmp_path / "program.sh").write_text(OBEYS)
     (tmp_path / "program.sh").chmod(0o755)
@@ -218,6 +220,7 @@ def test_a_search_drops_worse_levels_within_hosts_and_confirms_the_best(cluster,
         assert vgo(check, answer["run_dir"]).returncode == 0
 
 
+@pytest.mark.slow
 def test_a_live_case_is_diagnosed_on_hosts_and_one_that_cannot_be_is_told(cluster, vgo):
     words = ("eval", "--live", "steady", "cpu-quota", "--budget", "60", "--on", str(cluster.folder / "on.yaml"))
     done = vgo(*words, "--allow", "system", "--json")

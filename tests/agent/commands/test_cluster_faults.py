@@ -45,6 +45,7 @@ def sentence(done: subprocess.CompletedProcess[str]) -> str:
     return lines[0]
 
 
+@pytest.mark.slow
 def test_no_scheduler_is_told_with_what_to_look_at(vgo, script):
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
@@ -75,6 +76,7 @@ def test_hosts_that_cannot_be_pooled_are_told_apart_before_anything_counts(clust
     assert "--mixed" in said and "cluster check" in said
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_dies_ends_the_run_and_a_resume_goes_on_from_its_table(cluster, vgo, script, tmp_path):
     cluster.start_worker("good")
     cluster.wait("good")
@@ -127,6 +129,7 @@ time.sleep(0.05)
 """
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_started_again_at_another_address_takes_its_place(cluster, vgo, script, tmp_path):
     program = str(script("returning.py", RETURNING.format(folder=str(tmp_path))))
     for name in ("stays", "comes"):

@@ -29,6 +29,7 @@ def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
         yield made
 
 
+@pytest.mark.slow
 def test_a_diagnosis_runs_where_slurm_says_and_a_refused_job_is_told_at_once(environment, vgo, script, tmp_path):
     program = str(script("tiny.py", "import os, time\ntime.sleep(0.01 if os.getpid() % 3 else 0.03)\n"))
     (tmp_path / "too-much.yaml").write_text(QUEUE % ("500GiB", tmp_path))

@@ -35,6 +35,7 @@ with open("listening.jsonl", "a") as file:
 LOOPBACK = "0100007F"
 
 
+@pytest.mark.slow
 def test_runs_are_made_over_ssh_and_nothing_listens_beyond_loopback(vgo, script, tmp_path) -> None:
     program = str(script("listeners.py", LISTENERS))
     with ssh_server(tmp_path) as spec:

@@ -100,6 +100,7 @@ def test_an_unknown_name_gives_the_nearest_and_a_search(explain):
     assert "vgo-agent explain page_faults" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["日本語"], ["x" * 5000], ["--", "-x"], ["\x1b[31mred"], ["../../etc/passwd"]])
 def test_nonsense_is_answered_in_words(explain, words):
     text = explain(*words, status=1)

@@ -95,7 +95,11 @@ if open(sys.argv[2]).read() != now:
 }
 
 
-@pytest.mark.parametrize("kind", PROGRAMS)
+QUICK = "hangs only under a mitigation"
+KINDS = [QUICK, *(pytest.param(kind, marks=pytest.mark.slow) for kind in PROGRAMS if kind != QUICK)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_hostile_program_gets_a_verdict_and_leaves_nothing(
     kind: str, vgo: Vgo, script: Callable[[str, str], Path], tmp_path: Path
 ) -> None:

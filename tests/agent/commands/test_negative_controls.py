@@ -102,7 +102,7 @@ apply: {environment: {LD_LIBRARY_PRELOAD: libjemalloc.so.2}}
 verify: {environment: [LD_LIBRARY_PRELOAD]}
 """
 
-pytestmark = pytest.mark.timeout(900)  # three attempts on a busy machine
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # three attempts on a busy machine
 as_root = pytest.mark.skipif(os.getuid() != 0, reason="a real-time policy and a negative nice value need root")
 two_cpus = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
 

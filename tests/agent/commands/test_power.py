@@ -40,6 +40,7 @@ def test_the_words_say_the_same_and_say_it_again(vgo: Vgo, runs: Path) -> None:
     assert "pairs (" in shown[0] and "an SD of 0.5 times the recorded one" in shown[0]
 
 
+@pytest.mark.slow
 def test_a_cure_of_rare_runs_is_another_question(vgo: Vgo, tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     values = rng.normal(1, 0.02, 400) + 0.5 * (rng.random(400) < 0.15)

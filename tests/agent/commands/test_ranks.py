@@ -124,6 +124,7 @@ def straggler(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return program
 
 
+@pytest.mark.slow
 def test_a_diagnosis_of_two_real_ranks_names_the_one_that_is_late(straggler: Path, vgo: Vgo, tmp_path: Path) -> None:
     done = vgo(
         *("diagnose", "-q", "--launcher", "mpirun:ranks=2", "--layer", "mpi", "--metric", "time_ms ([0-9.]+)"),

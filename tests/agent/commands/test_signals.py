@@ -383,8 +383,11 @@ def test_a_model_is_ended_too(begin: Begin, phase: Callable[[Going], object], nu
     ends(going, number)
 
 
+EACH = [INT, *(pytest.param(number, marks=pytest.mark.slow) for number in (TERM, HUP))]
+
+
 @root
-@pytest.mark.parametrize("number", CODE)
+@pytest.mark.parametrize("number", EACH)
 def test_a_question_that_waits_is_ended(number: signal.Signals, begin: Begin) -> None:
     words = ("try", f"thp_{another()}", "--json-lines", "--max-runs", "40", "--budget", "300", "./program.py")
     going = begin((COMMAND, *words), stdin=subprocess.PIPE)
@@ -395,7 +398,7 @@ def test_a_question_that_waits_is_ended(number: signal.Signals, begin: Begin) ->
 
 @root
 @pytest.mark.parametrize("twice", [False, True])
-@pytest.mark.parametrize("number", CODE)
+@pytest.mark.parametrize("number", EACH)
 def test_a_setting_that_is_on_is_put_back_and_said(number: signal.Signals, twice: bool, begin: Begin) -> None:
     """`twice`: the second signal ends it at once, and the watchdog puts back what it did not."""
     before, other = settings(), another()
@@ -449,6 +452,7 @@ def ends(going: Going, number: signal.Signals, goes_on: str = "", whole_group: b
     return last
 
 
+@pytest.mark.slow
 def test_what_was_cut_short_goes_on_as_the_line_says(begin: Begin, tmp_path: Path) -> None:
     going = begin((COMMAND, "diagnose", "--max-runs", "60", "--budget", "300", "--allow", "none", "./program.py"))
     until(lambda: decides("profile")(going), going)

@@ -125,6 +125,7 @@ def test_profile_rotates_heavy_layers_and_says_what_each_costs(vgo, program, lay
     assert on != sorted(on)
 
 
+@pytest.mark.slow
 def test_a_wrapper_that_sleeps_is_found_by_wall_time(vgo, tmp_path, script, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     quick = str(script("quick.py", "import random\nprint('n', random.randrange(9))"))
@@ -291,6 +292,7 @@ def test_failed_runs_are_saved_and_an_analysis_leaves_them_out_and_says_so(vgo, 
         assert [(row["ok"], row["exit_code"]) for row in saved if row["ok"] != "1"] == [("0", "3")] * failed
 
 
+@pytest.mark.slow
 def test_the_folder_of_a_killed_step_goes_at_the_next_start_or_by_restore(vgo, program, tmp_path):
     place = tmp_path / "tmp"
     place.mkdir()

@@ -58,6 +58,7 @@ def refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., s
     return surface
 
 
+@pytest.mark.slow
 def test_settings_that_tell_nothing_are_told_as_that(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rng = np.random.default_rng(1)
     rows = [f"{a},{b},{rng.lognormal():.6f}" for a in range(6) for b in range(6) for _ in range(5)]

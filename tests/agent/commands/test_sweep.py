@@ -414,6 +414,7 @@ def test_a_missing_file_names_those_that_ship(answers):
     assert "cpu, fio, threads" in err
 
 
+@pytest.mark.slow
 def test_the_example_of_fio_runs(answers):
     if shutil.which("fio") is None:
         pytest.skip("fio is not installed")

@@ -304,6 +304,7 @@ print("value", 100 + 50 * large + draw.gauss(0, 1))
 """Goes with page faults by decree, whatever is done about them; the same in every sequence of runs."""
 
 
+@pytest.mark.slow
 def test_what_a_person_may_do_is_offered_after_the_answer_of_a_diagnosis(answers, tmp_path):
     path = tmp_path / "faults.py"
     path.write_text(FAULTS)

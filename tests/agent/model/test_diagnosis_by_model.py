@@ -134,6 +134,7 @@ def model_of(parent: int) -> int | None:
     return None
 
 
+@pytest.mark.slow
 def test_a_model_that_dies_costs_its_decision_and_nothing_else(place: Path, tmp_path: Path) -> None:
     going = subprocess.Popen(words(place), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while going.poll() is None and not any(

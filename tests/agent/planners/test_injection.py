@@ -171,6 +171,7 @@ LAYER = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shipped", [True, False])
 def test_a_hostile_program_and_layer_under_a_hostile_name_get_an_honest_diagnosis(
     vgo: Vgo, script: Any, tmp_path: Path, shipped: bool

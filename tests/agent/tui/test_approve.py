@@ -147,6 +147,7 @@ def test_on_a_small_screen_a_long_text_scrolls_and_every_answer_is_seen(asking: 
     on_screen(asking.session, talk, size=(80, 24))
 
 
+@pytest.mark.slow
 def test_a_question_of_a_real_run_is_put_off_stopped_asked_again_and_refused_for_good(session: ChatSession) -> None:
     """The whole way: nothing pops up into a line, Escape leaves it waiting, F8 ends it, and it replays."""
 

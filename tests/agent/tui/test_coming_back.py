@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from rich.table import Table
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Static
@@ -55,6 +56,7 @@ async def listed(pilot: Pilot[None], count: int) -> None:
     await rows(pilot, count)
 
 
+@pytest.mark.slow
 def test_a_past_run_is_opened_from_the_list_and_the_winner_is_taken_away(tmp_path, desk) -> None:
     session = runs_of(tmp_path, desk)
 
@@ -75,6 +77,7 @@ def test_a_past_run_is_opened_from_the_list_and_the_winner_is_taken_away(tmp_pat
     assert drawn.startswith("<svg") and "@font-face" not in drawn and "src:" not in drawn
 
 
+@pytest.mark.slow
 def test_two_that_are_marked_are_held_side_by_side(tmp_path, desk) -> None:
     session = runs_of(tmp_path, desk)
 
@@ -112,6 +115,7 @@ def files_in(folder: Path) -> list[str]:
     return names
 
 
+@pytest.mark.slow
 def test_another_run_that_a_command_begins_goes_below_with_questions_of_its_own(tmp_path, desk) -> None:
     session = runs_of(tmp_path, desk)
     first, second = (RunFolder(tmp_path / "vgo-runs" / f"run-{number}") for number in range(2))
@@ -140,6 +144,7 @@ def test_a_wish_while_the_report_is_written_is_refused_and_not_lost(tmp_path, de
     assert reply.failed and "its report is being written" in reply.text
 
 
+@pytest.mark.slow
 def test_recorded_files_open_in_the_tabs_of_a_run(tmp_path, desk) -> None:
     session = runs_of(tmp_path, desk, 1)
     first, second = files_in(tmp_path)
@@ -172,6 +177,7 @@ def test_recorded_files_open_in_the_tabs_of_a_run(tmp_path, desk) -> None:
     on_screen(session, talk)
 
 
+@pytest.mark.slow
 def test_a_run_is_deleted_only_after_a_yes(tmp_path, desk) -> None:
     session = runs_of(tmp_path, desk)
 

@@ -62,6 +62,7 @@ def test_a_run_that_is_left_is_no_part_of_the_one_that_is_opened(session, copied
     asyncio.run(until(looking(session, lambda: session.place == "ours")))
 
 
+@pytest.mark.slow
 def test_every_step_by_talking_and_the_run_replays(session: ChatSession) -> None:
     said = ["measure it", "/profile", "/label 1e9", "label", "/tree", "rank the factors", "/lookup page_faults"]
 

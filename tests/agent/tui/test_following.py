@@ -29,6 +29,7 @@ def shown(screen: SessionScreen) -> list[str]:
     return [*cards, *rest]
 
 
+@pytest.mark.slow
 def test_the_app_built_anew_after_every_event_shows_the_same(copied: RunFolder, desk: Desk) -> None:
     lines = copied.transcript.read_bytes().splitlines(keepends=True)
     copied.transcript.write_bytes(b"")

@@ -28,8 +28,14 @@ from vgo_agent.tools.run_table import LAYERS, RUNS, write_layers
 
 from .conftest import say, until
 
-SIZES = ((80, 24), (120, 40), (200, 60))
-THEMES = ("dark", "light")
+CHECKED = (((80, 24), "light"), ((120, 40), "dark"))
+SCREENS = [
+    pytest.param(
+        size, theme, id=f"{size[0]}x{size[1]}-{theme}", marks=() if (size, theme) in CHECKED else pytest.mark.slow
+    )
+    for size in ((80, 24), (120, 40), (200, 60))
+    for theme in ("dark", "light")
+]
 QUESTION = {
     "mitigation": "Transparent huge pages always",
     "scope": "system",
@@ -174,8 +180,7 @@ def shown(finished: RunFolder, desk: Desk, tmp_path: Path, monkeypatch: pytest.M
     session.leave()
 
 
-@pytest.mark.parametrize("theme", THEMES)
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize(("size", "theme"), SCREENS)
 @pytest.mark.parametrize("name", OPENINGS)
 def test_it_looks_as_it_did(
     name: str, size: tuple[int, int], theme: str, shown: ChatSession, snap_compare: Callable[..., bool]

@@ -63,6 +63,7 @@ def until_events(run: Path, count: int) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_a_run_outlives_the_app_and_the_terminal_and_is_there_again(opened, tmp_path: Path, script: Script) -> None:
     first = opened("--step", *LIMITS, str(script("bench", WORK)))
     first.wait_for("/ for commands", "Leave")

@@ -6,6 +6,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from vgo_agent.agent.chat.session import ChatSession
 from vgo_agent.agent.desk.desk import Desk
 from vgo_agent.agent.record import bodies
@@ -30,6 +32,7 @@ def worker(folder: RunFolder, alone_s: float) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", WORK, str(folder.path), str(alone_s)])
 
 
+@pytest.mark.slow
 def test_a_step_that_waits_unwatched_ends_and_can_be_resumed(tmp_path: Path, desk: Desk) -> None:
     folder = opened(request_in(tmp_path))
     assert worker(folder, ALONE_S).wait(PATIENCE_S) == 143
@@ -45,6 +48,7 @@ def test_a_step_that_waits_unwatched_ends_and_can_be_resumed(tmp_path: Path, des
     stop(session)
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_watched_waits(tmp_path: Path) -> None:
     folder = opened(request_in(tmp_path))
     working = worker(folder, ALONE_S)

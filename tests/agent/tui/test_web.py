@@ -176,6 +176,7 @@ def test_a_real_browser_shows_the_app_to_its_last_row_takes_keys_and_ends_with_i
     assert not alive(pid)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not CHROMIUM, reason="no Chromium here")
 def test_the_chat_itself_is_there_in_a_real_browser_with_its_footer(tmp_path: Path) -> None:
     run = written(MAKERS["mitigated"](), tmp_path / "vgo-runs" / "made")

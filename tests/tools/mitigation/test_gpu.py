@@ -465,6 +465,7 @@ tell([before, code, cards(), entries()])
 """
 
 
+@pytest.mark.slow
 def test_the_clock_of_a_gpu_is_searched_as_in_the_paper(run: Run, tmp_path: Path) -> None:
     few = ["--pairs", "10", "--min-runs", "10", "--max-runs", "20", "--budget", "900", "--out", str(tmp_path / "out")]
     answer = tmp_path / "answer"

@@ -201,6 +201,7 @@ def version_1() -> Iterator[Path]:
     folder.rmdir()
 
 
+@pytest.mark.slow
 def test_the_quota_of_a_real_group_of_version_1_is_searched_and_put_back(version_1: Path, tmp_path: Path) -> None:
     code = [sys.executable, "-c", IN_THE_GROUP, str(version_1), str(tmp_path / "out")]
     done = subprocess.run(code, capture_output=True, text=True, timeout=300, check=False)
