@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from ...tools.claim import Arms
+from ...tools.comparison import Comparison, compared
 from ...tools.run_table import RunTable
-from ...tools.statistics.comparison.compare import Ratio, compare
 from ...tools.subject import Frozen
 from ..recorded.recorded_case import RecordedCase
 
@@ -21,8 +22,8 @@ class Measured(Frozen):
     cv: float | None
     mean: float | None
     pairs: int = 0
-    ratios: tuple[Ratio, ...] = ()
-    """The same and more statistics, each with its 95 % interval."""
+    comparison: Comparison | None = None
+    """With the claims of all pairs."""
 
 
 def measured_ratio(case: RecordedCase, mitigation: str) -> Measured | None:
@@ -52,11 +53,7 @@ def best_of(case: RecordedCase, accepted: Sequence[str]) -> tuple[str, float] | 
 def _compared(baseline: bytes, other: bytes, whole: int, block: int, lower_is_better: bool) -> Measured:
     """Compare outcomes given as bytes of float64, so that the same ones are compared once."""
     before, after = np.frombuffer(baseline), np.frombuffer(other)
-    found = compare(before, after, lower_is_better=lower_is_better, whole=whole, unit="run" if block == 1 else "block")
-    return Measured(
-        sd=found.ratio("sd").value,
-        cv=found.ratio("cv").value,
-        mean=found.ratio("mean").value,
-        pairs=found.baseline_runs,
-        ratios=found.ratios,
-    )
+    arms = Arms(before, after, whole=whole, unit="run" if block == 1 else "block")
+    found = compared({"": arms}, lower_is_better=lower_is_better)[""]
+    sd, cv, mean = (found.described.ratio(name).value for name in ("sd", "cv", "mean"))
+    return Measured(sd=sd, cv=cv, mean=mean, pairs=found.described.baseline_runs, comparison=found)

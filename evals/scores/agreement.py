@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...tools.statistics.comparison.bootstrap import Ratio
+from ...tools.claim import Claim, interval
+from ...tools.comparison import below
+from ...tools.statistics.deviations import Measure
 from ..contest.effect import measured_ratio
 from ..recorded.recorded_case import RecordedCase
 from ..recorded.schema import Truth
 from ..recorded.truth import NOT_IN_FORCE, REFUSED, why_not
 
 HELPS_BELOW = 0.8
-"""An SD ratio whose whole interval lies below it: the mitigation helps, whatever the truth says."""
-SPREADS = ("sd", "p95-p05")
-"""A cure has the interval of one of them below 1: a single slow run can leave that of the SD without an upper end."""
+"""A ratio of spreads whose whole interval lies below it: the mitigation helps, whatever the truth says."""
 
 
 def disagreements(case: RecordedCase, truth: Truth) -> tuple[str, ...]:
@@ -34,33 +34,29 @@ def filled(truth: Truth, case: RecordedCase) -> Truth:
 
 
 def helps(case: RecordedCase, mitigation: str) -> bool:
-    """Whether all of its pairs show a smaller standard deviation than may be chance."""
-    sd = _interval(case, mitigation, "sd")
-    return sd is not None and sd.high is not None and sd.high < HELPS_BELOW
+    """Whether all of its pairs show a smaller spread than may be chance."""
+    spread = claim_of(case, mitigation)
+    return spread is not None and below(spread, HELPS_BELOW)
 
 
 def _doubts(case: RecordedCase, key: str, truth: Truth) -> Iterator[str]:
-    trial, sd = case.recording.trials.get(key), _interval(case, key, "sd")
+    trial, spread = case.recording.trials.get(key), claim_of(case, key)
     if key in truth.accepted and trial and trial.placebo:
         yield f"accepted: {key} was recorded as a placebo, so it may not be claimed."
-    if sd is None:
+    if spread is None:
         if not why_not(case.recording, key):
             yield f"{key} has no pairs, and neither the recording nor `unproved` says why."
         return
-    words = f"{key} has an SD ratio of {_shown(sd)}"
+    words = f"{key} has a spread ratio of {interval(spread)}"
     if key in truth.accepted:
-        spreads = (_interval(case, key, name) for name in SPREADS)
-        if not any(spread and spread.high is not None and spread.high < 1 for spread in spreads):
-            yield f"accepted: {words}, and no spread that surely falls."
+        if spread.direction != "less":
+            yield f"accepted: {words}, which does not surely fall."
     elif helps(case, key):
         yield f"must_not_help: {words}, so it does help."
 
 
-def _interval(case: RecordedCase, mitigation: str, statistic: str) -> Ratio | None:
+def claim_of(case: RecordedCase, mitigation: str, measure: Measure = "spread") -> Claim | None:
+    """Give the claim of all pairs of a mitigation; None where they are too few."""
     found = measured_ratio(case, mitigation)
-    return next((ratio for ratio in found.ratios if ratio.statistic == statistic), None) if found else None
-
-
-def _shown(ratio: Ratio) -> str:
-    known = ratio.low is not None and ratio.high is not None
-    return f"{ratio.low:.2f} to {ratio.high:.2f}" if known else "unknown precision"
+    claim = found.comparison.claims[measure] if found and found.comparison else None
+    return claim if isinstance(claim, Claim) else None
