@@ -101,7 +101,7 @@ class Diagnosis:
             outcome=summarise(outcomes),
             columns=len(columns),
             bare=None,
-            distortions=(Distortion(layers=("process",), runs=outcomes.size, mean=None, sd=None),),
+            distortions=(Distortion(layers=("process",), runs=outcomes.size, mean=None, spread=None),),
             absent={"process": {"perf.cycles": "no hardware counters", "perf.instructions": "no hardware counters"}},
             busy_cpus=1.0,
             summary="profiled",
