@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from ...tools.claim import Claim, interval
+from ...tools.claim import interval
 from ...tools.row import BASELINE
-from ..scores.agreement import HELPS_BELOW, claim_of, disagreements, helps
+from ..contest.effect import family
+from ..scores.agreement import HELPS_BELOW, disagreements, helps
 from .recorded_case import TRIAL, RecordedCase
 from .schema import SERIES, Truth
 
@@ -18,18 +19,14 @@ def doubts(case: RecordedCase, truth: Truth) -> tuple[str, ...]:
     return (*disagreements(case, truth), *_unsaid(case, truth))
 
 
-def proved(case: RecordedCase, mitigation: str) -> Claim | None:
-    """Give the claim of a mitigation that surely helps."""
-    return claim_of(case, mitigation) if helps(case, mitigation) else None
-
-
 def _unsaid(case: RecordedCase, truth: Truth) -> Iterator[str]:
     named = {*truth.accepted, *truth.must_not_help, *truth.unproved}
     for key in _promising(case):
         trial = case.recording.trials.get(key)
-        if key in named or trial is None or trial.placebo or (spread := proved(case, key)) is None:
+        if key in named or trial is None or trial.placebo or not helps(case, key):
             continue
-        words = f"{key} is neither accepted nor in must_not_help, and it helps: its spread ratio is {interval(spread)}"
+        shown = interval(family(case)[key])
+        words = f"{key} is neither accepted nor in must_not_help, and it helps: its spread ratio is {shown}"
         cure = "accept it, or say why not, in must_not_help and unproved"
         if truth.control:
             cure = "where that is no chance, this is no control; else say so, in must_not_help and unproved"

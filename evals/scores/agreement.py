@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...tools.claim import Claim, interval
+from ...tools.claim import interval
 from ...tools.comparison import below
-from ...tools.statistics.deviations import Measure
-from ..contest.effect import measured_ratio
+from ..contest.effect import family, measured_ratio
 from ..recorded.recorded_case import RecordedCase
 from ..recorded.schema import Truth
 from ..recorded.truth import NOT_IN_FORCE, REFUSED, why_not
 
 HELPS_BELOW = 0.8
-"""A ratio of spreads whose whole interval lies below it: the mitigation helps, whatever the truth says."""
+"""A ratio of spreads whose whole interval, in the family of all recorded, lies below it: the mitigation helps."""
 
 
 def disagreements(case: RecordedCase, truth: Truth) -> tuple[str, ...]:
@@ -35,28 +34,22 @@ def filled(truth: Truth, case: RecordedCase) -> Truth:
 
 def helps(case: RecordedCase, mitigation: str) -> bool:
     """Whether all of its pairs show a smaller spread than may be chance."""
-    spread = claim_of(case, mitigation)
-    return spread is not None and below(spread, HELPS_BELOW)
+    claim = family(case).get(mitigation)
+    return claim is not None and below(claim, HELPS_BELOW)
 
 
 def _doubts(case: RecordedCase, key: str, truth: Truth) -> Iterator[str]:
-    trial, spread = case.recording.trials.get(key), claim_of(case, key)
+    trial, measured = case.recording.trials.get(key), measured_ratio(case, key)
     if key in truth.accepted and trial and trial.placebo:
         yield f"accepted: {key} was recorded as a placebo, so it may not be claimed."
-    if spread is None:
+    if measured is None or measured.comparison is None:
         if not why_not(case.recording, key):
             yield f"{key} has no pairs, and neither the recording nor `unproved` says why."
         return
-    words = f"{key} has a spread ratio of {interval(spread)}"
+    claims = measured.comparison.claims
+    words = f"{key} has a spread ratio of {interval(claims['spread'])}"
     if key in truth.accepted:
-        if spread.direction != "less":
-            yield f"accepted: {words}, which does not surely fall."
+        if not any(below(claims[measure], 1.0) for measure in ("spread", "sd")):
+            yield f"accepted: {words}, and no spread that surely falls."
     elif helps(case, key):
         yield f"must_not_help: {words}, so it does help."
-
-
-def claim_of(case: RecordedCase, mitigation: str, measure: Measure = "spread") -> Claim | None:
-    """Give the claim of all pairs of a mitigation; None where they are too few."""
-    found = measured_ratio(case, mitigation)
-    claim = found.comparison.claims[measure] if found and found.comparison else None
-    return claim if isinstance(claim, Claim) else None
