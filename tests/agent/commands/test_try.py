@@ -158,7 +158,7 @@ def test_what_cannot_be_switched_between_runs_takes_turns_in_blocks(in_blocks):
 def test_blocks_are_judged_proved_put_back_and_checked_again(in_blocks):
     assert (in_blocks["verdict"], in_blocks["in_force"]) == ("mitigated", True)
     assert in_blocks["sd_ratio"]["high"] < 0.5
-    assert "turns in blocks of 2" in " ".join(in_blocks["comparison"]["notes"])
+    assert "turns in blocks of 2" in " ".join(in_blocks["comparison"]["described"]["notes"])
     before, after = in_blocks["knob"]
     assert after == before
     if os.access(STAT_INTERVAL, os.W_OK):
@@ -285,7 +285,7 @@ def test_what_a_person_does_is_waited_for_and_compared_by_whole_runs(answers, tm
     answer = json.loads(out)
     assert (answer["verdict"], answer["after"]) == ("steadier afterwards", earlier.name)
     assert "not interleaved" in answer["reason"] and "not interleaved" in err
-    comparison = answer["comparison"]
+    comparison = answer["comparison"]["described"]
     assert "Each run gave 3 samples" in " ".join(comparison["notes"])
     assert comparison["block"] % 3 == 0
     for check in ("verify", "replay"):
