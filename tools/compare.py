@@ -113,7 +113,7 @@ def reached(record: Record, target: float) -> bool:
 
 
 def _words(found: Comparison) -> str:
-    doubt = disagreement(found.spread, found.claims["sd"])
+    doubt = disagreement(found.spread, found.claims["sd"]).rstrip(".")
     numbers = f"spread ratio {found.shown('spread')}, SD ratio {found.shown('sd')}"
     return f"{in_a_word(found.spread)}; {numbers}{f'; {doubt}' if doubt else ''}"
 
