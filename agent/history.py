@@ -83,8 +83,8 @@ def _finding(events: list[Event]) -> tuple[str | None, float | None]:
     ends = [event.body.result for event in events if isinstance(event.body, ToolEnd)]
     given = [result for result in ends if result and "verdict" in result]
     result = given[-1] if given else {}
-    ratio = result.get("sd_ratio")
-    return result.get("factor"), ratio.get("value") if isinstance(ratio, dict) else None
+    ratio = result.get("sd")
+    return result.get("factor"), ratio.get("ratio") if isinstance(ratio, dict) else None
 
 
 def _when(folder: Path) -> str:

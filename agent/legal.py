@@ -55,7 +55,7 @@ class Legal:
         pair = (arguments.get("mitigation"), arguments.get("batch", 1))
         if tool == "apply_mitigation" and pair not in self.batches:
             raise ToolError(
-                f"Batch {pair[1]} of {pair[0]} is not legal now: batch 2 confirms a batch 1 that looked steadier."
+                f"Batch {pair[1]} of {pair[0]} is not legal now: batch 2 confirms a batch 1 that scattered less."
             )
 
 
@@ -192,14 +192,14 @@ def _worth_predicting(record: Record) -> bool:
 
 
 def _wanted(record: Record, limits: Limits) -> list[tuple[str, int]]:
-    """First batches of what was not tried, and the second batch of what looked steadier, whatever they cost."""
+    """First batches of what was not tried, and the second batch of what scattered less, whatever they cost."""
     compared = [call.read(CompareResult) for call in record.succeeded("compare")]
     second = {
         str(call.arguments.get("mitigation"))
         for call in record.calls
         if call.tool == "apply_mitigation" and call.arguments.get("batch") == 2 and not ran_out(call)
     }
-    promising = [r.mitigation for r in compared if r.batch == 1 and r.comparison.verdict == "steadier"]
+    promising = [r.mitigation for r in compared if r.batch == 1 and r.comparison.direction == "less"]
     refused = {c.mitigation for c in _offered(record) if record.no_system and changes_system(c.scope)}
     confirm = [(key, 2) for key in promising if key not in second | refused]
     return confirm + [(candidate.mitigation, 1) for candidate in open_candidates(record, limits)]

@@ -75,11 +75,9 @@ def _batch(record: Record, plan: Plan) -> int | None:
         return None if tried or not chosen_values(record, plan) else 2
     if not tried:
         return 1
-    steadier = any(
-        result.batch == 1 and result.comparison.verdict == "steadier"
-        for result in (call.read(CompareResult) for call in record.succeeded("compare"))
-    )
-    return 2 if steadier and 2 not in tried else None
+    compared = (call.read(CompareResult) for call in record.succeeded("compare"))
+    less = any(result.batch == 1 and result.comparison.direction == "less" for result in compared)
+    return 2 if less and 2 not in tried else None
 
 
 def uncompared(record: Record) -> tuple[str, ...]:

@@ -15,12 +15,13 @@ from ..knowledge.errors import VgoError
 from ..knowledge.schema import Mitigation
 from .base import Arguments, Outcome, Result, Tool, ToolError
 from .case import Case
+from .claim import in_a_word
 from .execution.executor import BARRIER, Piece, Turn
 from .execution.expected import Expected
 from .execution.screen import Proof
 from .execution.series import Change, Series
 from .failures import Failures, broken_by, expected_of, failures_of
-from .interim import Look, look, look_after
+from .interim import Look, left_after, look, look_after, stopped_early
 from .look_up import busy_cpus, out_of_reach
 from .mitigation.checks import Check
 from .mitigation.launching import command_line
@@ -30,7 +31,6 @@ from .profiled import companions
 from .rank_factors import RankResult
 from .row import BASELINE
 from .run_table import artefacts
-from .statistics.stopping.interim import bounds
 from .turns import block_of, pairs_in, turns
 
 OUT_OF_TIME = "The budget ended before a pair could be run."
@@ -68,19 +68,15 @@ class ApplyResult(Result):
     """The command line that reproduces it by hand."""
     looks: tuple[Look, ...] = ()
     """At half of the pairs, where those are enough to tell by."""
-    alpha_left: float | None = None
-    """Level at which these pairs are to be judged, the look paid for; None where none was taken."""
+    left: float = 1.0
+    """Share of alpha at which these pairs are to be judged, the look paid for.
+
+    Exact at alpha itself; in a family of batches (Holm) at most (first + last) / alpha times alpha is spent, 1.06 at
+    .05.
+    """
     block: int = 1
     """Pairs that were run together, all of one condition and then all of the other, since switching is slow; such
     blocks are what is exchanged and resampled."""
-
-    def paid(self, p_value: float, alpha: float) -> float:
-        """Raise a p-value of these pairs by what the look has cost, so that it can be held against alpha and adjusted.
-
-        Exact at alpha itself; over several batches adjusted by Holm at most (first + last) / alpha times alpha is
-        spent, 1.06 at .05.
-        """
-        return min(1.0, p_value * alpha / self.alpha_left) if self.alpha_left else p_value
 
 
 def run(arguments: ApplyArguments, case: Case) -> Outcome:
@@ -162,7 +158,7 @@ def _run_pairs(
             if pairs == due:
                 yield BARRIER
                 looks.extend(_look(series, pairs, arguments, case))
-                if any(taken.stopped for taken in looks):
+                if stopped_early(looks):
                     return
             left = tuple(Turn(one.condition, one.pair) for one in both if (one.pair, one.condition) not in done)
             if not series.fits(len(left)):
@@ -194,13 +190,12 @@ def _result(
     pairs = len({row["pair"] for row in series.rows})
     block = block_of(arguments.pairs, case.knowledge.mitigations[arguments.mitigation].interleavable)
     blocks = f", in blocks of {block}" if block > 1 else ""
-    early = f", stopped at a look since they show it ({looks[0].verdict})" if looks and looks[0].stopped else ""
+    early = f", stopped at a look since they show it ({in_a_word(looks[0].spread)})" if stopped_early(looks) else ""
     words = broke or (
         f"{len(series.rows)} runs in {pairs} pairs{blocks}{early}, proved in force (checks: {len(checks)})."
         if failing is None
         else f"not proved in force: {failing.what} is {failing.seen}, expected {failing.expected}."
     )
-    levels = bounds(case.limits.alpha)
     return ApplyResult(
         mitigation=arguments.mitigation,
         batch=arguments.batch,
@@ -215,7 +210,7 @@ def _result(
         command=command_line(case.knowledge.mitigations[arguments.mitigation], case.subject, case.machine),
         looks=looks,
         block=block,
-        alpha_left=(levels.first if looks[0].stopped else levels.last) if looks else None,
+        left=left_after(looks, case.limits.alpha),
         summary=f"{arguments.mitigation}, batch {arguments.batch}: {words}{'.' * bool(broke)}",
     )
 

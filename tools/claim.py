@@ -16,6 +16,7 @@ from scipy.special import ndtri
 from .statistics.comparison.dependence import block_length
 from .statistics.deviations import SQUARED, Measure, contributions, unit_sums
 from .statistics.exchange import RatioTest, ratio_test
+from .statistics.holm import holm_steps
 from .statistics.values import LARGEST, FloatArray, IntArray, Result, number
 
 Direction = Literal["less", "more", "equivalent", "undecided"]
@@ -54,6 +55,11 @@ class Claim(Result):
             return "more"
         return "equivalent" if self.margin < self.low and high < 1 / self.margin else "undecided"
 
+    @property
+    def refuted(self) -> bool:
+        """The fall that matters is excluded, and a smaller one is not shown."""
+        return self.low > self.margin and self.direction != "less"
+
     def inverse(self) -> Claim:
         """The same with the arms swapped."""
         swapped = {
@@ -88,6 +94,10 @@ class Arms:
     ordered: bool = True
     """Whether the order of the values means anything; else neighbours cannot depend on each other."""
     design: Design = "randomised"
+    left: float = 1.0
+    """Share of alpha that looks at them have left."""
+    unit: Literal["run", "block"] = "run"
+    """What `whole` values are."""
 
     def finite(self) -> tuple[FloatArray, FloatArray, IntArray | None]:
         """Both arms and the hosts without values that are not finite; of pairs, without the whole pair."""
@@ -106,11 +116,13 @@ def claims(
     A claim that Holm rejects has the level of its step, the others that of the first step that was not rejected: what
     an interval says is what Holm says.
     """
-    tested = {name: _tested(pair, measure, alpha / len(arms), seed) for name, pair in arms.items()}
+    tested = {name: _tested(pair, measure, alpha * pair.left / len(arms), seed) for name, pair in arms.items()}
     tests = {name: one for name, one in tested.items() if isinstance(one, _Tested)}
-    alphas = _holm({name: one.test.p_value() for name, one in tests.items()}, alpha)
+    alphas = holm_steps({name: one.test.p_value() / arms[name].left for name, one in tests.items()}, alpha)
     return {
-        name: one if isinstance(one, TooFew) else one.claim(measure, 1 - alphas[name], margin, arms[name].design)
+        name: one
+        if isinstance(one, TooFew)
+        else one.claim(measure, 1 - alphas[name] * arms[name].left, margin, arms[name].design)
         for name, one in tested.items()
     }
 
@@ -177,15 +189,6 @@ def _unit(x: FloatArray, y: FloatArray, arms: Arms) -> int:
 def _counted(units: tuple[int, int]) -> str:
     few, many = units
     return f"there are {few} of each" if few == many else f"there are {few} and {many}"
-
-
-def _holm(p_values: Mapping[str, float], alpha: float) -> dict[str, float]:
-    """Give each member the alpha of its step; the members that are not rejected have that of the first such step."""
-    left, found = len(p_values), {}
-    for name in sorted(p_values, key=lambda name: p_values[name]):
-        found[name] = alpha / left
-        left -= p_values[name] <= alpha / left
-    return found
 
 
 class Names(NamedTuple):

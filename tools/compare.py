@@ -7,18 +7,19 @@ from fnmatch import fnmatchcase
 import numpy as np
 from pydantic import Field
 
-from ..knowledge.absence import is_none
+from ..knowledge.absence import is_empty, is_none
 from .apply_by_hand import ByHandResult
 from .apply_mitigation import ApplyResult, telling
 from .base import Arguments, Outcome, Result, Tool, ToolError
-from .case import Case, Finished
+from .case import Case, Finished, Record
+from .claim import Arms, Claim, TooFew, claims, disagreement, in_a_word
+from .comparison import Comparison, arms_of, below, compared
 from .execution.samples import RUN
 from .failures import FailedArms, failed_arms, shown_in
 from .measure import MeasureResult
 from .recorded_comparison.samples import whole_runs
 from .row import BASELINE
 from .run_table import Floats, RunTable
-from .statistics.comparison.compare import Comparison, compare
 from .statistics.values import IntArray
 from .subject import Frozen
 
@@ -48,11 +49,10 @@ class CompareResult(Result):
     batch: int
     """0: no pairs, but two series one after the other, between which a person applied it."""
     comparison: Comparison
-    p_paid: float
-    """Of a difference in spread, with the price of the look at half of the pairs: to hold against alpha."""
+    """Its claims are alone, with the look at half of the pairs paid."""
+    confirmations: dict[str, Claim | TooFew] = Field(default={}, exclude_if=is_empty)
+    """By call of apply_mitigation: the spread in each confirming batch so far, all one family."""
     moved: tuple[Moved, ...]
-    reaches_target: bool
-    """Steadier, and the upper bound of the SD ratio is below the target."""
     failing: FailedArms | None = Field(default=None, exclude_if=is_none)
 
 
@@ -63,36 +63,59 @@ def run(arguments: CompareArguments, case: Case) -> Outcome:
         return Outcome(_series(call, case))
     if call.tool != "apply_mitigation":
         raise ToolError(f"{arguments.call} is a call of {call.tool}; compare takes one of apply_mitigation.")
-    applied = call.read(ApplyResult)
-    table = case.record.runs(call)
-    baseline, mitigated, whole, hosts = table.paired(applied.mitigation, block=applied.block)
-    if len(baseline) // whole < 2:
+    applied, table = call.read(ApplyResult), case.record.runs(call)
+    arms = arms_in(call, case.record)
+    if (count := len(arms.baseline) // arms.whole) < 2:
         raise ToolError(f"{arguments.call} has fewer than 2 complete {'pairs' if applied.block == 1 else 'blocks'}.")
-    comparison = compare(
-        baseline,
-        mitigated,
-        lower_is_better=case.subject.lower_is_better,
-        seed=case.limits.seed,
-        alpha=case.limits.alpha if applied.alpha_left is None else applied.alpha_left,
-        whole=whole,
-        unit="run" if applied.block == 1 else "block",
-        hosts=hosts,
-    )
-    sd, unit = comparison.ratio("sd"), "pairs" if applied.block == 1 else f"blocks of {applied.block} pairs"
-    reaches = comparison.verdict == "steadier" and comparison.below(case.limits.target_ratio) is not None
+    comparison = _compared(arms, case)
+    unit = "pairs" if applied.block == 1 else f"blocks of {applied.block} pairs"
     failing = _failing(table, table, applied.mitigation, case)
     result = CompareResult(
         mitigation=applied.mitigation,
         batch=applied.batch,
         comparison=comparison,
-        p_paid=applied.paid(comparison.p_value, case.limits.alpha),
+        confirmations=_confirming(call, case) if applied.batch == 2 else {},
         moved=_moved(table, applied.mitigation, case),
-        reaches_target=reaches,
         failing=failing,
-        summary=f"{applied.mitigation}, batch {applied.batch}, {len(baseline) // whole} {unit}: {comparison.verdict}; "
-        f"SD ratio {_interval(sd.value, sd.low, sd.high)}, p {comparison.p_value:.2g}{_told(failing)}.",
+        summary=f"{applied.mitigation}, batch {applied.batch}, {count} {unit}: {_words(comparison)}{_told(failing)}.",
     )
     return Outcome(result)
+
+
+def arms_in(call: Finished, record: Record) -> Arms:
+    """Give the complete pairs of a call of apply_mitigation."""
+    applied = call.read(ApplyResult)
+    pairs = record.runs(call).paired(applied.mitigation, block=applied.block)
+    return arms_of(pairs, applied.left, "run" if applied.block == 1 else "block")
+
+
+def _compared(arms: Arms, case: Case) -> Comparison:
+    better, limits = case.subject.lower_is_better, case.limits
+    return compared({"": arms}, lower_is_better=better, alpha=limits.alpha, seed=limits.seed)[""]
+
+
+def _confirming(last: Finished, case: Case) -> dict[str, Claim | TooFew]:
+    """Make one family of all batches that confirm; it grows with each."""
+    before = [case.record.call(name) for name in confirmations(case.record)]
+    arms = {call.call_id: arms_in(call, case.record) for call in (*before, last)}
+    return claims(arms, alpha=case.limits.alpha, seed=case.limits.seed)
+
+
+def confirmations(record: Record) -> dict[str, Claim | TooFew]:
+    """By call of apply_mitigation: what the batches that confirm say of the spread, as one family (Holm)."""
+    families = [call.read(CompareResult).confirmations for call in record.succeeded("compare")]
+    return next((family for family in reversed(families) if family), {})
+
+
+def reached(record: Record, target: float) -> bool:
+    """Tell whether a confirmed mitigation brings the spread below the target."""
+    return any(below(claim, target) for claim in confirmations(record).values())
+
+
+def _words(found: Comparison) -> str:
+    doubt = disagreement(found.spread, found.claims["sd"]).rstrip(".")
+    numbers = f"spread ratio {found.shown('spread')}, SD ratio {found.shown('sd')}"
+    return f"{in_a_word(found.spread)}; {numbers}{f'; {doubt}' if doubt else ''}"
 
 
 def _series(call: Finished, case: Case) -> CompareResult:
@@ -103,28 +126,18 @@ def _series(call: Finished, case: Case) -> CompareResult:
     before, later, each, notes = whole_runs((first[0], second[0]), (first[1], second[1]), paired=False)
     if min(before.size, later.size) // each < 2:
         raise ToolError(f"{call.call_id} has fewer than 2 runs that count.")
-    comparison = compare(
-        before,
-        later,
-        paired=False,
-        whole=each,
-        lower_is_better=case.subject.lower_is_better,
-        seed=case.limits.seed,
-        alpha=case.limits.alpha,
-    )
-    sd, runs = comparison.ratio("sd"), (before.size // each, later.size // each)
+    comparison = _compared(Arms(before, later, paired=False, whole=each, design="before and after"), case)
+    described = comparison.described.model_copy(update={"notes": (*notes, *comparison.described.notes)})
+    runs = before.size // each, later.size // each
     failing = _failing(case.record.runs(measured), case.record.runs(call), after.mitigation, case)
     return CompareResult(
         mitigation=after.mitigation,
         batch=0,
-        comparison=comparison.model_copy(update={"notes": (*notes, *comparison.notes)}),
-        p_paid=comparison.p_value,
+        comparison=comparison.model_copy(update={"described": described}),
         moved=(),
-        reaches_target=False,
         failing=failing,
         summary=f"{after.mitigation}, applied by hand, {runs[0]} runs before and {runs[1]} after: "
-        f"{comparison.verdict}; SD ratio {_interval(sd.value, sd.low, sd.high)}, p {comparison.p_value:.2g}"
-        f"{_told(failing)}.",
+        f"{_words(comparison)}{_told(failing)}.",
     )
 
 
@@ -165,12 +178,6 @@ def _moved(table: RunTable, mitigation: str, case: Case) -> tuple[Moved, ...]:
         before, after = (float(np.mean(cells)) for cells in read)
         moved.append(Moved(column=name, unit=known[name].unit, baseline=before, mitigated=after, fell=after < before))
     return tuple(moved)
-
-
-def _interval(value: float | None, low: float | None, high: float | None) -> str:
-    if value is None:
-        return "undefined"
-    return f"{value:.3g}" if low is None or high is None else f"{value:.3g} [{low:.3g}, {high:.3g}]"
 
 
 COMPARE = Tool("compare", "Compare the pairs of one batch.", CompareArguments, CompareResult, run)

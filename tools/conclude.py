@@ -8,17 +8,17 @@ from .apply_mitigation import ApplyResult
 from .base import Arguments, Outcome, Tool
 from .candidates import LEAST_IN_CLASS
 from .case import Case, Finished, Record, changes_system
-from .compare import CompareResult
+from .claim import Claim
+from .compare import CompareResult, confirmations, reached
 from .conclude_plan import broken, concluded_by_hand, concluded_plan
 from .failures import failed_words
 from .look_up import LookUpResult
 from .measure import MeasureResult
 from .profile import ProfileResult
 from .rank_factors import RankedFactor, RankResult
-from .statistics.comparison.compare import Ratio, holm
 from .verdicts import ConcludeResult as ConcludeResult
 from .verdicts import Verdict as Verdict
-from .verdicts import bulk_of, costly, listed, spread
+from .verdicts import brings, costly, listed, with_claims
 from .verdicts import say as _say
 
 DENIED = "not approved"
@@ -83,9 +83,9 @@ def _short_of_time(found: ConcludeResult, case: Case) -> ConcludeResult:
 
 def _ran_out(found: ConcludeResult, case: Case) -> tuple[str, ...]:
     """What more time would be for; nothing where the target is reached or nothing can be said."""
-    reached = any(call.read(CompareResult).reaches_target for call in case.record.succeeded("compare"))
     settled = found.verdict in ("insufficient data", "nothing to reduce", "did not help")
-    return () if settled or (reached and found.verdict == "mitigated") else case.no_time
+    done = found.verdict == "mitigated" and reached(case.record, case.limits.target_ratio)
+    return () if settled or done else case.no_time
 
 
 def _early(case: Case) -> ConcludeResult | None:
@@ -171,31 +171,22 @@ def _hiding(record: Record) -> str:
 
 
 def _mitigated(case: Case) -> ConcludeResult | None:
-    """The best mitigation that a second, independent batch confirmed: by its test, and by an interval of its spread."""
-    second = [(call, call.read(CompareResult)) for call in case.record.succeeded("compare")]
-    second = [(call, result) for call, result in second if result.batch == 2]
-    adjusted = holm([result.p_paid for _, result in second])
-    confirmed: list[tuple[Ratio, Finished, CompareResult, float]] = [
-        (shown, call, result, p)
-        for (call, result), p in zip(second, adjusted, strict=True)
-        if result.comparison.verdict == "steadier"
-        and p <= case.limits.alpha
-        and (shown := result.comparison.below(1.0)) is not None
+    """The best mitigation that a second, independent batch confirmed, in the family of all such batches."""
+    family = confirmations(case.record)
+    calls = [call for call in case.record.succeeded("compare") if call.arguments["call"] in family]
+    both = ((call, call.read(CompareResult), family[str(call.arguments["call"])]) for call in calls)
+    confirmed = [
+        (call, result, spread)
+        for call, result, spread in both
+        if isinstance(spread, Claim) and spread.direction == "less"
     ]
-    if not confirmed:
-        return None
 
     # What makes the mean worse is claimed only where nothing else is confirmed.
-    def price(result: CompareResult) -> bool:
-        mean = result.comparison.ratio("mean").value
-        return mean is not None and costly(mean, case.subject.lower_is_better)
+    def order(one: tuple[Finished, CompareResult, Claim]) -> tuple[bool, float]:
+        mean = one[1].comparison.described.ratio("mean").value
+        return mean is not None and costly(mean, case.subject.lower_is_better), one[2].high or 0.0
 
-    def order(item: tuple[Ratio, Finished, CompareResult, float]) -> tuple[bool, bool, float]:
-        shown, _, result, _ = item
-        return price(result), shown.statistic != "sd", shown.high or 0.0
-
-    _, call, result, p_value = min(confirmed, key=order)
-    return _claim(case, call, result, p_value)
+    return _claim(case, *min(confirmed, key=order)) if confirmed else None
 
 
 def _by_hand(case: Case) -> ConcludeResult | None:
@@ -203,26 +194,22 @@ def _by_hand(case: Case) -> ConcludeResult | None:
     return _with_factor(found, case.record.latest("rank_factors").read(RankResult).factors[0]) if found else None
 
 
-def _claim(case: Case, call: Finished, result: CompareResult, p_value: float) -> ConcludeResult:
+def _claim(case: Case, call: Finished, result: CompareResult, spread: Claim) -> ConcludeResult:
     factor, column, remark = _explained(result, case.record)
     applied = _batches(result.mitigation, case.record)
-    return ConcludeResult(
+    found = ConcludeResult(
         verdict="mitigated",
-        reason=f"{result.mitigation} brings the SD to {spread(result.comparison)} of the baseline, confirmed by a "
-        f"second batch of randomised pairs{remark}.",
+        reason=f"{result.mitigation} brings {brings(result.comparison, spread)}, confirmed by a second batch of "
+        f"randomised pairs{remark}.",
         factor=factor,
         column=column,
         mitigation=result.mitigation,
         command=applied[-1].read(ApplyResult).command,
         confirming=call.call_id,
-        mean_ratio=result.comparison.ratio("mean"),
-        sd_ratio=result.comparison.ratio("sd"),
-        bulk_ratio=bulk_of(result.comparison),
-        cv_ratio=result.comparison.ratio("cv"),
-        p_value=p_value,
         evidence=(case.record.latest("rank_factors").call_id, *(batch.call_id for batch in applied), call.call_id),
         summary=f"mitigated: {result.mitigation}",
     )
+    return with_claims(found, result.comparison, spread)
 
 
 def _unmitigated(case: Case) -> ConcludeResult:
@@ -234,14 +221,14 @@ def _unmitigated(case: Case) -> ConcludeResult:
     compared = [result for result in compared if result.mitigation not in refuted]
     looked = record.succeeded("look_up")
     rest = (record.latest("rank_factors"), *looked, *record.succeeded("compare"))
-    open_questions = [r for r in compared if r.comparison.verdict == "cannot tell"]
-    unconfirmed = [r for r in compared if r.comparison.verdict == "steadier"]
+    unconfirmed = [r for r in compared if r.comparison.direction == "less"]
+    open_questions = [r for r in compared if r.comparison.direction == "undecided" and not r.comparison.refuted]
     if unconfirmed or open_questions:
         name = (unconfirmed or open_questions)[0].mitigation
-        how = "looked steadier and was not confirmed" if unconfirmed else "cannot be told from no effect"
+        how = "scattered less in one batch and is not confirmed" if unconfirmed else "cannot be told from no effect"
         reason = f"{name} {how} with the runs that the limits allow; raise --budget or --max-runs."
         if (name, 2) in case.applicable:
-            reason = f"{name} looked steadier, and the planner ended before a second batch; take --planner rules."
+            reason = f"{name} scattered less, and the planner ended before a second batch; take --planner rules."
         return _with_factor(_say("inconclusive", reason, rest), factor)
     tried = len({result.mitigation for result in compared} | refuted.keys())
     more = len({mitigation for mitigation, _ in case.applicable})

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from .apply_mitigation import ApplyResult
 from .case import Case, Finished, Record
-from .compare import CompareResult
+from .claim import Claim, Names, TooFew, interval, sentence
+from .compare import CompareResult, confirmations
+from .comparison import direction
+from .elimination import MEASURE_OF
 from .measure import MeasureResult
 from .plan import Aim, Plan
 from .screen_levels import ScreenResult
-from .verdicts import ConcludeResult, bounded, bulk_of, say, spread
+from .verdicts import ConcludeResult, brings, say, with_claims
 
-SMALL: dict[Aim, str] = {"sd": "steadier", "mean": "faster"}
 NO_TWIN = "the two series were not interleaved, so whatever else changed in between counts too"
 
 
@@ -45,48 +47,45 @@ def _called(key: str, case: Case) -> str:
 
 def concluded_by_hand(case: Case) -> ConcludeResult | None:
     """The weaker claim: a later series is steadier than the one before the change; None where none is."""
-    for call in case.record.succeeded("compare"):
-        result = call.read(CompareResult)
-        if result.batch == 0 and result.comparison.verdict == "steadier" and result.comparison.below(1.0):
-            now = spread(result.comparison)
-            reason = f"{result.mitigation}, applied by hand: the SD is {now} of the baseline; {NO_TWIN}."
-            found = say("steadier afterwards", reason, (_source(call, case), call))
-            return _with_numbers(found, call, result, result.p_paid).model_copy(
-                update={"mitigation": result.mitigation}
+    for call, result in _compared(case, batch=0):
+        if result.comparison.direction == "less":
+            now = brings(result.comparison, result.comparison.spread)
+            found = say(
+                "steadier afterwards",
+                f"{result.mitigation}, applied by hand, brings {now}; {NO_TWIN}.",
+                (_source(call, case), call),
             )
+            return _with_numbers(found, call, result, case).model_copy(update={"mitigation": result.mitigation})
     return None
 
 
 def _confirmed(case: Case) -> ConcludeResult | None:
     """An independent batch says so, whatever chose the mitigation or its level."""
     for call, result in _compared(case, batch=2):
-        if not improved(result, case):
+        if not _improved(call, result, case):
             return None
         applied = _source(call, case)
-        what = (
-            f"the SD to {spread(result.comparison)}"
-            if _aim(case) == "sd"
-            else f"the mean to {bounded(result.comparison.ratio('mean'))}"
-        )
+        mean = f"the mean to {result.comparison.shown('mean')} of the baseline's"
+        what = mean if _aim(case) == "mean" else brings(result.comparison, _spread(call, result, case))
         level = f" ({_named(case)})" if _named(case) else ""
         reason = (
-            f"{result.mitigation}{level} brings {what} of the baseline, confirmed by a batch of randomised pairs that "
-            "did not choose it."
+            f"{result.mitigation}{level} brings {what}, confirmed by a batch of randomised pairs that did not choose "
+            "it."
         )
-        found = _with_numbers(say("mitigated", reason, (applied, call)), call, result, result.p_paid)
+        found = _with_numbers(say("mitigated", reason, (applied, call)), call, result, case)
         return found.model_copy(update={"command": applied.read(ApplyResult).command})
     return None
 
 
-def improved(result: CompareResult, case: Case) -> bool:
-    """Tell whether a batch shows what was asked for, by its test and by its interval."""
-    comparison, mean = result.comparison, result.comparison.ratio("mean")
-    if _aim(case) == "sd":
-        shown = comparison.verdict == "steadier" and result.p_paid <= case.limits.alpha
-        return shown and comparison.below(1.0) is not None
-    better = mean.high is not None and mean.high < 1 if case.subject.lower_is_better else (mean.low or 0.0) > 1
-    # The look at half of the pairs asks about the spread alone, so nothing was paid for the mean.
-    return comparison.p_location <= case.limits.alpha and better
+def _improved(call: Finished, result: CompareResult, case: Case) -> bool:
+    """Tell whether a batch shows what was asked for."""
+    less_is_better = _aim(case) == "sd" or case.subject.lower_is_better
+    return direction(_decides(call, result, case)) == ("less" if less_is_better else "more")
+
+
+def _spread(call: Finished, result: CompareResult, case: Case) -> Claim | TooFew:
+    """The claim that decides: of a batch that confirms, in its family."""
+    return confirmations(case.record).get(str(call.arguments["call"]), result.comparison.spread)
 
 
 def _not_confirmed(case: Case) -> ConcludeResult | None:
@@ -95,29 +94,33 @@ def _not_confirmed(case: Case) -> ConcludeResult | None:
     if not compared:
         return None
     call, result = compared[0]
-    verdict, sd = result.comparison.verdict, f"SD ratio {spread(result.comparison)}"
-    about = (_source(call, case), call)
+    decides = _decides(call, result, case)
+    about, numbers = (_source(call, case), call), f"{MEASURE_OF[_aim(case)]} ratio {interval(decides)}"
     name = f"{result.mitigation} ({_named(case)})" if _named(case) else result.mitigation
-    if verdict == "cannot tell":
-        reason = (
-            f"{name}: the pairs cannot tell it from no effect ({result.comparison.reason}); raise --pairs or --budget."
-        )
+    if direction(decides) == "undecided" and not (isinstance(decides, Claim) and decides.refuted):
+        reason = f"{name}: the pairs cannot tell it from no effect ({numbers}); raise --pairs or --budget."
         found = say("inconclusive", reason, about)
     elif result.batch == 2 and _compared(case, batch=1):
-        reason = f"{name} looked steadier and a second batch did not confirm it ({sd}); raise --pairs."
+        reason = f"{name} scattered less in one batch and a second did not confirm it ({numbers}); raise --pairs."
         found = say("inconclusive", reason, about)
-    elif result.batch == 1 and verdict == "steadier":
-        reason = f"{name} looked steadier ({sd}), and nothing was left of the budget to confirm it; raise --budget."
+    elif result.batch == 1 and direction(decides) == "less":
+        reason = f"{name} scattered less ({numbers}), and nothing was left of the budget to confirm it; raise --budget."
         found = say("inconclusive", reason, about)
     else:
-        why = f"; {result.comparison.reason}" if result.comparison.reason else ""
         applied = "was applied by hand" if result.batch == 0 else "was in force"
-        found = say(
-            "did not help",
-            f"{name} {applied}, and the runs are not {SMALL[_aim(case)]}: {verdict}, {sd}{why}.",
-            about,
-        )
-    return _with_numbers(found, call, result, result.p_paid)
+        found = say("did not help", f"{name} {applied}. {_told(decides, name, case)}", about)
+    return _with_numbers(found, call, result, case)
+
+
+def _told(decides: Claim | TooFew, name: str, case: Case) -> str:
+    assert isinstance(decides, Claim)  # too few are told before
+    excluded = f" A ratio of {decides.margin:g} is excluded." if decides.direction == "undecided" else ""
+    return sentence(decides, Names("the baseline", name, case.subject.lower_is_better)) + excluded
+
+
+def _decides(call: Finished, result: CompareResult, case: Case) -> Claim | TooFew:
+    """The claim of what was asked for."""
+    return result.comparison.claims["mean"] if _aim(case) == "mean" else _spread(call, result, case)
 
 
 def _not_tried(case: Case) -> ConcludeResult:
@@ -154,18 +157,9 @@ def _source(call: Finished, case: Case) -> Finished:
     return case.record.call(str(call.arguments["call"]))
 
 
-def _with_numbers(found: ConcludeResult, call: Finished, result: CompareResult, p_value: float) -> ConcludeResult:
-    comparison = result.comparison
-    return found.model_copy(
-        update={
-            "confirming": call.call_id,
-            "mean_ratio": comparison.ratio("mean"),
-            "sd_ratio": comparison.ratio("sd"),
-            "bulk_ratio": bulk_of(comparison),
-            "cv_ratio": comparison.ratio("cv"),
-            "p_value": p_value,
-        }
-    )
+def _with_numbers(found: ConcludeResult, call: Finished, result: CompareResult, case: Case) -> ConcludeResult:
+    told = with_claims(found, result.comparison, _spread(call, result, case))
+    return told.model_copy(update={"confirming": call.call_id})
 
 
 def _aim(case: Case) -> Aim:

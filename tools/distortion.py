@@ -7,17 +7,17 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .claim import Arms, Claim, TooFew, claim
 from .rotation import LayerSet
-from .statistics.comparison.compare import Comparison, Ratio, compare
 from .statistics.labels.classes import label
 from .statistics.shape.describe import describe
 from .subject import Frozen
 
 MOST_SPREAD = 1.5
-"""Layers whose SD ratio lies wholly beyond this factor, either way, show another spread than the one in question."""
+"""Layers whose ratio of spreads lies wholly beyond this factor, either way, show another one than that in question."""
 
 SURE = 0.01
-"""Level of the test beside the interval, paid for all sets: to set the only layer aside ends a diagnosis."""
+"""Alpha of all claims that set layers aside: to set the only layer aside ends a diagnosis."""
 
 
 class Distortion(Frozen):
@@ -25,9 +25,9 @@ class Distortion(Frozen):
 
     layers: LayerSet
     runs: int
-    mean: Ratio | None
-    """Of these runs over the bare ones; None with fewer than two runs of either. Bounds need twenty of each."""
-    sd: Ratio | None
+    mean: Claim | TooFew | None
+    """Of these runs over the bare ones, for this set alone; None with fewer than two runs of either."""
+    spread: Claim | TooFew | None
     set_aside: str = ""
     """Why these layers hide what they should show; empty when they do not."""
 
@@ -37,19 +37,19 @@ def distortion(
 ) -> Distortion:
     """Compare the outcomes of one set with bare ones; `gap` is by how much slow and fast runs differ.
 
-    Layers are set aside for what is beyond luck only: the interval and the test, which is paid for all `sets`. Twenty
-    bare runs of a program that is rarely slow may by luck hold no slow one, and their SD then says little. With `whole`
-    samples from each run it is whole runs that are exchanged.
+    Layers are set aside for what is beyond luck only, at an alpha that is paid for all `sets`. With `whole` samples
+    from each run it is whole runs that are exchanged.
     """
     if min(len(bare), len(runs)) < 2:
-        return Distortion(layers=layers, runs=len(runs), mean=None, sd=None)
-    found = compare(bare, runs, paired=False, seed=seed, whole=whole)
+        return Distortion(layers=layers, runs=len(runs), mean=None, spread=None)
+    arms = Arms(np.asarray(bare, dtype=np.float64), np.asarray(runs, dtype=np.float64), paired=False, whole=whole)
+    sure = {measure: claim(arms, measure, alpha=SURE / sets, seed=seed) for measure in ("mean", "spread")}
     return Distortion(
         layers=layers,
         runs=len(runs),
-        mean=found.ratio("mean"),
-        sd=found.ratio("sd"),
-        set_aside=_too_much(found, gap, SURE / sets),
+        mean=claim(arms, "mean", seed=seed),
+        spread=claim(arms, "spread", seed=seed),
+        set_aside=_too_much(sure["mean"], sure["spread"], abs(float(np.mean(bare))), gap),
     )
 
 
@@ -79,30 +79,19 @@ def gap_of(outcome: ArrayLike, lower_is_better: bool = True) -> float:
     return abs(float(values[slow].mean() - values[~slow].mean())) if 0 < slow.sum() < slow.size else 0.0
 
 
-def _too_much(found: Comparison, gap: float, alpha: float) -> str:
-    mean, sd = found.ratio("mean"), found.ratio("sd")
-    least = _least_shift(mean)
-    if found.p_location <= alpha and least > gap:
+def _too_much(mean: Claim | TooFew, spread: Claim | TooFew, bare: float, gap: float) -> str:
+    if isinstance(mean, Claim) and bare * max(mean.low - 1, 1 - (mean.high or 1), 0.0) > gap:
         return f"it shifts the mean by {shift(mean)}, which is more than slow and fast runs differ"
-    beyond = sd.low is not None and sd.high is not None and (sd.low > MOST_SPREAD or sd.high < 1 / MOST_SPREAD)
-    if found.p_value <= alpha and beyond:
-        return f"it shifts the SD by {shift(sd)}, so that the spread is no longer the program's"
-    return ""
+    beyond = isinstance(spread, Claim) and (spread.low > MOST_SPREAD or (spread.high or 1) < 1 / MOST_SPREAD)
+    return f"it shifts the spread by {shift(spread)}, so that it is no longer the program's" if beyond else ""
 
 
-def _least_shift(mean: Ratio) -> float:
-    """The least shift of the mean that the interval allows, in the unit of the outcome."""
-    if mean.low is None or mean.high is None or mean.baseline is None:
-        return 0.0
-    return abs(mean.baseline) * max(mean.low - 1, 1 - mean.high, 0.0)
-
-
-def shift(ratio: Ratio) -> str:
+def shift(claim: Claim | TooFew) -> str:
     """Write a ratio as a shift in percent with its interval."""
-    if ratio.value is None:
+    if isinstance(claim, TooFew) or claim.ratio is None:
         return "an unknown amount"
-    bounds = "" if ratio.low is None or ratio.high is None else f" [{_percent(ratio.low)}, {_percent(ratio.high)}]"
-    return f"{_percent(ratio.value)} %{bounds}"
+    bounds = "" if claim.high is None else f" [{_percent(claim.low)}, {_percent(claim.high)}]"
+    return f"{_percent(claim.ratio)} %{bounds}"
 
 
 def _percent(ratio: float) -> str:

@@ -13,13 +13,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from .claim import Claim, TooFew, claim
+from .comparison import arms_of, direction
 from .plan import Aim
 from .run_table import RunTable
-from .statistics.comparison.compare import LEAST_RUNS, Comparison, compare
-from .statistics.spread import summarise
+from .statistics.deviations import Measure, contributions
 
 FIRST_LOOK = 20
-"""Rounds: with fewer, no interval of an SD ratio is given."""
+"""Rounds: fewer cannot show anything at a shared alpha."""
+MEASURE_OF: Mapping[Aim, Measure] = {"sd": "spread", "mean": "mean"}
+"""What decides."""
 
 
 @dataclass(frozen=True)
@@ -38,51 +41,23 @@ class Rule:
         pairs = max(1, levels * (levels - 1) // 2)
         return cls(aim, lower_is_better, alpha / (pairs * max(1, len(looks(rounds)))), seed)
 
-    def compare(self, table: RunTable, level: str, against: str, claim: bool = True) -> Comparison | None:
-        """Hold a level against another one, round by round; None with too few complete rounds to tell by.
+    def claim(self, table: RunTable, level: str, against: str, alpha: float | None = None) -> Claim | TooFew:
+        """Hold a level against another one, round by round, at the shared alpha or at another."""
+        pairs = table.paired(level, against)
+        return claim(arms_of(pairs), MEASURE_OF[self.aim], alpha=alpha or self.alpha, seed=self.seed)
 
-        Without `claim` it is for the eye only, so no p-value has to come below the shared level.
-        """
-        there, here, whole, hosts = table.paired(level, against)
-        if len(there) // whole < LEAST_RUNS:
-            return None
-        # The two statistics of spread share it, so a p-value as small takes more than two permutations over the level.
-        resamples = max(2000, int(6 / self.alpha)) if claim else 2000
-        return compare(
-            there,
-            here,
-            lower_is_better=self.lower_is_better,
-            seed=self.seed,
-            resamples=resamples,
-            alpha=self.alpha,
-            whole=whole,
-            hosts=hosts,
-        )
-
-    def worse(self, comparison: Comparison) -> bool:
+    def worse(self, claim: Claim | TooFew) -> bool:
         """Tell whether the second arm is clearly worse than the first."""
-        if self.aim == "sd":
-            return comparison.verdict == "less steady"
-        return comparison.p_location < self.alpha and not self._less(comparison)
-
-    def _less(self, comparison: Comparison) -> bool:
-        mean = comparison.ratio("mean")
-        return (mean.other or 0.0) < (mean.baseline or 0.0) if self.lower_is_better else self._more(comparison)
-
-    @staticmethod
-    def _more(comparison: Comparison) -> bool:
-        mean = comparison.ratio("mean")
-        return (mean.other or 0.0) > (mean.baseline or 0.0)
+        less_is_better = self.aim == "sd" or self.lower_is_better
+        return direction(claim) == ("more" if less_is_better else "less")
 
     def badness(self, table: RunTable, condition: str) -> float:
         """What is to be small, of the runs so far; infinite where no run counts."""
         outcomes = table.outcome(condition)
         if not outcomes.size:
             return float("inf")
-        summary = summarise(outcomes)
-        if self.aim == "sd":
-            return summary.sd if summary.sd is not None else float("inf")
-        return summary.mean if self.lower_is_better else -summary.mean
+        value = float(contributions(outcomes, MEASURE_OF[self.aim]).mean())
+        return value if self.aim == "sd" or self.lower_is_better else -value
 
 
 def looks(rounds: int) -> tuple[int, ...]:
@@ -103,5 +78,5 @@ def eliminated(table: RunTable, racing: tuple[str, ...], rule: Rule) -> Mapping[
     if len(racing) < 2:
         return {}
     leader = min(racing, key=lambda level: rule.badness(table, level))
-    held = {level: rule.compare(table, level, leader) for level in racing if level != leader}
-    return {level: leader for level, comparison in held.items() if comparison and rule.worse(comparison)}
+    held = {level: rule.claim(table, level, leader) for level in racing if level != leader}
+    return {level: leader for level, claim in held.items() if rule.worse(claim)}

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .case import Case
+from .claim import Claim, TooFew, claim
+from .comparison import arms_of, below, direction
 from .row import Row
 from .run_table import outcomes_of
-from .statistics.comparison.compare import Comparison, Verdict, compare
 from .statistics.stopping.interim import SHARE, bounds
 from .subject import Frozen
 
@@ -20,11 +21,8 @@ class Look(Frozen):
 
     pairs: int
     """Complete ones."""
-    p_value: float
-    """Of a difference in spread, not yet paid for the look."""
-    alpha: float
-    """Level at this look."""
-    verdict: Verdict
+    spread: Claim | TooFew
+    """At the level of this look."""
     stopped: bool
 
 
@@ -39,25 +37,21 @@ def look(rows: Sequence[Row], mitigation: str, batch: int, case: Case) -> Look |
 
     It depends on the rows and the limits only, so that a resumed series decides as an unbroken one.
     """
-    baseline, mitigated, whole, hosts = outcomes_of(rows, "the pairs so far").paired(mitigation)
-    if len(baseline) // whole < LEAST_PAIRS:
+    pairs = outcomes_of(rows, "the pairs so far").paired(mitigation)
+    if (count := len(pairs.baseline) // pairs.whole) < LEAST_PAIRS:
         return None
-    alpha = bounds(case.limits.alpha).first
-    comparison = compare(baseline, mitigated, seed=case.limits.seed, alpha=alpha, whole=whole, hosts=hosts)
-    return Look(
-        pairs=len(baseline) // whole,
-        p_value=comparison.p_value,
-        alpha=alpha,
-        verdict=comparison.verdict,
-        stopped=_settled(comparison, 1.0 if batch == 1 else case.limits.target_ratio),
-    )
+    spread = claim(arms_of(pairs), alpha=bounds(case.limits.alpha).first, seed=case.limits.seed)
+    # The confirming batch is the one that is reported, so it goes on until the target is reached.
+    limit = 1.0 if batch == 1 else case.limits.target_ratio
+    return Look(pairs=count, spread=spread, stopped=direction(spread) == "more" or below(spread, limit))
 
 
-def _settled(comparison: Comparison, limit: float) -> bool:
-    """Tell whether more pairs would change nothing: worse, or steadier with the whole interval of the SD below a limit.
+def stopped_early(looks: Sequence[Look]) -> bool:
+    """Tell whether a look ended the pairs."""
+    return any(taken.stopped for taken in looks)
 
-    The confirming batch is the one that is reported, so it goes on until the target is reached.
-    """
-    high = comparison.ratio("sd").high
-    steadier = comparison.verdict == "steadier" and high is not None and high < limit
-    return steadier or comparison.verdict == "less steady"
+
+def left_after(looks: Sequence[Look], alpha: float) -> float:
+    """Give the share of alpha that is left for the pairs."""
+    levels = bounds(alpha)
+    return (levels.first if stopped_early(looks) else levels.last) / alpha if looks else 1.0

@@ -157,7 +157,7 @@ def _result(
     gap = gap_of(_unprofiled(case) or bare, case.subject.lower_is_better)
     whole = samples_each(rows)
     found = with_their_parts(
-        Distortion(layers=layers, runs=len(own), mean=None, sd=None, set_aside=broken[layers])
+        Distortion(layers=layers, runs=len(own), mean=None, spread=None, set_aside=broken[layers])
         if layers in broken
         else distortion(layers, bare, outcomes(own), gap, sets=len(sets), seed=case.limits.seed, whole=whole)
         for layers, own in by_set.items()

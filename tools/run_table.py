@@ -42,7 +42,7 @@ class Pairs(NamedTuple):
         """Both arms without what hosts differ by."""
         if self.hosts is None:
             return self.baseline, self.other
-        return within(self.baseline, self.other, self.hosts).estimated
+        return within(self.baseline, self.other, self.hosts).arms
 
 
 @dataclass(frozen=True)

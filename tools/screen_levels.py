@@ -14,6 +14,7 @@ from ..knowledge.schema import Mitigation
 from .apply_mitigation import OUT_OF_TIME, refuse_unread
 from .base import Arguments, Outcome, Result, Tool, ToolError
 from .case import Case
+from .claim import Claim, TooFew
 from .elimination import Rule, eliminated, looks
 from .execution.executor import BARRIER, Piece, Turn
 from .execution.expected import Expected
@@ -30,7 +31,6 @@ from .plan import Aim
 from .row import BASELINE, Row
 from .run_table import RunTable, artefacts, outcomes_of
 from .statistics.spread import Summary, summarise
-from .statistics.values import Interval
 from .subject import Frozen
 
 
@@ -53,10 +53,8 @@ class Level(Frozen):
     level: str
     summary: Summary | None
     """None where no run counts."""
-    ratio: float | None = None
-    """What was to be small, over the baseline's, round by round."""
-    interval: Interval | None = None
-    """95 %, of that ratio; for the eye, since the level was not chosen before."""
+    claim: Claim | TooFew | None = None
+    """Of what is to be small, round by round, alone: for the eye, since the level was not chosen before."""
     rounds: int
     dropped: str = ""
     """Why it was not run to the end; empty where it was."""
@@ -205,8 +203,7 @@ class Race:
 
     def _even(self, rows: Sequence[Row]) -> bool:
         """Tell whether the last level is not yet plainly better than the baseline."""
-        comparison = self.rule.compare(tabled(rows), BASELINE, self.left[0])
-        return comparison is None or not self.rule.worse(comparison)
+        return not self.rule.worse(self.rule.claim(tabled(rows), BASELINE, self.left[0]))
 
     def _applied(self, mitigation: Mitigation) -> AbstractContextManager[Change]:
         return self.case.measuring.change(mitigation, self.case.machine, self.case.plan.file)
@@ -246,14 +243,10 @@ def _result(race: Race, series: Series) -> ScreenResult:
 
 
 def _level(level: str, race: Race, table: RunTable, rounds: int) -> Level:
-    comparison = race.rule.compare(table, level, BASELINE, claim=False)
-    ratio = comparison.ratio(race.arguments.minimise) if comparison else None
-    bounded = ratio is not None and ratio.low is not None and ratio.high is not None
     return Level(
         level=level,
         summary=_summary(table, level),
-        ratio=ratio.value if ratio else None,
-        interval=Interval(low=ratio.low, high=ratio.high) if bounded and ratio else None,
+        claim=race.rule.claim(table, level, BASELINE, race.case.limits.alpha),
         rounds=race.left_at.get(level, rounds),
         dropped=race.dropped.get(level, ""),
         command=command_line(race.changes[level], race.case.subject, race.case.machine),

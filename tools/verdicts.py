@@ -10,7 +10,8 @@ from pydantic import Field
 from ..knowledge.absence import is_empty
 from .base import Result
 from .case import Finished
-from .statistics.comparison.compare import Comparison, Ratio
+from .claim import Claim, TooFew, disagreement, interval
+from .comparison import Comparison
 
 Verdict = Literal[
     "mitigated",
@@ -50,13 +51,12 @@ class ConcludeResult(Result):
     """The command line that reproduces the mitigation."""
     confirming: str | None = None
     """The comparison whose numbers are reported: the second batch, which did not choose the mitigation."""
-    mean_ratio: Ratio | None = None
-    sd_ratio: Ratio | None = None
-    bulk_ratio: Ratio | None = None
-    """Of the distance from p5 to p95: that shows it where the interval of the SD does not."""
-    cv_ratio: Ratio | None = None
-    p_value: float | None = None
-    """Of the confirmation, adjusted for every mitigation that was confirmed or tried to be (Holm)."""
+    spread: Claim | None = None
+    """That decides: in the family of all batches that confirm."""
+    sd: Claim | None = None
+    """For comparison with the VGO paper; this and the others alone."""
+    cv: Claim | None = None
+    mean: Claim | None = None
     evidence: tuple[str, ...]
     """Call ids."""
     broke: dict[str, str] = {}
@@ -86,25 +86,13 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
-def bulk_of(comparison: Comparison) -> Ratio | None:
-    """Give the ratio that shows a fall of the spread where that of the SD cannot; None where it can."""
-    shown = comparison.below(1.0)
-    return shown if shown is not None and shown.statistic != "sd" else None
+def with_claims(found: ConcludeResult, comparison: Comparison, spread: Claim | TooFew) -> ConcludeResult:
+    """Report the numbers of a comparison, with the claim of the spread that decides."""
+    made = {**comparison.claims, "spread": spread}
+    return found.model_copy(update={name: claim for name, claim in made.items() if isinstance(claim, Claim)})
 
 
-def bounded(ratio: Ratio) -> str:
-    """Write a ratio with its interval."""
-    if ratio.value is None:
-        return "undefined"
-    bounds = "" if ratio.low is None or ratio.high is None else f" [{ratio.low:.2g}, {ratio.high:.2g}]"
-    return f"{ratio.value:.2g}{bounds}"
-
-
-def spread(comparison: Comparison) -> str:
-    """Write the SD ratio; where its interval does not show a fall, also the one that does."""
-    bulk, sd = bulk_of(comparison), bounded(comparison.ratio("sd"))
-    return (
-        f"{sd} (its interval does not stay below the baseline; the distance from p5 to p95 falls to {bounded(bulk)})"
-        if bulk
-        else sd
-    )
+def brings(comparison: Comparison, spread: Claim | TooFew) -> str:
+    """Say what the spread comes to, and the SD beside it where that tells another story."""
+    doubt = disagreement(spread, comparison.claims["sd"]).rstrip(".")
+    return f"the spread to {interval(spread)} of the baseline's{f' ({doubt[0].lower()}{doubt[1:]})' if doubt else ''}"

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from ...tools.claim import interval
 from ...tools.rank_factors import RankedFactor
 from ..planners.state import quoted
 from ..record import bodies
@@ -116,8 +117,11 @@ def _claim(evidence: Evidence, factor: str) -> str:
     against, batch = [f"against {factor}"] if factor else [], evidence.confirming
     if batch is None or batch.compared is None:
         return ", ".join(against)
-    found, p = batch.compared.comparison, p_value(evidence.conclusion.p_value)
-    return ", ".join((*against, ratios(found, "sd", "mean", "cv"), f"adjusted {p}", size(found)))
+    found, spread = batch.compared.comparison, evidence.conclusion.spread
+    decides = (
+        [f"spread ratio {interval(spread)} at {percent(spread.level)}, {p_value(spread.p_value)}"] if spread else []
+    )
+    return ", ".join((*against, *decides, ratios(found, "sd", "mean", "cv"), size(found)))
 
 
 def _baseline(evidence: Evidence) -> Iterator[Draft]:
@@ -221,7 +225,9 @@ def _manner(evidence: Evidence) -> Iterator[Draft]:
     """How it was done, and how it can be checked."""
     run, concluded = evidence.run, last_call(evidence, "conclude")
     limits = run.limits
-    detail = f"alpha {number(limits.alpha)}, target SD ratio below {number(limits.target_ratio)}, seed {limits.seed}"
+    detail = (
+        f"alpha {number(limits.alpha)}, target spread ratio below {number(limits.target_ratio)}, seed {limits.seed}"
+    )
     yield Draft("method", detail=detail, calls=(START,))
     yield _planner(evidence)
     surveyed = "; ".join(f"{fact.name} {fact.text}" for fact in tell(evidence).machine)

@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ...tools.case import Finished
-from ...tools.compare import CompareResult
-from ...tools.statistics.comparison.compare import Comparison, holm
-from ...tools.statistics.comparison.weighted import Statistic
+from ...tools.claim import Claim, Direction
+from ...tools.compare import CompareResult, confirmations
+from ...tools.comparison import Comparison, direction
+from ...tools.statistics.deviations import Measure
 from ..planners.state import quoted
 from ..report.evidence import Batch, Evidence
 from ..report.mitigations import untried
-from ..report.numbers import number, p_value, quantity, ratio
-from ..report.tell import NAMES
+from ..report.numbers import number, p_value, quantity
 from . import names
 from .fact import Draft
 
+NAMES: Mapping[Measure, str] = {"spread": "spread", "sd": "SD", "cv": "CV", "mean": "mean"}
+OUTCOMES: Mapping[Direction, str] = {
+    "less": "not confirmed",
+    "more": "worse",
+    "equivalent": "not shown",
+    "undecided": "undecided",
+}
 MOST_WORDS = 240
 MOST_UNTRIED = 16
 AFFIRMED = {
     "helped": True,
     "confirmed too": True,
     "by hand": True,
-    "less steady": False,
+    "worse": False,
     "not confirmed": False,
     "not shown": False,
-    "cannot tell": False,
+    "broke": False,
+    "undecided": False,
     "not in force": False,
     "not compared": False,
     "by hand, not shown": False,
@@ -46,19 +54,19 @@ class Trial(NamedTuple):
 
 def effect(found: Comparison) -> str:
     """Give the ratios of a comparison with their intervals, and how many pairs they are of."""
-    return f"{ratios(found, 'sd', 'mean')}, {p_value(found.p_value)}, {size(found)}"
+    p = f", {p_value(found.spread.p_value)}" if isinstance(found.spread, Claim) else ""
+    return f"{ratios(found, 'spread', 'sd', 'mean')}{p}, {size(found)}"
 
 
-def ratios(found: Comparison, *statistics: Statistic) -> str:
+def ratios(found: Comparison, *measures: Measure) -> str:
     """Give some ratios of a comparison with their intervals."""
-    named = ((NAMES[name], found.ratio(name)) for name in statistics)
-    return ", ".join(f"{name} ratio {ratio(one.value, one.low, one.high)}" for name, one in named)
+    return ", ".join(f"{NAMES[measure]} ratio {found.shown(measure)}" for measure in measures)
 
 
 def size(found: Comparison) -> str:
     """Say how many runs a comparison is of."""
-    runs, others = number(found.baseline_runs), number(found.other_runs)
-    return f"{runs} pairs" if found.paired else f"{runs} runs before and {others} after"
+    runs, others = number(found.described.baseline_runs), number(found.described.other_runs)
+    return f"{runs} pairs" if found.described.paired else f"{runs} runs before and {others} after"
 
 
 def trials(evidence: Evidence) -> Iterator[Draft]:
@@ -99,11 +107,11 @@ def _outcome(last: Batch) -> str:
     if not last.applied.in_force:
         return "not in force"
     if last.applied.broke:
-        return "refuted"
+        return "broke"
     if last.compared is None:
         return "not compared"
-    verdict = last.compared.comparison.verdict
-    return {"steadier": "not confirmed", "no difference shown": "not shown"}.get(verdict, verdict)
+    found = last.compared.comparison
+    return "not shown" if found.refuted else OUTCOMES[found.direction]
 
 
 def _comparing(call: Finished, evidence: Evidence) -> tuple[str, ...]:
@@ -112,17 +120,10 @@ def _comparing(call: Finished, evidence: Evidence) -> tuple[str, ...]:
 
 
 def _confirmed(evidence: Evidence) -> set[str]:
-    """Name what a second batch confirmed, by the rule of the verdict."""
-    compared = [call.read(CompareResult) for call in evidence.run.record.succeeded("compare")]
-    second = [one for one in compared if one.batch == 2]
-    adjusted = holm([one.p_paid for one in second]) if second else ()
-    return {
-        one.mitigation
-        for one, p in zip(second, adjusted, strict=True)
-        if one.comparison.verdict == "steadier"
-        and p <= evidence.run.limits.alpha
-        and one.comparison.below(1.0) is not None
-    }
+    """Name what a second batch confirmed."""
+    family = confirmations(evidence.run.record)
+    shown = {call for call, claim in family.items() if direction(claim) == "less"}
+    return {batch.applied.mitigation for batch in evidence.batches if batch.call.call_id in shown}
 
 
 def _by_hand(evidence: Evidence) -> Iterator[Trial]:
@@ -131,7 +132,7 @@ def _by_hand(evidence: Evidence) -> Iterator[Trial]:
     for call in record.succeeded("apply_by_hand"):
         compared = [one for one in record.succeeded("compare") if one.arguments.get("call") == call.call_id]
         found = compared[-1].read(CompareResult).comparison if compared else None
-        better = found is not None and found.verdict == "steadier"
+        better = found is not None and found.direction == "less"
         outcome = "by hand" if better else "by hand, not shown"
         calls = (call.call_id, *(one.call_id for one in compared))
         yield Trial(str(call.arguments["mitigation"]), outcome, calls, found)
@@ -146,19 +147,18 @@ def _price(trial: Trial, evidence: Evidence) -> Iterator[Draft]:
 
 
 def _mean(trial: Trial, evidence: Evidence) -> str:
-    """Say what became of the mean; nothing where its ratio has no interval."""
-    mean = trial.comparison.ratio("mean") if trial.comparison else None
-    if mean is None or mean.low is None or mean.high is None:
+    """Say what became of the mean; nothing where there is no claim."""
+    mean = trial.comparison.claims["mean"] if trial.comparison else None
+    if not isinstance(mean, Claim):
         return ""
-    more, less = mean.low > 1, mean.high < 1
-    worse, better = (more, less) if evidence.run.subject.lower_is_better else (less, more)
-    return "worse" if worse else "better" if better else "no different"
+    better, worse = ("less", "more") if evidence.run.subject.lower_is_better else ("more", "less")
+    return {worse: "worse", better: "better"}.get(mean.direction, "no different")
 
 
 def _relative(trial: Trial, evidence: Evidence) -> Iterator[Draft]:
-    """Say where what is steadier may only be faster: the interval of the CV ratio has 1 in it."""
-    cv = trial.comparison.ratio("cv") if trial.comparison and AFFIRMED[trial.outcome] else None
-    if trial.comparison and cv and cv.high is not None and cv.high >= 1:
+    """Say where the spread may have fallen with the mean only: the CV is not shown to fall."""
+    cv = trial.comparison.claims["cv"] if trial.comparison and AFFIRMED[trial.outcome] else None
+    if trial.comparison and isinstance(cv, Claim) and cv.direction != "less":
         words, detail = {"mean": _mean(trial, evidence)}, ratios(trial.comparison, "cv")
         yield Draft("relative", names.of_mitigation(trial.key, evidence), detail, trial.calls, words=words)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...tools.case import changes_system
-from ...tools.compare import CompareResult
+from ...tools.compare import reached
 from ...tools.look_up import LookUpResult
 from ...tools.mitigation.parameters import with_values
 from ...tools.plan import NO_MORE, Plan
@@ -54,8 +54,7 @@ def offer(run: Path, arguments: argparse.Namespace) -> None:
 
 def left_for_hands(record: Record, limits: Limits) -> tuple[str, ...]:
     """Mitigations of the factors found that only a person can apply, while nothing is proved to help."""
-    compared = [call.read(CompareResult) for call in record.succeeded("compare")]
-    if limits.allow == "none" or any(one.batch == 2 and one.comparison.verdict == "steadier" for one in compared):
+    if limits.allow == "none" or reached(record, 1.0):
         return ()
     looked = [c for call in record.succeeded("look_up") for c in call.read(LookUpResult).candidates]
     wanted = [c for c in looked if not (record.no_system and changes_system(c.scope))]

@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 from ...tools.apply_mitigation import ApplyResult
 from ...tools.base import Result
 from ...tools.case import Record
-from ...tools.compare import CompareResult
+from ...tools.claim import Claim, Direction
+from ...tools.compare import CompareResult, reached
 from ...tools.fit_tree import FitTreeResult
 from ...tools.label import LabelResult
 from ...tools.look_up import LookUpResult
@@ -23,7 +24,6 @@ from ...tools.measure import MeasureResult
 from ...tools.profile import ProfileResult
 from ...tools.rank_factors import RankResult
 from ...tools.registry import TOOLS
-from ...tools.statistics.comparison.compare import Verdict
 from ..costs import affordable_pairs
 from ..legal import open_candidates
 from .base import View
@@ -43,12 +43,7 @@ ASK = "do"
 SECTIONS = ("now", "baseline", "layers", "classes", "factors", "known", "confirm", "try", "seen", "may")
 STATES = ("none", "unusable", "steady", "varies", "tail", "stand", "distort", "waiting", "blind", "asks", "reached")
 ALLOWED = {"none": "allow_none", "process": "allow_process", "system": "allow_system"}
-VERDICTS: Mapping[Verdict, str] = {
-    "steadier": "steadier",
-    "less steady": "worse",
-    "no difference shown": "same",
-    "cannot tell": "unsure",
-}
+DIRECTIONS: Mapping[Direction, str] = {"less": "steadier", "more": "worse", "equivalent": "same", "undecided": "unsure"}
 BATCHES = 3
 """0 is a change by hand."""
 COUNTS: Mapping[str, int] = {
@@ -92,7 +87,7 @@ WORDS: tuple[str, ...] = (
     *SECTIONS,
     *STATES,
     *ALLOWED.values(),
-    *(f"{word}{batch}" for word in VERDICTS.values() for batch in range(BATCHES)),
+    *(f"{word}{batch}" for word in DIRECTIONS.values() for batch in range(BATCHES)),
     *(f"{name}{number}" for name, most in COUNTS.items() for number in range(most + 1)),
     *(f"{name}{step}" for name, bounds in SCALES.items() for step in (*range(len(bounds) + 1), UNDEFINED)),
     *(tool for tool in TOOLS if tool not in UNSPOKEN),
@@ -204,7 +199,7 @@ def _confirm(view: View, listed: Menu) -> Words:
         yield "none"
     for key, place in second[:MOST_SECONDS]:
         yield from _place(place)
-        yield _step("sd", shown[key].comparison.ratio("sd").value if key in shown else None)
+        yield _step("sd", _ratio(shown[key]) if key in shown else None)
     yield from _cut(len(second), MOST_SECONDS)
 
 
@@ -229,12 +224,17 @@ def _seen(view: View, _: Menu) -> Words:
     calls = [call for call in record.calls if call.tool == "apply_mitigation"]
     yield _count("failed", sum(call.result is None for call in calls))
     yield _count("idle", sum(not call.read(ApplyResult).in_force for call in calls if call.result is not None))
-    if any(one.batch == 2 and one.reaches_target for one in compared):
+    if reached(record, view.limits.target_ratio):
         yield "reached"
     for one in compared[-MOST_COMPARED:]:
-        yield f"{VERDICTS[one.comparison.verdict]}{one.batch}"
-        yield _step("sd", one.comparison.ratio("sd").value)
+        yield f"{DIRECTIONS[one.comparison.direction]}{one.batch}"
+        yield _step("sd", _ratio(one))
     yield from _cut(len(compared), MOST_COMPARED)
+
+
+def _ratio(compared: CompareResult) -> float | None:
+    spread = compared.comparison.spread
+    return spread.ratio if isinstance(spread, Claim) else None
 
 
 def _may(_: View, listed: Menu) -> Words:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ...tools.case import Record
-from ...tools.compare import CompareResult
+from ...tools.compare import reached
 from ...tools.look_up import Candidate, LookUpResult
 from ...tools.rank_factors import RankResult
 from ..legal import open_candidates
@@ -74,14 +74,14 @@ def _compare(view: View) -> Choice | None:
 
 
 def _stop_at_target(view: View) -> Choice | None:
-    if any(result.batch == 2 and result.reaches_target for result in _comparisons(view)):
+    if reached(view.record, view.limits.target_ratio):
         return Choice("conclude", {}, "the target is reached and confirmed")
     return None
 
 
 def _confirm(view: View) -> Choice | None:
     second = sorted(key for key, batch in view.legal.batches if batch == 2)
-    return _apply(view, second[0], 2, "it looked steadier: confirm in an independent batch") if second else None
+    return _apply(view, second[0], 2, "it scattered less: confirm in an independent batch") if second else None
 
 
 def _try_next(view: View) -> Choice | None:
@@ -151,7 +151,3 @@ def _apply(view: View, mitigation: str, batch: int, why: str) -> Choice:
     return Choice(
         "apply_mitigation", {"mitigation": mitigation, "batch": batch, "pairs": to_apply(view, mitigation)}, why
     )
-
-
-def _comparisons(view: View) -> list[CompareResult]:
-    return [call.read(CompareResult) for call in view.record.succeeded("compare")]

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 
 from ...prompts.render import render
 from ...tools.claim import Claim, Names, TooFew, disagreement, in_a_word, interval, runs_needed, sentence
+from ...tools.comparison import MEASURES
 from ...tools.recorded.columns import listed
 from ...tools.recorded_comparison.cells import ContrastedCells
-from ...tools.recorded_comparison.compare import MEASURES, ComparedOutcome, Contrasted, ContrastedArm
+from ...tools.recorded_comparison.compare import ComparedOutcome, Contrasted, ContrastedArm
 from ...tools.statistics.comparison.bootstrap import Ratio
 from ...tools.statistics.deviations import Measure
 from ...tools.strata import Stratified

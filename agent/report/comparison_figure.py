@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from ...knowledge.errors import VgoError
 from ...tools.claim import in_a_word
 from ...tools.recorded_comparison.compare import Contrasted, Values
-from ...tools.statistics.comparison.compare import Description
+from ...tools.statistics.comparison.description import Description
 from .canvas import BASELINE, FAINT, INK, MITIGATED, canvas, standalone
 from .figures import Floats, Outcomes, bin_edges, overflow, window
 from .numbers import Scale

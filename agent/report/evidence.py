@@ -13,6 +13,7 @@ from ...tools.apply_mitigation import ApplyResult
 from ...tools.base import Result
 from ...tools.candidates import ORDER
 from ...tools.case import Finished, Record
+from ...tools.claim import Claim
 from ...tools.compare import CompareResult
 from ...tools.conclude import ConcludeResult
 from ...tools.fit_tree import FitTreeResult
@@ -211,5 +212,5 @@ def _batches(record: Record) -> tuple[Batch, ...]:
 
 
 def _spread_left(batch: Batch) -> float:
-    value = batch.compared.comparison.ratio("sd").value if batch.compared else None
-    return float("inf") if value is None else value
+    spread = batch.compared.comparison.spread if batch.compared else None
+    return float("inf") if not isinstance(spread, Claim) or spread.ratio is None else spread.ratio

@@ -36,7 +36,7 @@ def how(evidence: Evidence) -> Iterator[Fact]:
         yield Fact(
             "Profile", f"{number(profile.runs)} {run.subject.counted} with {number(profile.columns)} columns ({names})"
         )
-    target = f"SD ratio below {number(limits.target_ratio)}, and all of its interval, or of that for p5 to p95"
+    target = f"whole interval of the spread ratio below {number(limits.target_ratio)}"
     yield Fact("Target", f"{target}; alpha {number(limits.alpha)}")
     spent = f"{number(run.record.spent_s, 3)} s of {number(limits.budget_s)} s when this was written"
     yield Fact("Budget", f"{spent}; at most {number(limits.max_runs)} runs a condition")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from ...tools.claim import Claim
 from ...tools.distortion import Distortion, shift
 from ...tools.profile import ProfileResult
 from ...tools.rank_factors import RankResult
@@ -29,7 +30,7 @@ def layer_rows(profile: ProfileResult) -> tuple[LayersRow, ...]:
             layers=_named(found.layers, first),
             runs=number(found.runs),
             mean=shift(found.mean) if found.mean else "not known",
-            sd=shift(found.sd) if found.sd else "not known",
+            spread=shift(found.spread) if found.spread else "not known",
             kept=f"set aside: {found.set_aside}" if found.set_aside else "kept",
         )
         for found in profile.distortions
@@ -76,7 +77,7 @@ def _remark(found: Distortion, profile: ProfileResult) -> Iterator[str]:
             f"{name}: set aside with all that it shows, since {found.set_aside}; "
             "give the program a longer input, or leave the layer out."
         )
-    elif found.mean and found.mean.low is not None and found.mean.low > 1 + SHIFTED:
+    elif isinstance(found.mean, Claim) and found.mean.low > 1 + SHIFTED:
         yield (
             f"With {name} on, the mean shifts by {shift(found.mean)}: "
             "reading disturbs so short a program; give it a longer input."

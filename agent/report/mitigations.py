@@ -7,11 +7,13 @@ from itertools import islice
 
 from ...knowledge.schema import Factor
 from ...tools.case import Finished, changes_system
+from ...tools.claim import Claim, TooFew, disagreement, in_a_word, interval
+from ...tools.compare import confirmations, reached
 from ...tools.look_up import Candidate
 from ...tools.mitigation.launching import command_line
 from ...tools.mitigation.preconditions import unmet
 from .evidence import Batch, Evidence
-from .numbers import p_value, quantity, ratio
+from .numbers import p_value, percent, quantity
 from .story import BatchStory, CheckRow, Suspect, Try, Untried, Winner
 
 LEVELS = {1: "the knob reads back", 2: "the process shows it", 3: "the factor moved"}
@@ -87,8 +89,8 @@ def _read(evidence: Evidence, call: Finished) -> set[str]:
 
 def _batch(batch: Batch, evidence: Evidence) -> BatchStory:
     applied, compared = batch.applied, batch.compared
-    sd = compared.comparison.ratio("sd") if compared else None
-    mean = compared.comparison.ratio("mean") if compared else None
+    found = compared.comparison if compared else None
+    claim = decided(batch, evidence)
     return BatchStory(
         key=applied.mitigation,
         name=name_of(applied.mitigation, evidence),
@@ -99,9 +101,12 @@ def _batch(batch: Batch, evidence: Evidence) -> BatchStory:
         checks=tuple(_checks(batch)),
         told=applied.told,
         outcome=_outcome(batch, evidence),
-        sd=ratio(sd.value, sd.low, sd.high) if sd else "",
-        mean=ratio(mean.value, mean.low, mean.high) if mean else "",
-        p=p_value(compared.comparison.p_value) if compared else "",
+        spread=interval(claim) if claim else "",
+        level=percent(claim.level) if isinstance(claim, Claim) else "",
+        p=p_value(claim.p_value) if isinstance(claim, Claim) else "",
+        sd=found.shown("sd") if found else "",
+        mean=found.shown("mean") if found else "",
+        doubt=disagreement(claim, found.claims["sd"]) if claim and found else "",
         command=applied.command,
     )
 
@@ -122,8 +127,14 @@ def _outcome(batch: Batch, evidence: Evidence) -> str:
     if batch.compared is None:
         return "not compared"
     confirmed = ", confirmed" if batch is evidence.confirming else ""
-    fails = batch.compared.failing
-    return f"{batch.compared.comparison.verdict}{confirmed}{f'; {fails.words}' if fails else ''}"
+    claim, fails = decided(batch, evidence) or batch.compared.comparison.spread, batch.compared.failing
+    return f"{in_a_word(claim)}{confirmed}{f'; {fails.words}' if fails else ''}"
+
+
+def decided(batch: Batch, evidence: Evidence) -> Claim | TooFew | None:
+    """Give the claim of the spread in a batch: of one that confirms, in its family."""
+    alone = batch.compared.comparison.spread if batch.compared else None
+    return confirmations(evidence.run.record).get(batch.call.call_id, alone)
 
 
 def _reason(candidate: Candidate, evidence: Evidence) -> str:
@@ -137,7 +148,7 @@ def _reason(candidate: Candidate, evidence: Evidence) -> str:
         return "you wanted no system change in this diagnosis"
     if evidence.run.limits.allow == "none":
         return "--allow none forbids it"
-    if evidence.confirming and evidence.confirming.compared and evidence.confirming.compared.reaches_target:
+    if reached(evidence.run.record, evidence.run.limits.target_ratio):
         return "another mitigation reached the target before its turn"
     if evidence.conclusion.early:
         return "the planner ended before its turn"

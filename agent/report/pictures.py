@@ -12,7 +12,7 @@ from . import hosts
 from .evidence import Batch, Evidence, unit
 from .figures import Outcomes, distribution, overlay, run_order, scatter
 from .levels_figure import levels_figure
-from .numbers import number, ratio
+from .numbers import number
 from .tree_figure import tree
 
 
@@ -55,8 +55,7 @@ def _overlay(evidence: Evidence) -> str:
         return ""
     pairs = _paired(batch, evidence)
     baseline, mitigated = pairs.compared
-    sd = batch.compared.comparison.ratio("sd")
-    title = f"SD ratio {ratio(sd.value, sd.low, sd.high)}"
+    title = f"spread ratio {batch.compared.comparison.shown('spread')}"
     return overlay(baseline, mitigated, _axis(evidence, pairs.hosts is not None), title) if baseline.size else ""
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...tools.claim import interval
 from ...tools.machine import busy_words
 from ...tools.measure import MeasureResult
 from ...tools.statistics.shape.describe import Shape
 from . import failing, layers, run_ranks
 from .evidence import Evidence
-from .numbers import number, percent, quantity, ratio
+from .numbers import number, percent, quantity
 
 SLOWER = 1.02
 """A mean ratio whose lower bound lies above it is worth a word."""
@@ -73,15 +74,14 @@ def _of_effect(evidence: Evidence) -> Iterator[str]:
     yield from dict.fromkeys(told for batch in evidence.batches for told in batch.applied.told)
     if evidence.conclusion.verdict not in ("mitigated", "steadier afterwards"):
         return
-    mean = evidence.conclusion.mean_ratio
-    if mean and mean.low is not None and mean.low > SLOWER and evidence.run.subject.lower_is_better:
-        yield f"It is steadier at a price: the mean is {ratio(mean.value, mean.low, mean.high)} times the baseline's."
+    mean = evidence.conclusion.mean
+    if mean and mean.low > SLOWER and evidence.run.subject.lower_is_better:
+        yield f"It has a price: the mean is {interval(mean)} times the baseline's."
     if mean and mean.high is not None and mean.high < 1 / SLOWER and not evidence.run.subject.lower_is_better:
-        yield f"It is steadier at a price: the mean falls to {ratio(mean.value, mean.low, mean.high)} of the baseline."
-    cv = evidence.conclusion.cv_ratio
-    if cv and cv.high is not None and cv.high >= 1:
-        shown = ratio(cv.value, cv.low, cv.high)
-        yield f"It is faster more than steadier: the SD fell with the mean, and the CV is {shown} times the baseline's."
+        yield f"It has a price: the mean falls to {interval(mean)} of the baseline."
+    cv = evidence.conclusion.cv
+    if cv and cv.direction != "less":
+        yield f"The spread may have fallen with the mean only: the CV is {interval(cv)} times the baseline's."
     batch = evidence.confirming
     fallen = batch.compared.moved if batch and batch.compared else ()
     if fallen and not any(moved.fell for moved in fallen):

@@ -79,7 +79,7 @@ def _profiled(stepped: Stepped, profiled: ProfileResult, fancy: bool) -> dict[st
     bare = f", {number(profiled.bare.n)} bare ones between" if profiled.bare else ""
     ended = f"; stopped by {_ended(stepped)}" if stepped.stopped else ""
     failed = f", {number(profiled.failed)} failed" if profiled.failed else ""
-    rows = [(row.layers, row.runs, row.mean, row.sd, row.kept) for row in layers.layer_rows(profiled)]
+    rows = [(row.layers, row.runs, row.mean, row.spread, row.kept) for row in layers.layer_rows(profiled)]
     hidden = [Fact(name, reason) for name, reason in profiled.hidden.items()]
     more = len(hidden) - MOST_HIDDEN
     return {

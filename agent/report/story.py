@@ -67,11 +67,11 @@ class Table:
     pairs: str
     """How many, and whether they took turns one by one or in blocks."""
     rows: tuple[Row, ...]
+    claim: str
+    """The sentence that decides, and where the SD tells another story."""
     p_spread: str
-    p_adjusted: str
-    p_location: str
+    p_mean: str
     modes: str
-    verdict: str
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class LayersRow:
     runs: str
     mean: str
     """Shift against bare runs."""
-    sd: str
+    spread: str
     kept: str
     """kept, or set aside with the reason."""
 
@@ -161,9 +161,14 @@ class BatchStory:
     told: tuple[str, ...]
     """What happened to settings meanwhile."""
     outcome: str
+    spread: str
+    """Ratio with the interval that decides."""
+    level: str
+    p: str
     sd: str
     mean: str
-    p: str
+    doubt: str
+    """Where the SD tells another story, and why."""
     command: str
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...prompts.render import render
-from ...tools.statistics.comparison.bootstrap import Ratio
+from ...tools.claim import Claim
 from ..finished import FinishedRun
 from ..terminal import folded
 from . import failing
@@ -31,10 +31,11 @@ def summary(run: FinishedRun) -> dict[str, Any]:
         "column": conclusion.column,
         "mitigation": conclusion.mitigation,
         "command": conclusion.command,
-        "mean_ratio": conclusion.mean_ratio.value if conclusion.mean_ratio else None,
-        "sd_ratio": _interval(conclusion.sd_ratio),
-        "cv_ratio": _interval(conclusion.cv_ratio),
-        "p_value": conclusion.p_value,
+        "mean_ratio": conclusion.mean.ratio if conclusion.mean else None,
+        "spread_ratio": _interval(conclusion.spread),
+        "sd_ratio": _interval(conclusion.sd),
+        "cv_ratio": _interval(conclusion.cv),
+        "p_value": conclusion.spread.p_value if conclusion.spread else None,
         "broke": conclusion.broke,
         "changes_promise": conclusion.changes_promise,
         "not_accepted": conclusion.not_accepted,
@@ -74,8 +75,8 @@ def text(run: FinishedRun) -> str:
     return folded(words)
 
 
-def _interval(ratio: Ratio | None) -> dict[str, float | None] | None:
-    return {"value": ratio.value, "low": ratio.low, "high": ratio.high} if ratio else None
+def _interval(claim: Claim | None) -> dict[str, float | None] | None:
+    return {"value": claim.ratio, "low": claim.low, "high": claim.high, "level": claim.level} if claim else None
 
 
 def _baseline(evidence: Evidence) -> dict[str, Any] | None:

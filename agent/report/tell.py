@@ -8,6 +8,8 @@ from typing import Any
 
 from ...knowledge.schema import Factor
 from ...prompts.render import render
+from ...tools.claim import Claim, Names, TooFew, disagreement, interval, sentence
+from ...tools.comparison import Comparison, claimed
 from ...tools.statistics.comparison.bootstrap import Ratio
 from ...tools.subject import Subject
 from ..again import again
@@ -16,8 +18,8 @@ from .evidence import Batch, Evidence
 from .factors import classes, factor_name, factor_story, ranking, set_aside, tree_story
 from .further import further
 from .hosts import hosts_story
-from .mitigations import name_of, suspects, tried, untried, winner
-from .numbers import number, p_value, percent, quantity, ratio, scale
+from .mitigations import decided, name_of, suspects, tried, untried, winner
+from .numbers import ABSENT, number, p_value, percent, quantity, ratio, scale
 from .remarks import findings, warnings
 from .spread import statistics
 from .story import Fact, Row, Story, Suspect, Table, Untried
@@ -128,12 +130,13 @@ def _verdict_facts(evidence: Evidence) -> dict[str, Any]:
         "what_was_tried": conclusion.reason.partition("; ")[2] or conclusion.reason,
         "mitigation": key,
         "mitigation_name": _with_values(name_of(key, evidence), conclusion.values) if key else "",
-        "sd": _ratio(conclusion.sd_ratio),
-        "bulk": _ratio(conclusion.bulk_ratio) if conclusion.bulk_ratio else "",
-        "mean": _ratio(conclusion.mean_ratio),
-        "cv": _ratio(conclusion.cv_ratio),
-        "level": "95 %",
-        "p": p_value(conclusion.p_value),
+        "spread": _ratio(conclusion.spread),
+        "level": percent(conclusion.spread.level) if conclusion.spread else "",
+        "p": p_value(conclusion.spread.p_value) if conclusion.spread else "",
+        "sd": _ratio(conclusion.sd),
+        "doubt": disagreement(conclusion.spread, conclusion.sd) if conclusion.spread and conclusion.sd else "",
+        "mean": _ratio(conclusion.mean),
+        "cv": _ratio(conclusion.cv),
         "pairs": randomised(batch) if batch else "",
         "column": factor.column if factor else "",
         "factor_name": factor_name(evidence),
@@ -157,7 +160,7 @@ def _verdict_facts(evidence: Evidence) -> dict[str, Any]:
 
 def randomised(batch: Batch) -> str:
     """Say how many pairs were compared, and what was drawn at random: the order in each, or that of blocks."""
-    pairs = batch.compared.comparison.baseline_runs if batch.compared else 0
+    pairs = batch.compared.comparison.described.baseline_runs if batch.compared else 0
     if batch.applied.block == 1:
         return f"{number(pairs)} randomised pairs"
     return f"{number(pairs)} pairs in {number(pairs // batch.applied.block)} randomised blocks"
@@ -194,8 +197,8 @@ def _only_refused(evidence: Evidence) -> bool:
     return bool(trials) and all(call.result is None for call in trials)
 
 
-def _ratio(found: Ratio | None) -> str:
-    return ratio(found.value, found.low, found.high) if found else "undefined"
+def _ratio(found: Claim | None) -> str:
+    return interval(found) if found else "undefined"
 
 
 def _baseline(evidence: Evidence) -> Iterator[Fact]:
@@ -214,23 +217,32 @@ def _table(evidence: Evidence) -> Table | None:
         confirmed=confirmed,
         batch=batch.applied.batch,
         pairs=randomised(batch),
-        rows=tuple(_row(found, batch, evidence.run.subject.unit) for found in comparison.ratios),
-        p_spread=p_value(comparison.p_value),
-        p_adjusted=p_value(evidence.conclusion.p_value) if confirmed else "",
-        p_location=p_value(comparison.p_location),
-        modes=f"{comparison.baseline_modes} → {comparison.other_modes}",
-        verdict=comparison.verdict,
+        rows=tuple(_row(found, comparison, evidence.run.subject.unit) for found in comparison.described.ratios),
+        claim=_said(batch.applied.mitigation, decided(batch, evidence) or comparison.spread, comparison),
+        p_spread=_p(comparison.spread),
+        p_mean=_p(comparison.claims["mean"]),
+        modes=f"{comparison.described.baseline_modes} → {comparison.described.other_modes}",
     )
 
 
-def _row(found: Ratio, batch: Batch, unit: str) -> Row:
-    mean = batch.compared.comparison.ratio("mean").baseline if batch.compared else None
+def _said(mitigation: str, spread: Claim | TooFew, comparison: Comparison) -> str:
+    if isinstance(spread, TooFew):
+        return f"Nothing can be told: {spread.why}."
+    said = sentence(spread, Names("the baseline", mitigation, comparison.described.lower_is_better))
+    return " ".join(filter(None, (said, disagreement(spread, comparison.claims["sd"]))))
+
+
+def _p(claim: Claim | TooFew) -> str:
+    return p_value(claim.p_value) if isinstance(claim, Claim) else ABSENT
+
+
+def _row(found: Ratio, comparison: Comparison, unit: str) -> Row:
+    mean, known = comparison.described.ratio("mean").baseline, claimed(found, comparison) or found
     show = percent if found.statistic == "cv" else scale(unit, mean or 0.0).show
-    interval = "" if found.low is None or found.high is None else f"{number(found.low, 3)} to {number(found.high, 3)}"
     return Row(
         NAMES.get(found.statistic, found.statistic),
         show(found.baseline),
         show(found.other),
         ratio(found.value),
-        interval,
+        "" if known.low is None or known.high is None else f"{number(known.low, 3)} to {number(known.high, 3)}",
     )

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ...tools.claim import TooFew, interval
 from ...tools.compare import CompareResult
+from ...tools.comparison import Comparison, claimed
+from ...tools.elimination import MEASURE_OF
 from ...tools.screen_levels import Level, ScreenResult
-from ...tools.statistics.comparison.compare import Comparison
 from ..terminal import table
 from .evidence import Evidence
 from .numbers import number, percent, quantity, ratio
@@ -39,7 +41,7 @@ def values(evidence: Evidence) -> dict[str, Any]:
         "in_force": last.applied.in_force if last else None,
         "checks": [check.model_dump(mode="json") for check in last.applied.checks] if last else [],
         "moved": [moved.model_dump(mode="json") for moved in last.compared.moved] if last and last.compared else [],
-        "comparison": comparison.model_dump(mode="json", exclude={"shifts"}) if comparison else None,
+        "comparison": comparison.model_dump(mode="json", exclude={"described": {"shifts"}}) if comparison else None,
         "screening": screened.model_dump(mode="json", exclude={"summary"}) if screened else None,
     }
 
@@ -54,8 +56,7 @@ def level_rows(evidence: Evidence) -> tuple[LevelRow, ...]:
 
 
 def _row(level: Level, screened: ScreenResult, unit: str) -> LevelRow:
-    found, interval = level.summary, level.interval
-    given = ratio(level.ratio, interval.low if interval else None, interval.high if interval else None)
+    found, claim = level.summary, level.claim
     kept = "best" if level.level == screened.best else level.dropped
     return LevelRow(
         level=level.level,
@@ -64,7 +65,7 @@ def _row(level: Level, screened: ScreenResult, unit: str) -> LevelRow:
         cv=percent(found.cv) if found and found.cv is not None else "",
         mean=quantity(found.mean, unit) if found else "",
         p95=quantity(found.p95, unit) if found else "",
-        ratio=given if level.ratio is not None else "",
+        ratio="" if claim is None or isinstance(claim, TooFew) else interval(claim),
         note=kept,
     )
 
@@ -73,7 +74,16 @@ def _levels(evidence: Evidence) -> str:
     rows, screened = level_rows(evidence), evidence.screened
     if screened is None:
         return ""
-    header = (screened.parameter.upper(), "RUNS", "SD", "CV", "MEAN", "P95", f"{screened.minimise.upper()} RATIO", "")
+    header = (
+        screened.parameter.upper(),
+        "RUNS",
+        "SD",
+        "CV",
+        "MEAN",
+        "P95",
+        f"{MEASURE_OF[screened.minimise].upper()} RATIO",
+        "",
+    )
     cells = [(row.level, row.runs, row.sd, row.cv, row.mean, row.p95, row.ratio, row.note) for row in rows]
     return table(header, cells)
 
@@ -88,17 +98,14 @@ def _arms(evidence: Evidence) -> str:
     comparison, unit = _comparison(evidence), evidence.run.subject.unit
     if comparison is None:
         return ""
-    found = [one for one in comparison.ratios if one.statistic in STATISTICS]
     rows = [
-        (one.statistic.replace("sd", "SD"), quantity(one.baseline, unit), quantity(one.other, unit), _ratio(one))
-        for one in found
-        if one.baseline is not None and one.other is not None
+        (one.statistic.replace("sd", "SD"), quantity(one.baseline, unit), quantity(one.other, unit), shown)
+        for one in comparison.described.ratios
+        if one.statistic in STATISTICS and one.baseline is not None and one.other is not None
+        for claim in (claimed(one, comparison),)
+        for shown in (interval(claim) if claim else ratio(one.value, one.low, one.high),)
     ]
     return table(HEADER, rows)
-
-
-def _ratio(one: Any) -> str:
-    return ratio(one.value, one.low, one.high)
 
 
 def _checks(evidence: Evidence) -> str:

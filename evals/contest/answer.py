@@ -7,7 +7,7 @@ from typing import Protocol
 from ...tools.subject import Frozen
 from ..recorded.recorded_case import ShownCase
 
-PRICE = "steadier at a price"
+PRICE = "It has a price"
 """How the warning of a report begins that tells of a worse mean."""
 
 

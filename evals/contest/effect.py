@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from ...tools.claim import Arms, Claim, TooFew, claims
+from ...tools.comparison import Comparison, compared
 from ...tools.run_table import RunTable
-from ...tools.statistics.comparison.compare import Ratio, compare
 from ...tools.subject import Frozen
 from ..recorded.recorded_case import RecordedCase
 
@@ -21,12 +23,36 @@ class Measured(Frozen):
     cv: float | None
     mean: float | None
     pairs: int = 0
-    ratios: tuple[Ratio, ...] = ()
-    """The same and more statistics, each with its 95 % interval."""
+    comparison: Comparison | None = None
+    """With the claims of all pairs."""
 
 
 def measured_ratio(case: RecordedCase, mitigation: str) -> Measured | None:
     """Compare the recorded pairs in which both runs count; None where fewer than two pairs or blocks do."""
+    made = _pairs(case, mitigation)
+    return _compared(made, case.recording.subject.lower_is_better) if made else None
+
+
+def family(case: RecordedCase) -> Mapping[str, Claim | TooFew]:
+    """Claim the spread of every recorded mitigation, all one family: of dozens, some look good by luck."""
+    made = ((key, _pairs(case, key)) for key in case.recording.trials)
+    return _claimed(tuple((key, one) for key, one in made if one))
+
+
+class _Bytes(NamedTuple):
+    """Pairs, their outcomes as bytes of float64, so that the same ones are compared once."""
+
+    baseline: bytes
+    other: bytes
+    whole: int
+    unit: Literal["run", "block"]
+
+    @property
+    def arms(self) -> Arms:
+        return Arms(np.frombuffer(self.baseline), np.frombuffer(self.other), whole=self.whole, unit=self.unit)
+
+
+def _pairs(case: RecordedCase, mitigation: str) -> _Bytes | None:
     trial = case.recording.trials.get(mitigation)
     rows = case.rows("pairs", mitigation) if trial and trial.pairs else ()
     if trial is None or not rows:
@@ -34,8 +60,8 @@ def measured_ratio(case: RecordedCase, mitigation: str) -> Measured | None:
     paired = RunTable(pd.DataFrame(list(rows)), ()).paired(mitigation, block=trial.block)
     if len(paired.baseline) // paired.whole < 2:
         return None
-    lower = case.recording.subject.lower_is_better
-    return _compared(paired.baseline.tobytes(), paired.other.tobytes(), paired.whole, trial.block, lower)
+    unit: Literal["run", "block"] = "run" if trial.block == 1 else "block"
+    return _Bytes(paired.baseline.tobytes(), paired.other.tobytes(), paired.whole, unit)
 
 
 def best_of(case: RecordedCase, accepted: Sequence[str]) -> tuple[str, float] | None:
@@ -49,14 +75,12 @@ def best_of(case: RecordedCase, accepted: Sequence[str]) -> tuple[str, float] | 
 
 
 @functools.cache
-def _compared(baseline: bytes, other: bytes, whole: int, block: int, lower_is_better: bool) -> Measured:
-    """Compare outcomes given as bytes of float64, so that the same ones are compared once."""
-    before, after = np.frombuffer(baseline), np.frombuffer(other)
-    found = compare(before, after, lower_is_better=lower_is_better, whole=whole, unit="run" if block == 1 else "block")
-    return Measured(
-        sd=found.ratio("sd").value,
-        cv=found.ratio("cv").value,
-        mean=found.ratio("mean").value,
-        pairs=found.baseline_runs,
-        ratios=found.ratios,
-    )
+def _claimed(made: tuple[tuple[str, _Bytes], ...]) -> Mapping[str, Claim | TooFew]:
+    return claims({key: one.arms for key, one in made})
+
+
+@functools.cache
+def _compared(made: _Bytes, lower_is_better: bool) -> Measured:
+    found = compared({"": made.arms}, lower_is_better=lower_is_better)[""]
+    sd, cv, mean = (found.described.ratio(name).value for name in ("sd", "cv", "mean"))
+    return Measured(sd=sd, cv=cv, mean=mean, pairs=found.described.baseline_runs, comparison=found)

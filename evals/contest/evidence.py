@@ -16,13 +16,11 @@ from ...agent.report.tell import tell
 from ...agent.transcript import ToolEnd, VerdictGiven
 from ...prompts.render import render
 from ...tools.case import Finished
-from ...tools.statistics.comparison.compare import Comparison
-from ...tools.verdicts import bulk_of
-from .passages import confirmations, passages
+from ...tools.claim import Claim, TooFew, claims
+from ...tools.compare import CompareResult, arms_in
+from ...tools.comparison import Comparison
+from .passages import passages
 from .written import unfounded
-
-UNDECIDED = ("steadier", "cannot tell")
-"""Comparisons that leave a mitigation open."""
 
 
 def problems(run: FinishedRun) -> Iterator[str]:
@@ -93,9 +91,10 @@ def _said(evidence: Evidence) -> Iterator[str]:
 
 def _in_vain(evidence: Evidence) -> Iterator[str]:
     for batch in evidence.batches:
-        if batch.compared and batch.compared.comparison.verdict in UNDECIDED:
-            found = f"batch {batch.applied.batch} of {batch.applied.mitigation} {batch.compared.comparison.verdict}"
-            yield f"no mitigation is said to have helped, and compare calls {found}"
+        found = batch.compared.comparison if batch.compared else None
+        if found and (found.direction == "less" or found.direction == "undecided" and not found.refuted):
+            where = f"batch {batch.applied.batch} of {batch.applied.mitigation}"
+            yield f"no mitigation is said to have helped, and {where} leaves it open: {found.shown('spread')}"
 
 
 def _first_factor(evidence: Evidence) -> Iterator[str]:
@@ -113,25 +112,29 @@ def _confirmed(evidence: Evidence) -> Iterator[str]:
     compared, where = batch.compared, conclusion.confirming
     if compared.mitigation != conclusion.mitigation or compared.batch != 2:
         yield f"{where} is batch {compared.batch} of {compared.mitigation}, not what is claimed"
-    if compared.comparison.verdict != "steadier":
-        yield f"{where} says {compared.comparison.verdict}"
-    yield from _same_ratios(evidence, compared.comparison)
-    if conclusion.p_value is None or conclusion.p_value != confirmations(evidence.run).get(where or ""):
-        yield f"the p-value of the verdict is not that of {where}, adjusted for all confirmations"
+    spread = conclusion.spread
+    if spread is None or spread.direction != "less":
+        yield f"the verdict claims a fall of the spread that is not less: {spread}"
+    if spread != _family(evidence).get(batch.call.call_id):
+        yield f"the claim of the verdict is not that of {where} in the family of all confirmations"
+    yield from _same_claims(evidence, compared.comparison)
     suspects = {one.factor for one in evidence.ranking.factors if one.suspect} if evidence.ranking else set()
     offering = (one.factor for one in evidence.looked_up if compared.mitigation in [c.mitigation for c in one.offered])
     if conclusion.factor not in (suspects or set(offering)):
         yield f"{conclusion.factor} is named as the cause, and neither ranking nor look-up points at it"
 
 
-def _same_ratios(evidence: Evidence, comparison: Comparison) -> Iterator[str]:
+def _family(evidence: Evidence) -> dict[str, Claim | TooFew]:
+    """Make the claims of all batches that confirm from their tables."""
+    record, limits = evidence.run.record, evidence.run.limits
+    compared = [call for call in record.succeeded("compare") if call.read(CompareResult).batch == 2]
+    calls = [record.call(str(call.arguments["call"])) for call in compared]
+    return claims({call.call_id: arms_in(call, record) for call in calls}, alpha=limits.alpha, seed=limits.seed)
+
+
+def _same_claims(evidence: Evidence, comparison: Comparison) -> Iterator[str]:
     conclusion = evidence.conclusion
-    pairs = {
-        "SD": (conclusion.sd_ratio, comparison.ratio("sd")),
-        "mean": (conclusion.mean_ratio, comparison.ratio("mean")),
-        "CV": (conclusion.cv_ratio, comparison.ratio("cv")),
-        "bulk": (conclusion.bulk_ratio, bulk_of(comparison)),
-    }
-    for name, (claimed, measured) in pairs.items():
-        if claimed != measured:
-            yield f"the {name} ratio of the verdict is not that of {conclusion.confirming}"
+    claimed = {"sd": conclusion.sd, "mean": conclusion.mean, "cv": conclusion.cv}
+    for measure, claim in comparison.claims.items():
+        if measure in claimed and claimed[measure] != (claim if isinstance(claim, Claim) else None):
+            yield f"the {measure} of the verdict is not that of {conclusion.confirming}"

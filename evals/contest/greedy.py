@@ -19,7 +19,7 @@ class Greedy:
     """The rule policy with its other ideas taken away, so that both spend their budget alike: what the policy is worth.
 
     Once each: measure, profile, label, rank, look up the first visible factor, apply its first mitigation that can be
-    tried; confirm it in a second batch where it looked steadier; conclude. A call that fails is not made again.
+    tried; confirm it in a second batch where it scattered less; conclude. A call that fails is not made again.
     """
 
     name: str = "greedy"

@@ -16,13 +16,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...agent.finished import FinishedRun
 from ...agent.report.evidence import Batch, Evidence, unit
-from ...agent.report.mitigations import name_of
-from ...tools.compare import CompareResult
+from ...agent.report.mitigations import decided, name_of
+from ...tools.claim import Claim
+from ...tools.comparison import Comparison, claimed
 from ...tools.rank_factors import RankedFactor
-from ...tools.statistics.comparison.bootstrap import Ratio
-from ...tools.statistics.comparison.permutation import holm
 from .written import Passage
 
 LEVEL = 0.95
@@ -44,13 +42,6 @@ def passages(evidence: Evidence, report: str) -> Iterator[Passage]:
     yield from _batches(evidence, _section(plain, "Mitigations tried"))
 
 
-def confirmations(run: FinishedRun) -> dict[str, float]:
-    """P-value of each comparison of a second batch by its call, adjusted for all of them (Holm)."""
-    second = {call.call_id: call.read(CompareResult) for call in run.record.succeeded("compare")}
-    paid = {call: result.p_paid for call, result in second.items() if result.batch == 2}
-    return dict(zip(paid, holm(list(paid.values())), strict=True)) if paid else {}
-
-
 def _section(report: str, title: str) -> str:
     """What stands below a heading, without what is code."""
     found = re.search(rf"^## {title}.*?$(.*?)(?=^## |\Z)", report, re.M | re.S)
@@ -68,11 +59,20 @@ def _verdict(evidence: Evidence, text: str, where: str) -> Passage:
         values += _given(measured.outcome.n, measured.outcome.mean, measured.outcome.sd, measured.outcome.cv)
     if evidence.confirming and evidence.confirming.compared:
         values += _pairs(evidence.confirming)
-        ratios = evidence.confirming.compared.comparison.ratios
-        values += [value for ratio in ratios for value in _given(ratio.value, ratio.low, ratio.high)]
-    p_values = (*(factor.p_value for factor in factors), *(ranking.p_value for ranking in evidence.rankings))
-    confirmed = confirmations(run).get(evidence.conclusion.confirming or "")
-    return Passage(where, _unquoted(text, evidence), tuple(values), run.subject.unit, (*p_values, *_given(confirmed)))
+        values += _of_claims(evidence.confirming, evidence)
+    p_values = [*(factor.p_value for factor in factors), *(ranking.p_value for ranking in evidence.rankings)]
+    p_values += [evidence.conclusion.spread.p_value] if evidence.conclusion.spread else []
+    return Passage(where, _unquoted(text, evidence), tuple(values), run.subject.unit, tuple(p_values))
+
+
+def _of_claims(batch: Batch, evidence: Evidence) -> list[float]:
+    """Numbers of all claims of a batch: alone, and of the spread in its family."""
+    made = [*(batch.compared.comparison.claims.values() if batch.compared else ()), decided(batch, evidence)]
+    return [value for claim in made if isinstance(claim, Claim) for value in _numbers(claim)]
+
+
+def _numbers(claim: Claim) -> tuple[float, ...]:
+    return _given(claim.ratio, claim.low, claim.high, claim.level, claim.margin, 1 / claim.margin)
 
 
 def _unquoted(text: str, evidence: Evidence) -> str:
@@ -115,16 +115,16 @@ def _mitigated(evidence: Evidence, text: str) -> Iterator[Passage]:
     if (batch := evidence.telling) is None or batch.compared is None:
         return
     comparison = batch.compared.comparison
-    confirmed = confirmations(evidence.run).get(evidence.conclusion.confirming or "")
-    p_values = _given(comparison.p_value, comparison.p_location, confirmed)
+    described, p_values = comparison.described, _p_values(comparison)
     text = re.sub("`[^`]*`", "", text)
-    counts = (LEVEL, batch.applied.batch, *_pairs(batch), comparison.baseline_modes, comparison.other_modes)
+    counts = (LEVEL, batch.applied.batch, *_pairs(batch), described.baseline_modes, described.other_modes)
     above, *rows = text.split("\n| --- ")
     _, _, below = "".join(rows).partition("\n\n")
-    yield Passage("the comparison", f"{above}\n{below}", counts, "", p_values)
+    yield Passage("the comparison", f"{above}\n{below}", (*counts, *_of_claims(batch, evidence)), "", p_values)
     cells = [line for line in text.splitlines() if line.startswith("| ")][2:]
-    for ratio, line in zip(comparison.ratios, cells, strict=False):
-        known = _given(ratio.baseline, ratio.other, ratio.value, ratio.low, ratio.high)
+    for ratio, line in zip(described.ratios, cells, strict=False):
+        shown = claimed(ratio, comparison) or ratio
+        known = _given(ratio.baseline, ratio.other, ratio.value, shown.low, shown.high)
         yield Passage(f"the comparison's {ratio.statistic}", line, known, evidence.run.subject.unit)
 
 
@@ -163,11 +163,10 @@ def _batches(evidence: Evidence, text: str) -> Iterator[Passage]:
             continue
         where = f"batch {batch.applied.batch} of {batch.applied.mitigation}"
         comparison = batch.compared.comparison
-        ratios = (*_interval(comparison.ratio("sd")), *_interval(comparison.ratio("mean")))
-        known = (batch.applied.batch, batch.applied.pairs, batch.applied.failed, *ratios)
+        known = (batch.applied.batch, batch.applied.pairs, batch.applied.failed, *_of_claims(batch, evidence))
         heading = told.partition("\n")[0].rpartition(", batch")[2]
-        line = "\n".join(re.findall(r"^SD ratio .*", told, re.M))
-        yield Passage(where, f"batch {heading}\n{line}", known, "", (comparison.p_value,))
+        line = "\n".join(re.findall(r"^Spread ratio .*", told, re.M))
+        yield Passage(where, f"batch {heading}\n{line}", known, "", _p_values(comparison))
         rows = re.findall(r"^\| the factor moved \|[^|]*\|[^|]*\|(.*)", told, re.M)
         for moved, row in zip(batch.compared.moved, rows, strict=False):
             yield Passage(f"{where}, {moved.column}", row, (moved.baseline, moved.mitigated), moved.unit)
@@ -177,13 +176,13 @@ def _strength(factor: RankedFactor) -> tuple[float, ...]:
     return factor.auc, factor.importance, factor.stability
 
 
-def _interval(ratio: Ratio) -> tuple[float, ...]:
-    return _given(ratio.value, ratio.low, ratio.high)
+def _p_values(comparison: Comparison) -> tuple[float, ...]:
+    return tuple(claim.p_value for claim in comparison.claims.values() if isinstance(claim, Claim))
 
 
 def _pairs(batch: Batch) -> tuple[float, ...]:
     """How many pairs were compared, and in how many blocks."""
-    pairs = batch.compared.comparison.baseline_runs if batch.compared else 0
+    pairs = batch.compared.comparison.described.baseline_runs if batch.compared else 0
     return pairs, pairs // batch.applied.block
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...tools.statistics.comparison.bootstrap import Ratio
-from ..contest.effect import measured_ratio
+from ...tools.claim import interval
+from ...tools.comparison import below
+from ..contest.effect import family, measured_ratio
 from ..recorded.recorded_case import RecordedCase
 from ..recorded.schema import Truth
 from ..recorded.truth import NOT_IN_FORCE, REFUSED, why_not
 
 HELPS_BELOW = 0.8
-"""An SD ratio whose whole interval lies below it: the mitigation helps, whatever the truth says."""
-SPREADS = ("sd", "p95-p05")
-"""A cure has the interval of one of them below 1: a single slow run can leave that of the SD without an upper end."""
+"""A ratio of spreads whose whole interval, in the family of all recorded, lies below it: the mitigation helps."""
 
 
 def disagreements(case: RecordedCase, truth: Truth) -> tuple[str, ...]:
@@ -34,33 +33,23 @@ def filled(truth: Truth, case: RecordedCase) -> Truth:
 
 
 def helps(case: RecordedCase, mitigation: str) -> bool:
-    """Whether all of its pairs show a smaller standard deviation than may be chance."""
-    sd = _interval(case, mitigation, "sd")
-    return sd is not None and sd.high is not None and sd.high < HELPS_BELOW
+    """Whether all of its pairs show a smaller spread than may be chance."""
+    claim = family(case).get(mitigation)
+    return claim is not None and below(claim, HELPS_BELOW)
 
 
 def _doubts(case: RecordedCase, key: str, truth: Truth) -> Iterator[str]:
-    trial, sd = case.recording.trials.get(key), _interval(case, key, "sd")
+    trial, measured = case.recording.trials.get(key), measured_ratio(case, key)
     if key in truth.accepted and trial and trial.placebo:
         yield f"accepted: {key} was recorded as a placebo, so it may not be claimed."
-    if sd is None:
+    if measured is None or measured.comparison is None:
         if not why_not(case.recording, key):
             yield f"{key} has no pairs, and neither the recording nor `unproved` says why."
         return
-    words = f"{key} has an SD ratio of {_shown(sd)}"
+    claims = measured.comparison.claims
+    words = f"{key} has a spread ratio of {interval(claims['spread'])}"
     if key in truth.accepted:
-        spreads = (_interval(case, key, name) for name in SPREADS)
-        if not any(spread and spread.high is not None and spread.high < 1 for spread in spreads):
+        if not any(below(claims[measure], 1.0) for measure in ("spread", "sd")):
             yield f"accepted: {words}, and no spread that surely falls."
     elif helps(case, key):
         yield f"must_not_help: {words}, so it does help."
-
-
-def _interval(case: RecordedCase, mitigation: str, statistic: str) -> Ratio | None:
-    found = measured_ratio(case, mitigation)
-    return next((ratio for ratio in found.ratios if ratio.statistic == statistic), None) if found else None
-
-
-def _shown(ratio: Ratio) -> str:
-    known = ratio.low is not None and ratio.high is not None
-    return f"{ratio.low:.2f} to {ratio.high:.2f}" if known else "unknown precision"

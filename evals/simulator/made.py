@@ -104,7 +104,7 @@ def profiled(
         spent_s=spent_s,
         outcome=seen,
         bare=seen,
-        distortions=(Distortion(layers=layers, runs=runs, mean=None, sd=None, set_aside=set_aside),),
+        distortions=(Distortion(layers=layers, runs=runs, mean=None, spread=None, set_aside=set_aside),),
         columns=40,
         absent={},
         busy_cpus=busy_cpus,

@@ -7,28 +7,29 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
+from scipy.special import ndtri
+
 from ...tools.apply_mitigation import ApplyResult
 from ...tools.base import ToolError
 from ...tools.case import Record
+from ...tools.claim import FEWEST, MARGIN, Claim, TooFew
 from ...tools.compare import CompareResult
-from ...tools.interim import Look, look_after
+from ...tools.comparison import Comparison, below, direction
+from ...tools.interim import Look, left_after, look_after, stopped_early
 from ...tools.measure import FLOOR, LEAST, MeasureResult
 from ...tools.mitigation.checks import Check
 from ...tools.profile import ProfileResult
-from ...tools.statistics.comparison.bootstrap import FEWEST_RUNS, MORE_RUNS, Ratio
-from ...tools.statistics.comparison.compare import LEAST_RUNS, WEAKEST, Comparison, Verdict
-from ...tools.statistics.comparison.permutation import SPREADS, SpreadTest
+from ...tools.statistics.comparison.bootstrap import Ratio
+from ...tools.statistics.comparison.description import Description
 from ...tools.statistics.comparison.weighted import Statistic
+from ...tools.statistics.deviations import Measure
+from ...tools.statistics.holm import holm_steps
 from ...tools.statistics.stopping.interim import bounds
 from .made import profiled, shape_of, summary_of
 from .place import known
 from .world import HEAVY, World
 
 Arguments = Mapping[str, Any]
-SHOWN_Z = 3.1
-"""Standard errors between no effect and the weakest that is shown four times in five."""
-EARLY_Z = 3.5
-"""Standard errors at half of the pairs beyond which the look ends them."""
 
 
 def measure(world: World, _: Record, arguments: Arguments, chance: random.Random) -> MeasureResult:
@@ -80,8 +81,7 @@ def apply_mitigation(world: World, record: Record, arguments: Arguments, chance:
     in_force = world.chance(f"in force:{key}").random() >= 0.05
     check = Check(level=1, what=key, expected="on", seen="on" if in_force else "off", passed=in_force)
     looks = _looks(world, key, batch, pairs, chance) if in_force else ()
-    done = looks[0].pairs if looks and looks[0].stopped else pairs if in_force else 0
-    levels = bounds(world.limits.alpha)
+    done = looks[0].pairs if stopped_early(looks) else pairs if in_force else 0
     return ApplyResult(
         mitigation=key,
         batch=batch,
@@ -93,7 +93,7 @@ def apply_mitigation(world: World, record: Record, arguments: Arguments, chance:
         told=(),
         command="./program",
         looks=looks,
-        alpha_left=(levels.first if looks[0].stopped else levels.last) if looks else None,
+        left=left_after(looks, world.limits.alpha),
         summary=f"{key}, batch {batch}: {done} pairs.",
     )
 
@@ -104,39 +104,33 @@ def _looks(world: World, key: str, batch: int, pairs: int, chance: random.Random
         return ()
     error = world.noise / math.sqrt(half)
     estimate = math.log(world.effect(key)) + chance.gauss(0, error)
-    limit = 0.0 if batch == 1 else math.log(world.limits.target_ratio)
-    stopped = estimate < limit - EARLY_Z * error or estimate > EARLY_Z * error
-    verdict: Verdict = "no difference shown" if not stopped else "steadier" if estimate < 0 else "less steady"
-    alpha = bounds(world.limits.alpha).first
-    return (Look(pairs=half, p_value=_two_sided(estimate / error), alpha=alpha, verdict=verdict, stopped=stopped),)
+    spread = _claim("spread", estimate, error, half, bounds(world.limits.alpha).first)
+    limit = 1.0 if batch == 1 else world.limits.target_ratio
+    return (Look(pairs=half, spread=spread, stopped=direction(spread) == "more" or below(spread, limit)),)
 
 
 def compare(world: World, record: Record, arguments: Arguments, chance: random.Random) -> CompareResult:
     """Judge one batch: the true effect with the error that so many pairs leave."""
     applied = record.call(str(arguments["call"])).read(ApplyResult)
-    alpha = world.limits.alpha if applied.alpha_left is None else applied.alpha_left
-    found = _comparison(world, math.log(world.effect(applied.mitigation)), applied.pairs, alpha, chance)
-    reaches = found.verdict == "steadier" and found.below(world.limits.target_ratio) is not None
+    truth, alpha = math.log(world.effect(applied.mitigation)), world.limits.alpha * applied.left
+    found = _comparison(world, truth, applied.pairs, alpha, chance)
     return CompareResult(
         mitigation=applied.mitigation,
         batch=applied.batch,
         comparison=found,
-        p_paid=applied.paid(found.p_value, world.limits.alpha),
+        confirmations=_family(record, str(arguments["call"]), found, world) if applied.batch == 2 else {},
         moved=(),
-        reaches_target=reaches,
-        summary=f"{applied.mitigation}, batch {applied.batch}, {applied.pairs} pairs: {found.verdict}.",
+        summary=f"{applied.mitigation}, batch {applied.batch}, {applied.pairs} pairs: {found.shown('spread')}.",
     )
 
 
 def _comparison(world: World, truth: float, pairs: int, alpha: float, chance: random.Random) -> Comparison:
     error = world.noise / math.sqrt(pairs)
     estimate = truth + chance.gauss(0, error)
-    p_value = min(1.0, 1.5 * _two_sided(estimate / error))
-    shown = math.exp(-SHOWN_Z * error)
     mean = chance.gauss(0, 0.01) + (0.1 if chance.random() < 0.1 else 0.0)
     arm = summary_of(pairs, world.run_s, world.cv)
-    verdict, reason = _verdict(estimate, p_value < alpha, pairs, shown)
-    return Comparison(
+    logs: dict[Measure, float] = {"spread": estimate, "sd": estimate, "cv": estimate - mean, "mean": mean}
+    described = Description(
         paired=True,
         lower_is_better=True,
         baseline_runs=pairs,
@@ -144,44 +138,55 @@ def _comparison(world: World, truth: float, pairs: int, alpha: float, chance: ra
         dropped=0,
         block=1,
         ratios=(
-            _ratio("mean", arm.mean, mean, 0.01, pairs),
-            _ratio("sd", arm.sd or 0.0, estimate, error, pairs),
-            _ratio("cv", world.cv, estimate - mean, error, pairs),
-            _ratio("p95-p05", arm.p95 - arm.p5, estimate + chance.gauss(0, error / 3), error, pairs),
+            _ratio("mean", arm.mean, mean),
+            _ratio("sd", arm.sd or 0.0, estimate),
+            _ratio("cv", world.cv, estimate - mean),
         ),
         shifts=(),
-        p_value=p_value,
-        tests=tuple(
-            SpreadTest(statistic=name, log_ratio=estimate, p_value=p_value / 1.5, adjusted=p_value, noise=error)
-            for name in SPREADS
-        ),
-        p_location=0.5,
         distance=0.0,
         relative_distance=0.0,
         baseline_modes=1,
         other_modes=1,
-        verdict=verdict,
-        reason=reason,
-        shown_ratio=shown,
-        runs_needed=None,
         notes=(),
+    )
+    made = {name: _claim(name, log, 0.01 if name == "mean" else error, pairs, alpha) for name, log in logs.items()}
+    return Comparison(described=described, claims=made)
+
+
+def _family(record: Record, call: str, last: Comparison, world: World) -> dict[str, Claim | TooFew]:
+    """Widen the claims of all batches that confirm to the level of their step (Holm)."""
+    both = ((str(one.arguments["call"]), one.read(CompareResult)) for one in record.succeeded("compare"))
+    alone = {name: one.comparison.spread for name, one in both if one.batch == 2} | {call: last.spread}
+    left = {name: record.call(name).read(ApplyResult).left for name in alone}
+    made = {name: one for name, one in alone.items() if isinstance(one, Claim)}
+    steps = holm_steps({name: one.p_value / left[name] for name, one in made.items()}, world.limits.alpha)
+    return alone | {name: _widened(one, steps[name] * left[name]) for name, one in made.items()}
+
+
+def _claim(measure: Measure, log: float, error: float, pairs: int, alpha: float) -> Claim | TooFew:
+    """The estimate with the interval of the normal law."""
+    if pairs < FEWEST:
+        return TooFew(units=(pairs, pairs), why="too few pairs")
+    beyond = -float(ndtri(alpha / 2)) * error
+    return Claim(
+        measure=measure,
+        ratio=math.exp(log),
+        low=math.exp(log - beyond),
+        high=math.exp(log + beyond),
+        level=1 - alpha,
+        p_value=math.erfc(abs(log / error) / math.sqrt(2)),
+        units=(pairs, pairs),
+        design="randomised",
+        margin=MARGIN,
     )
 
 
-def _verdict(estimate: float, differs: bool, pairs: int, shown: float) -> tuple[Verdict, str]:
-    if pairs < LEAST_RUNS:
-        return "cannot tell", "too few runs"
-    if differs:
-        return ("steadier" if estimate < 0 else "less steady"), ""
-    return ("cannot tell", "only a strong effect would show") if shown < WEAKEST else ("no difference shown", "")
+def _widened(claim: Claim, alpha: float) -> Claim | TooFew:
+    assert claim.ratio and claim.high
+    error = math.log(claim.high / claim.ratio) / -float(ndtri((1 - claim.level) / 2))
+    return _claim(claim.measure, math.log(claim.ratio), error, claim.units[0], alpha)
 
 
-def _ratio(statistic: Statistic, baseline: float, log: float, error: float, pairs: int) -> Ratio:
-    bounded = pairs >= MORE_RUNS.get(statistic, FEWEST_RUNS)
-    low, high = (math.exp(log + sign * 1.96 * error) if bounded else None for sign in (-1, 1))
+def _ratio(statistic: Statistic, baseline: float, log: float) -> Ratio:
     value = math.exp(log)
-    return Ratio(statistic=statistic, baseline=baseline, other=baseline * value, value=value, low=low, high=high)
-
-
-def _two_sided(z: float) -> float:
-    return math.erfc(abs(z) / math.sqrt(2))
+    return Ratio(statistic=statistic, baseline=baseline, other=baseline * value, value=value, low=None, high=None)

@@ -45,7 +45,7 @@ def case() -> RecordedCase:
         ("measure", "The planner ended before it looked at any factor (profile was next)"),
         ("label", "The planner ended before it looked at any factor (fit_tree was next)"),
         ("look_up", "the planner ended before it tried any of the"),
-        ("compare", "looked steadier, and the planner ended before a second batch"),
+        ("compare", "scattered less, and the planner ended before a second batch"),
     ],
 )
 def test_what_ended_the_search_is_told_as_it_was(case: RecordedCase, last: str, words: str) -> None:

@@ -74,7 +74,7 @@ def test_a_mitigation_that_is_known_not_to_help_is_harm() -> None:
 
 def test_a_worse_mean_has_to_be_told() -> None:
     assert judged(FAULTS, False, said(mean_ratio=1.2)).untold_cost
-    told = ["It is steadier at a price: the mean is 1.2 times the baseline's."]
+    told = ["It has a price: the mean is 1.2 times the baseline's."]
     assert not judged(FAULTS, False, said(mean_ratio=1.2, warnings=told)).untold_cost
 
 

@@ -117,7 +117,7 @@ class Profiled:
             outcome=summarise([row["outcome"] for row in rows]),
             bare=None,
             distortions=tuple(
-                Distortion(layers=on, runs=1, mean=None, sd=None, set_aside=reasons.get(on, "")) for on in sets
+                Distortion(layers=on, runs=1, mean=None, spread=None, set_aside=reasons.get(on, "")) for on in sets
             ),
             columns=1,
             absent={},

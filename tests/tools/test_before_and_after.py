@@ -99,7 +99,7 @@ def series(runs: int, each: int, warm_up: int, seed: int) -> Case:
 
 @pytest.mark.parametrize(("runs", "each", "warm_up"), [(12, 2, 0), (20, 3, 3), (20, 3, 4), (15, 5, 7)])
 def test_series_of_samples_are_compared_by_whole_runs(runs: int, each: int, warm_up: int) -> None:
-    comparison = compared(series(runs, each, warm_up, seed=7), "c002").comparison
+    comparison = compared(series(runs, each, warm_up, seed=7), "c002").comparison.described
     begun = -(-warm_up // each)
     assert (comparison.baseline_runs, comparison.other_runs) == ((runs - begun) * each, (runs + 3) * each)
     assert comparison.block % each == 0

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from vgo_agent import evals
 from vgo_agent.tools.claim import FEWEST, Arms, Claim, Names, TooFew, claim, claims, sentence
 
 law = settings(derandomize=True, deadline=None, max_examples=60)
@@ -207,3 +212,64 @@ def test_a_sentence_says_what_the_interval_says_and_quotes_it(arms, measure, low
     assert said.startswith("There is no difference that matters") == (found.direction == "equivalent")
     assert said.startswith("It is undecided whether after is ") == (found.direction == "undecided")
     assert f"[{found.low:.3g}, " in said and "80 %" in said
+
+
+def test_a_family_decides_as_holm_does():
+    rng = np.random.default_rng(8)
+    members = {name: Arms(rng.normal(size=60), by * rng.normal(size=60)) for name, by in (("a", 0.3), ("b", 1.0))}
+    found = claims(members, seed=1)
+    levels = {name: one.level for name, one in found.items() if isinstance(one, Claim)}
+    assert levels == pytest.approx({"a": 0.975, "b": 0.95})
+    assert {name: one.direction for name, one in found.items() if isinstance(one, Claim)}["a"] == "less"
+
+
+@law
+@given(any_arms, measures, st.sampled_from((0.104, 0.96)))
+def test_what_looks_have_spent_widens_the_interval_and_the_level_says_so(arms, measure, left):
+    paid, whole = claim(replace(arms, left=left), measure), claim(arms, measure)
+    if isinstance(whole, TooFew):
+        assert paid == whole
+        return
+    assert isinstance(paid, Claim)
+    assert paid.level == pytest.approx(1 - 0.05 * left)
+    assert paid.low <= whole.low and (paid.high is None or (whole.high or 0) <= paid.high)
+    assert (paid.direction in ("less", "more")) == (paid.p_value <= 0.05 * left + 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "direction", "refuted"),
+    [
+        (0.3, 0.6, "less", False),
+        (0.7, 0.9, "less", False),
+        (0.5, 1.2, "undecided", False),
+        (0.7, 1.2, "equivalent", True),
+        (0.7, None, "undecided", True),
+        (1.1, 1.3, "more", True),
+    ],
+)
+def test_a_fall_that_matters_is_refuted_where_the_interval_leaves_it_out(low, high, direction, refuted):
+    found = made(Arms(np.arange(20.0), np.arange(20.0) ** 1.1)).model_copy(update={"low": low, "high": high})
+    assert (found.direction, found.refuted) == (direction, refuted)
+
+
+DECIDED = re.compile(r"steadier|less steady|no difference that matters|no difference shown")
+TOLD = {
+    "agent/answers": {"cues.py", "of_run.py"},
+    "agent/commands": {"__init__.py", "by_hand.py", "compare.py", "study.py"},
+    "agent/planners": {"compact.py"},
+    "agent/report": {"comparison.py", "remarks.py"},
+    "tools": {"claim.py", "conclude.py", "conclude_plan.py", "verdicts.py"},
+    "tools/study": {"reservation.py", "spreads.py", "study.py"},
+}
+"""By folder, the modules with the words: as a question or a help has them, in the name of a verdict, in the vocabulary
+of the small model, in sentences of the thread study."""
+
+
+def test_the_words_of_a_decision_stand_where_it_is_made():
+    root = Path(evals.__file__).parents[1]
+    found: dict[str, set[str]] = {}
+    for room in ("agent", "tools", "layers", "evals"):
+        for path in (root / room).rglob("*.py"):
+            if DECIDED.search(path.read_text()):
+                found.setdefault(str(path.parent.relative_to(root)), set()).add(path.name)
+    assert found == TOLD

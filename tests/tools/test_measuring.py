@@ -13,6 +13,8 @@ import pytest
 from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.apply_mitigation import APPLY_MITIGATION, ApplyResult
 from vgo_agent.tools.case import Case, Record
+from vgo_agent.tools.claim import Claim
+from vgo_agent.tools.comparison import direction
 from vgo_agent.tools.execution.bench import Bench
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
@@ -118,36 +120,35 @@ def cut_off(made: Case, rows: int) -> None:
 
 def test_a_cure_that_half_of_the_pairs_show_needs_no_more_of_them(case: Any) -> None:
     result, table = applied(case(CURES))
-    assert (result.pairs, result.alpha_left) == (40, bounds(0.05).first)
-    assert [(look.pairs, look.stopped, look.verdict) for look in result.looks] == [(40, True, "steadier")]
-    assert result.looks[0].p_value < result.looks[0].alpha == bounds(0.05).first
+    assert (result.pairs, result.left) == (40, bounds(0.05).first / 0.05)
+    assert [(look.pairs, look.stopped, direction(look.spread)) for look in result.looks] == [(40, True, "less")]
+    spread = result.looks[0].spread
+    assert isinstance(spread, Claim) and spread.level == pytest.approx(1 - bounds(0.05).first)
     assert "stopped at a look" in result.summary
     assert len(table.splitlines()) == 1 + 80
-    assert result.paid(0.001, 0.05) == pytest.approx(0.001 * 0.05 / bounds(0.05).first)
 
 
 def test_a_mitigation_that_makes_it_worse_is_given_up_at_half(case: Any) -> None:
     result, _ = applied(case(WORSENS))
-    assert (result.pairs, result.looks[0].verdict) == (40, "less steady")
+    assert (result.pairs, direction(result.looks[0].spread)) == (40, "more")
 
 
 def test_without_an_effect_all_pairs_are_run_and_judged_at_what_the_look_left(case: Any) -> None:
     result, table = applied(case(DOES_NOTHING))
-    assert (result.pairs, result.alpha_left) == (80, bounds(0.05).last)
+    assert (result.pairs, result.left) == (80, bounds(0.05).last / 0.05)
     assert not result.looks[0].stopped
     assert len(table.splitlines()) == 1 + 160
 
 
 def test_the_confirming_batch_goes_on_until_the_target_is_reached(case: Any) -> None:
-    assert applied(case(40), batch=1)[0].looks[0].verdict == "steadier"
+    assert applied(case(40), batch=1)[0].looks[0].stopped
     confirming, _ = applied(case(40, target_ratio=0.3), batch=2)
-    assert (confirming.looks[0].verdict, confirming.pairs) == ("steadier", 80)
+    assert (direction(confirming.looks[0].spread), confirming.pairs) == ("less", 80)
 
 
 def test_too_few_pairs_for_a_look_leave_all_of_alpha(case: Any) -> None:
     result, _ = applied(case(CURES), pairs=30)
-    assert (result.pairs, result.looks, result.alpha_left) == (30, (), None)
-    assert result.paid(0.03, 0.05) == 0.03
+    assert (result.pairs, result.looks, result.left) == (30, (), 1.0)
 
 
 @pytest.mark.parametrize("with_it", [CURES, DOES_NOTHING])
@@ -157,10 +158,10 @@ def test_pairs_that_were_cut_off_are_looked_at_as_unbroken_ones(case: Any, with_
     unbroken, _ = applied(made)
     cut_off(made, kept)
     again, _ = applied(made)
-    assert (again.looks[0].stopped, again.pairs, again.alpha_left) == (
+    assert (again.looks[0].stopped, again.pairs, again.left) == (
         unbroken.looks[0].stopped,
         unbroken.pairs,
-        unbroken.alpha_left,
+        unbroken.left,
     )
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from vgo_agent.tools.row import BASELINE, Row
 from vgo_agent.tools.run_table import read_runs, write_runs
-from vgo_agent.tools.statistics.comparison.compare import compare
+from vgo_agent.tools.statistics.comparison.description import describe_arms
 from vgo_agent.tools.turns import BLOCKS, Turn, block_of, pairs_in, turns
 
 BOTH = (BASELINE, "other")
@@ -69,7 +69,7 @@ def test_blocks_are_exchanged_and_resampled_whole() -> None:
     block, order = planned(60, interleavable=False)
     rows = [row(at, turn, 10 + rng.normal()) for at, turn in enumerate(order)]
     x, y, whole, _ = read_runs(write_runs(rows), "a table").paired("other", block=block)
-    found = compare(x, y, seed=1, resamples=200, whole=whole, unit="block")
+    found = describe_arms(x, y, seed=1, resamples=200, whole=whole, unit="block")
     assert (whole, found.block % block) == (block, 0)
     assert "took turns in blocks of 3" in " ".join(found.notes)
     assert found.ratio("sd").high is not None

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..recorded.shapes import Design
-from ..statistics.comparison.permutation import holm
+from ..statistics.holm import holm
 from ..statistics.values import Result
 from .analyse import analyse
 from .analysis import Analysis

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from ...knowledge.errors import VgoError
-from ..statistics.comparison.permutation import holm
+from ..statistics.holm import holm
 from ..statistics.labels.classes import label
 from ..statistics.shape.describe import describe
 from ..statistics.values import BoolArray, FloatArray, Interval

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import beta, binom, norm
 
-from ..statistics.comparison.permutation import holm
 from ..statistics.dependence import inflation
+from ..statistics.holm import holm
 from ..statistics.values import FloatArray, IntArray, Interval
 
 PERMUTATIONS = 2000

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import polars as pl
 
-from ..claim import Arms, Claim, TooFew, claims
+from ..claim import Arms
+from ..comparison import Comparison, compared
 from ..recorded.columns import listed
 from ..recorded.recorded import Recorded
-from ..statistics.comparison.compare import Description, describe_arms
-from ..statistics.deviations import Measure
 from ..statistics.values import FloatArray, Result
 from .arms import Arm, arms
 from .pairing import pairs
@@ -22,22 +22,11 @@ from .systems import Systems, systems
 
 MOST_MIXED = 20
 
-MEASURES: tuple[Measure, ...] = ("spread", "sd", "cv", "mean")
-"""The first decides what an arm is called."""
 
-
-class ContrastedArm(Result):
-    """One arm against the baseline."""
+class ContrastedArm(Comparison):
+    """A recorded condition against the baseline."""
 
     name: str
-    described: Description
-    claims: dict[Measure, Claim | TooFew]
-    """By measure; all arms are one family for each."""
-
-    @property
-    def spread(self) -> Claim | TooFew:
-        """The claim that decides."""
-        return self.claims["spread"]
 
 
 class ComparedOutcome(Result):
@@ -76,32 +65,20 @@ def contrast(tables: Sequence[Recorded], question: Contrast) -> tuple[Contrasted
     """Compare every arm with the baseline; raises VgoError for whatever cannot be compared."""
     first, *others = arms(tables, question)
     paired = question.in_pairs
-    found, compared = dict[str, Description](), dict[str, Arms]()
+    lined_up = dict[str, Arms]()
     alone, samples, blocks, cut = {}, dict[str, int](), dict[str, int](), list[str]()
     for other in others:
         two, alone[other.name] = against(first, other, question)
         (blocks if first.blocks and other.blocks else samples)[other.name] = two.each
         cut += two.notes
-        compared[other.name] = arms_of(two, paired)
-        found[other.name] = describe_arms(
-            two.baseline,
-            two.other,
-            paired=paired,
-            lower_is_better=first.lower_is_better,
-            seed=question.seed,
-            whole=two.each,
-            unit="block" if other.name in blocks else "run",
-        )
-    claimed = {one: claims(compared, one, alpha=question.alpha, seed=question.seed) for one in MEASURES}
+        lined_up[other.name] = arms_of(two, paired, "block" if other.name in blocks else "run")
+    found = compared(lined_up, lower_is_better=first.lower_is_better, alpha=question.alpha, seed=question.seed)
     told = Contrasted(
         metric=first.metric,
         unit=first.unit,
         lower_is_better=first.lower_is_better,
         baseline=first.name,
-        arms=tuple(
-            ContrastedArm(name=name, described=one, claims={measure: claimed[measure][name] for measure in MEASURES})
-            for name, one in found.items()
-        ),
+        arms=tuple(ContrastedArm(name=name, described=one.described, claims=one.claims) for name, one in found.items()),
         alone={name: left for name, left in alone.items() if left},
         samples={name: each for name, each in samples.items() if each > 1},
         blocks={name: each for name, each in blocks.items() if each > 1},
@@ -111,9 +88,9 @@ def contrast(tables: Sequence[Recorded], question: Contrast) -> tuple[Contrasted
     return told, Values(first.values, {other.name: other.values for other in others})
 
 
-def arms_of(two: Whole, paired: bool) -> Arms:
+def arms_of(two: Whole, paired: bool, unit: Literal["run", "block"] = "run") -> Arms:
     """Hand two recorded arms to the claim."""
-    return Arms(two.baseline, two.other, paired, two.each, design="recorded")
+    return Arms(two.baseline, two.other, paired, two.each, design="recorded", unit=unit)
 
 
 def against(first: Arm, other: Arm, question: Contrast) -> tuple[Whole, int]:

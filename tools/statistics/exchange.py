@@ -51,14 +51,22 @@ class RatioTest:
         return float(self.quotients[fewest - 1]), float(self.quotients[-fewest])
 
 
-def ratio_test(baseline: FloatArray, other: FloatArray, *, paired: bool, seed: int, alpha: float = 0.05) -> RatioTest:
+def ratio_test(
+    baseline: FloatArray,
+    other: FloatArray,
+    *,
+    paired: bool,
+    seed: int,
+    alpha: float = 0.05,
+    exchanges: int = EXCHANGES,
+) -> RatioTest:
     """Exchange units, shapes (m,) and (n,), each the sum or mean of the values that move together.
 
     Paired: unit i of one arm changes places with unit i of the other; all exchanges are made where they are few.
     `alpha` is the least that the test will be held against.
     """
     rng, exchanged = np.random.default_rng(seed), _within_pairs if paired else _between_arms
-    exchanges = min(MOST_EXCHANGES, max(EXCHANGES, int(BEYOND / alpha)))
+    exchanges = min(MOST_EXCHANGES, max(exchanges, int(BEYOND / alpha)))
     out, into = exchanged(*_grouped(baseline, other, paired, rng), exchanges, rng)
     empty = (out == 0) & (into == 0)
     with np.errstate(divide="ignore"):

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import t as student
 
-from ..statistics.comparison.compare import holm
+from ..statistics.holm import holm
 from ..statistics.values import FloatArray
 from ..subject import Frozen
 from .design import Design, Studied

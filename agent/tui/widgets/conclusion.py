@@ -29,9 +29,9 @@ def concluded(view: SessionView) -> Text:
     for name, words in (("factor", "factor"), ("mitigation", "mitigation"), ("command", "by hand")):
         if found.get(name):
             text.append(Text(f"\n{words}: {printable(str(found[name]))}", style="not bold"))
-    ratio = found.get("sd_ratio")
-    if ratio and ratio.get("value") is not None:
-        low, high = ratio.get("low"), ratio.get("high")
-        between = "" if low is None or high is None else f" [{low:.2g}, {high:.2g}]"
-        text.append(Text(f"\nSD ratio: {ratio['value']:.2g}{between}", style="not bold"))
+    spread = found.get("spread")
+    if spread and spread.get("ratio") is not None:
+        low, high = spread["low"], spread["high"]
+        between = "" if high is None else f" [{low:.2g}, {high:.2g}]"
+        text.append(Text(f"\nspread ratio: {spread['ratio']:.2g}{between}", style="not bold"))
     return text

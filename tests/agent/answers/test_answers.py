@@ -7,8 +7,9 @@ import re
 import pytest
 
 from vgo_agent.agent.answers.checker import objections
-from vgo_agent.agent.report.numbers import p_value, ratio
+from vgo_agent.agent.report.numbers import p_value, percent
 from vgo_agent.knowledge.loader import load
+from vgo_agent.tools.claim import interval
 
 from ..report.conftest import MAKERS
 
@@ -61,9 +62,9 @@ def test_the_first_sentence_has_the_mitigation_the_factor_and_the_numbers_of_the
     conversation = talk()
     said, concluded = conversation.ask("why is this slow?").spoken[0].text, conversation.facts.evidence.conclusion
     assert said.startswith("pin_to_cpu (Pin to one CPU) makes the runs steadier") and "CPU migrations" in said
-    for found in (concluded.sd_ratio, concluded.mean_ratio, concluded.cv_ratio):
-        assert ratio(found.value, found.low, found.high) in said
-    assert f"adjusted {p_value(concluded.p_value)}" in said
+    for found in (concluded.spread, concluded.sd, concluded.mean, concluded.cv):
+        assert interval(found) in said
+    assert f"at {percent(concluded.spread.level)}, {p_value(concluded.spread.p_value)}" in said
 
 
 def test_runs_that_are_all_equal_are_not_said_to_scatter(talk) -> None:

@@ -168,7 +168,7 @@ def refuted(tried: Tried, mitigation: str, command: str) -> None:
         answer = tried(mitigation, command)
         assert answer["verdict"] in {"mitigated", "did not help", "inconclusive"}, answer["reason"]
         assert answer["in_force"] is True
-        assert answer["comparison"]["baseline_runs"] == 30
+        assert answer["comparison"]["described"]["baseline_runs"] == 30
         if answer["verdict"] != "mitigated":
             return
     pytest.fail(f"claimed twice in a row, at last: {answer['reason']}")

@@ -25,7 +25,7 @@ def finished(folder: Path, at: str = "2025-03-14T09:26:53+00:00", command: tuple
     transcript.append(RunStart(subject=subject, limits=Limits(), planner="rules", machine="", knowledge="", schemas=""))
     for call, tool, result in (
         ("c001", "measure", {"summary": PADDING}),
-        ("c002", "conclude", {"verdict": "mitigated", "factor": "page_faults", "sd_ratio": {"value": 0.213}}),
+        ("c002", "conclude", {"verdict": "mitigated", "factor": "page_faults", "sd": {"ratio": 0.213}}),
     ):
         transcript.append(Decision(call_id=call, tool=tool, arguments={}, why="", origin="rules", legal=(tool,)))
         transcript.append(ToolEnd(call_id=call, result=result))

@@ -101,7 +101,7 @@ class Diagnosis:
             outcome=summarise(outcomes),
             columns=len(columns),
             bare=None,
-            distortions=(Distortion(layers=("process",), runs=outcomes.size, mean=None, sd=None),),
+            distortions=(Distortion(layers=("process",), runs=outcomes.size, mean=None, spread=None),),
             absent={"process": {"perf.cycles": "no hardware counters", "perf.instructions": "no hardware counters"}},
             busy_cpus=1.0,
             summary="profiled",
@@ -220,8 +220,9 @@ def _diagnosed(subject: Subject, limits: Limits, made: Callable[..., Any] = vary
 
 
 def _batch(diagnosis: Diagnosis, mitigation: str, batch: int, scale: float, seed: int) -> None:
-    baseline = varying(seed, 60)[0]
-    mitigated = np.random.default_rng(seed).normal(0.205, 0.006, 60) if scale < 1 else varying(seed + 50, 60)[0]
+    pairs = 60 if scale < 1 else 240  # no effect takes more pairs to be shown
+    baseline = varying(seed, pairs)[0]
+    mitigated = np.random.default_rng(seed).normal(0.205, 0.006, 60) if scale < 1 else varying(seed + 50, pairs)[0]
     moved = {"migrations": (12.0, 0.0 if scale < 1 else 12.5)}
     diagnosis.call("compare", call=diagnosis.apply(mitigation, batch, (baseline, mitigated), moved))
 

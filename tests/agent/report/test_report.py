@@ -17,13 +17,14 @@ from vgo_agent.tools.subject import Limits, Subject
 Finished = Callable[[str], FinishedRun]
 HOSTILE = '<script>alert("x")</script>```|`'
 SENTENCES = {
-    "mitigated": r"pin_to_cpu \(Pin to one CPU\) brings the SD to 0\.\d+ \[0\.\d+, 0\.\d+\] times the baseline and the "
-    r"mean to 0\.\d+ \[0\.\d+, 0\.\d+\] times",
+    "mitigated": r"pin_to_cpu \(Pin to one CPU\) brings the spread \(mean absolute deviation from the median\) to "
+    r"0\.\d+ \[0\.\d+, 0\.\d+\] times the baseline's \(9\d\S* % interval; p .*\); the SD to 0\.\d+ \[0\.\d+, 0\.\d+\], "
+    r"the mean to 0\.\d+ \[0\.\d+, 0\.\d+\]",
     "cause found, no mitigation helped": r"The slow runs go with CPU migrations \(migrations: .*1 tried, none helped",
     "no visible factor": r"No counter explains the slow runs: over 120 runs none of \d groups",
     "nothing to reduce": r"nothing to reduce: over 60 runs the CV is 0\.4\d* %, at or below the limit of 1 %",
     "insufficient data": r"The data cannot answer: All 30 runs gave 5",
-    "inconclusive": r"This is not decided: pin_to_cpu looked steadier and was not confirmed",
+    "inconclusive": r"This is not decided: pin_to_cpu scattered less in one batch and is not confirmed",
 }
 
 
@@ -114,7 +115,7 @@ def test_every_mitigation_is_told_of_tried_or_not(finished: Finished) -> None:
         assert candidate["name"] in page
     assert "not proved in force, so nothing was measured" in page
     assert "steadier, confirmed" in page
-    assert "no difference shown" in page
+    assert "no difference that matters" in page
     assert "the tool cannot do it; a person can" in page
     assert re.search(r"the factor moved\s+migrations\s+falls\s+12 → 0 \(means\)\s+✓ yes", page)
 

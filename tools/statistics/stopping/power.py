@@ -13,7 +13,7 @@ from ..values import FloatArray, finite
 from .alternative import Kind
 from .simulated_power import simulated_power
 
-EXPERIMENTS, PERMUTATIONS = 60, 160
+EXPERIMENTS, EXCHANGES = 60, 160
 """A point: they leave some 10 % of the number open, and a hundred recorded runs more than that."""
 FALL: tuple[Kind, ...] = ("scale", "tail")
 
@@ -28,7 +28,7 @@ def pairs_needed(
 ) -> int:
     """Say how many pairs show a ratio of SDs on runs of this shape, whether runs scatter less or slow ones get rarer.
 
-    Simulated with the test of `comparison`, and the same on every call. The formula (z_alpha/2 + z_power)^2
+    Simulated with the test of a claim, and the same on every call. The formula (z_alpha/2 + z_power)^2
     (kurtosis - 1) / 2 / ln^2 ratio is only the start of the search: it is off by half on a bimodal law, whose tails it
     takes for noise. Many values are sorted once; the rest does not grow with their number.
     """
@@ -62,7 +62,7 @@ def _needed(x: FloatArray, ratio: float, kind: Kind, alpha: float, power: float,
             start=start,
             most=most,
             experiments=EXPERIMENTS,
-            permutations=PERMUTATIONS,
+            exchanges=EXCHANGES,
         )
     except VgoError:  # no cure of this kind reaches the ratio, so none needs planning for
         return 0

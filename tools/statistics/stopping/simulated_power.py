@@ -1,4 +1,4 @@
-"""How many runs an arm needs, by simulating the very test of `comparison` on the recorded runs' own shape."""
+"""How many runs an arm needs, by simulating the very test of a claim of the spread on the recorded runs' own shape."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from scipy.optimize import minimize
 from scipy.special import log_ndtr, ndtr, ndtri
 from scipy.stats import binomtest
 
-from ..comparison.permutation import Exchange, permutation_tests
+from ..deviations import contributions
+from ..exchange import ratio_test
 from ..values import FloatArray, Result
 from .alternative import Kind, Law, law
 
@@ -63,7 +64,7 @@ class _Search:
     alpha: float
     wanted: float
     paired: bool
-    permutations: int
+    exchanges: int
     rng: np.random.Generator
     most: int
     shown: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -80,9 +81,10 @@ class _Search:
         uniform = self.rng.random((2, runs))
         baseline, cured = self.law.baseline(uniform[0]), self.law.cured(uniform[1])
         seed = int(self.rng.integers(2**31))
-        tests, _ = permutation_tests(baseline, cured, Exchange(self.paired, 1), seed, self.permutations)
-        signs = {test.log_ratio < 0 for test in tests if test.adjusted < self.alpha}
-        return signs == {self.law.ratio < 1}
+        arms = (contributions(arm, "spread") for arm in (baseline, cured))
+        test = ratio_test(*arms, paired=self.paired, seed=seed, alpha=self.alpha, exchanges=self.exchanges)
+        low, high = test.interval(1 - self.alpha)
+        return high < 1 if self.law.ratio < 1 else low > 1
 
     def bracket(self, start: int) -> bool:
         """Grow or shrink until the wanted power lies between two numbers of runs; False when the most are too few."""
@@ -123,18 +125,18 @@ def simulated_power(
     power: float = 0.8,
     start: int = 60,
     experiments: int = 300,
-    permutations: int = 320,
+    exchanges: int = 320,
     most: int = MOST_RUNS,
     seed: int = 1,
 ) -> Power:
     """Find how many runs of each arm show an SD that is `ratio` of the recorded one, with the power wanted.
 
     Values: finite, not all equal, shape (runs,), in any unit. Each simulated experiment draws both arms anew and
-    independently from the recorded runs (`law`) and puts them to `permutation_tests`. The number comes from a probit
+    independently from the recorded runs (`law`) and puts their spreads to `ratio_test`. The number comes from a probit
     line in sqrt(runs) through all points, its interval from the fit. Raises VgoError when no such change reaches the
     ratio.
     """
-    search = _Search(law(values, ratio, kind), alpha, power, paired, permutations, np.random.default_rng(seed), most)
+    search = _Search(law(values, ratio, kind), alpha, power, paired, exchanges, np.random.default_rng(seed), most)
     runs = low = high = None
     if search.bracket(min(start, most)):
         for _ in range(REFINED):
