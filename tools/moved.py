@@ -40,10 +40,10 @@ class Moved(Frozen):
         """Say whether it fell, and by how much."""
         if isinstance(self.claim, TooFew):
             return f"cannot be told to have fallen: {self.claim.why}"
-        if self.fell:
-            return f"fell by {_share(self.claim)}"
-        by = f", but by {_share(self.claim)}" if self.claim.direction == "less" else ""
-        return f"is not shown to fall by {100 * (1 - LEAST):.0f} %{by}"
+        if self.claim.direction != "less":
+            return "is not shown to fall"
+        enough = "" if self.fell else f", which is not shown to be {100 * (1 - LEAST):.0f} % or more"
+        return f"fell by {_share(self.claim)}{enough}"
 
 
 def moved(table: RunTable, applied: ApplyResult, case: Case) -> tuple[Moved, ...]:

@@ -44,6 +44,8 @@ def _of_runs(evidence: Evidence) -> Iterator[str]:
             f"Each line that the program printed is a sample, {number(measured.processes)} runs gave the baseline's: "
             "what counts runs here counts samples, and what all samples of a run share explains nothing."
         )
+    if measured.launcher and measured.launcher.words:
+        yield measured.launcher.words
     if measured.survivors:
         yield (
             f"The runs left {number(measured.survivors)} processes behind, which were ended: "
