@@ -9,13 +9,11 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from ..knowledge.errors import VgoError
+from .experiment_folder import experiment_in, outcome
 from .transcript import Event, RunEnd, RunStart, ToolEnd, VerdictGiven
 
 TAIL = 1 << 16
 """Bytes read from the end of a transcript: the verdict and the call before it."""
-
-_OTHERS = {"request.json": "not begun", "study.yaml": "a study", "sweep.yaml": "a sweep"}
-"""By the file that such a folder has: what is no diagnosis with a transcript."""
 
 
 class Listed(NamedTuple):
@@ -49,7 +47,10 @@ def listed(folder: Path) -> Listed:
         events = [Event.model_validate_json(line) for line in last]
         start = Event.model_validate_json(first).body
     except FileNotFoundError:
-        begun = next((words for name, words in _OTHERS.items() if (folder / name).exists()), "no transcript")
+        if one := experiment_in(folder):
+            headline, command = outcome(folder, one)
+            return Listed(when, headline, None, None, command, str(folder))
+        begun = "not begun" if (folder / "request.json").exists() else "no transcript"
         return Listed(when, f"({begun})", None, None, "", str(folder))
     except OSError as error:
         return Listed(when, f"(unreadable: {error.strerror})", None, None, "", str(folder))

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..knowledge.errors import VgoError
+from .experiment_folder import experiment_in
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class RunFolder:
         folder = path if path.is_dir() else path.parent
         if not (folder / "request.json").exists():
             named = shlex.quote(str(path))
+            if one := experiment_in(folder):
+                raise VgoError(f"{named} is the folder of a {one.name}, not of a diagnosis: {one.serves(folder)}.")
             raise VgoError(f"{named} is not the folder of a run (no request.json); `vgo-agent runs` lists them.")
         return cls(folder)
 

@@ -63,6 +63,8 @@ class Asked(Frozen):
     tried: tuple[Tried, ...] = ()
     load_1min: float = 0.0
     """Of this machine at the start; 0 where the runs are made elsewhere."""
+    cpus: int = Field(default_factory=lambda: len(os.sched_getaffinity(0)))
+    """That the load was for."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,7 @@ def begin(question: Question, out: Path, name: str, lines: Lines) -> Studied:
         layers = (PROCESS, CLOCK) if "freq.mean_mhz" not in bench.absent(CLOCK) else (PROCESS,)
         complete = question.asked(design, layers, tried, load_1min)
         write(folder.path / FILE, _page(complete))
+        folder.note_time("begun")
         return _carry_on(complete, folder, there, lines, question.clock)
 
 
@@ -191,13 +194,34 @@ def _carry_on(asked: Asked, folder: RunFolder, there: Place, lines: Lines, clock
         _warn_of_budget(asked, settings, clock.deadline(asked.budget_s), lines)
         lines.say(f"  cut off, it goes on with `{command}`")
         rows, batch = _runs(asked, settings, bench, lines, clock)
-        one, two = on_one_level(rows), on_one_level(batch)
-        study = answered(asked.design, asked.tried, one, two, asked.subject, asked.rounds, asked.alpha, asked.seed)
-        if busy := busy_words(asked.load_1min, len(os.sched_getaffinity(0))):
-            study = study.model_copy(update={"notes": (busy, *study.notes)})
-        first = max(asked.rounds, 1 + max((row["pair"] for row in rows), default=-1))
-        _save_table(asked, (*_marked(rows, 1, 0), *_marked(batch, 2, first)), there, folder.path)
-        return Studied(asked, study, (*_marked(one, 1, 0), *_marked(two, 2, first)), folder.path)
+        _save_table(asked, table(asked, rows, batch), there, folder.path)
+        return concluded(asked, rows, batch, folder.path)
+
+
+def concluded(asked: Asked, rows: Sequence[Row], batch: Sequence[Row], folder: Path) -> Studied:
+    """Answer from the rows of the rounds, and from those of the batch that confirms."""
+    one, two = on_one_level(rows), on_one_level(batch)
+    study = answered(asked.design, asked.tried, one, two, asked.subject, asked.rounds, asked.alpha, asked.seed)
+    if busy := busy_words(asked.load_1min, asked.cpus):
+        study = study.model_copy(update={"notes": (busy, *study.notes)})
+    return Studied(asked, study, _numbered(asked, one, two), folder)
+
+
+def table(asked: Asked, rows: Sequence[Row], batch: Sequence[Row]) -> pl.DataFrame:
+    """Every run, with the levels of its setting as columns."""
+    levels = {one.name: one.levels for one in asked.design.settings}
+    varied = asked.design.varied
+    runs = (
+        {**row, **{key: levels[row["condition"]].get(key, "as given") for key in varied}}
+        for row in _numbered(asked, rows, batch)
+    )
+    return pl.DataFrame([{**row, "order": place} for place, row in enumerate(runs)], infer_schema_length=None)
+
+
+def logs(folder: Path) -> tuple[Path, Path]:
+    """Where the rows of the rounds and of the batch that confirms are kept, run by run."""
+    partial = RunFolder(folder).partial
+    return partial / f"{ROUNDS}.jsonl", partial / f"{CONFIRM}.jsonl"
 
 
 def _warn_of_budget(asked: Asked, settings: Sequence[Setting], deadline: Deadline, lines: Lines) -> None:
@@ -246,17 +270,15 @@ class Pace:
             self._lines.say(f"  run {len(progress.rows)} of {progress.planned}, {spent_s:.0f} s of the program")
 
 
-def _marked(rows: Sequence[Row], batch: int, first: int) -> Iterator[Row]:
-    yield from ({**row, "batch": batch, "pair": row["pair"] + first} for row in rows)
+def _numbered(asked: Asked, rows: Sequence[Row], batch: Sequence[Row]) -> tuple[Row, ...]:
+    """Put the batch that confirms after the rounds, with pairs of its own."""
+    first = max(asked.rounds, 1 + max((row["pair"] for row in rows), default=-1))
+    later = ({**row, "batch": 2, "pair": row["pair"] + first} for row in batch)
+    return (*({**row, "batch": 1} for row in rows), *later)
 
 
-def _save_table(asked: Asked, rows: Sequence[Row], there: Place, folder: Path) -> None:
-    """Write the table with the settings as columns, in the form that analyze, compare and import read."""
-    levels = {one.name: one.levels for one in asked.design.settings}
-    factors = [factor.key for factor in asked.design.factors if len(factor.levels) > 1]
-    varied = [{**row, **{key: levels[row["condition"]].get(key, "as given") for key in factors}} for row in rows]
-    numbered = [{**row, "order": place} for place, row in enumerate(varied)]
-    frame = pl.DataFrame(numbered, infer_schema_length=None)
+def _save_table(asked: Asked, frame: pl.DataFrame, there: Place, folder: Path) -> None:
+    """Write the table in the form that analyze, compare and import read."""
     facts = {
         "subject": asked.subject.model_dump(mode="json"),
         "machine": there.described(()).model_dump(mode="json"),
@@ -264,7 +286,7 @@ def _save_table(asked: Asked, rows: Sequence[Row], there: Place, folder: Path) -
     for name, content in there.bench.executor.beside.items():
         write(folder / name, content)
     recorded = described(frame, str(folder / TABLE), list(there.bench.described_by(asked.layers).values()), facts)
-    roles = {**recorded.roles, **dict.fromkeys(factors, "setting"), "batch": "id"}
+    roles = {**recorded.roles, **dict.fromkeys(asked.design.varied, "setting"), "batch": "id"}
     write_table(replace(recorded, roles=roles), folder / TABLE, fresh=True)
 
 

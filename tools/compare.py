@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
-
 import numpy as np
 from pydantic import Field
 
 from ..knowledge.absence import is_empty, is_none
 from .apply_by_hand import ByHandResult
-from .apply_mitigation import ApplyResult, telling
+from .apply_mitigation import ApplyResult
 from .base import Arguments, Outcome, Result, Tool, ToolError
 from .case import Case, Finished, Record
 from .claim import Arms, Claim, TooFew, claims, disagreement, in_a_word
@@ -17,11 +15,11 @@ from .comparison import Comparison, arms_of, below, compared
 from .execution.samples import RUN
 from .failures import FailedArms, failed_arms, shown_in
 from .measure import MeasureResult
+from .moved import Moved, moved
 from .recorded_comparison.samples import whole_runs
 from .row import BASELINE
 from .run_table import Floats, RunTable
 from .statistics.values import IntArray
-from .subject import Frozen
 
 
 class CompareArguments(Arguments):
@@ -29,17 +27,6 @@ class CompareArguments(Arguments):
 
     call: str
     """Id of the call of apply_mitigation or apply_by_hand."""
-
-
-class Moved(Frozen):
-    """What the mitigation did to a column that it should lower, or that goes with slow runs (level 3 of the proof)."""
-
-    column: str
-    unit: str
-    baseline: float
-    """Mean over the baseline runs of the pairs; the mean, because a rare cause leaves the median alone."""
-    mitigated: float
-    fell: bool
 
 
 class CompareResult(Result):
@@ -75,7 +62,7 @@ def run(arguments: CompareArguments, case: Case) -> Outcome:
         batch=applied.batch,
         comparison=comparison,
         confirmations=_confirming(call, case) if applied.batch == 2 else {},
-        moved=_moved(table, applied.mitigation, case),
+        moved=moved(table, applied, case),
         failing=failing,
         summary=f"{applied.mitigation}, batch {applied.batch}, {count} {unit}: {_words(comparison)}{_told(failing)}.",
     )
@@ -161,23 +148,6 @@ def _arm(table: RunTable, condition: str, warm_up: int) -> tuple[Floats, IntArra
     runs = table.column(RUN, condition).astype(np.int64)
     kept = ~np.isin(runs, runs[:warm_up])
     return outcomes[kept], runs[kept]
-
-
-def _moved(table: RunTable, mitigation: str, case: Case) -> tuple[Moved, ...]:
-    """What the mitigation should lower, and the columns that were found to go with slow runs."""
-    known = {column.name: column for column in table.columns}
-    if mitigation not in case.knowledge.mitigations:
-        raise ToolError(f"{mitigation} is not known here; read the run with the knowledge that it was made with.")
-    named = telling(case.knowledge.mitigations[mitigation], case)
-    meant = (name for pattern in named for name in sorted(known) if fnmatchcase(name, pattern))
-    moved = []
-    for name in dict.fromkeys(name for name in meant if known[name].type == "number"):
-        read = [cells[np.isfinite(cells)] for cells in (table.column(name, arm) for arm in (BASELINE, mitigation))]
-        if not all(cells.size for cells in read):
-            continue
-        before, after = (float(np.mean(cells)) for cells in read)
-        moved.append(Moved(column=name, unit=known[name].unit, baseline=before, mitigated=after, fell=after < before))
-    return tuple(moved)
 
 
 COMPARE = Tool("compare", "Compare the pairs of one batch.", CompareArguments, CompareResult, run)

@@ -279,7 +279,7 @@ def _explained(result: CompareResult, record: Record) -> tuple[str, str | None, 
         return found.factor, None, f"; no counter shows {found.name.lower()}, which was found by trying"
     fallen = {moved.column for moved in result.moved if moved.fell}
     first = next((factor for factor in suspects if factor.column in fallen), suspects[0])
-    other_way = f"; {first.column}, which goes with slow runs, did not fall, so it helps by another way"
+    other_way = f"; {first.column}, which goes with slow runs, is not shown to fall, so it helps by another way"
     return first.factor, first.column, "" if first.column in fallen else other_way
 
 

@@ -16,6 +16,7 @@ from .amount import amount
 from .base import Arguments, Outcome, Result, Tool
 from .case import Case
 from .execution.executor import Turn
+from .execution.launcher_time import LauncherTime, launcher_time
 from .execution.series import Series
 from .failures import HUNG, Failures, failed_words, failures_of
 from .hosts import Hosts, hosts_of
@@ -34,6 +35,8 @@ FLOOR = 30
 """Fewer say nothing unless fewer were asked for."""
 
 
+LAUNCHER = 0.05
+"""Of the seconds: for the launcher alone, and as much for what it is held against."""
 LEAST_PROCESSES = 10
 """Runs of a program that give several samples each: what the samples of a run share shows only between runs."""
 
@@ -76,6 +79,8 @@ class MeasureResult(Result):
     """The coefficient of variation is at or below the limit asked for."""
     hosts: Hosts | None = Field(default=None, exclude_if=is_none)
     """Of runs made on many hosts."""
+    launcher: LauncherTime | None = Field(default=None, exclude_if=is_none)
+    """Of wall times through a launcher: how much of them is its own."""
     pairs_needed: int
     """Pairs that show the target ratio of SDs with 80 % power on this distribution."""
 
@@ -90,7 +95,10 @@ def run(arguments: MeasureArguments, case: Case) -> Outcome:
     if series.over and not series.outcomes:
         raise _no_outcome(series)
     left = artefacts(series.rows, bench.described_by(()), bench.executor.beside)
-    return Outcome(_result(series, case, ending.stopped, enough), left)
+    result = _result(series, case, ending.stopped, enough)
+    alone = launcher_time(bench, np.array(series.outcomes)[result.warm_up :], LAUNCHER * arguments.max_seconds)
+    said = f"{result.summary} {alone.words}".rstrip() if alone else result.summary
+    return Outcome(result.model_copy(update={"launcher": alone, "summary": said}), left)
 
 
 @dataclass

@@ -70,14 +70,15 @@ class RunTable:
         """One column of text over the runs that count; None where the cell is missing."""
         return [None if pd.isna(cell) else str(cell) for cell in self._counted(condition)[name]]
 
-    def paired(self, other: str, against: str = BASELINE, block: int = 1) -> Pairs:
+    def paired(self, other: str, against: str = BASELINE, block: int = 1, values: str = "outcome") -> Pairs:
         """Outcomes of the complete pairs, `against` and `other`, pair i with pair i; of samples, sample with sample.
 
-        With `block`, that many pairs in a row belong together, and blocks are the whole.
+        `values` names another column than the outcome. With `block`, that many pairs in a row belong together, and
+        blocks are the whole.
         """
         index = ["pair", *(name for name in (ITERATION,) if name in self.frame)]
         counted = self.frame[self.frame["ok"] == 1]
-        wide = counted.pivot(index=index, columns="condition", values="outcome")
+        wide = counted.pivot(index=index, columns="condition", values=values)
         for condition in (against, other):
             if condition not in wide:
                 wide[condition] = np.nan

@@ -171,7 +171,7 @@ def _moved(evidence: Evidence) -> Iterator[Draft]:
     for moved in batch.compared.moved:
         factor, unit = known.factor_of(moved.column), names.unit(moved.unit)
         fall = f"{quantity(moved.baseline, unit)} to {quantity(moved.mitigated, unit)} (means)"
-        detail = f"{names.column(moved.column, known)}, {fall}, with {batch.applied.mitigation}"
+        detail = f"{names.column(moved.column, known)} {moved.words}, {fall}, with {batch.applied.mitigation}"
         name = names.of_factor(factor.key if factor else moved.column, known)
         calls = _comparing(batch.call, evidence)
         yield Draft("moved", name, detail, calls, affirmed=moved.fell, words={"fell": moved.fell})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..terminal import answer
@@ -11,15 +12,29 @@ from ..terminal import answer
 if TYPE_CHECKING:
     from ..run_folder import RunFolder
     from ..verify import Report
+    from ..verify_experiment import Checked
 
 
 def folder_of(arguments: argparse.Namespace) -> RunFolder:
     """Find the run that is named; light, so that a wrong name is told at once."""
+    from ..run_folder import RunFolder
+
+    return RunFolder.find(place_of(arguments))
+
+
+def place_of(arguments: argparse.Namespace) -> Path:
+    """Find what is named, whatever lies there."""
     from ..settings import effective
-    from .meant import run_meant
+    from .meant import place_meant
 
     settings, _ = effective(vars(arguments))
-    return run_meant(arguments.run, settings.out)
+    return place_meant(arguments.run, settings.out)
+
+
+def tell_experiment(checked: Checked, arguments: argparse.Namespace) -> int:
+    """Answer for a study or a sweep; exit 1 when it names a difference."""
+    answer(asdict(checked), checked.words, arguments.json)
+    return 0 if checked.ok else 1
 
 
 def tell(report: Report, same: str, arguments: argparse.Namespace) -> int:

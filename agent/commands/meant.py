@@ -9,5 +9,10 @@ from ..run_folder import RunFolder
 
 def run_meant(words: str, out: Path) -> RunFolder:
     """Take a path as it stands, else as a name among the runs."""
+    return RunFolder.find(place_meant(words, out))
+
+
+def place_meant(words: str, out: Path) -> Path:
+    """The same, whatever lies there."""
     path = Path(words)
-    return RunFolder.find(out / words if not path.exists() and (out / words).exists() else path)
+    return out / words if not path.exists() and (out / words).exists() else path

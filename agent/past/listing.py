@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from ..experiment_folder import experiment_in
 from ..history import Listed, history
 from ..transcript import FORMAT
 from .held import is_held
 
-State = Literal["finished", "unfinished", "going on", "empty", "newer", "broken"]
+State = Literal["finished", "unfinished", "going on", "empty", "newer", "broken", "experiment"]
 
 
 CUT_OFF: dict[str, tuple[State, str]] = {
@@ -64,6 +65,8 @@ def past(out: Path) -> list[Past]:
 def described(one: Listed) -> Past:
     """Say what can be done with a run, and what is the matter with one that cannot be opened."""
     folder = Path(one.folder)
+    if experiment := experiment_in(folder):
+        return Past(one, "experiment", f"A {experiment.name}: {experiment.serves(folder)}.")
     if is_held(folder):
         return Past(one, "going on", "Another vgo-agent works on it: it can be watched.")
     written = _format(folder)

@@ -12,6 +12,7 @@ from ...tools.compare import confirmations, reached
 from ...tools.look_up import Candidate
 from ...tools.mitigation.launching import command_line
 from ...tools.mitigation.preconditions import unmet
+from ...tools.moved import ENOUGH
 from .evidence import Batch, Evidence
 from .numbers import p_value, percent, quantity
 from .story import BatchStory, CheckRow, Suspect, Try, Untried, Winner
@@ -116,7 +117,7 @@ def _checks(batch: Batch) -> Iterator[CheckRow]:
         yield CheckRow(LEVELS[check.level], check.what, check.expected, check.seen, check.passed)
     for moved in batch.compared.moved if batch.compared else ():
         seen = f"{quantity(moved.baseline, moved.unit)} → {quantity(moved.mitigated, moved.unit)} (means)"
-        yield CheckRow(LEVELS[3], moved.column, "falls", seen, moved.fell)
+        yield CheckRow(LEVELS[3], moved.column, ENOUGH, f"{seen}: {moved.words}", moved.fell)
 
 
 def _outcome(batch: Batch, evidence: Evidence) -> str:

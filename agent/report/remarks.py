@@ -45,6 +45,8 @@ def _of_runs(evidence: Evidence) -> Iterator[str]:
             f"Each line that the program printed is a sample, {number(measured.processes)} runs gave the baseline's: "
             "what counts runs here counts samples, and what all samples of a run share explains nothing."
         )
+    if measured.launcher and measured.launcher.words:
+        yield measured.launcher.words
     if measured.survivors:
         yield (
             f"The runs left {number(measured.survivors)} processes behind, which were ended: "
@@ -85,8 +87,8 @@ def _of_effect(evidence: Evidence) -> Iterator[str]:
     batch = evidence.confirming
     fallen = batch.compared.moved if batch and batch.compared else ()
     if fallen and not any(moved.fell for moved in fallen):
-        names = ", ".join(moved.column for moved in fallen)
-        yield f"It helps, but the factor did not fall with it ({names}): it may work in another way than thought."
+        names = "; ".join(f"{moved.column} {moved.words}" for moved in fallen)
+        yield f"It helps, but not shown by way of the factor ({names}): it may work in another way than thought."
 
 
 def _of_order(measured: MeasureResult, shape: Shape) -> Iterator[str]:

@@ -69,7 +69,7 @@ def _measured(stepped: Stepped, measured: MeasureResult, fancy: bool) -> dict[st
         "findings": list(findings(measured, unit)),
         "layers": "",
         "hidden": (),
-        "notes": [measured.unusable] if measured.unusable else [],
+        "notes": [note for note in (measured.unusable, measured.launcher and measured.launcher.words) if note],
     }
 
 

@@ -43,7 +43,8 @@ def skipped(design: Design) -> list[str]:
 def summary(studied: Studied, files: Sequence[Path]) -> dict[str, Any]:
     """Give the whole answer as JSON has it."""
     values = studied.study.model_dump(mode="json")
-    return {"folder": str(studied.folder), "files": [path.name for path in files], **values}
+    answer = {"command": list(studied.asked.subject.command), "headline": studied.study.headline, **values}
+    return {"folder": str(studied.folder), "files": [path.name for path in files], **answer}
 
 
 def text(studied: Studied) -> str:

@@ -46,7 +46,7 @@ def told(sweep: Sweep, cells: Sequence[Row], subject: Subject, folder: Path) -> 
         title=folder.name,
         command=" ".join(map(_word, sweep.space.command)),
         sentence=_sentence(summary, sweep),
-        best=tuple(_best_words(summary, subject)),
+        best=best_words(summary["best"], subject.unit),
         notes=tuple(_notes(summary, sweep)),
         head=("cell", *sweep.space.parameters, "runs", "mean", "SD [95 %]", "CV", "p99", "note"),
         rows=tuple(_line(row, subject.unit) for row in cells[:MOST_LINES]),
@@ -81,7 +81,8 @@ def _summary(sweep: Sweep, cells: Sequence[Row], subject: Subject, folder: Path)
         "spent_s": sweep.spent_s,
         "dropped": list(sweep.told),
         "response": sweep.space.design.response,
-        "best": _best(sweep, cells, subject),
+        "best": (found := best(sweep, cells)),
+        "headline": next(iter(best_words(found, subject.unit)), "no cell could be run"),
         "files": [str(folder / name) for name in ("runs.csv", "cells.csv", "report.md", "report.html")],
     }
 
@@ -90,14 +91,14 @@ def _named(row: Row) -> dict[str, Any]:
     return {"cell": row["cell"], "values": dict(row["values"])}
 
 
-def _best(sweep: Sweep, cells: Sequence[Row], subject: Subject) -> dict[str, Any]:
+def best(sweep: Sweep, cells: Sequence[Row]) -> dict[str, Any]:
     """Find the best cell by each response; those that were given up have none."""
     found: dict[str, Any] = {}
     for response in dict.fromkeys((sweep.space.design.response, "sd", "cv", "mean")):
         scored = [
             (score, row)
             for row in cells
-            if not row["reason"] and (score := response_of(row, response, subject.lower_is_better)) is not None
+            if not row["reason"] and (score := response_of(row, response, not sweep.space.higher_is_better)) is not None
         ]
         if scored:
             row = min(scored, key=lambda one: one[0])[1]
@@ -113,11 +114,15 @@ def _sentence(summary: Mapping[str, Any], sweep: Sweep) -> str:
     return f"{summary['cells']} cells in {spent}; {known}; {failed}. Ended: {summary['ended']}."
 
 
-def _best_words(summary: Mapping[str, Any], subject: Subject) -> Iterator[str]:
-    for response, best in summary["best"].items():
-        shown = percent(best["value"]) if response == "cv" else quantity(best["value"], subject.unit)
-        levels = ", ".join(f"{name} = {level}" for name, level in best["values"].items())
-        yield f"Best {NAMES[response]}: {shown} at {levels} ({best['cell']}, {best['runs']} runs)."
+def best_words(found: Mapping[str, Any], unit: str) -> tuple[str, ...]:
+    """Say which cell is best by each response, that of the design first."""
+    return tuple(f"Best {NAMES[response]}: {_one_best(response, one, unit)}." for response, one in found.items())
+
+
+def _one_best(response: str, one: Mapping[str, Any], unit: str) -> str:
+    shown = percent(one["value"]) if response == "cv" else quantity(one["value"], unit)
+    levels = ", ".join(f"{name} = {level}" for name, level in one["values"].items())
+    return f"{shown} at {levels} ({one['cell']}, {one['runs']} runs)"
 
 
 def _notes(summary: Mapping[str, Any], sweep: Sweep) -> Iterator[str]:

@@ -124,7 +124,7 @@ def _proofs(evidence: Evidence) -> Iterator[str]:
     for moved in last.compared.moved if last.compared else ():
         mark = "ok " if moved.fell else "NOT"
         seen = f"{quantity(moved.baseline, moved.unit)} to {quantity(moved.mitigated, moved.unit)}"
-        yield f"  {mark} level 3: {moved.column} {'fell' if moved.fell else 'did not fall'}, {seen}"
+        yield f"  {mark} level 3: {moved.column} {moved.words}, {seen}"
 
 
 def _expected(passed: bool, expected: str) -> str:

@@ -198,6 +198,12 @@ def _before(folder: Path) -> Asked | None:
         if any(one.name != ".lock" for one in folder.iterdir()):
             raise VgoError(f"{folder} is there and holds no sweep: give a --name of its own, or another --out.")
         return None
+    return asked_in(folder)
+
+
+def asked_in(folder: Path) -> Asked:
+    """Read what a sweep was asked for."""
+    path = folder / ASKED
     try:
         return Asked.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, yaml.YAMLError, ValidationError) as error:

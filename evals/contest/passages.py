@@ -20,6 +20,7 @@ from ...agent.report.evidence import Batch, Evidence, unit
 from ...agent.report.mitigations import decided, name_of
 from ...tools.claim import Claim
 from ...tools.comparison import Comparison, claimed
+from ...tools.moved import LEAST, Moved
 from ...tools.rank_factors import RankedFactor
 from .written import Passage
 
@@ -169,7 +170,15 @@ def _batches(evidence: Evidence, text: str) -> Iterator[Passage]:
         yield Passage(where, f"batch {heading}\n{line}", known, "", _p_values(comparison))
         rows = re.findall(r"^\| the factor moved \|[^|]*\|[^|]*\|(.*)", told, re.M)
         for moved, row in zip(batch.compared.moved, rows, strict=False):
-            yield Passage(f"{where}, {moved.column}", row, (moved.baseline, moved.mitigated), moved.unit)
+            yield Passage(
+                f"{where}, {moved.column}", row, (moved.baseline, moved.mitigated, *_fallen(moved)), moved.unit
+            )
+
+
+def _fallen(moved: Moved) -> tuple[float, ...]:
+    """The share that a counter fell by with its interval, and the least that counts, as in its words."""
+    ratios = _given(moved.claim.ratio, moved.claim.low, moved.claim.high) if isinstance(moved.claim, Claim) else ()
+    return tuple(1 - ratio for ratio in (*ratios, LEAST))
 
 
 def _strength(factor: RankedFactor) -> tuple[float, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -55,12 +56,18 @@ def compared(made: Case, call: str) -> CompareResult:
     return CompareResult.model_validate(COMPARE.run(COMPARE.arguments.model_validate({"call": call}), made).result)
 
 
-def test_level_3_shows_every_column_that_a_pattern_stands_for() -> None:
+def test_level_3_shows_every_column_that_a_pattern_stands_for_and_by_how_much_it_fell() -> None:
     rng, store = np.random.default_rng(1), Kept()
-    waits = {BASELINE: 8.0, "disk_scheduler_none": 2.0}
+    waits = {BASELINE: (8.0, 22178.0), "disk_scheduler_none": (2.0, 22149.0)}
     rows = [
-        row(at, condition, 100 + rng.normal(), at // 2, **{"disk.sda.read_wait_ms": wait, "disk.sdb.read_wait_ms": 1.0})
-        for at, (condition, wait) in enumerate(list(waits.items()) * 12)
+        row(
+            at,
+            arm,
+            100 + rng.normal(),
+            at // 2,
+            **{f"disk.sd{disk}.read_wait_ms": one for disk, one in zip("ab", both, strict=True)},
+        )
+        for at, (arm, both) in enumerate(list(waits.items()) * 12)
     ]
     result = {"mitigation": "disk_scheduler_none", "batch": 1, "pairs": 12, "failed": 0, "spent_s": 1.0, "summary": ""}
     result |= {"checks": [], "in_force": True, "told": [], "command": ""}
@@ -68,7 +75,9 @@ def test_level_3_shows_every_column_that_a_pattern_stands_for() -> None:
     moved = {one.column: one for one in compared(case(call, store=store), "c002").moved}
     assert moved.keys() == {"disk.sda.read_wait_ms", "disk.sdb.read_wait_ms"}
     assert (moved["disk.sda.read_wait_ms"].baseline, moved["disk.sda.read_wait_ms"].mitigated) == (8.0, 2.0)
-    assert moved["disk.sda.read_wait_ms"].fell and not moved["disk.sdb.read_wait_ms"].fell
+    assert moved["disk.sda.read_wait_ms"].words == "fell by 75 % [75 %, 75 %]" and moved["disk.sda.read_wait_ms"].fell
+    sdb = moved["disk.sdb.read_wait_ms"]
+    assert re.fullmatch(r"fell by 0.131 % \[.*\], which is not shown to be 5 % or more", sdb.words) and not sdb.fell
 
 
 def samples(condition: str, runs: int, each: int, warm_up: int, seed: int) -> list[Row]:

@@ -17,8 +17,8 @@ class RowLog:
     def __init__(self, path: Path, cure: str = "go on with `vgo-agent resume`") -> None:
         """Open, dropping a torn last line; `cure` says how to go on when there is no room."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        kept = path.read_bytes().rpartition(b"\n")[0] if path.exists() else b""
-        self.rows: list[Row] = [json.loads(line) for line in kept.splitlines()]
+        kept = _whole(path)
+        self.rows = _rows(kept)
         self._path = path
         self._cure = cure
         self._file = path.open("wb", buffering=0)  # a row that does not fit is told now, not at the end
@@ -39,3 +39,16 @@ class RowLog:
     def close(self) -> None:
         """Close the file; it stays until the call's table is stored."""
         self._file.close()
+
+
+def rows_in(path: Path) -> list[Row]:
+    """Read a log and leave it as it is; a torn last line is no row."""
+    return _rows(_whole(path))
+
+
+def _whole(path: Path) -> bytes:
+    return path.read_bytes().rpartition(b"\n")[0] if path.exists() else b""
+
+
+def _rows(kept: bytes) -> list[Row]:
+    return [json.loads(line) for line in kept.splitlines()]

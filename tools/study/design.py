@@ -56,6 +56,11 @@ class Design(Frozen):
         return {factor.key: factor.levels[0] for factor in self.factors}
 
     @property
+    def varied(self) -> tuple[str, ...]:
+        """Factors of which there is more than one level."""
+        return tuple(factor.key for factor in self.factors if len(factor.levels) > 1)
+
+    @property
     def crossed(self) -> tuple[Studied, ...]:
         """Factors that are crossed."""
         return tuple(factor for factor in self.factors if factor.crossed)

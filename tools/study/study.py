@@ -41,6 +41,15 @@ class Study(Frozen):
     verdict: str
     notes: tuple[str, ...]
 
+    @property
+    def headline(self) -> str:
+        """The verdict in a line of a list."""
+        if self.rounds < LEAST:
+            return "too few rounds"
+        if self.advice is None:
+            return "no setting is steadier"
+        return f"{self.chosen} is steadier" + ("" if self.confirmed else ", not confirmed")
+
     def spread(self, name: str) -> Spread | None:
         """Find the numbers of a setting."""
         return next((one for one in self.spreads if one.setting == name), None)

@@ -227,3 +227,12 @@ def test_without_mpirun_the_package_is_named(vgo: Vgo, tmp_path: Path) -> None:
     done = vgo("profile", "--launcher", "mpirun:ranks=2", "/bin/true", env={"PATH": str(tmp_path)})
     assert done.returncode == 1
     assert "apt install openmpi-bin" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_the_share_that_is_the_launchers_own_is_told_but_where_the_program_times_itself(vgo: Vgo) -> None:
+    measured = ("measure", "--quiet", "--json", "--max-runs", "10", "--launcher", "mpirun:ranks=1")
+    found = json.loads(vgo(*measured, "/bin/true").stdout)
+    assert found["launcher"]["runs"] == 10 and 0.5 < found["launcher"]["share"] < 2
+    assert "timed on `true`" in found["summary"] and "--metric" in found["summary"]
+    timed = vgo(*measured, "--metric", "([0-9.]+)", "--", "/bin/date", "+%N")
+    assert "launcher" not in json.loads(timed.stdout)

@@ -107,7 +107,10 @@ def read_by_the_other_commands(here: Run, answer, path: Path) -> None:
     assert understood.returncode == 0, understood.stderr
     roles = {column["name"]: column["role"] for column in json.loads(understood.stdout)["columns"]}
     assert (roles["binding"], roles["outcome"]) == ("setting", "outcome")
-    assert "a study" in here("runs").stdout
+    (one,) = json.loads(here("runs", "--json").stdout)["runs"]
+    assert one["when"] and one["verdict"] == f"study: {answer['headline']}"
+    assert "the same: runs.csv, study.json" in here("verify", one["folder"]).stdout
+    assert "study openmp --resume" in here("replay", one["folder"]).stderr
 
 
 @needs_openmp

@@ -83,7 +83,20 @@ def test_the_list_of_runs_names_it_with_its_time(answers, capsys, tmp_path):
     assert answers(*written(tmp_path, SPACE), "--runs", "1", *PROGRAM)[0] == 0
     assert main(["runs", "--json"]) == 0
     (one,) = json.loads(capsys.readouterr().out)["runs"]
-    assert one["verdict"] == "(a sweep)" and one["when"]
+    assert one["verdict"].startswith("sweep: ") and one["when"] and one["command"]
+
+
+def test_tables_and_answer_are_made_again_from_the_log(answers, capsys, tmp_path):
+    assert answers(*written(tmp_path, SPACE), *PROGRAM)[0] == 0
+    folder = tmp_path / "vgo-runs/sweep-space"
+    assert main(["verify", str(folder)]) == 0
+    assert "the same: runs.csv, cells.csv, sweep.json" in capsys.readouterr().out
+    first, line, *rest = (folder / "runs.csv").read_text().splitlines(keepends=True)
+    (folder / "runs.csv").write_text("".join((first, line.replace(",1,", ",0,", 1), *rest)))
+    assert main(["verify", str(folder)]) == 1
+    assert "runs.csv, line 2 is not what the log gives" in capsys.readouterr().out
+    assert main(["ask", str(folder), "why"]) == 1
+    assert "is the folder of a sweep" in capsys.readouterr().err
 
 
 def test_the_other_commands_read_the_runs_with_their_settings(answers, tmp_path):

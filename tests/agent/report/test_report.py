@@ -117,7 +117,9 @@ def test_every_mitigation_is_told_of_tried_or_not(finished: Finished) -> None:
     assert "steadier, confirmed" in page
     assert "no difference that matters" in page
     assert "the tool cannot do it; a person can" in page
-    assert re.search(r"the factor moved\s+migrations\s+falls\s+12 → 0 \(means\)\s+✓ yes", page)
+    assert re.search(
+        r"the factor moved\s+migrations\s+falls by 5 %\s+12 → 0 \(means\): fell by 100 % \[100 %, 100 %\]\s+✓ yes", page
+    )
 
 
 def test_what_was_denied_is_named_with_the_reason(finished: Finished) -> None:

@@ -1,0 +1,53 @@
+"""Folders of studies and sweeps: how they are known, what came of them in a line, and which commands read them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+from shlex import quote
+from typing import NamedTuple
+
+
+class Experiment(NamedTuple):
+    """What lies in such a folder, by kind."""
+
+    name: str
+    asked: str
+    """File that is written first."""
+    answer: str
+    """File that is written last: JSON with `headline` and `command`."""
+    again: str
+    """Command that goes on with it, or answers again."""
+
+    def serves(self, folder: Path) -> str:
+        """Name the commands that read it."""
+        named = quote(str(folder))
+        again = self.again.format(folder=named)
+        return f"{again}; `vgo-agent verify {named}` checks it, `vgo-agent analyze {named}` reads its runs"
+
+
+STUDY = Experiment(
+    "study", "study.yaml", "study.json", "`vgo-agent study openmp --resume {folder}` goes on with it or answers again"
+)
+SWEEP = Experiment("sweep", "sweep.yaml", "sweep.json", "the same `vgo-agent sweep` goes on with it or answers again")
+
+
+def experiment_in(folder: Path) -> Experiment | None:
+    """Tell what a folder holds; None where it is neither."""
+    return next((one for one in (STUDY, SWEEP) if (folder / one.asked).is_file()), None)
+
+
+class Outcome(NamedTuple):
+    """What came of it."""
+
+    headline: str
+    command: str
+
+
+def outcome(folder: Path, one: Experiment) -> Outcome:
+    """Read its line; of one that has not come to its answer, that."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        found = json.loads((folder / one.answer).read_text(encoding="utf-8"))
+        return Outcome(f"{one.name}: {found['headline']}", " ".join(found["command"]))
+    return Outcome(f"({one.name}, unfinished)", "")
