@@ -108,15 +108,15 @@ def _entry(asked: str, found_by: Literal["key", "column", "search"], factor: Fac
 def _in_order(known: Sequence[Mitigation], case: Case) -> list[Mitigation]:
     """As the factor lists them, save that a limit that is set goes first, and what can do harm last.
 
-    A limit explains more than what competes. Real-time policies come after all that cannot take the machine, and before
-    what asks for a reboot; last comes what changes a promise.
+    A limit explains more than what competes. Real-time policies come after all that cannot take the machine, then what
+    changes a promise, and last what asks for a reboot.
     """
     return sorted(known, key=lambda one: _harm(one, case.machine.limited))
 
 
 def _harm(mitigation: Mitigation, limited: Sequence[str]) -> tuple[bool, bool, bool, bool]:
     promise, reboot = bool(mitigation.changes_promise), mitigation.scope == "reboot"
-    return mitigation.lifts not in limited, promise, reboot, mitigation.real_time
+    return mitigation.lifts not in limited, reboot, promise, mitigation.real_time
 
 
 def _candidate(mitigation: Mitigation, case: Case) -> Candidate:

@@ -179,11 +179,11 @@ def test_a_planted_problem_is_found(plant: Plant, copied: Path) -> None:
 
 
 def test_what_can_do_harm_stands_last_in_every_factor() -> None:
-    """A real-time policy before what asks for a reboot, and that before what changes a promise."""
+    """A real-time policy before what changes a promise, and that before what asks for a reboot."""
     knowledge = load()
     for factor in knowledge.factors.values():
         listed = [knowledge.mitigations[key] for key in factor.mitigations]
-        harm = [(bool(one.changes_promise), one.scope == "reboot", one.real_time) for one in listed]
+        harm = [(one.scope == "reboot", bool(one.changes_promise), one.real_time) for one in listed]
         assert harm == sorted(harm), factor.key
 
 

@@ -107,7 +107,7 @@ def test_a_throttle_count_that_cannot_be_read_or_goes_back_is_missing(fake, open
 def test_energy_is_counted_over_the_end_of_its_range(fake, opened):
     zone = "sys/class/powercap/intel-rapl:0"
     fake.write(f"{zone}/energy_uj", ENERGY_RANGE_UJ - 2_000_000)
-    found = run(opened(fake), fake, f"sleep 0.05; echo 3000000 > $1/{zone}/energy_uj")
+    found = run(opened(fake), fake, f"sleep 0.05; echo 000003000000 1<> $1/{zone}/energy_uj")  # not empty in between
     assert found["energy.package-0.j"] == 5
     # The run took at least as long as it slept.
     assert 0 < found["power.package-0.w"] <= 5 / 0.05

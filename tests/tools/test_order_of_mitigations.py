@@ -1,4 +1,4 @@
-"""What can take the machine, or asks for a reboot, or changes a promise, comes after all that does not."""
+"""What can take the machine, changes a promise, or asks for a reboot comes after all that does not."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_harm_comes_last_however_the_file_lists_it(factor):
     assert isinstance(result, LookUpResult)
     listed = [KNOWN.mitigations[one.mitigation] for one in result.candidates]
     harm = [
-        (bool(one.changes_promise), one.scope == "reboot", one.real_time)
+        (one.scope == "reboot", bool(one.changes_promise), one.real_time)
         for one in listed
         if one.lifts not in MACHINE.limited
     ]
