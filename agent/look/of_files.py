@@ -23,7 +23,7 @@ def overlays_of(given: Mapping[str, Any]) -> tuple[Overlay, ...]:
     found = []
     for name, arm in others:
         ratio, low, high, claim = given["ratios"][name]
-        found.append(Overlay(baseline, arm, name, ratio, low, high, claim, held_against=first, ratio_of="spread"))
+        found.append(Overlay(baseline, arm, name, ratio, low, high, claim, held_against=first))
     return tuple(found)
 
 

@@ -85,9 +85,12 @@ def _overlay(view: SessionView, pairs: Measured) -> Overlay:
     compared = next((step for step in view.steps if step.tool == "compare" and _about(step.arguments, pairs)), None)
     if compared is None or compared.result is None:
         return Overlay(baseline, mitigated, name)
-    comparison = compared.result["comparison"]
-    sd = next(one for one in comparison["ratios"] if one["statistic"] == "sd")
-    return Overlay(baseline, mitigated, name, sd["value"], sd["low"], sd["high"], comparison["verdict"])
+    from ...tools.claim import in_a_word
+    from ...tools.comparison import Comparison
+
+    spread = Comparison.model_validate(compared.result["comparison"]).spread
+    ratio, low, high = (getattr(spread, end, None) for end in ("ratio", "low", "high"))
+    return Overlay(baseline, mitigated, name, ratio, low, high, in_a_word(spread))
 
 
 def _about(arguments: Mapping[str, Any], pairs: Measured) -> bool:

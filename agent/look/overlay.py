@@ -47,10 +47,10 @@ def overlay(canvas: Canvas, shown: Overlay, window: Window | None = None, cursor
 def ratio_words(shown: Overlay) -> str:
     """Give the ratio with its interval."""
     if shown.ratio is None:
-        return f"{shown.ratio_of} ratio undefined"
+        return "spread ratio undefined"
     if shown.low is None or shown.high is None:
-        return f"{shown.ratio_of} ratio {shown.ratio:.3g}, no interval"
-    return f"{shown.ratio_of} ratio {shown.ratio:.3g} [{shown.low:.3g}, {shown.high:.3g}]"
+        return f"spread ratio {shown.ratio:.3g}, no interval"
+    return f"spread ratio {shown.ratio:.3g} [{shown.low:.3g}, {shown.high:.3g}]"
 
 
 def _title(shown: Overlay) -> str:

@@ -96,14 +96,13 @@ class Overlay:
     mitigated: Outcomes
     mitigation: str
     ratio: float | None = None
-    """Of mitigated over baseline."""
+    """Of the spreads, mitigated over baseline."""
     low: float | None = None
     high: float | None = None
     """Ends of its interval."""
     verdict: str = ""
     held_against: str = "baseline"
     """Name of the arm that `mitigated` is held against."""
-    ratio_of: str = "SD"
 
 
 @dataclass(frozen=True)
