@@ -102,7 +102,7 @@ def test_an_interval_below_one_lies_left_of_the_one():
     shown = Overlay(TIMES, Outcomes(FAST, "s"), "pin_to_cpu", 0.2, 0.15, 0.3, "steadier")
     text = drawn(lambda canvas: overlay(canvas, shown))
     title, arms, legend, ruler = text.split("\n")[:4]
-    assert title == "pin_to_cpu: SD ratio 0.2 [0.15, 0.3], steadier"
+    assert title == "pin_to_cpu: spread ratio 0.2 [0.15, 0.3], steadier"
     assert arms == "% of runs: . baseline  o pin_to_cpu" and legend == "= interval of the ratio, 1 no change"
     assert ruler.index("=") < ruler.rindex("=") < ruler.rindex("1")
 

@@ -64,8 +64,8 @@ def test_what_is_shown_is_what_the_record_says(view: SessionView) -> None:
     assert [one.name for one in found.factors] == [one["factor"] for one in view.ranked]
     assert len(found.overlays) == len([one for one in view.measured if one.tool == "apply_mitigation"])
     for shown, said in zip(found.overlays, view.comparisons, strict=True):
-        sd = next(one for one in said["comparison"]["ratios"] if one["statistic"] == "sd")
-        assert (shown.ratio, shown.low, shown.high) == (sd["value"], sd["low"], sd["high"])
+        spread = said["comparison"]["claims"]["spread"]
+        assert (shown.ratio, shown.low, shown.high) == (spread["ratio"], spread["low"], spread["high"])
 
 
 def test_modes_are_marked_as_soon_as_a_measurement_has_ended(finished: RunFolder) -> None:
@@ -123,7 +123,7 @@ def test_the_tabs_follow_the_run_and_a_kept_cut_is_said_in_the_chat(whole: RunFo
         assert look.query_one("#look-ranking", SortedTable).row_count == len(session.view.ranked)
         assert look.query_one(Steps).row_count == len(session.view.steps)
         look.choose("compare")
-        await until(lambda: "SD ratio" in look.query_one(OverlayView).text, pilot)
+        await until(lambda: "spread ratio" in look.query_one(OverlayView).text, pilot)
         look.choose("distribution")
         await until(lambda: pilot.app.focused is distribution and distribution.step, pilot)
         await pilot.press("right")
