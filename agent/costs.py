@@ -99,8 +99,8 @@ def _after(record: Record, now_s: float) -> float:
     took = {call.tool: call.took_s for call in record.calls}
     judging = max([JUDGE_S, *(call.took_s for call in record.calls if call.tool == "compare")])
     analysed = sum(took.get(tool, 0.0) for tool in ANALYSIS)
-    done = "rank_factors" in took
-    slower = max(1.0, analysed / USUAL_S) if done else max(1.0, _started_s(record, now_s) / START_S)
+    done = record.only_tries or "rank_factors" in took
+    slower = max(1.0, analysed / USUAL_S if analysed else _started_s(record, now_s) / START_S)
     return judging + slower * (REPORT_S if done else REPORT_S + ANALYSIS_S) + 2 * _between(record)
 
 

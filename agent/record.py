@@ -36,7 +36,8 @@ def record_of(events: Sequence[Event], store: Store) -> Record:
             case Approval(granted=False) as denial:
                 refusal = ToolEnd(call_id=denial.call_id, error=f"not approved: {denial.reason}")
                 calls.append(_finished(decisions[denial.call_id], refusal, standing=denial.standing))
-    return Record(tuple(calls), store, max(given, default=0.0))
+    only_tries = any(start.plan.mitigation for start in bodies(events, RunStart))
+    return Record(tuple(calls), store, max(given, default=0.0), only_tries)
 
 
 def _finished(decision: Decision, end: ToolEnd, began_s: float | None = None, standing: str = "") -> Finished:

@@ -91,6 +91,8 @@ class Record:
     store: Store
     reopened_s: float = 0.0
     """Seconds of the budget that were used when more was given after a verdict."""
+    only_tries: bool = False
+    """One mitigation is tried, and no cause is looked for."""
 
     def succeeded(self, tool: str) -> tuple[Finished, ...]:
         """Calls of one tool that gave a result."""
