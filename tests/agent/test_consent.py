@@ -28,7 +28,7 @@ from vgo_agent.tools.conclude import ConcludeResult
 from vgo_agent.tools.plan import NO_MORE
 
 CASES = Path(__file__).parents[2] / "evals/cases"
-MANY, FEW = CASES / "memory-limit", CASES / "lock-convoy"
+MANY, FEW = CASES / "memory-limit", CASES / "realtime-hog"
 """Recorded runs in which the rules come to several changes of the system; with few, nothing is proved to help."""
 WRITES = {
     "mitigation": "m",
