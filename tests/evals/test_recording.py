@@ -199,7 +199,9 @@ def test_what_the_pairs_prove_and_the_truth_leaves_out_is_doubted(tmp_path: Path
     case = read_case(made_case(tmp_path))
     truth = Truth(verdicts=("cause found, no mitigation helped",), causes=("page_faults",), why="It was put in.")
     [said] = doubts(case, truth)
-    assert said.startswith("glibc_hugetlb is neither accepted nor in must_not_help, and it helps: its spread ratio is 0.")
+    assert said.startswith(
+        "glibc_hugetlb is neither accepted nor in must_not_help, and it helps: its spread ratio is 0."
+    )
     assert re.search(r" 0\.\d+ \[0\.\d+, 0\.\d+\]: accept it, or say why not", said)
     [control] = doubts(case, Truth(verdicts=("no visible factor",), control=True, why="A guess."))
     assert control.startswith("glibc_hugetlb is neither") and "this is no control" in control
