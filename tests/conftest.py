@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 COMMAND = Path(sys.executable).with_name("vgo-agent")
@@ -26,6 +27,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: real things that take seconds each; run with --all")
+    hypothesis.settings.register_profile("check", derandomize=True)
+    if not config.getoption("--all"):
+        hypothesis.settings.load_profile("check")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
