@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..agent.commands.alone import nobody, surveyed
+from ..agent.commands.chat import FRONT_DOOR
 from ..agent.commands.subject import on_of
 from ..agent.record import record_of
 from ..agent.run_folder import RunFolder
@@ -31,7 +32,6 @@ from .scores.results import origin, write
 from .workloads.registry import WORKLOADS, find, has_twin, missing
 from .workloads.workload import Workload
 
-FRONT_DOOR = (sys.executable, "-P", "-c", "import sys; from vgo_agent.agent.start import main; sys.exit(main())")
 LIMIT_S = 3600.0
 """Wall time of one diagnosis, unless --limit says another; most of it is the program's own."""
 GRACE_S = 120.0

@@ -8,12 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
 
-from .statistics.comparison.dependence import block_length
 from .statistics.deviations import SQUARED, Measure, contributions, unit_sums
 from .statistics.exchange import RatioTest, ratio_test
 from .statistics.holm import holm_steps
@@ -177,6 +176,8 @@ def _unit(x: FloatArray, y: FloatArray, arms: Arms) -> int:
 
     What both values of a pair share cancels, so pairs are asked for their differences.
     """
+    from .statistics.comparison.dependence import block_length  # scipy, which an app that only tells a claim can spare
+
     if not arms.ordered:
         return arms.whole
     runs = [unit_sums(arm, arms.whole, rest=False) for arm in (x, y)]
@@ -239,9 +240,9 @@ def runs_needed(claim: Claim, power: float = 0.8) -> int | None:
     """
     if claim.high is None or claim.low <= 0:
         return None
-    beyond = float(ndtri((1 + claim.level) / 2))
+    beyond = NormalDist().inv_cdf((1 + claim.level) / 2)
     error = math.log(claim.high / claim.low) / (2 * beyond)
-    needed = (beyond + float(ndtri(power))) * error / abs(math.log(claim.margin))
+    needed = (beyond + NormalDist().inv_cdf(power)) * error / abs(math.log(claim.margin))
     return max(FEWEST, math.ceil(min(claim.units) * needed**2))
 
 

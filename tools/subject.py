@@ -86,7 +86,7 @@ class Limits(Frozen):
     budget_s: Annotated[float, Field(gt=0, le=LONGEST)] = 600.0
     """Seconds by the clock, from the start of the command to its verdict and report."""
     target_ratio: Annotated[float, Field(gt=0, lt=1)] = 0.66
-    """Stop when the upper bound of the SD ratio falls below it."""
+    """Stop when the upper bound of the spread ratio falls below it."""
     steady_cv: Annotated[float, Field(ge=0, le=LONGEST)] = 0.01
     """At or below this coefficient of variation there is nothing to reduce."""
     alpha: Annotated[float, Field(gt=0, lt=0.5)] = 0.05

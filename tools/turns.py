@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 BLOCKS = 20
-"""Of each condition at least, since blocks are what is judged: with fewer, `compare` gives no interval of an SD ratio,
-and without one nothing is claimed."""
+"""Of each condition at least, since blocks are what is judged: a claim takes ten of each, and with
+no more its interval is wide."""
 
 
 class Turn(NamedTuple):

@@ -169,7 +169,7 @@ def add_settings(parser: argparse.ArgumentParser, only: Collection[str] = ()) ->
         type=float,
         metavar="X",
     )
-    add("--target-ratio", "stop when the SD is proved below this share (default 0.66)", type=float, metavar="R")
+    add("--target-ratio", "stop when the spread is proved below this share (default 0.66)", type=float, metavar="R")
     add("--steady-cv", "spread over mean that needs no reduction (default 0.01)", type=float, metavar="CV")
     add("--alpha", "chance of a wrong claim (default 0.05)", type=float, metavar="P")
     add("--max-mitigations", "mitigations tried at most (default 12)", type=int, metavar="N")

@@ -6,12 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter
 
+from ...tools.claim import Claim, TooFew, in_a_word
 from ...tools.row import BASELINE, FIXED
 from ...tools.statistics.values import BoolArray
 from ..session_view.measured import Measured
 from ..session_view.view import SessionView
 from .scenes import RUN_ORDER, Factor, Looking, Outcomes, Overlay, Scatter, tree_of
+
+SPREAD: TypeAdapter[Claim | TooFew] = TypeAdapter(Claim | TooFew)
 
 
 def looking_of(view: SessionView) -> Looking:
@@ -85,10 +89,7 @@ def _overlay(view: SessionView, pairs: Measured) -> Overlay:
     compared = next((step for step in view.steps if step.tool == "compare" and _about(step.arguments, pairs)), None)
     if compared is None or compared.result is None:
         return Overlay(baseline, mitigated, name)
-    from ...tools.claim import in_a_word
-    from ...tools.comparison import Comparison
-
-    spread = Comparison.model_validate(compared.result["comparison"]).spread
+    spread = SPREAD.validate_python(compared.result["comparison"]["claims"]["spread"])
     ratio, low, high = (getattr(spread, end, None) for end in ("ratio", "low", "high"))
     return Overlay(baseline, mitigated, name, ratio, low, high, in_a_word(spread))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from ...prompts.render import render
 from ...tools.claim import Claim, Names, TooFew, disagreement, in_a_word, interval, runs_needed, sentence
-from ...tools.comparison import MEASURES
+from ...tools.comparison import MEASURES, direction
 from ...tools.recorded.columns import listed
 from ...tools.recorded_comparison.cells import ContrastedCells
 from ...tools.recorded_comparison.compare import ComparedOutcome, Contrasted, ContrastedArm
@@ -47,8 +47,8 @@ def _one(found: Contrasted, arm: ContrastedArm) -> str:
 
 
 def _several(found: Contrasted) -> str:
-    said = [in_a_word(arm.spread) for arm in found.arms]
-    steadier, less = said.count("steadier"), said.count("less steady")
+    said = [direction(arm.spread) for arm in found.arms]
+    steadier, less = said.count("less"), said.count("more")
     inner = dict.fromkeys(note for arm in found.arms for note in arm.described.notes)
     return render(
         "comparison.txt.j2",

@@ -184,6 +184,7 @@ def _next_facts(evidence: Evidence, left: tuple[Untried, ...], hidden: tuple[Sus
         "absent": len(absent(evidence.run)),
         "pairs_needed": evidence.measured.pairs_needed if evidence.measured else 0,
         "best": best.applied.mitigation if best else "",
+        "left": best.compared.comparison.shown("spread") if best and best.compared else "",
         "refused": _only_refused(evidence),
         "early": evidence.conclusion.early,
         "ran_out": bool(evidence.conclusion.ran_out),

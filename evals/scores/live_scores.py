@@ -3,8 +3,8 @@
 Live answers are judged as recorded ones are, by `claims` and by the truth of the workload, with one addition. Nobody
 knows what the machine does during a live run. Where nothing is put in that varies (the workload `steady`, and every
 steady twin), an answer is right too that names what interferes on this machine (`INTERFERENCE`), and that claims what
-keeps it off the program (`SHIELDS`), if the whole interval of its measured SD ratio lies below 1. It is then told apart
-as `what the machine does`. Any other claim of a control is a false alarm.
+keeps it off the program (`SHIELDS`), if the whole interval of its measured spread ratio lies below 1. It is then told
+apart as `what the machine does`. Any other claim of a control is a false alarm.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _of_the_machine(answer: Answer, said: dict[str, Any]) -> bool:
         return False
     if not answer.mitigation:
         return answer.verdict == "cause found, no mitigation helped"
-    high = (said["sd_ratio"] or {}).get("high")
+    high = (said["spread_ratio"] or {}).get("high")
     return answer.mitigation in SHIELDS and high is not None and high < 1
 
 

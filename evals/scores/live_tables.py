@@ -15,14 +15,14 @@ HEADER = (
 )
 LEGEND = {
     "right": "the verdict is; `machine`: nothing was put in, and what is said is what the machine itself does: "
-    "interference is named, and a mitigation only if the interval of its SD ratio lies below 1",
+    "interference is named, and a mitigation only if the interval of its spread ratio lies below 1",
     "factor": "the first that is claimed to go with slow runs",
     "true": "it is a cause or moves with one; not asked where no counter shows a cause, or nothing is to be mended",
     "put in": "it is a cause that the workload puts in",
     "false alarm": "of controls and steady twins: a mitigation is claimed, or a factor that is not there",
     "cures": "the mitigation is known to cure the workload; `harmful`: it was measured not to help",
-    "SD ratio": "of the claimed mitigation, with its interval. A claim needs one measure of spread whose whole "
-    "interval lies below 1, which need not be the SD where a few outliers widen that. A workload for which a cure is "
+    "SD ratio": "of the claimed mitigation, with its interval. What is claimed is decided by the mean absolute "
+    "deviation from the median, which a few outliers widen less. A workload for which a cure is "
     "known is mitigable, also where no counter shows its cause, and counts as 1 where none is claimed",
     "mean": "ratio of the means, with the mitigation over without it",
 }

@@ -37,6 +37,7 @@ def said(verdict: str = "mitigated", **more: Any) -> dict[str, Any]:
         "factor": "page_faults",
         "mitigation": "glibc_hugetlb",
         "sd_ratio": ratio,
+        "spread_ratio": ratio,
         "cv_ratio": ratio,
         "mean_ratio": 0.9,
         "warnings": [],
@@ -52,7 +53,7 @@ def results(*rows: LiveRow) -> LiveResults:
 
 
 LINE = "vgo-agent eval --live --allow system"
-NOTHING: dict[str, Any] = {"factor": None, "mitigation": None, "sd_ratio": None}
+NOTHING: dict[str, Any] = {"factor": None, "mitigation": None, "sd_ratio": None, "spread_ratio": None}
 FAULTS, STEADY = find("page-faults"), find("steady")
 
 
@@ -118,7 +119,7 @@ def test_live_and_recorded_answers_are_judged_alike(workload: Workload, steady: 
 
 def shielded(workload: Workload, steady: bool, high: float = 0.7, **more: Any) -> LiveRow:
     answer = {"factor": "run_queue_wait", "mitigation": "sched_fifo"} | more
-    return judged(workload, steady, said(sd_ratio={"value": 0.5, "low": 0.4, "high": high}, **answer))
+    return judged(workload, steady, said(spread_ratio={"value": 0.5, "low": 0.4, "high": high}, **answer))
 
 
 @pytest.mark.parametrize(("workload", "steady"), [(STEADY, False), (FAULTS, True)])
