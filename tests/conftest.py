@@ -30,6 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.register_profile("check", derandomize=True)
     if not config.getoption("--all"):
         hypothesis.settings.load_profile("check")
+        config.option.warn_unused_snapshots = True  # those of slow tests, which are left out, would fail the session
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
