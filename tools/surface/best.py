@@ -141,11 +141,10 @@ def _undecided(asked: Surface, ordered: FloatArray) -> int:
 def _objective(fitted: Fitted, found: Field, goal: str) -> FloatArray:
     response = fitted.response.record.response
     if goal == response:
-        values: FloatArray = found.response
-        return values
-    if goal == "mean" and found.mean is not None:
-        return _cost(fitted.response.record.lower_is_better, found.mean)
-    raise VgoError(f"This surface is of the {response}: give --minimise {response}, or fit one with --response {goal}.")
+        return found.response
+    if found.mean is None:
+        raise VgoError(f"No mean of a cell is kept here: give --minimise {response}, or fit a table of runs.")
+    return _cost(fitted.response.record.lower_is_better, found.mean)
 
 
 def _front(lower_is_better: bool, found: Field) -> list[int]:

@@ -39,6 +39,16 @@ class Scored(Result):
     errors: Errors
 
 
+class KeptOut(Result):
+    """Predictions of cells that had no part in the fit, nor in the choice of the model."""
+
+    cells: int
+    model: str
+    errors: Errors
+    inside: int | None
+    """Cells within the 90 % interval of their prediction; None where it has none."""
+
+
 class SurfaceRecord(Result):
     """All that a surface is made of, so that it can be stored and fitted again to the same."""
 
@@ -66,6 +76,7 @@ class SurfaceRecord(Result):
     """Each cell's prediction by the chosen model without it; None where it was not predicted."""
     seed: int
     notes: tuple[str, ...]
+    kept_out: KeptOut | None = None
 
     def error(self, model: str) -> float | None:
         """Give the relative error of a model; None where it was not scored."""
@@ -78,7 +89,8 @@ class Prediction(Result):
     value: float
     low: float | None
     high: float | None
-    """A 90 % interval for the response of a cell that is measured there; None with fewer than ten cells."""
+    """A 90 % interval for the response of a cell that is measured there; None with fewer than ten cells, or where nine
+    tenths of them were predicted without any error."""
     extrapolated: str
     """Why it is not to be relied on; empty inside what was measured."""
     measured: float | None
@@ -147,7 +159,9 @@ def _margin(values: FloatArray, told: FloatArray, logarithmic: bool) -> float | 
     seen = np.isfinite(told)
     missed = np.sort(np.abs(forth(values, logarithmic)[seen] - forth_like(told[seen], logarithmic)))
     place = math.ceil((len(missed) + 1) * CONFIDENCE)
-    return float(missed[place - 1]) if len(missed) >= 10 and place <= len(missed) else None
+    if len(missed) < FEWEST or place > len(missed):
+        return None
+    return float(missed[place - 1]) or None  # no errors at all are no proof that there will be none
 
 
 def forth_like(values: FloatArray, logarithmic: bool) -> FloatArray:
@@ -177,7 +191,7 @@ def fit_surface(
     record = SurfaceRecord(
         response=response,
         outcome=cells.outcome,
-        unit=_unit(cells, response),
+        unit="" if cells.given == "variance" else unit_of(response, cells.unit),
         lower_is_better=cells.lower_is_better,
         source=cells.source,
         axes=cells.axes,
@@ -192,6 +206,11 @@ def fit_surface(
         seed=seed,
         notes=(*cells.notes, *found.notes),
     )
+    return fitted_again(record, models, one_by_one)
+
+
+def fitted_again(record: SurfaceRecord, models: Sequence[str], one_by_one: bool = False) -> Surface:
+    """Score models on the cells of a record, and fit the best one."""
     with one_thread():
         return surface(_scored(record, models, one_by_one))
 
@@ -223,13 +242,11 @@ def _error(scored: Scored) -> float:
     return scored.errors.relative
 
 
-def _unit(cells: Cells, response: str) -> str:
+def unit_of(response: str, unit: str) -> str:
+    """Give the unit of a response to an outcome with this unit."""
     if response == "cv":
         return ""
-    squared = {"variance": "variance", "sd": "sd"}.get(response)
-    if cells.given == "variance":
-        return ""
-    return f"{cells.unit}^2" if squared == "variance" and cells.unit else cells.unit
+    return f"{unit}^2" if response == "variance" and unit else unit
 
 
 def _check(values: FloatArray, cells: Cells, response: str) -> None:
