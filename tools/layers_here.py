@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from ..knowledge.errors import VgoError
 from ..layers.asking import refusal
 from ..layers.loader import open_probe
-from ..layers.probes.base import Command, Probe
+from ..layers.probes.base import Probe, SpawnCommand
 from ..layers.schema import Layer, Value
 from ..layers.wrapper import missing
 from .execution.environment import as_given
@@ -78,7 +78,7 @@ def costs_ms(probe: Probe, spawner: Spawner, slows: bool) -> tuple[float, float]
     the median difference of pairs of runs, which take turns in who is first. For others that would be noise.
     """
     timed = Timed(probe)
-    bare = Command((str(shutil.which(NOTHING)),), as_given())
+    bare = SpawnCommand((str(shutil.which(NOTHING)),), as_given())
     wrapped = probe.wrap(bare)
     paired = slows or wrapped != bare
     until = time.monotonic() + PAIRS_S
@@ -98,7 +98,7 @@ def costs_ms(probe: Probe, spawner: Spawner, slows: bool) -> tuple[float, float]
     return (longer + statistics.median(spent)) / 1e6, statistics.median(rested) / 1e6
 
 
-def wall_ns(spawner: Spawner, command: Command, *probes: Probe) -> int:
+def wall_ns(spawner: Spawner, command: SpawnCommand, *probes: Probe) -> int:
     """Run the program that does nothing."""
     run = spawner.run(Launch(command.argv, environment=command.environment), probes, timeout_s=LIMIT_S)
     if run.timed_out:

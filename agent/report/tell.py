@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from ...knowledge.schema import Factor
+from ...knowledge.schema import KnownFactor
 from ...prompts.render import render
 from ...tools.claim import Claim, Names, TooFew, disagreement, interval, sentence
 from ...tools.comparison import Comparison, claimed
@@ -114,7 +114,7 @@ def beside(evidence: Evidence) -> Iterator[str]:
         yield f"Not tried since it changes what the program promises ({promise}), and nobody said yes: `{line}`."
 
 
-def _known(evidence: Evidence) -> Factor | None:
+def _known(evidence: Evidence) -> KnownFactor | None:
     return evidence.run.knowledge.factors.get(evidence.conclusion.factor or "")
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ...knowledge.actions import Controller, Group, Spawn
+from ...knowledge.actions import ControlGroup, Controller, Spawn
 from ...knowledge.errors import VgoError
 from ...layers.probes.cgroup_tree import MOUNT, own_groups, unified
 from ..execution.launch import Launch, RunGroup
@@ -42,7 +42,7 @@ class Part:
     values: dict[str, str] = field(default_factory=dict)
 
 
-def controllers_of(group: Group) -> tuple[Controller, ...]:
+def controllers_of(group: ControlGroup) -> tuple[Controller, ...]:
     """Name the controllers that a group needs."""
     needed = group.needs
     return tuple(name for name in CONTROLLERS if name in needed)
@@ -81,7 +81,7 @@ def parts(spawn: Spawn, machine: Machine) -> tuple[Part, ...]:
     return tuple(by_folder.values())
 
 
-def _place(controller: str, group: Group, machine: Machine) -> GroupPlace:
+def _place(controller: str, group: ControlGroup, machine: Machine) -> GroupPlace:
     """Find where the group is made; a limit of memory in version 2 stands where the CPU's does."""
     if controller in machine.groups:
         return machine.groups[controller]
@@ -173,7 +173,7 @@ def _write(path: Path, value: str) -> None:
         ) from error
 
 
-def _values(controller: str, group: Group, cpus: frozenset[int], place: GroupPlace) -> dict[str, str]:
+def _values(controller: str, group: ControlGroup, cpus: frozenset[int], place: GroupPlace) -> dict[str, str]:
     if controller == "memory":
         return _memory(group, place)
     if controller == "cpuset":
@@ -182,13 +182,13 @@ def _values(controller: str, group: Group, cpus: frozenset[int], place: GroupPla
     return {**_weight(group, place), **_quota(group, place)}
 
 
-def _memory(group: Group, place: GroupPlace) -> dict[str, str]:
+def _memory(group: ControlGroup, place: GroupPlace) -> dict[str, str]:
     limit = "memory.max" if place.version == 2 else "memory.limit_in_bytes"
     asked = {"memory.swappiness": group.swappiness, limit: group.memory_bytes}
     return {name: str(value) for name, value in asked.items() if value is not None}
 
 
-def _weight(group: Group, place: GroupPlace) -> dict[str, str]:
+def _weight(group: ControlGroup, place: GroupPlace) -> dict[str, str]:
     if group.cpu_weight is None:
         return {}
     if place.version == 2:
@@ -196,7 +196,7 @@ def _weight(group: Group, place: GroupPlace) -> dict[str, str]:
     return {"cpu.shares": str(min(_MOST_SHARES, max(_LEAST_SHARES, group.cpu_weight * _SHARES_AT_100 // 100)))}
 
 
-def _quota(group: Group, place: GroupPlace) -> dict[str, str]:
+def _quota(group: ControlGroup, place: GroupPlace) -> dict[str, str]:
     if group.cpu_quota_us is None:
         return {}
     if place.version == 2:
