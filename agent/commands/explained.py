@@ -14,7 +14,7 @@ from ...knowledge.related import related_notes, told_apart
 from ...knowledge.schema import Citation, KnownFactor, Mitigation
 from ...layers.loader import load_layers
 from ...layers.schema import Column, Layer
-from ...tools.layers_here import Here, here
+from ...tools.layers_here import LayerStatus, here
 from ...tools.machine import Machine
 from .alone import this_machine, tried_here
 from .snippet import snippet
@@ -104,7 +104,7 @@ def _parameter(one: MitigationParameter) -> str:
 
 def _shown(signals: Iterable[str], layers: Mapping[str, Layer], root: Path) -> tuple[list[Signal], dict[str, str]]:
     """Find each column's layer, and whether this machine shows it; the reasons by layer."""
-    looked: dict[str, Here] = {}
+    looked: dict[str, LayerStatus] = {}
     found, why = [], dict[str, str]()
     for name in signals:
         layer, column = _listed(name, layers)

@@ -18,7 +18,7 @@ from vgo_agent.layers.launcher import Launcher, find_launcher, line, open_launch
 from vgo_agent.layers.loader import find_layer, load_launchers
 from vgo_agent.layers.probes.base import SpawnCommand
 from vgo_agent.layers.trust import trust
-from vgo_agent.tools.layers_here import Here, here
+from vgo_agent.tools.layers_here import LayerStatus, here
 
 from .sshd import free_port, ssh_server
 
@@ -209,7 +209,7 @@ def test_a_client_whose_service_does_not_answer_is_refused_before_the_first_run_
     assert listed.state == "no"
     assert re.match(words, listed.why[""])
     client.write_text("#!/bin/sh\n")
-    assert here(find_launcher(name), Path("/"), None) == Here("yes", {})
+    assert here(find_launcher(name), Path("/"), None) == LayerStatus("yes", {})
     assert open_launcher(f"{name}:image=x").ask() == (os.uname().nodename,)
 
 

@@ -17,7 +17,7 @@ from ..execution.launch import Launch, RunGroup
 from ..machine import GroupPlace, Machine
 from .cpu_choice import chosen_cpus
 from .guard import RUN_GROUP
-from .kernel_file import Refused
+from .kernel_file import KernelRefusal
 from .owner import Owner, this_process
 
 CONTROLLERS: tuple[Controller, ...] = ("cpu", "cpuset", "memory")
@@ -34,7 +34,7 @@ _numbers = itertools.count(1)
 
 
 @dataclass(frozen=True)
-class Part:
+class ControlGroupFolder:
     """What one folder of control groups has to have."""
 
     place: GroupPlace
@@ -69,15 +69,15 @@ def places(root: Path = Path("/")) -> dict[str, GroupPlace]:
     return found
 
 
-def parts(spawn: Spawn, machine: Machine) -> tuple[Part, ...]:
+def parts(spawn: Spawn, machine: Machine) -> tuple[ControlGroupFolder, ...]:
     """Say which folders get which values; those of one folder together."""
-    by_folder: dict[str, Part] = {}
+    by_folder: dict[str, ControlGroupFolder] = {}
     cpus = chosen_cpus(spawn.group.cpus, spawn.reserved_cpus, machine) if spawn.group.cpus else frozenset()
     for controller in controllers_of(spawn.group):
         place = _place(controller, spawn.group, machine)
-        before = by_folder.get(place.folder, Part(place, ()))
+        before = by_folder.get(place.folder, ControlGroupFolder(place, ()))
         values = _values(controller, spawn.group, cpus, place)
-        by_folder[place.folder] = Part(place, (*before.controllers, controller), before.values | values)
+        by_folder[place.folder] = ControlGroupFolder(place, (*before.controllers, controller), before.values | values)
     return tuple(by_folder.values())
 
 
@@ -111,7 +111,7 @@ def in_own_group(launch: Launch, spawn: Spawn, machine: Machine, root: Path = Pa
 
 
 @contextlib.contextmanager
-def made_group(part: Part, homes: dict[str, list[Path]]) -> Iterator[RunGroup]:
+def made_group(part: ControlGroupFolder, homes: dict[str, list[Path]]) -> Iterator[RunGroup]:
     """Make one group for the time of the context; `homes` are the groups of this process, by controller."""
     version = part.place.version
     home = homes[part.controllers[0] if version == 1 else ""][0]
@@ -122,7 +122,7 @@ def made_group(part: Part, homes: dict[str, list[Path]]) -> Iterator[RunGroup]:
     try:
         folder.mkdir()
     except OSError as error:
-        raise Refused(f"No control group can be made in {folder.parent} ({error.strerror}): {CURE}.") from error
+        raise KernelRefusal(f"No control group can be made in {folder.parent} ({error.strerror}): {CURE}.") from error
     try:
         for name, value in part.values.items():
             _write(folder / name, value)
@@ -167,7 +167,7 @@ def _write(path: Path, value: str) -> None:
     try:
         path.write_text(value)
     except OSError as error:
-        raise Refused(
+        raise KernelRefusal(
             f"The kernel refuses {value!r} for {path.name} of a new control group ({error.strerror}): "
             "leave the mitigation out."
         ) from error
