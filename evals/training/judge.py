@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ...agent.model.chosen import SHIPPED_FILE
 from ...agent.model.process import ModelProcess
-from ...agent.model.wish import ModelWish
+from ...agent.model.wish import ModelChoice
 from ...agent.planners.base import Choice, Planner, View
 from ...agent.planners.llama import Llama
 from ...agent.planners.rules import Rules
@@ -69,7 +69,7 @@ class Counting:
 def shipped(path: Path = SHIPPED_FILE) -> Iterator[Llama]:
     """Open a model that writes places as a planner."""
     with ModelProcess(path, CONTEXT, 1) as model:
-        yield Llama(model, ModelWish(spec=str(path)), notation="places", context=CONTEXT)
+        yield Llama(model, ModelChoice(spec=str(path)), notation="places", context=CONTEXT)
 
 
 def freely(model: Llama, pairs: Sequence[Pair]) -> float:
