@@ -6,7 +6,7 @@ import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -59,16 +59,15 @@ class RunTable:
 
     def outcome(self, condition: str = BASELINE) -> Floats:
         """Outcomes of the runs that count, in run order, shape (runs,)."""
-        frame = self._counted(condition)
-        return np.asarray(frame["outcome"], dtype=np.float64)
+        return self.column("outcome", condition)
 
     def column(self, name: str, condition: str = BASELINE) -> Floats:
         """One column over the runs that count, shape (runs,)."""
-        return np.asarray(self._counted(condition)[name], dtype=np.float64)
+        return np.asarray(self._counted(name, condition), dtype=np.float64)
 
     def text(self, name: str, condition: str = BASELINE) -> list[str | None]:
         """One column of text over the runs that count; None where the cell is missing."""
-        return [None if pd.isna(cell) else str(cell) for cell in self._counted(condition)[name]]
+        return [None if pd.isna(cell) else str(cell) for cell in self._counted(name, condition)]
 
     def paired(self, other: str, against: str = BASELINE, block: int = 1, values: str = "outcome") -> PairedOutcomes:
         """Outcomes of the complete pairs, `against` and `other`, pair i with pair i; of samples, sample with sample.
@@ -104,8 +103,9 @@ class RunTable:
         """Time of the user's program over all runs, in seconds."""
         return float(self.frame["wall_s"].sum())
 
-    def _counted(self, condition: str) -> pd.DataFrame:
-        return self.frame[(self.frame["condition"] == condition) & (self.frame["ok"] == 1)]
+    def _counted(self, name: str, condition: str) -> pd.Series[Any]:
+        frame = self.frame
+        return frame[name][(frame["condition"] == condition) & (frame["ok"] == 1)]
 
 
 def _of_equal_length(wide: pd.DataFrame, groups: npt.NDArray[np.int64]) -> tuple[pd.DataFrame, int]:
