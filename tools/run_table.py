@@ -27,7 +27,7 @@ LAYERS = "layers.json"
 """Artefact of a measuring call where layers or a launcher were used."""
 
 
-class Pairs(NamedTuple):
+class PairedOutcomes(NamedTuple):
     """Outcomes of both arms, shape (runs,), or of their samples, run after run."""
 
     baseline: Floats
@@ -69,7 +69,7 @@ class RunTable:
         """One column of text over the runs that count; None where the cell is missing."""
         return [None if pd.isna(cell) else str(cell) for cell in self._counted(name, condition)]
 
-    def paired(self, other: str, against: str = BASELINE, block: int = 1, values: str = "outcome") -> Pairs:
+    def paired(self, other: str, against: str = BASELINE, block: int = 1, values: str = "outcome") -> PairedOutcomes:
         """Outcomes of the complete pairs, `against` and `other`, pair i with pair i; of samples, sample with sample.
 
         `values` names another column than the outcome. With `block`, that many pairs in a row belong together, and
@@ -91,7 +91,7 @@ class RunTable:
         if SLOT.name in self.names:  # a pair is made on one host
             names = counted.groupby("pair")[HOST.name].first()
             hosts = pd.factorize(names.loc[wide.index.get_level_values("pair")])[0]
-        return Pairs(wide[against].to_numpy(np.float64), wide[other].to_numpy(np.float64), whole, hosts)
+        return PairedOutcomes(wide[against].to_numpy(np.float64), wide[other].to_numpy(np.float64), whole, hosts)
 
     @property
     def failed(self) -> int:

@@ -12,14 +12,14 @@ from ...tools.case import changes_system
 from ...tools.compare import reached
 from ...tools.look_up import LookUpResult
 from ...tools.mitigation.parameters import with_values
-from ...tools.plan import NO_MORE, Plan
+from ...tools.plan import NO_MORE, TrialPlan
 from ..again import again
 from ..progress import Lines
 from ..record import bodies, record_of
 from ..run_folder import RunFolder
 from ..terminal import printable
 from ..transcript import RunStart, read
-from .trial import Trial, carried_out, looked_at
+from .trial import TrialRequest, carried_out, looked_at
 
 if TYPE_CHECKING:
     from ...tools.case import Record
@@ -43,7 +43,7 @@ def offer(run: Path, arguments: argparse.Namespace) -> None:
             return
         if said:
             continue
-        plan = Plan(mitigation=key, by_hand=True, after=folder.path.name)
+        plan = TrialPlan(mitigation=key, by_hand=True, after=folder.path.name)
         arguments.began_s = time.monotonic()  # a budget of its own
         ending = carried_out(trial, plan, arguments, str(run))
         if ending.summary["verdict"] == "steadier afterwards":
@@ -62,7 +62,7 @@ def left_for_hands(record: Record, limits: Limits) -> tuple[str, ...]:
     return tuple(by_hand)[: limits.max_mitigations]
 
 
-def _asked(trial: Trial, run: Path) -> str:
+def _asked(trial: TrialRequest, run: Path) -> str:
     """Empty when it has been done, else why not."""
     mitigation = with_values(trial.mitigation, {}, trial.machine)
     question = {
@@ -76,7 +76,7 @@ def _asked(trial: Trial, run: Path) -> str:
     return "" if said["granted"] else str(said["reason"])
 
 
-def _later(trial: Trial, run: Path) -> str:
+def _later(trial: TrialRequest, run: Path) -> str:
     return again("try", (trial.mitigation.key, "--after", str(run)), trial.subject)
 
 

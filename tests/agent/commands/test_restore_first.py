@@ -13,8 +13,8 @@ import pytest
 
 from vgo_agent.agent.commands import COMMANDS
 from vgo_agent.agent.run_folder import RunFolder
-from vgo_agent.agent.session import Asked
-from vgo_agent.tools.mitigation.journal import Group, Journal, new_entry
+from vgo_agent.agent.session import DiagnosisRequest
+from vgo_agent.tools.mitigation.journal import Journal, SavedKnob, new_entry
 from vgo_agent.tools.subject import Limits, Subject
 
 COMMAND = Path(sys.executable).with_name("vgo-agent")
@@ -46,7 +46,7 @@ def knob(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "journal"
     folder.mkdir(mode=0o700)
     monkeypatch.setenv("VGO_AGENT_JOURNAL", str(folder))
-    group = Group(path="/sys/knob", wanted="wanted", saved={"/sys/knob": "old"})
+    group = SavedKnob(path="/sys/knob", wanted="wanted", saved={"/sys/knob": "old"})
     entry = new_entry("some_mitigation", (group,), tmp_path / "root").model_copy(update={"pid": 2**22 + 1})
     Journal(folder).record(entry)
     return path
@@ -77,7 +77,7 @@ def test_it_restores_before_the_first_run(name: str, program: Path, knob: Path, 
 def test_resume_restores_before_it_goes_on(program: Path, knob: Path, tmp_path: Path) -> None:
     subject = Subject(command=(str(program),), argv=(str(program),), directory=str(tmp_path))
     run = RunFolder.create(tmp_path / "vgo-runs", "program").path
-    (run / "request.json").write_text(Asked(subject=subject, limits=Limits()).model_dump_json())
+    (run / "request.json").write_text(DiagnosisRequest(subject=subject, limits=Limits()).model_dump_json())
     ended = subprocess.run([COMMAND, "resume", run], cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert "/sys/knob: wanted -> old" in ended.stderr
     assert (tmp_path / "seen").read_text().startswith("old\n")

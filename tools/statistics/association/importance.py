@@ -12,7 +12,7 @@ from scipy.special import stdtrit
 from ..values import FloatArray, IntArray
 from .chance import Floats, Labels
 from .grouped import grouped
-from .ranked import Ranked, lesser
+from .ranked import RankedVectors, lesser
 from .search import strongest
 from .tree import Singles, balanced_accuracy, classifier, numbered, prepared, stratified
 
@@ -110,7 +110,7 @@ def _interval(losses: FloatArray) -> Importance:
 
 
 def stability(
-    ranked: Ranked,
+    ranked: RankedVectors,
     labels: Labels,
     classes: IntArray,
     clusters: Sequence[Sequence[int]],
