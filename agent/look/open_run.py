@@ -21,8 +21,8 @@ from ...tools.machine import Machine
 from ...tools.profiled import Profiled, profiled
 from ...tools.rank_factors import LEAST_EFFECT, RANK_FACTORS, RankArguments, RankedFactor, RankResult
 from ...tools.run_table import RunTable
+from ...tools.statistics.association.decision_tree import DecisionTree
 from ...tools.statistics.association.factors import associate
-from ...tools.statistics.association.tree import DecisionTree
 from ...tools.statistics.labels.classes import Labelled, label, label_at
 from ...tools.statistics.shape.describe import DistributionShape, describe
 from ..record import bodies, record_of
@@ -30,7 +30,7 @@ from ..run_folder import RunFolder
 from ..transcript import RunStart, read
 from .asked import ColumnRead, Refit, Refitted, Shaped
 from .pages import thinned
-from .scenes import PlottedFactor, PlottedOutcomes, tree_of
+from .scenes import PlottedFactor, PlottedOutcomes
 from .steady_runs import QUICK_DRAWS, too_few
 
 CUT_CALL = "cut"
@@ -95,7 +95,7 @@ class OpenRun:
         except ToolError as error:
             return Refitted(asked.cut, asked.exact, slow, runs, reason=str(error))
         seconds = time.perf_counter() - began
-        return Refitted(asked.cut, asked.exact, slow, runs, tree_of(tree.model_dump()), factors, p_value, seconds)
+        return Refitted(asked.cut, asked.exact, slow, runs, tree, factors, p_value, seconds)
 
     def column(self, name: str) -> ColumnRead:
         """Read one column over the runs that are labelled."""
