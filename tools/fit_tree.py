@@ -10,9 +10,8 @@ from pydantic import Field
 from .base import Arguments, Outcome, Result, Tool
 from .candidates import ORDER, Block, candidates
 from .case import Case
-from .statistics.association.decision_tree import DecisionTree
 from .statistics.association.look import look
-from .statistics.association.tree import fit_tree
+from .statistics.association.tree import DecisionTree, fit_tree
 
 
 class FitTreeArguments(Arguments):

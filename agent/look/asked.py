@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...tools.statistics.association.decision_tree import DecisionTree
+from ...tools.statistics.association.tree import DecisionTree
 from ...tools.statistics.values import FloatArray
 from .scenes import PlottedFactor, PlottedOutcomes
 

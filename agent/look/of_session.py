@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from ...tools.claim import Claim, TooFew, in_a_word
 from ...tools.row import BASELINE, FIXED
-from ...tools.statistics.association.decision_tree import DecisionTree
+from ...tools.statistics.association.tree import DecisionTree
 from ...tools.statistics.values import BoolArray
 from ..session_view.measured import Measured
 from ..session_view.view import SessionView

@@ -21,8 +21,8 @@ from ...tools.machine import Machine
 from ...tools.profiled import Profiled, profiled
 from ...tools.rank_factors import LEAST_EFFECT, RANK_FACTORS, RankArguments, RankedFactor, RankResult
 from ...tools.run_table import RunTable
-from ...tools.statistics.association.decision_tree import DecisionTree
 from ...tools.statistics.association.factors import associate
+from ...tools.statistics.association.tree import DecisionTree
 from ...tools.statistics.labels.classes import Labelled, label, label_at
 from ...tools.statistics.shape.describe import DistributionShape, describe
 from ..record import bodies, record_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...tools.statistics.association.decision_tree import DecisionTree
+from ...tools.statistics.association.tree import DecisionTree
 from ...tools.statistics.values import FloatArray
 
 RUN_ORDER = "run_index"

@@ -12,10 +12,9 @@ from ...knowledge.errors import VgoError
 from ...tools.analysis.analyse import columns, divisors, matters, trusted
 from ...tools.analysis.verdict import LEAST_IN_CLASS
 from ...tools.recorded.shapes import Observations
-from ...tools.statistics.association.decision_tree import DecisionTree
 from ...tools.statistics.association.factors import associate
 from ...tools.statistics.association.sample import sample
-from ...tools.statistics.association.tree import fit_tree
+from ...tools.statistics.association.tree import DecisionTree, fit_tree
 from ...tools.statistics.labels.classes import label, label_at
 from ...tools.statistics.shape.describe import DistributionShape, describe
 from ...tools.statistics.values import BoolArray, FloatArray

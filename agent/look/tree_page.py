@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...tools.statistics.association.decision_tree import DecisionTree, TreeNode
+from ...tools.statistics.association.tree import DecisionTree, TreeNode
 from .canvas import Ink, Marks, TextCanvas
 
 BAR = 10

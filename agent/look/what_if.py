@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ...tools.statistics.association.decision_tree import DecisionTree
+from ...tools.statistics.association.tree import DecisionTree
 from .asked import Refitted, Shaped
 from .distribution import Cutting
 from .scenes import Looking, PlottedFactor, SmallTable

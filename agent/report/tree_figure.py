@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.axes import Axes
 
-from ...tools.statistics.association.decision_tree import DecisionTree, TreeNode
+from ...tools.statistics.association.tree import DecisionTree, TreeNode
 from .canvas import BASELINE, FAINT, INK, MITIGATED, WIDTH, canvas
 from .numbers import number
 

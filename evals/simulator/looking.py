@@ -14,7 +14,7 @@ from ...tools.label import LabelResult, RunClasses
 from ...tools.look_up import LookUpResult
 from ...tools.profile import ProfileResult
 from ...tools.rank_factors import BlockLooked, RankedFactor, RankResult
-from ...tools.statistics.association.decision_tree import DecisionTree, TreeNode
+from ...tools.statistics.association.tree import DecisionTree, TreeNode
 from .made import shape_of
 from .place import case_at, known, looked_up, without_counters
 from .world import Lead, World

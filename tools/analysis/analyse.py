@@ -12,10 +12,9 @@ from scipy.special import ndtri
 from ..recorded.sampled import of_runs
 from ..recorded.shapes import Observations
 from ..statistics.association.columns import Columns
-from ..statistics.association.decision_tree import DecisionTree
 from ..statistics.association.factors import associate
 from ..statistics.association.results import Association, FactorAssociation
-from ..statistics.association.tree import fit_tree
+from ..statistics.association.tree import DecisionTree, fit_tree
 from ..statistics.labels.classes import Labelled, label, label_at
 from ..statistics.labels.cut_search import CutSearch, search_cut
 from ..statistics.ranks import auc_error

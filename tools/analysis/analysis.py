@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from ..statistics.association.decision_tree import DecisionTree
 from ..statistics.association.interactions import Interaction
 from ..statistics.association.results import FactorAssociation
+from ..statistics.association.tree import DecisionTree
 from ..statistics.labels.classes import Classes
 from ..statistics.labels.cut_search import CutSearch
 from ..statistics.shape.describe import DistributionShape

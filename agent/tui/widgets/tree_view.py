@@ -8,7 +8,7 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from ....tools.statistics.association.decision_tree import DecisionTree
+from ....tools.statistics.association.tree import DecisionTree
 from ...look.canvas import TextCanvas
 from ...look.frame import Picture
 from ...look.tree_page import TreeLine, tree_page

@@ -6,8 +6,7 @@ import json
 
 import numpy as np
 
-from vgo_agent.tools.statistics.association.decision_tree import DecisionTree
-from vgo_agent.tools.statistics.association.tree import fit_tree
+from vgo_agent.tools.statistics.association.tree import DecisionTree, fit_tree
 from vgo_agent.tools.statistics.values import BoolArray, FloatArray
 
 
