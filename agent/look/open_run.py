@@ -30,7 +30,7 @@ from ..run_folder import RunFolder
 from ..transcript import RunStart, read
 from .asked import ColumnRead, Refit, Refitted, Shaped
 from .pages import thinned
-from .scenes import PlottedFactor, PlottedOutcomes, tree_of
+from .scenes import PlottedFactor, PlottedOutcomes
 from .steady_runs import QUICK_DRAWS, too_few
 
 CUT_CALL = "cut"
@@ -95,7 +95,7 @@ class OpenRun:
         except ToolError as error:
             return Refitted(asked.cut, asked.exact, slow, runs, reason=str(error))
         seconds = time.perf_counter() - began
-        return Refitted(asked.cut, asked.exact, slow, runs, tree_of(tree.model_dump()), factors, p_value, seconds)
+        return Refitted(asked.cut, asked.exact, slow, runs, tree, factors, p_value, seconds)
 
     def column(self, name: str) -> ColumnRead:
         """Read one column over the runs that are labelled."""
