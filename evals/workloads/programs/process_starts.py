@@ -10,37 +10,28 @@ import resource
 import sys
 import time
 
+from work import compute, drawn, print_time
+
 COMMAND = ("/bin/true",)
-MOST = 16
-MODULUS = (1 << 1279) - 1
-POWERS = 2
 
 
-def draw_commands() -> int:
-    """Draw evenly from none to the most."""
-    return int.from_bytes(os.urandom(4), "little") % (MOST + 1)
-
-
-def start(commands: int) -> None:
-    """Start that many commands, one after the other, and wait for each."""
+def compute_and_start(commands: int) -> None:
+    """Compute, and start that many commands, one after the other, and wait for each."""
+    compute(2)
     for _ in range(commands):
         os.waitpid(os.posix_spawn(COMMAND[0], COMMAND, {}), 0)
 
 
-def cpu_ms() -> float:
+def cpu_ns() -> int:
     """Return the CPU time of this process and of its ended children."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() * 1e3 + (children.ru_utime + children.ru_stime) * 1e3
+    return time.process_time_ns() + int((children.ru_utime + children.ru_stime) * 1e9)
 
 
 def main(arguments: list[str]) -> None:
     """Run once and print the time of the arithmetic and the commands."""
-    commands = int(arguments[0]) if arguments else draw_commands()
-    started = cpu_ms()
-    for base in range(3, 3 + POWERS):
-        pow(base, MODULUS - 2, MODULUS)
-    start(commands)
-    print(f"time_ms {cpu_ms() - started:.4f}")
+    commands = int(arguments[0]) if arguments else drawn(0, 16)
+    print_time(lambda: compute_and_start(commands), cpu_ns)
 
 
 if __name__ == "__main__":

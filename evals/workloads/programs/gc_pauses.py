@@ -5,17 +5,13 @@ the interpreter's: no counter of the system shows it. An argument fixes the shar
 """
 
 import gc
-import os
 import sys
 import time
 
+from work import drawn, print_time
+
 LISTS = 60_000
 LIVE_LISTS = 3_000
-
-
-def draw_share() -> int:
-    """Draw evenly from 0 to 100 percent."""
-    return int.from_bytes(os.urandom(4), "little") % 101
 
 
 def make_and_drop(share: int) -> None:
@@ -31,13 +27,11 @@ def make_and_drop(share: int) -> None:
 
 def main(arguments: list[str]) -> None:
     """Run once and print the time of the making and dropping."""
-    share = int(arguments[0]) if arguments else draw_share()
+    share = int(arguments[0]) if arguments else drawn(0, 100)
     live = [[None] for _ in range(LIVE_LISTS)]
     make_and_drop(100)  # the memory for the garbage is there before the clock starts, whatever the share
     gc.collect()
-    started = time.process_time_ns()
-    make_and_drop(share)
-    print(f"time_ms {(time.process_time_ns() - started) / 1e6:.4f}")
+    print_time(lambda: make_and_drop(share), time.process_time_ns)
     live.clear()
 
 

@@ -8,6 +8,8 @@ takes the order of the alphabet.
 import sys
 import time
 
+from work import print_time
+
 WORDS = 1000
 MODULUS = (1 << 127) - 1
 
@@ -25,9 +27,7 @@ def main(arguments: list[str]) -> None:
     """Run once and print the time of the search."""
     words = {f"word{number}" for number in range(WORDS)}
     order = sorted(words) if arguments else words
-    started = time.process_time_ns()
-    search(order, "word7")
-    print(f"time_ms {(time.process_time_ns() - started) / 1e6:.4f}")
+    print_time(lambda: search(order, "word7"), time.process_time_ns)
 
 
 if __name__ == "__main__":

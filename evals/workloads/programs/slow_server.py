@@ -9,14 +9,7 @@ import socket
 import sys
 import time
 
-MOST_MS = 40
-MODULUS = (1 << 1279) - 1
-POWERS = 1
-
-
-def draw_delay() -> float:
-    """Draw evenly from no delay to the longest, in milliseconds."""
-    return int.from_bytes(os.urandom(4), "little") / 2**32 * MOST_MS
+from work import compute, drawn, print_time
 
 
 def serve(listener: socket.socket, delay_ms: float) -> None:
@@ -40,19 +33,20 @@ def start_server(delay_ms: float) -> tuple[int, int]:
         return int(listener.getsockname()[1]), server
 
 
+def compute_and_ask(connection: socket.socket) -> None:
+    """Compute, ask and wait for the answer."""
+    compute(1)
+    connection.sendall(b".")
+    connection.recv(1)
+
+
 def main(arguments: list[str]) -> None:
     """Run once and print the time of the arithmetic and the question."""
-    delay_ms = float(arguments[0]) if arguments else draw_delay()
+    delay_ms = float(arguments[0]) if arguments else drawn(0, 40_000) / 1e3
     port, server = start_server(delay_ms)
     with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
-        started = time.perf_counter_ns()
-        for base in range(3, 3 + POWERS):
-            pow(base, MODULUS - 2, MODULUS)
-        connection.sendall(b".")
-        connection.recv(1)
-        taken = time.perf_counter_ns() - started
+        print_time(lambda: compute_and_ask(connection))
     os.waitpid(server, 0)
-    print(f"time_ms {taken / 1e6:.4f}")
 
 
 if __name__ == "__main__":

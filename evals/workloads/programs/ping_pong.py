@@ -9,14 +9,7 @@ import os
 import sys
 import time
 
-MOST = 500
-MODULUS = (1 << 1279) - 1
-POWERS = 2
-
-
-def draw_turns() -> int:
-    """Draw evenly from none to the most."""
-    return int.from_bytes(os.urandom(4), "little") % (MOST + 1)
+from work import compute, drawn, print_time
 
 
 def start_child() -> tuple[int, int, int]:
@@ -37,21 +30,22 @@ def start_child() -> tuple[int, int, int]:
     return ask, listen, child
 
 
-def main(arguments: list[str]) -> None:
-    """Run once and print the time of the arithmetic and the hand-overs."""
-    turns = int(arguments[0]) if arguments else draw_turns()
-    ask, listen, child = start_child()
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    started = time.process_time_ns()
-    for base in range(3, 3 + POWERS):
-        pow(base, MODULUS - 2, MODULUS)
+def compute_and_ask(ask: int, listen: int, turns: int) -> None:
+    """Compute, and hand over a byte so often."""
+    compute(2)
     for _ in range(turns):
         os.write(ask, b".")
         os.read(listen, 1)
-    taken = time.process_time_ns() - started
+
+
+def main(arguments: list[str]) -> None:
+    """Run once and print the time of the arithmetic and the hand-overs."""
+    turns = int(arguments[0]) if arguments else drawn(0, 500)
+    ask, listen, child = start_child()
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    print_time(lambda: compute_and_ask(ask, listen, turns), time.process_time_ns)
     os.close(ask)
     os.waitpid(child, 0)
-    print(f"time_ms {taken / 1e6:.4f}")
 
 
 if __name__ == "__main__":

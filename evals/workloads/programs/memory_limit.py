@@ -8,37 +8,27 @@ Arguments: FILE [PLACE]; PLACE, a number of megabytes, fixes what is touched, an
 import mmap
 import os
 import sys
-import time
+
+from work import drawn, open_input, print_time, read_all
 
 MEGABYTE = 1 << 20
 TOUCHED = 8
 PAGE_BYTES = 4096
 
 
-def draw_place(size: int) -> int:
-    """Draw where to begin, in megabytes."""
-    return int.from_bytes(os.urandom(4), "little") % (size // MEGABYTE - TOUCHED + 1)
-
-
-def read_all(file: int) -> None:
-    """Read to the end into one buffer."""
-    buffer = bytearray(MEGABYTE)
-    while os.readv(file, [buffer]):
-        pass
+def touch(mapped: mmap.mmap, place: int) -> None:
+    """Read a byte of each page, from that megabyte on."""
+    for page in range(place * MEGABYTE, (place + TOUCHED) * MEGABYTE, PAGE_BYTES):
+        mapped[page]
 
 
 def main(arguments: list[str]) -> None:
     """Run once and print the time of the touching."""
-    if not arguments:
-        sys.exit("memory_limit: give the file to map, larger than the memory limit of the control group")
-    file = os.open(arguments[0], os.O_RDONLY)
+    file = open_input(arguments)
     size = os.fstat(file).st_size
-    place = int(arguments[1]) if arguments[1:] else draw_place(size)
+    place = int(arguments[1]) if arguments[1:] else drawn(0, size // MEGABYTE - TOUCHED)
     mapped = mmap.mmap(file, size, prot=mmap.PROT_READ)
-    started = time.perf_counter_ns()
-    for page in range(place * MEGABYTE, (place + TOUCHED) * MEGABYTE, PAGE_BYTES):
-        mapped[page]
-    print(f"time_ms {(time.perf_counter_ns() - started) / 1e6:.4f}")
+    print_time(lambda: touch(mapped, place))
     if not arguments[1:]:
         read_all(file)
 
