@@ -111,10 +111,10 @@ def opened(arguments: argparse.Namespace) -> Fitted:
 def _fitted(arguments: argparse.Namespace) -> Fitted:
     from ...tools.recorded.read import read
     from ...tools.surface.both import fit_both
-    from ...tools.surface.cells import Asked, cells
+    from ...tools.surface.cells import SurfaceOptions, cells
     from .options import mapping_of
 
-    asked = Asked(
+    asked = SurfaceOptions(
         settings=words(arguments.settings),
         outcome=arguments.outcome,
         given=arguments.given,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...tools.surface.axes import Level
-from ...tools.surface.best import Best, Candidate
+from ...tools.surface.best import Best, PredictedCell
 from ...tools.surface.fitted import Prediction, Surface
 from ...tools.surface.slices import Slice
 from ...tools.surface.stored import Fitted
@@ -87,14 +87,14 @@ def _level(value: Level) -> str:
     return value if isinstance(value, str) else number(value, 6)
 
 
-def _some(fitted: Fitted, front: tuple[Candidate, ...], most: int = 12) -> list[tuple[str, ...]]:
+def _some(fitted: Fitted, front: tuple[PredictedCell, ...], most: int = 12) -> list[tuple[str, ...]]:
     """Take at most so many of a front, evenly."""
     step = max(1, -(-len(front) // most))
     kept = [*front[:-1:step], front[-1]]
     return [_row(fitted, one) for one in kept]
 
 
-def _row(fitted: Fitted, one: Candidate) -> tuple[str, ...]:
+def _row(fitted: Fitted, one: PredictedCell) -> tuple[str, ...]:
     mean = ABSENT if one.mean is None or fitted.mean is None else quantity(one.mean, fitted.mean.record.unit)
     measured = "" if one.measured else "not measured"
     return (*map(_level, one.config.values()), _shown(fitted.response, one.response), mean, measured)

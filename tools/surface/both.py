@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..statistics.surface.catalogue import MODELS
-from .cells import Cells
+from .cells import CellOutcomes
 from .fitted import fit_surface
 from .kept_out import check
 from .stored import Fitted
@@ -17,7 +17,7 @@ MEAN_MODELS = ("gaussian", "mars")
 
 
 def fit_both(
-    cells: Cells,
+    cells: CellOutcomes,
     response: str,
     models: Sequence[str] = (),
     one_by_one: bool = False,

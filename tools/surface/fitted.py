@@ -14,11 +14,11 @@ from ...knowledge.errors import VgoError
 from ..statistics.surface.catalogue import MODELS
 from ..statistics.surface.errors import MOST_GROUPS, Errors, errors, groups, unseen
 from ..statistics.surface.hybrid import HybridRecipe
-from ..statistics.surface.model import Model, Recipe, Untuned
+from ..statistics.surface.model import SurfaceEstimator, SurfaceModel, Untuned
 from ..statistics.surface.threads import one_thread
-from ..statistics.values import FloatArray, Result
-from .axes import Axis, Level, encode
-from .cells import Cells
+from ..statistics.values import FiniteResult, FloatArray
+from .axes import Level, SurfaceAxis, encode
+from .cells import CellOutcomes
 from .response import response_of
 
 WIDEST = 0.25
@@ -32,14 +32,14 @@ FEWEST = 10
 """Errors on unseen cells that an interval needs."""
 
 
-class Scored(Result):
+class Scored(FiniteResult):
     """One model and its errors on cells that it did not see."""
 
     model: str
     errors: Errors
 
 
-class KeptOut(Result):
+class KeptOut(FiniteResult):
     """Predictions of cells that had no part in the fit, nor in the choice of the model."""
 
     cells: int
@@ -49,7 +49,7 @@ class KeptOut(Result):
     """Cells within the 90 % interval of their prediction; None where it has none."""
 
 
-class SurfaceRecord(Result):
+class SurfaceRecord(FiniteResult):
     """All that a surface is made of, so that it can be stored and fitted again to the same."""
 
     response: str
@@ -57,7 +57,7 @@ class SurfaceRecord(Result):
     unit: str
     lower_is_better: bool
     source: str
-    axes: tuple[Axis, ...]
+    axes: tuple[SurfaceAxis, ...]
     columns: dict[str, tuple[Level, ...]]
     """Setting to its value in each cell."""
     values: tuple[float, ...]
@@ -83,7 +83,7 @@ class SurfaceRecord(Result):
         return next((one.errors.relative for one in self.scored if one.model == model), None)
 
 
-class Prediction(Result):
+class Prediction(FiniteResult):
     """The response at one configuration."""
 
     value: float
@@ -104,7 +104,7 @@ class Surface:
     record: SurfaceRecord
     points: FloatArray
     """Shape (cells, columns): the cells in the space of the surface."""
-    model: Model
+    model: SurfaceModel
     margin: float | None
     """Half the width of the interval, on the scale of the fit."""
 
@@ -132,7 +132,7 @@ def surface(record: SurfaceRecord) -> Surface:
     return Surface(record, points, model, _margin(values, told, record.logarithmic))
 
 
-def recipe_of(model: str, weights: Mapping[str, float]) -> Recipe:
+def recipe_of(model: str, weights: Mapping[str, float]) -> SurfaceEstimator:
     """Give the recipe of a model; the hybrid with its weights."""
     recipe = MODELS[model]
     return HybridRecipe(recipe.members, recipe.seed, weights) if isinstance(recipe, HybridRecipe) else recipe
@@ -170,7 +170,7 @@ def forth_like(values: FloatArray, logarithmic: bool) -> FloatArray:
 
 
 def fit_surface(
-    cells: Cells,
+    cells: CellOutcomes,
     response: str,
     models: Sequence[str] = tuple(MODELS),
     one_by_one: bool = False,
@@ -249,7 +249,7 @@ def unit_of(response: str, unit: str) -> str:
     return f"{unit}^2" if response == "variance" and unit else unit
 
 
-def _check(values: FloatArray, cells: Cells, response: str) -> None:
+def _check(values: FloatArray, cells: CellOutcomes, response: str) -> None:
     if len(values) < 8:
         raise VgoError(f"{len(values)} configurations have a {response}, and a surface needs 8: record more of them.")
     if np.ptp(values) == 0:

@@ -11,12 +11,12 @@ import numpy as np
 from ...knowledge.errors import VgoError
 from ..statistics.surface.errors import errors
 from ..statistics.values import FloatArray, IntArray
-from .cells import FEWEST, Cells
+from .cells import FEWEST, CellOutcomes
 from .fitted import KeptOut, Surface, fit_surface
 from .response import response_of
 
 
-def check(cells: Cells, response: str, models: Sequence[str], share: float, seed: int) -> KeptOut:
+def check(cells: CellOutcomes, response: str, models: Sequence[str], share: float, seed: int) -> KeptOut:
     """Fit to a random part of the cells, and predict the share that was kept out.
 
     Raises VgoError for a share that leaves too few cells on either side.
@@ -50,6 +50,6 @@ def _inside(fitted: Surface, measured: FloatArray, told: FloatArray) -> int | No
     return int(((told / factor - room <= measured) & (measured <= told * factor + room)).sum())
 
 
-def _part(cells: Cells, places: IntArray) -> Cells:
+def _part(cells: CellOutcomes, places: IntArray) -> CellOutcomes:
     columns = {name: tuple(column[place] for place in places) for name, column in cells.columns.items()}
     return replace(cells, columns=columns, outcomes=tuple(cells.outcomes[place] for place in places))
