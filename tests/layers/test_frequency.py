@@ -29,18 +29,14 @@ def fake(tmp_path):
 
 
 @pytest.fixture
-def opened():
-    """Open the layer below a root with all CPUs; everything is closed at the end."""
-    probes = []
+def opened(opening):
+    """Open the layer below a root with all CPUs."""
 
     def make(fake, **parameters):
         layer = LAYER.model_copy(update={"parameters": LAYER.parameters | {"cpus": "all"} | parameters})
-        probes.append(open_probe(layer, fake.root))
-        return probes[-1]
+        return opening(layer, fake.root)
 
-    yield make
-    for probe in probes:
-        probe.close()
+    return make
 
 
 def run(probe, script="true", fake=None, **conditions):

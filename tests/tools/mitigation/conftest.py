@@ -107,3 +107,17 @@ def one() -> Callable[..., Mitigation]:
         )
 
     return make
+
+
+@pytest.fixture
+def knob(tmp_path: Path) -> Path:
+    """A kernel file of a fake tree."""
+    path = tmp_path / "root/sys/knob"
+    path.parent.mkdir(parents=True)
+    path.write_text("old\n")
+    return path
+
+
+@pytest.fixture
+def sets_knob(one: Callable[..., Mitigation]) -> Mitigation:
+    return one(scope="system", apply={"write": [{"path": "/sys/knob", "value": "wanted"}]})

@@ -215,20 +215,6 @@ def test_a_kill_at_any_moment_leaves_nothing_after_restore(
     assert not list(journal_folder.glob("*.json"))
 
 
-@pytest.fixture
-def knob(tmp_path: Path) -> Path:
-    """A kernel file of a fake tree."""
-    path = tmp_path / "root/sys/knob"
-    path.parent.mkdir(parents=True)
-    path.write_text("old\n")
-    return path
-
-
-@pytest.fixture
-def sets_knob(one: Callable[..., Mitigation]) -> Mitigation:
-    return one(scope="system", apply={"write": [{"path": "/sys/knob", "value": "wanted"}]})
-
-
 def test_what_someone_else_changed_after_the_kill_is_told_and_left(
     sets_knob: Mitigation, knob: Path, tmp_path: Path
 ) -> None:
@@ -272,32 +258,28 @@ def test_force_puts_back_the_settings_of_a_living_agent(
         assert knob.read_text() == "old\n"
 
 
-def test_what_someone_else_changed_during_the_batch_ends_it_and_is_left(
-    sets_knob: Mitigation, knob: Path, tmp_path: Path, subject: Subject, launch: Launch, machine: Machine
+@pytest.mark.parametrize("off_first", [False, True])
+def test_what_someone_else_changed_ends_the_batch_and_is_left(
+    sets_knob: Mitigation,
+    knob: Path,
+    tmp_path: Path,
+    subject: Subject,
+    launch: Launch,
+    machine: Machine,
+    off_first: bool,
 ) -> None:
     with (
         pytest.raises(VgoError, match="Someone else set /sys/knob to theirs"),
         applied(sets_knob, launch, subject, machine, root=tmp_path / "root") as change,
     ):
         change.on()
+        if off_first:
+            change.off()
         knob.write_text("theirs\n")
-        change.off()
+        change.on() if off_first else change.off()
     assert knob.read_text() == "theirs\n"
-    assert change.told == ("/sys/knob: left at theirs, because someone else changed it; it was old before vgo-agent",)
-
-
-def test_a_change_by_someone_else_while_it_is_off_is_not_overwritten(
-    sets_knob: Mitigation, knob: Path, tmp_path: Path, subject: Subject, launch: Launch, machine: Machine
-) -> None:
-    with (
-        pytest.raises(VgoError, match="Someone else set /sys/knob to theirs"),
-        applied(sets_knob, launch, subject, machine, root=tmp_path / "root") as change,
-    ):
-        change.on()
-        change.off()
-        knob.write_text("theirs\n")
-        change.on()
-    assert knob.read_text() == "theirs\n"
+    left = "/sys/knob: left at theirs, because someone else changed it; it was old before vgo-agent"
+    assert off_first or change.told == (left,)
 
 
 def test_a_second_agent_is_refused_in_one_sentence(

@@ -31,19 +31,6 @@ STAT_INTERVAL = "/proc/sys/vm/stat_interval"
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="kernel settings and real-time are for root only")
 
 
-@pytest.fixture
-def knob(tmp_path: Path) -> Path:
-    path = tmp_path / "root/sys/knob"
-    path.parent.mkdir(parents=True)
-    path.write_text("old\n")
-    return path
-
-
-@pytest.fixture
-def sets_knob(one: Callable[..., Mitigation]) -> Mitigation:
-    return one(scope="system", apply={"write": [{"path": "/sys/knob", "value": "wanted"}]})
-
-
 def soon(condition: Callable[[], bool]) -> bool:
     deadline = time.monotonic() + PATIENCE_S
     while not condition():
