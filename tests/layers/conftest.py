@@ -8,11 +8,25 @@ import pytest
 from vgo_agent.layers.loader import open_probe
 from vgo_agent.tools.execution.spawn import Spawner
 
+from .fake_root import FakeRoot
+
 
 @pytest.fixture
 def spawner():
     with Spawner() as opened:
         yield opened
+
+
+@pytest.fixture
+def own_state(tmp_path, monkeypatch):
+    """Nothing is trusted, and there are no settings."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+
+@pytest.fixture
+def fake(tmp_path):
+    return FakeRoot(tmp_path)
 
 
 @pytest.fixture

@@ -17,15 +17,10 @@ from vgo_agent.layers.probes.sysfs import SysfsFiles, number
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 
-from .fake_root import CPU, CPUS, FakeRoot
+from .fake_root import CPU, CPUS
 
 LAYER = load_layer("frequency")
 POLICY = f"{CPU}/cpufreq/policy{{}}/scaling_cur_freq"
-
-
-@pytest.fixture
-def fake(tmp_path):
-    return FakeRoot(tmp_path)
 
 
 @pytest.fixture

@@ -9,16 +9,11 @@ from vgo_agent.layers.probes.energy import used_uj
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 
-from .fake_root import CPU, CPUS, ENERGY_RANGE_UJ, PACKAGE, FakeRoot
+from .fake_root import CPU, CPUS, ENERGY_RANGE_UJ, PACKAGE
 
 LAYER = load_layer("thermal")
 RARE = {"interval_ms": 1_000_000}
 """So that a run has but the samples at its start and at its end."""
-
-
-@pytest.fixture
-def fake(tmp_path):
-    return FakeRoot(tmp_path)
 
 
 @pytest.fixture
