@@ -33,7 +33,7 @@ def workloads() -> tuple[Workload, ...]:
     return read_model(Path(__file__).parent / "workloads.yaml", WorkloadsFile).workloads
 
 
-class Prepared(NamedTuple):
+class PreparedWorkload(NamedTuple):
     """A workload that can be started."""
 
     command: tuple[str, ...]
@@ -58,7 +58,7 @@ def missing(workload: Workload) -> str | None:
     return next((reason for need in workload.needs if (reason := LACKS[need]())), None)
 
 
-def prepare(workload: Workload, folder: Path, steady: bool = False) -> Prepared:
+def prepare(workload: Workload, folder: Path, steady: bool = False) -> PreparedWorkload:
     """Build or write what the workload, or its steady twin, needs, its files in `folder`."""
     if reason := missing(workload):
         raise VgoError(f"The workload {workload.name} cannot run here: {reason}.")
@@ -70,7 +70,8 @@ def prepare(workload: Workload, folder: Path, steady: bool = False) -> Prepared:
     if inputs and workload.around and not steady:
         evict(inputs[0])  # what is in memory already counts for no limited group
     directory = str(folder) if workload.stays_in_folder else os.getcwd()
-    return Prepared((*program, *workload.arguments, *inputs, *(workload.steady if steady else ())), inputs, directory)
+    command = (*program, *workload.arguments, *inputs, *(workload.steady if steady else ()))
+    return PreparedWorkload(command, inputs, directory)
 
 
 def has_twin(workload: Workload) -> bool:
