@@ -29,7 +29,7 @@ from .recorded.machine_words import machine_words
 from .scores.live_scores import LiveResults, LiveRow, judged, skipped
 from .scores.live_tables import live_markdown, live_words
 from .scores.results import origin, write
-from .workloads.registry import WORKLOADS, find, has_twin, missing
+from .workloads.registry import find, has_twin, missing, workloads
 from .workloads.workload import Workload
 
 LIMIT_S = 3600.0
@@ -83,7 +83,7 @@ def _tell(words: str, arguments: argparse.Namespace) -> None:
 
 
 def _wishes(names: Sequence[str], steady: bool) -> Iterator[LiveDiagnosis]:
-    for workload in [find(name) for name in names] or WORKLOADS:
+    for workload in [find(name) for name in names] or workloads():
         yield LiveDiagnosis(workload, False)
         if steady and has_twin(workload):
             yield LiveDiagnosis(workload, True)

@@ -25,7 +25,6 @@ from ...knowledge.errors import VgoError
 from ...knowledge.loader import Knowledge, load
 from ...tools.case import Record
 from ...tools.conclude import ConcludeResult
-from ...tools.execution.bench import Progress
 from ...tools.rank_factors import RankedFactor, RankResult
 from ..recorded.bench import RecordedBench
 from ..recorded.recorded_case import ShownCase
@@ -118,26 +117,10 @@ def promising(knowledge: Knowledge) -> tuple[str, ...]:
 class Silent:
     """Tells nobody; what changes the system is refused unless the limits of the case allow it."""
 
-    def trying(self, command: str) -> None:
-        """Nothing is shown."""
+    def trying(self, *_: Any, **__: Any) -> None:
+        """Show nothing, of whatever an interface is told."""
 
-    def loading(self, command: str, folder: str) -> None:
-        """Nothing is shown."""
-
-    def restored(self, what: str) -> None:
-        """Nothing is shown."""
-
-    def told(self, what: str) -> None:
-        """Nothing is shown."""
-
-    def decided(self, decision: Decision) -> None:
-        """Nothing is shown."""
-
-    def progressed(self, progress: Progress) -> None:
-        """Nothing is shown."""
-
-    def ended(self, decision: Decision, end: ToolEnd) -> None:
-        """Nothing is shown."""
+    loading = restored = told = decided = progressed = ended = trying
 
     def approve(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """Nobody is there to ask."""
