@@ -28,7 +28,7 @@ from ..tools.subject import Limits
 from .acting import Acting
 from .consent import covered
 from .legal import legal, was_legal
-from .planners.base import Choice, Planner, View
+from .planners.base import Choice, Planner, view_of
 from .planners.rules import Rules
 from .record import bodies, limits_of, record_of
 from .steering import USER, Steering, Unsteered
@@ -222,9 +222,8 @@ class Loop:
 
     def _decide(self) -> Decision:
         record, events = self._record(), self.transcript.events
-        allowed = legal(record, self.limits, self.start.plan)
         decisions = len(bodies(events, Decision))
-        view = View(record, self.limits, allowed, decisions, self.start.plan)
+        view = view_of(record, self.limits, decisions, self.start.plan)
         planner = self.planner if not self._failing(record) else FALLBACK
         wish = self.steering.wish(view) if decisions < MOST_DECISIONS else Choice("conclude", {}, "enough decisions")
         choice = wish or planner.choose(view)
@@ -234,7 +233,7 @@ class Loop:
             arguments=dict(choice.arguments),
             why=choice.why,
             origin=self._origin(choice, planner, of_user=wish is not None and decisions < MOST_DECISIONS),
-            legal=tuple(allowed.tools),
+            legal=tuple(view.legal.tools),
             said=choice.said,
         )
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..knowledge.errors import VgoError
 from ..knowledge.loader import Knowledge
-from ..tools.base import Outcome, Result, Tool, ToolError
+from ..tools.base import Outcome, Result, ToolError
 from ..tools.case import Case, Finished, Record
 from ..tools.execution.bench import Progress
 from ..tools.execution.spawn import Spawner
@@ -19,6 +19,7 @@ from ..tools.mitigation.owned_folder import temporary_folder
 from ..tools.row import Row
 from ..tools.stop import answers
 from ..tools.subject import Limits, Subject
+from ..tools.tool import Tool
 from .clock import Clock
 from .finished import FinishedRun
 from .interface import Interface
@@ -40,7 +41,7 @@ class Wish:
 
     subject: Subject
     limits: Limits
-    tool: Tool
+    tool: Tool[Any, Any]
     arguments: Mapping[str, Any]
     why: str
     clock: Clock = field(default_factory=Clock)

@@ -19,7 +19,8 @@ from ...tools.fit_tree import FitTreeArguments, fitted
 from ...tools.label import LabelResult, RunClasses
 from ...tools.machine import Machine
 from ...tools.profiled import Profiled, profiled
-from ...tools.rank_factors import LEAST_EFFECT, RANK_FACTORS, RankArguments, RankedFactor, RankResult
+from ...tools.rank_factors import LEAST_EFFECT, RankArguments, RankedFactor, RankResult
+from ...tools.rank_factors import run as rank_factors
 from ...tools.run_table import RunTable
 from ...tools.statistics.association.factors import associate
 from ...tools.statistics.association.tree import Tree
@@ -144,7 +145,7 @@ def _tree(chosen: Candidates, case: Case) -> Tree:
 
 def _exactly(case: Case) -> tuple[tuple[Factor, ...], float]:
     """Rank as the tool does."""
-    result = RANK_FACTORS.run(RankArguments(), case).result
+    result = rank_factors(RankArguments(), case).result
     assert isinstance(result, RankResult)
     return tuple(map(_ranked, result.factors)), result.p_value
 

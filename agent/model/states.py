@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 from ...tools.case import Finished, Record
 from ...tools.subject import Limits
-from ..legal import legal
-from ..planners.base import View
+from ..planners.base import View, view_of
 from ..planners.menu import calls, menu
 
 FILE = Path(__file__).with_name("states.json")
@@ -43,6 +42,6 @@ def _moments(told: dict[str, Any]) -> Iterator[State]:
     finished = [Finished(artefacts={}, **call) for call in told["calls"]]
     for number in range(len(finished) + 1):
         record = Record(tuple(finished[:number]), _Nothing())
-        view = View(record, limits, legal(record, limits), number)
+        view = view_of(record, limits, number)
         if number in told["asked"] and calls(menu(view)) > 1:
             yield State(told["case"], view)

@@ -23,12 +23,9 @@ from ...tools.look_up import LookUpResult
 from ...tools.measure import MeasureResult
 from ...tools.profile import ProfileResult
 from ...tools.rank_factors import RankResult
-from ...tools.registry import TOOLS
-from ..costs import affordable_pairs
-from ..legal import open_candidates
+from ...tools.steps.apply_mitigation import open_candidates, turns
 from .base import View
 from .menu import Menu
-from .rules import turns
 
 R = TypeVar("R", bound=Result)
 Words = Iterator[str]
@@ -81,8 +78,20 @@ SCALES: Mapping[str, tuple[float, ...]] = {
 """Family of words to the bounds between its steps; the three of factors are of the distance of the AUC from 0.5."""
 UNDEFINED = "?"
 """Behind the name of a scale: there is no such number."""
-UNSPOKEN = frozenset({"predict_surface"})
-"""Tools without a word: the small model was trained before there were any, and the rule policy decides on them."""
+SPOKEN = (
+    "measure",
+    "profile",
+    "label",
+    "fit_tree",
+    "rank_factors",
+    "look_up",
+    "screen_levels",
+    "apply_mitigation",
+    "apply_by_hand",
+    "compare",
+    "conclude",
+)
+"""Tools that the small model was trained with, in the order of its words; on all others the rule policy decides."""
 WORDS: tuple[str, ...] = (
     *SECTIONS,
     *STATES,
@@ -90,7 +99,7 @@ WORDS: tuple[str, ...] = (
     *(f"{word}{batch}" for word in DIRECTIONS.values() for batch in range(BATCHES)),
     *(f"{name}{number}" for name, most in COUNTS.items() for number in range(most + 1)),
     *(f"{name}{step}" for name, bounds in SCALES.items() for step in (*range(len(bounds) + 1), UNDEFINED)),
-    *(tool for tool in TOOLS if tool not in UNSPOKEN),
+    *SPOKEN,
     *map(str, range(PLACES)),
     ASK,
 )
@@ -113,7 +122,7 @@ def _now(view: View, _: Menu) -> Words:
     yield _count("spent", int(10 * record.spent_s / limits.budget_s))
     yield _count("tried", len(measured))
     yield _count("left", max(0, limits.max_mitigations - len(measured)))
-    yield _step("pays", affordable_pairs(record, limits))
+    yield _step("pays", view.affordable_pairs())
     yield ALLOWED[limits.allow]
     yield _count("errors", _failing(record))
 
@@ -205,7 +214,7 @@ def _confirm(view: View, listed: Menu) -> Words:
 
 def _try(view: View, listed: Menu) -> Words:
     """What can be tried, by its turn."""
-    turn, scope = turns(view.record), {one.mitigation: one.scope for one in open_candidates(view.record, view.limits)}
+    turn, scope = turns(view.findings), {one.mitigation: one.scope for one in open_candidates(view)}
     places = _places(listed, "apply_mitigation")
     ready = sorted((turn[key], place, key) for (key, batch), place in places.items() if batch == 1 and key in turn)
     if not ready:
@@ -238,7 +247,7 @@ def _ratio(compared: CompareResult) -> float | None:
 
 
 def _may(_: View, listed: Menu) -> Words:
-    for tool in TOOLS:
+    for tool in SPOKEN:
         if tool in listed:
             yield tool
             yield from (_count("x", len(slot.choices)) for slot in listed[tool])

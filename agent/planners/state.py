@@ -14,7 +14,7 @@ from ...prompts.render import render
 from ...tools.case import Finished
 from ...tools.look_up import Candidate
 from ...tools.rank_factors import RankedFactor, RankResult
-from ..legal import open_candidates
+from ...tools.steps.apply_mitigation import open_candidates
 from .base import View
 from .menu import Menu
 
@@ -53,7 +53,7 @@ def told(view: View, listed: Menu, example: str, characters: int) -> str:
 
 def _told(view: View, listed: Menu, example: str, share: float) -> str:
     steps, factors = view.record.calls, _factors(view)
-    candidates = open_candidates(view.record, view.limits)
+    candidates = open_candidates(view)
     applied = {call.arguments.get("mitigation") for call in view.record.succeeded("apply_mitigation")}
     most_steps, most_factors = _most(MOST_STEPS, share), _most(MOST_FACTORS, share)
     most_candidates, most_choices = _most(MOST_CANDIDATES, share), _most(MOST_CHOICES, share)

@@ -101,7 +101,7 @@ def test_an_illegal_call_becomes_an_error_that_names_what_is_legal(tmp_path):
         tmp_path, (Choice("profile", {"layers": ["process"], "runs": 9, "max_seconds": 1}, ""),), watcher
     ) as built:
         built.run(None, watcher.approve)
-    assert errors(built) == ["profile is not legal now; legal are conclude, measure."]
+    assert errors(built) == ["profile is not legal now; legal are measure, conclude."]
     assert bodies(built.transcript.events, VerdictGiven)[-1].verdict == "insufficient data"
 
 
