@@ -24,6 +24,7 @@ from ..tools.apply_by_hand import BY_HAND
 from ..tools.base import ToolError
 from ..tools.case import Record, Store
 from ..tools.conclude import ConcludeResult
+from ..tools.registry import TOOLS
 from ..tools.subject import Limits
 from .acting import Acting
 from .consent import covered
@@ -230,6 +231,7 @@ class Loop:
         return Decision(
             call_id=f"c{decisions + 1:03d}",
             tool=choice.tool,
+            title=TOOLS[choice.tool].title if choice.tool in TOOLS else "",
             arguments=dict(choice.arguments),
             why=choice.why,
             origin=self._origin(choice, planner, of_user=wish is not None and decisions < MOST_DECISIONS),

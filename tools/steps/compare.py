@@ -1,4 +1,4 @@
-"""compare: judge the pairs just measured."""
+"""compare: judge the runs just measured."""
 
 from __future__ import annotations
 
@@ -112,6 +112,6 @@ COMPARE = Tool(
     result=CompareResult,
     run=run,
     legal=legal,
-    usual=always("judge the pairs just measured"),
+    usual=always("judge the runs just measured"),
     simulate=simulate,
 )
