@@ -8,7 +8,7 @@ from typing import Any
 
 from ..tools.base import ToolError
 from ..tools.case import Record
-from ..tools.plan import NO_PLAN, Plan
+from ..tools.plan import NO_PLAN, TrialPlan
 from ..tools.registry import TOOLS
 from ..tools.situation import Choices, Situation, Slot
 from ..tools.steps.apply_mitigation import APPLY_MITIGATION
@@ -47,12 +47,12 @@ def _check(tool: str, slot: Slot, arguments: Mapping[str, Any]) -> None:
         raise ToolError(f"{tool} takes for {' and '.join(slot.names)} one of {listed}.")
 
 
-def situation(record: Record, limits: Limits, plan: Plan = NO_PLAN) -> Situation:
+def situation(record: Record, limits: Limits, plan: TrialPlan = NO_PLAN) -> Situation:
     """Say how things stand, with the time to keep for the end."""
     return Situation(record, limits, plan=plan, kept_s=kept_s(record, limits))
 
 
-def legal(record: Record, limits: Limits, plan: Plan = NO_PLAN) -> Legal:
+def legal(record: Record, limits: Limits, plan: TrialPlan = NO_PLAN) -> Legal:
     """Work out what may be done next from the finished calls."""
     return legal_in(situation(record, limits, plan))
 
@@ -70,7 +70,7 @@ def _open(now: Situation) -> Iterator[tuple[str, Choices]]:
             yield tool.name, choices
 
 
-def was_legal(record: Record, number: int, limits: Limits, plan: Plan) -> bool:
+def was_legal(record: Record, number: int, limits: Limits, plan: TrialPlan) -> bool:
     """Judge a call by those that had ended before it."""
     call = record.calls[number]
     try:

@@ -18,7 +18,7 @@ from ..tools.execution.series import Measuring
 from ..tools.machine import Machine
 from ..tools.mitigation.parameters import with_values
 from ..tools.mitigation.planned import planned
-from ..tools.plan import NO_PLAN, Plan
+from ..tools.plan import NO_PLAN, TrialPlan
 from ..tools.registry import TOOLS
 from ..tools.run_table import LAYERS, RUNS, write_layers
 from ..tools.steps.apply_mitigation import APPLY_MITIGATION
@@ -42,7 +42,7 @@ class Live:
     knowledge: Knowledge
     bench: Measuring
     interface: Interface
-    plan: Plan = NO_PLAN
+    plan: TrialPlan = NO_PLAN
     clock: Clock | None = None
     """Counts the budget; None where runs are served from a record."""
 
@@ -160,7 +160,7 @@ def filled(knowledge: Knowledge, decision: Decision, machine: Machine) -> Knowle
     return replace(knowledge, mitigations={**knowledge.mitigations, key: mitigation})
 
 
-def mitigation_scope(decision: Decision, knowledge: Knowledge, plan: Plan) -> str:
+def mitigation_scope(decision: Decision, knowledge: Knowledge, plan: TrialPlan) -> str:
     """Scope of the mitigation that a decision names; empty when it applies none, or a person has done so already."""
     if applied_by(decision) == "by hand":
         return "" if plan.after else BY_HAND

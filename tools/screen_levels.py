@@ -30,7 +30,7 @@ from .one_level import on_one_level
 from .plan import Aim
 from .row import BASELINE, Row
 from .run_table import RunTable, artefacts, outcomes_of
-from .statistics.spread import Summary, summarise
+from .statistics.spread import ArmSummary, summarise
 from .subject import Frozen
 
 
@@ -51,7 +51,7 @@ class Level(Frozen):
     """One level, or the baseline."""
 
     level: str
-    summary: Summary | None
+    summary: ArmSummary | None
     """None where no run counts."""
     claim: Claim | TooFew | None = None
     """Of what is to be small, round by round, alone: for the eye, since the level was not chosen before."""
@@ -253,7 +253,7 @@ def _level(level: str, race: Race, table: RunTable, rounds: int) -> Level:
     )
 
 
-def _summary(table: RunTable, condition: str) -> Summary | None:
+def _summary(table: RunTable, condition: str) -> ArmSummary | None:
     outcomes = table.outcome(condition)
     return summarise(outcomes) if outcomes.size else None
 

@@ -18,9 +18,9 @@ from .distortion import Distortion
 from .look_up import LookUpResult
 from .profile import ProfileResult
 from .statistics.deviations import Measure
-from .statistics.shape.describe import Mode, Shape
+from .statistics.shape.describe import DistributionShape, Mode
 from .statistics.shape.tails import Outliers
-from .statistics.spread import Summary
+from .statistics.spread import ArmSummary
 from .subject import Limits
 
 WorldKind = Literal["cause", "hidden", "nothing", "steady", "unusable", "distorted"]
@@ -107,10 +107,10 @@ def shown(world: World, record: Record) -> tuple[Lead, ...]:
     return tuple(lead for lead in world.leads if lead.heavy == second)
 
 
-def summary_of(n: int, median: float, cv: float) -> Summary:
+def summary_of(n: int, median: float, cv: float) -> ArmSummary:
     """Make the numbers of one arm, skewed a little as run times are."""
     sd = cv * median
-    return Summary(
+    return ArmSummary(
         n=n,
         dropped=0,
         mean=median + sd / 4,
@@ -127,11 +127,11 @@ def summary_of(n: int, median: float, cv: float) -> Summary:
     )
 
 
-def shape_of(n: int, median: float, modes: int, tail: bool) -> Shape:
+def shape_of(n: int, median: float, modes: int, tail: bool) -> DistributionShape:
     """Make the shape of a distribution."""
     humps = tuple(Mode(position=median * (1 + 0.5 * nth), weight=1 / modes) for nth in range(modes))
     cuts = tuple(median * (1.25 + 0.5 * nth) for nth in range(modes - 1))
-    return Shape(
+    return DistributionShape(
         n=n,
         modes=humps,
         valley=cuts[0] if cuts else None,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from .case import Record
 from .findings import Findings
-from .plan import NO_PLAN, Plan
+from .plan import NO_PLAN, TrialPlan
 from .run_cost import proof_s, run_s
 from .subject import Limits
 
@@ -56,7 +56,7 @@ class Situation:
 
     record: Record
     limits: Limits
-    plan: Plan = field(default=NO_PLAN, kw_only=True)
+    plan: TrialPlan = field(default=NO_PLAN, kw_only=True)
     kept_s: float = field(default=0.0, kw_only=True)
     """Seconds of the budget to keep for what comes after measuring."""
 

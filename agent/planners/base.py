@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ...tools.case import Record
-from ...tools.plan import NO_PLAN, Plan
+from ...tools.plan import NO_PLAN, TrialPlan
 from ...tools.situation import Situation
 from ...tools.subject import Limits
 from ..legal import Legal, legal_in, situation
@@ -23,7 +23,7 @@ class View(Situation):
     """Decisions taken before this one."""
 
 
-def view_of(record: Record, limits: Limits, decisions: int, plan: Plan = NO_PLAN) -> View:
+def view_of(record: Record, limits: Limits, decisions: int, plan: TrialPlan = NO_PLAN) -> View:
     """Work out what may be done next."""
     now = situation(record, limits, plan)
     return View(record, limits, legal_in(now), decisions, plan=plan, kept_s=now.kept_s)

@@ -23,7 +23,7 @@ from ...tools.execution.bench import Bench, Progress
 from ...tools.execution.series import Change
 from ...tools.execution.spawn import Spawner
 from ...tools.label import LabelArguments
-from ...tools.layer_choice import Choice, choose
+from ...tools.layer_choice import LayerChoice, choose
 from ...tools.look_up import busy_cpus
 from ...tools.machine import Machine
 from ...tools.measure import MeasureArguments
@@ -220,12 +220,12 @@ class Recorder:
             finally:
                 bench.close()
 
-    def _chosen(self, bench: Bench, machine: Machine) -> Choice:
+    def _chosen(self, bench: Bench, machine: Machine) -> LayerChoice:
         """Choose the layers, or take those that were chosen before it was cut off."""
         kept = self.workshop.surveyed()
         if kept is not None:
             _refuse_another(kept.machine, machine)
-            return Choice(kept.layers, (), kept.unavailable)
+            return LayerChoice(kept.layers, (), kept.unavailable)
         choice = choose(self.asked.layers, bench)
         described = write_layers(bench.described_by(choice.layers))
         (self.workshop.path / LAYERS).write_bytes(described)

@@ -17,7 +17,7 @@ from ..comparison import Comparison
 from ..findings import Findings
 from ..simulated import World, drawn_claim, summary_of
 from ..situation import Choices, Situation, Slot, always
-from ..statistics.comparison.bootstrap import Ratio
+from ..statistics.comparison.bootstrap import BootstrapRatio
 from ..statistics.comparison.description import Description
 from ..statistics.comparison.weighted import Statistic
 from ..statistics.deviations import Measure
@@ -99,9 +99,11 @@ def _widened(claim: Claim, alpha: float) -> Claim | TooFew:
     return drawn_claim(claim.measure, math.log(claim.ratio), error, claim.units[0], alpha)
 
 
-def _ratio(statistic: Statistic, baseline: float, log: float) -> Ratio:
+def _ratio(statistic: Statistic, baseline: float, log: float) -> BootstrapRatio:
     value = math.exp(log)
-    return Ratio(statistic=statistic, baseline=baseline, other=baseline * value, value=value, low=None, high=None)
+    return BootstrapRatio(
+        statistic=statistic, baseline=baseline, other=baseline * value, value=value, low=None, high=None
+    )
 
 
 COMPARE = Tool(

@@ -11,7 +11,7 @@ from ..fit_tree import FitTreeArguments, FitTreeResult, run
 from ..profile import ProfileResult
 from ..simulated import World, shown, stumble
 from ..situation import Choices, Situation, Slot, always
-from ..statistics.association.tree import Node, Tree
+from ..statistics.association.tree import DecisionTree, TreeNode
 from ..tool import Tool
 from .profile import since_profile
 
@@ -32,8 +32,8 @@ def simulate(world: World, record: Record, _: Mapping[str, Any], chance: random.
     stumble(world, chance)
     seen = record.latest("profile").read(ProfileResult)
     accuracy = chance.uniform(0.65, 0.98) if shown(world, record) else chance.uniform(0.4, 0.65)
-    nodes = (Node(id=0, n=seen.runs, slow_share=0.3),)
-    tree = Tree(nodes=nodes, in_sample=0.95, cross_validated=accuracy, runs=seen.runs)
+    nodes = (TreeNode(id=0, n=seen.runs, slow_share=0.3),)
+    tree = DecisionTree(nodes=nodes, in_sample=0.95, cross_validated=accuracy, runs=seen.runs)
     words = f"A tree over {seen.columns} columns: balanced accuracy {accuracy:.2f} cross-validated."
     return FitTreeResult(tree=tree, columns=seen.columns, layers=seen.layers, runs=seen.runs, summary=words)
 
