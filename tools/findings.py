@@ -54,6 +54,10 @@ class Findings:
         """Read all results of a tool, in order."""
         return tuple(call.read(kind) for call in self.record.succeeded(tool))
 
+    def calls(self, tool: str) -> tuple[str, ...]:
+        """Name the calls of a tool that gave a result."""
+        return tuple(call.call_id for call in self.record.succeeded(tool))
+
     def last(self, tool: str, kind: type[R]) -> R | None:
         """Read the last result of a tool."""
         calls = self.record.succeeded(tool)

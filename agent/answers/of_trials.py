@@ -9,9 +9,10 @@ from ...tools.case import Finished
 from ...tools.claim import Claim, Direction
 from ...tools.compare import CompareResult, confirmations
 from ...tools.comparison import Comparison, direction
+from ...tools.findings import Batch
 from ...tools.statistics.deviations import Measure
 from ..planners.state import quoted
-from ..report.evidence import Batch, Evidence
+from ..report.evidence import Evidence
 from ..report.mitigations import untried
 from ..report.numbers import number, p_value, quantity
 from . import names
@@ -82,7 +83,7 @@ def trials(evidence: Evidence) -> Iterator[Draft]:
     yield from _moved(evidence)
     yield from _levels(evidence)
     if not found:
-        calls = tuple(call.call_id for call in evidence.run.record.succeeded("conclude")[-1:])
+        calls = evidence.calls("conclude")[-1:]
         yield Draft("nothing_tried", calls=calls, affirmed=False)
     yield from _untried(evidence)
     yield from _put_back(found, evidence)
@@ -184,12 +185,12 @@ def _levels(evidence: Evidence) -> Iterator[Draft]:
     tried = ", ".join(level.level for level in screened.levels)
     best = f"; the least {screened.minimise} was left at {screened.best}" if screened.best else ""
     detail = quoted(f"{screened.parameter}: {tried}{best}", MOST_WORDS)
-    calls = tuple(call.call_id for call in evidence.run.record.succeeded("screen_levels")[-1:])
+    calls = evidence.calls("screen_levels")[-1:]
     yield Draft("levels", names.of_mitigation(screened.mitigation, evidence), detail, calls)
 
 
 def _untried(evidence: Evidence) -> Iterator[Draft]:
-    calls = tuple(call.call_id for call in evidence.run.record.succeeded("look_up"))
+    calls = evidence.calls("look_up")
     refusing = {
         str(call.arguments.get("mitigation")): call.call_id
         for call in evidence.run.record.calls

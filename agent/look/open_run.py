@@ -15,6 +15,7 @@ from ...tools.analysis.verdict import LEAST_IN_CLASS
 from ...tools.base import ToolError
 from ...tools.candidates import ORDER, Block, Candidates, candidates
 from ...tools.case import Case, Finished, Record
+from ...tools.findings import Findings
 from ...tools.fit_tree import FitTreeArguments, fitted
 from ...tools.label import LabelResult, RunClasses
 from ...tools.machine import Machine
@@ -76,8 +77,8 @@ class OpenRun:
 
     def shaped(self) -> Shaped:
         """Tell where modes and cut lie."""
-        labels = self.case.record.succeeded("label")
-        cut = labels[-1].read(LabelResult).classes.cut if labels else self._own_cut()
+        labelled = Findings(self.case.record).labelled
+        cut = labelled.classes.cut if labelled else self._own_cut()
         return Shaped(self.outcomes, tuple(mode.position for mode in self.shape.modes), cut)
 
     def refit(self, asked: Refit) -> Refitted:

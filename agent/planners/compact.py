@@ -10,24 +10,15 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
-from ...tools.apply_mitigation import ApplyResult
-from ...tools.base import Result
 from ...tools.case import Record
 from ...tools.claim import Claim, Direction
 from ...tools.compare import CompareResult, reached
-from ...tools.fit_tree import FitTreeResult
-from ...tools.label import LabelResult
-from ...tools.look_up import LookUpResult
-from ...tools.measure import MeasureResult
-from ...tools.profile import ProfileResult
-from ...tools.rank_factors import RankResult
 from ...tools.steps.apply_mitigation import open_candidates, turns
 from .base import View
 from .menu import Menu
 
-R = TypeVar("R", bound=Result)
 Words = Iterator[str]
 
 MOST_FACTORS, MOST_LOOK_UPS, MOST_SECONDS, MOST_OPEN, MOST_COMPARED = 8, 6, 3, 8, 8
@@ -118,7 +109,7 @@ def line(view: View, listed: Menu) -> str:
 
 def _now(view: View, _: Menu) -> Words:
     record, limits = view.record, view.limits
-    measured = {call.arguments.get("mitigation") for call in record.succeeded("apply_mitigation")}
+    measured = {batch.call.arguments.get("mitigation") for batch in view.findings.batches}
     yield _count("spent", int(10 * record.spent_s / limits.budget_s))
     yield _count("tried", len(measured))
     yield _count("left", max(0, limits.max_mitigations - len(measured)))
@@ -134,7 +125,7 @@ def _failing(record: Record) -> int:
 
 
 def _baseline(view: View, _: Menu) -> Words:
-    baseline = _last(view.record, "measure", MeasureResult)
+    baseline = view.findings.measured
     if baseline is None:
         yield "none"
         return
@@ -148,19 +139,19 @@ def _baseline(view: View, _: Menu) -> Words:
 
 
 def _layers(view: View, _: Menu) -> Words:
-    seen = _last(view.record, "profile", ProfileResult)
+    seen = view.findings.profiled
     if seen is None:
         yield "none"
         return
-    yield _count("profiles", len(view.record.succeeded("profile")))
+    yield _count("profiles", len(view.findings.profiles))
     yield "stand" if seen.standing else "distort"
     if seen.later:
         yield "waiting"
 
 
 def _classes(view: View, _: Menu) -> Words:
-    labelled = _last(view.record, "label", LabelResult)
-    fitted = _last(view.record, "fit_tree", FitTreeResult)
+    labelled = view.findings.labelled
+    fitted = view.findings.tree
     if labelled is None:
         yield "none"
         return
@@ -171,12 +162,12 @@ def _classes(view: View, _: Menu) -> Words:
 
 
 def _factors(view: View, listed: Menu) -> Words:
-    ranked = _last(view.record, "rank_factors", RankResult)
+    ranked = view.findings.ranking
     if ranked is None:
         yield "none"
         return
     waiting = _places(listed, "look_up")
-    yield _count("looks", len(view.record.succeeded("rank_factors")))
+    yield _count("looks", len(view.findings.rankings))
     for factor in ranked.factors[:MOST_FACTORS]:
         kind = "suspect" if factor.suspect else "contrary" if factor.visible else "unseen"
         yield _step(kind, abs(factor.auc - 0.5))
@@ -187,7 +178,7 @@ def _factors(view: View, listed: Menu) -> Words:
 
 
 def _known(view: View, _: Menu) -> Words:
-    looked = [call.read(LookUpResult) for call in view.record.succeeded("look_up")]
+    looked = view.findings.looked_up
     tried = {call.arguments.get("mitigation") for call in view.record.calls if call.tool == "apply_mitigation"}
     if not looked:
         yield "none"
@@ -203,7 +194,7 @@ def _confirm(view: View, listed: Menu) -> Words:
     """What waits for its second batch, in the order of the keys, with what the first one showed."""
     places = _places(listed, "apply_mitigation")
     second = sorted((key, place) for (key, batch), place in places.items() if batch == 2)
-    shown = {one.mitigation: one for one in _comparisons(view.record) if one.batch == 1}
+    shown = {one.mitigation: one for one in view.findings.comparisons if one.batch == 1}
     if not second:
         yield "none"
     for key, place in second[:MOST_SECONDS]:
@@ -229,10 +220,10 @@ def _try(view: View, listed: Menu) -> Words:
 
 
 def _seen(view: View, _: Menu) -> Words:
-    record, compared = view.record, _comparisons(view.record)
+    record, compared = view.record, view.findings.comparisons
     calls = [call for call in record.calls if call.tool == "apply_mitigation"]
     yield _count("failed", sum(call.result is None for call in calls))
-    yield _count("idle", sum(not call.read(ApplyResult).in_force for call in calls if call.result is not None))
+    yield _count("idle", sum(not batch.applied.in_force for batch in view.findings.batches))
     if reached(record, view.limits.target_ratio):
         yield "reached"
     for one in compared[-MOST_COMPARED:]:
@@ -261,15 +252,6 @@ LINE: Mapping[str, Callable[[View, Menu], Words]] = dict(
     )
 )
 """Sections in the order of the line, by the word that each begins with."""
-
-
-def _last(record: Record, tool: str, kind: type[R]) -> R | None:
-    calls = record.succeeded(tool)
-    return calls[-1].read(kind) if calls else None
-
-
-def _comparisons(record: Record) -> list[CompareResult]:
-    return [call.read(CompareResult) for call in record.succeeded("compare")]
 
 
 def _places(listed: Menu, tool: str) -> dict[tuple[Any, ...], int]:
