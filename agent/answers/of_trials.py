@@ -96,7 +96,7 @@ def _tried(evidence: Evidence) -> Iterator[Trial]:
     also = _confirmed(evidence)
     for key, batches in by_key.items():
         last = batches[-1]
-        calls = tuple(call for batch in batches for call in (batch.call.call_id, *_comparing(batch.call, evidence)))
+        calls = tuple(call for batch in batches for call in (batch.call.call_id, batch.comparing) if call)
         named = any(batch is evidence.confirming for batch in batches)
         outcome = "helped" if named else "confirmed too" if key in also else _outcome(last)
         yield Trial(key, outcome, calls, last.compared.comparison if last.compared else None)
@@ -113,11 +113,6 @@ def _outcome(last: Batch) -> str:
         return "not compared"
     found = last.compared.comparison
     return "not shown" if found.refuted else OUTCOMES[found.direction]
-
-
-def _comparing(call: Finished, evidence: Evidence) -> tuple[str, ...]:
-    compared = evidence.run.record.succeeded("compare")
-    return tuple(one.call_id for one in compared if one.arguments.get("call") == call.call_id)
 
 
 def _confirmed(evidence: Evidence) -> set[str]:
@@ -174,7 +169,7 @@ def _moved(evidence: Evidence) -> Iterator[Draft]:
         fall = f"{quantity(moved.baseline, unit)} to {quantity(moved.mitigated, unit)} (means)"
         detail = f"{names.column(moved.column, known)} {moved.words}, {fall}, with {batch.applied.mitigation}"
         name = names.of_factor(factor.key if factor else moved.column, known)
-        calls = _comparing(batch.call, evidence)
+        calls = (batch.comparing,)
         yield Draft("moved", name, detail, calls, affirmed=moved.fell, words={"fell": moved.fell})
 
 
