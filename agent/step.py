@@ -20,7 +20,7 @@ from ..tools.row import Row
 from ..tools.stop import answers
 from ..tools.subject import Limits, Subject
 from ..tools.tool import Tool
-from .clock import Clock
+from .clock import BudgetClock
 from .finished import FinishedRun
 from .interface import Interface
 from .place import place
@@ -44,7 +44,7 @@ class Wish:
     tool: Tool[Any, Any]
     arguments: Mapping[str, Any]
     why: str
-    clock: Clock = field(default_factory=Clock)
+    clock: BudgetClock = field(default_factory=BudgetClock)
     """Counts the budget, from when the command began."""
 
 
