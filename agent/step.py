@@ -11,7 +11,7 @@ from typing import Any
 from ..knowledge.errors import VgoError
 from ..knowledge.loader import Knowledge
 from ..tools.base import Outcome, Result, ToolError
-from ..tools.case import Case, Finished, Record
+from ..tools.case import NO_FILES, Case, Contents, Finished, Record
 from ..tools.execution.bench import Progress
 from ..tools.execution.spawn import Spawner
 from ..tools.machine import Machine
@@ -73,17 +73,6 @@ class Stepped:
         )
 
 
-@dataclass(frozen=True)
-class Contents:
-    """Files by hash, in memory."""
-
-    by_hash: Mapping[str, bytes]
-
-    def get(self, sha256: str) -> bytes:
-        """Return a file."""
-        return self.by_hash[sha256]
-
-
 @dataclass
 class Rows:
     """Hands each run on, and remembers that there are some."""
@@ -114,7 +103,7 @@ def step(wish: Wish, interface: Interface) -> Stepped:
             if not subject.on:  # elsewhere, the look at each host has run it once
                 there.bench.expect(try_once(spawner, way_of(subject), subject, deadline=deadline))
             there.bench.deadline = deadline
-            case = Case(CALL, subject, wish.limits, machine, NOTHING_KNOWN, Record((), Contents({})), there.bench)
+            case = Case(CALL, subject, wish.limits, machine, NOTHING_KNOWN, Record((), NO_FILES), there.bench)
             outcome, stopped = _run(wish, case, rows, interface)
         return Stepped(wish, machine, outcome.result, rows.rows, outcome.artefacts, stopped)
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from ...agent.planners.base import Choice, Planner, View, view_of
 from ...tools.base import ToolError
-from ...tools.case import Finished, Record
+from ...tools.case import NO_FILES, Finished, Record
 from ...tools.conclude import ConcludeResult
 from ...tools.registry import TOOLS
 from ...tools.simulated import World
-from .made import NOTHING, Made
+from .made import Made
 from .world import HELPS
 
 MOST_DECISIONS = 60
@@ -54,10 +54,10 @@ def diagnose(world: World, planner: Planner) -> Ended:
     """Let a planner decide until the verdict."""
     calls: list[Finished] = []
     while not (calls and calls[-1].tool == "conclude" and calls[-1].result is not None):
-        view = view_of(Record(tuple(calls), NOTHING), world.limits, len(calls))
+        view = view_of(Record(tuple(calls), NO_FILES), world.limits, len(calls))
         choice = planner.choose(view) if len(calls) < MOST_DECISIONS else LAST
         calls.append(_called(world, view, choice))
-    return _ended(world, Record(tuple(calls), NOTHING))
+    return _ended(world, Record(tuple(calls), NO_FILES))
 
 
 def _called(world: World, view: View, choice: Choice) -> Finished:

@@ -7,19 +7,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ...tools.base import Result
-from ...tools.case import Finished, Store
+from ...tools.case import Finished
 
 R = TypeVar("R", bound=Result)
-
-
-class _Nothing:
-    """No artefact is kept."""
-
-    def get(self, sha256: str) -> bytes:
-        raise KeyError(sha256)
-
-
-NOTHING: Store = _Nothing()
 
 
 @dataclass(frozen=True)

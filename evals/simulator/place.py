@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 from ...knowledge.loader import Knowledge, load
 from ...tools.base import ToolError
-from ...tools.case import Case, Finished, Record
+from ...tools.case import NO_FILES, Case, Finished, Record
 from ...tools.look_up import LookUpArguments, LookUpResult, run, uncounted
 from ...tools.machine import GroupPlace, Machine
 from ...tools.simulated import profiled
 from ...tools.subject import Limits, Subject
-from .made import NOTHING, Made
+from .made import Made
 
 
 class Kind(NamedTuple):
@@ -116,4 +116,4 @@ def without_counters(place: int, busy_cpus: float) -> tuple[str, ...]:
 
 def _profiled_at(place: int, busy_cpus: float) -> Case:
     seen: Finished = Made.of("c002", "profile", {}, profiled(("process",), (), 100, 1.0, busy_cpus, ""))
-    return case_at(place, Limits(), Record((seen,), NOTHING))
+    return case_at(place, Limits(), Record((seen,), NO_FILES))

@@ -14,7 +14,6 @@ from vgo_agent.agent.child import ChildFile
 from vgo_agent.agent.graph import Loop
 from vgo_agent.agent.live import Live
 from vgo_agent.agent.planners.base import Choice
-from vgo_agent.agent.planners.scripted import Scripted
 from vgo_agent.agent.record import bodies
 from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.schemas import schemas_digest
@@ -26,6 +25,8 @@ from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.plan import NO_PLAN, TrialPlan
 from vgo_agent.tools.subject import Limits, Subject
 from vgo_agent.tools.survey import survey
+
+from .scripted import Scripted
 
 PROGRAM = """
 import os, time
