@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
-from .apply_by_hand import ByHandResult
 from .apply_mitigation import OUT_OF_TIME, ApplyResult
 from .base import Result
 from .case import Finished, Record
@@ -123,11 +122,6 @@ class Findings:
     def comparisons(self) -> tuple[CompareResult, ...]:
         """What every batch of pairs, and every series by hand, has shown."""
         return self.results("compare", CompareResult)
-
-    @cached_property
-    def by_hand(self) -> tuple[ByHandResult, ...]:
-        """Series that were made after a person had applied something."""
-        return self.results("apply_by_hand", ByHandResult)
 
     @property
     def trials(self) -> tuple[Finished, ...]:

@@ -155,7 +155,7 @@ def ranked(factor: RankedFactor, evidence: Evidence) -> UnnumberedFact:
 
 def _others(evidence: Evidence) -> Iterator[UnnumberedFact]:
     """Name in one sentence what else may make runs slow, beside the first of the ranking."""
-    found = [factor for factor in evidence.ranking.factors if factor.suspect][1:] if evidence.ranking else []
+    found = evidence.suspects[1:]
     known = evidence.run.knowledge
     named = [
         f"{names.of_factor(one.factor, known).shown}, AUC {number(one.auc, 3)}{_beside(one)}"

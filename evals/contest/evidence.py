@@ -119,7 +119,7 @@ def _confirmed(evidence: Evidence) -> Iterator[str]:
     if spread != _family(evidence).get(batch.call.call_id):
         yield f"the claim of the verdict is not that of {where} in the family of all confirmations"
     yield from _same_claims(evidence, compared.comparison)
-    suspects = {one.factor for one in evidence.ranking.factors if one.suspect} if evidence.ranking else set()
+    suspects = {one.factor for one in evidence.suspects}
     offering = (one.factor for one in evidence.looked_up if compared.mitigation in [c.mitigation for c in one.offered])
     if conclusion.factor not in (suspects or set(offering)):
         yield f"{conclusion.factor} is named as the cause, and neither ranking nor look-up points at it"
