@@ -14,7 +14,7 @@ from ..report.evidence import Evidence
 from . import names
 from .excerpt import excerpt
 from .fact import START, FactDraft
-from .of_run import RunFacts, last_call
+from .of_run import RunFacts
 
 MOST_SOURCES = 2
 MOST_NAMED = 8
@@ -95,7 +95,7 @@ def sign(mitigation: Mitigation, run: RunFacts) -> Iterator[FactDraft]:
     seen = [factor for factor in factors if run.of("suspect", key=factor.key)]
     name = names.of_mitigation(mitigation.key, run.evidence)
     sources = _sources((), mitigation.key)
-    calls = last_call(run.evidence, "rank_factors") or last_call(run.evidence, "conclude")
+    calls = run.evidence.calls("rank_factors")[-1:] or run.evidence.calls("conclude")[-1:]
     if seen:
         detail = _named(seen)
         yield FactDraft("may_help", name, detail, calls, sources, affirmed=True)
@@ -120,7 +120,7 @@ def note(passage: KnowledgePassage, question: str, evidence: Evidence) -> Iterat
 
 def without_root(evidence: Evidence) -> Iterator[FactDraft]:
     """Name what was found that touches the program only."""
-    calls = tuple(call.call_id for call in evidence.run.record.succeeded("look_up")) or last_call(evidence, "conclude")
+    calls = evidence.calls("look_up") or evidence.calls("conclude")[-1:]
     fitting = [
         key
         for key, one in evidence.candidates.items()

@@ -14,7 +14,7 @@ from ..planners.state import quoted
 from . import names
 from .fact import CitableFact, FactDraft
 from .intents import ParsedQuestion
-from .of_run import MOST_WORDS, RunFacts, last_call, ranked
+from .of_run import MOST_WORDS, RunFacts, ranked
 
 Said = CitableFact | FactDraft
 
@@ -33,7 +33,7 @@ def of_mitigation(key: str, run: RunFacts) -> tuple[Said, ...]:
     if tried:
         return (*tried, *run.of("price", key=key))
     words = {"met": key in run.evidence.candidates}
-    name, calls = names.of_mitigation(key, run.evidence), last_call(run.evidence, "conclude")
+    name, calls = names.of_mitigation(key, run.evidence), run.evidence.calls("conclude")[-1:]
     return run.of("untried", key=key) or (FactDraft("never_tried", name, calls=calls, affirmed=False, words=words),)
 
 
@@ -64,7 +64,7 @@ def _unranked(factor: KnownFactor, run: RunFacts) -> FactDraft:
     """Set aside before, not measured at all, or not looked at."""
     evidence, known = run.evidence, run.evidence.run.knowledge
     name = names.of_factor(factor.key, known)
-    calls = last_call(evidence, "rank_factors") or last_call(evidence, "conclude")
+    calls = evidence.calls("rank_factors")[-1:] or evidence.calls("conclude")[-1:]
     aside = evidence.ranking.set_aside if evidence.ranking else {}
     for column, why in aside.items():
         if factor.place(column):

@@ -75,11 +75,6 @@ def _events(evidence: Evidence) -> dict[str, int]:
     return {START: 0, **ends} if evidence.run.events else {}
 
 
-def last_call(evidence: Evidence, tool: str) -> tuple[str, ...]:
-    """Name the last call of a tool that gave a result."""
-    return tuple(call.call_id for call in evidence.run.record.succeeded(tool)[-1:])
-
-
 def _drafts(evidence: Evidence) -> Iterator[FactDraft]:
     yield _verdict(evidence)
     yield from _baseline(evidence)
@@ -107,7 +102,7 @@ def _verdict(evidence: Evidence) -> FactDraft:
         "verdict",
         names.of_mitigation(key, evidence) if key else found,
         _claim(evidence, found.shown) if conclusion.verdict in GOOD else quoted(conclusion.reason, MOST_WORDS),
-        calls=(*last_call(evidence, "conclude"), *conclusion.evidence),
+        calls=(*evidence.calls("conclude")[-1:], *conclusion.evidence),
         words={"verdict": conclusion.verdict},
     )
 
@@ -134,7 +129,7 @@ def _baseline(evidence: Evidence) -> Iterator[FactDraft]:
         f"SD {quantity(found.sd, unit)}{between} beside a mean of {quantity(found.mean, unit)}, "
         f"CV {percent(found.cv)}, p95 {quantity(found.p95, unit)}, {number(found.n)} {evidence.run.subject.counted}"
     )
-    calls = last_call(evidence, "measure")
+    calls = evidence.calls("measure")[-1:]
     words = {"steady": measured.steady, "scatter": not measured.unusable}
     yield FactDraft("baseline", detail=detail, calls=calls, words=words)
     for finding in findings(measured, unit):
@@ -147,20 +142,20 @@ def _factors(evidence: Evidence) -> Iterator[FactDraft]:
         return
     yield from (ranked(factor, evidence) for factor in ranking.factors[:MOST_FACTORS])
     aside = f"{number(len(ranking.set_aside))} columns"
-    yield FactDraft("set_aside", detail=aside, calls=last_call(evidence, "rank_factors"))
+    yield FactDraft("set_aside", detail=aside, calls=evidence.calls("rank_factors")[-1:])
 
 
 def ranked(factor: RankedFactor, evidence: Evidence) -> FactDraft:
     """Say whether the slow runs go with a factor, with its numbers."""
     kind = "suspect" if factor.suspect else "contrary" if factor.visible else "not_visible"
     name = names.of_factor(factor.factor, evidence.run.knowledge)
-    calls = last_call(evidence, "rank_factors")
+    calls = evidence.calls("rank_factors")[-1:]
     return FactDraft(kind, name, _numbers(factor, evidence), calls, affirmed=factor.suspect)
 
 
 def _others(evidence: Evidence) -> Iterator[FactDraft]:
     """Name in one sentence what else may make runs slow, beside the first of the ranking."""
-    found = [factor for factor in evidence.ranking.factors if factor.suspect][1:] if evidence.ranking else []
+    found = evidence.suspects[1:]
     known = evidence.run.knowledge
     named = [
         f"{names.of_factor(one.factor, known).shown}, AUC {number(one.auc, 3)}{_beside(one)}"
@@ -169,7 +164,7 @@ def _others(evidence: Evidence) -> Iterator[FactDraft]:
     if named:
         more = f"; and {len(found) - MOST_FACTORS} more" if len(found) > MOST_FACTORS else ""
         yield FactDraft(
-            "others", detail="; ".join(named) + more, calls=last_call(evidence, "rank_factors"), affirmed=True
+            "others", detail="; ".join(named) + more, calls=evidence.calls("rank_factors")[-1:], affirmed=True
         )
 
 
@@ -186,15 +181,15 @@ def _beside(factor: RankedFactor) -> str:
 
 
 def _looked_up(evidence: Evidence) -> Iterator[FactDraft]:
-    for call, found in zip(evidence.run.record.succeeded("look_up"), evidence.looked_up, strict=True):
+    for call, found in zip(evidence.calls("look_up"), evidence.looked_up, strict=True):
         detail = f"{number(len(found.candidates))} known, {number(len(found.offered))} can be tried here"
         name = names.of_factor(found.factor, evidence.run.knowledge)
-        yield FactDraft("looked_up", name, detail, (call.call_id,))
+        yield FactDraft("looked_up", name, detail, (call,))
 
 
 def _hidden(evidence: Evidence) -> Iterator[FactDraft]:
     """What could not be seen: sources that this machine lacks, factors that leave no counter."""
-    calls = (START, *last_call(evidence, "profile"))
+    calls = (START, *evidence.calls("profile")[-1:])
     for fact in absent(evidence.run):
         yield FactDraft(
             "absent", detail=f"{quoted(fact.name, 160)}, since {quoted(fact.text, MOST_WORDS)}", calls=calls
@@ -207,7 +202,7 @@ def _hidden(evidence: Evidence) -> Iterator[FactDraft]:
 
 def _remarks(evidence: Evidence) -> Iterator[FactDraft]:
     """Warnings and next steps of the report, in its words."""
-    calls = last_call(evidence, "conclude")
+    calls = evidence.calls("conclude")[-1:]
     for text in warnings(evidence):
         yield FactDraft("warning", detail=quoted(text, MOST_WORDS), calls=calls)
     _, steps = verdict_words(evidence, untried(evidence), suspects(evidence))
@@ -217,7 +212,7 @@ def _remarks(evidence: Evidence) -> Iterator[FactDraft]:
 
 def _failing(evidence: Evidence) -> Iterator[FactDraft]:
     """Failed runs and what goes with failing, in the words of the report."""
-    calls = tuple(call for tool in ("measure", "profile", "rank_factors") for call in last_call(evidence, tool))
+    calls = tuple(call for tool in ("measure", "profile", "rank_factors") for call in evidence.calls(tool)[-1:])
     told = [*failing.sentences(evidence), *failing.of_mitigations(evidence)]
     for text in told:
         yield FactDraft("failing", detail=quoted(text, MOST_WORDS), calls=calls, affirmed=True)
@@ -227,7 +222,7 @@ def _failing(evidence: Evidence) -> Iterator[FactDraft]:
 
 def _manner(evidence: Evidence) -> Iterator[FactDraft]:
     """How it was done, and how it can be checked."""
-    run, concluded = evidence.run, last_call(evidence, "conclude")
+    run, concluded = evidence.run, evidence.calls("conclude")[-1:]
     limits = run.limits
     detail = (
         f"alpha {number(limits.alpha)}, target spread ratio below {number(limits.target_ratio)}, seed {limits.seed}"

@@ -42,7 +42,7 @@ def classes(evidence: Evidence) -> Iterator[FactDraft]:
     if evidence.labelled is None or evidence.runs_explained is None:
         return
     found, unit = evidence.labelled.classes, names.unit(evidence.run.subject.unit)
-    calls = tuple(call.call_id for tool in ("profile", "label") for call in evidence.run.record.succeeded(tool)[-1:])
+    calls = (*evidence.calls("profile")[-1:], *evidence.calls("label")[-1:])
     slow, outcome = np.array(found.slow, dtype=np.bool_), evidence.runs_explained.outcome
     if slow.size == outcome.size:
         worse, better = float(np.median(outcome[slow])), float(np.median(outcome[~slow]))
@@ -62,7 +62,7 @@ def cut(evidence: Evidence) -> Iterator[FactDraft]:
         return
     found, unit = evidence.labelled.classes, names.unit(evidence.run.subject.unit)
     detail = f"{number(found.n_slow)} of {number(found.n_slow + found.n_fast)}, cut at {quantity(found.cut, unit)}"
-    calls = tuple(call.call_id for call in evidence.run.record.succeeded("label")[-1:])
+    calls = evidence.calls("label")[-1:]
     yield FactDraft("cut", detail=f"{detail}, {quoted(found.how, MOST_WORDS)}", calls=calls)
 
 

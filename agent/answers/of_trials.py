@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from ...tools.case import Finished
 from ...tools.claim import Claim, Direction
 from ...tools.compare import CompareResult, confirmations
 from ...tools.comparison import Comparison, direction
+from ...tools.findings import Batch
 from ...tools.statistics.deviations import Measure
 from ..planners.state import quoted
-from ..report.evidence import Batch, Evidence
+from ..report.evidence import Evidence
 from ..report.mitigations import untried
 from ..report.numbers import number, p_value, quantity
 from . import names
@@ -82,7 +82,7 @@ def trials(evidence: Evidence) -> Iterator[FactDraft]:
     yield from _moved(evidence)
     yield from _levels(evidence)
     if not found:
-        calls = tuple(call.call_id for call in evidence.run.record.succeeded("conclude")[-1:])
+        calls = evidence.calls("conclude")[-1:]
         yield FactDraft("nothing_tried", calls=calls, affirmed=False)
     yield from _untried(evidence)
     yield from _put_back(found, evidence)
@@ -95,7 +95,7 @@ def _tried(evidence: Evidence) -> Iterator[MitigationTrial]:
     also = _confirmed(evidence)
     for key, batches in by_key.items():
         last = batches[-1]
-        calls = tuple(call for batch in batches for call in (batch.call.call_id, *_comparing(batch.call, evidence)))
+        calls = tuple(call for batch in batches for call in (batch.call.call_id, batch.comparing) if call)
         named = any(batch is evidence.confirming for batch in batches)
         outcome = "helped" if named else "confirmed too" if key in also else _outcome(last)
         yield MitigationTrial(key, outcome, calls, last.compared.comparison if last.compared else None)
@@ -112,11 +112,6 @@ def _outcome(last: Batch) -> str:
         return "not compared"
     found = last.compared.comparison
     return "not shown" if found.refuted else OUTCOMES[found.direction]
-
-
-def _comparing(call: Finished, evidence: Evidence) -> tuple[str, ...]:
-    compared = evidence.run.record.succeeded("compare")
-    return tuple(one.call_id for one in compared if one.arguments.get("call") == call.call_id)
 
 
 def _confirmed(evidence: Evidence) -> set[str]:
@@ -173,7 +168,7 @@ def _moved(evidence: Evidence) -> Iterator[FactDraft]:
         fall = f"{quantity(moved.baseline, unit)} to {quantity(moved.mitigated, unit)} (means)"
         detail = f"{names.column(moved.column, known)} {moved.words}, {fall}, with {batch.applied.mitigation}"
         name = names.of_factor(factor.key if factor else moved.column, known)
-        calls = _comparing(batch.call, evidence)
+        calls = (batch.comparing,)
         yield FactDraft("moved", name, detail, calls, affirmed=moved.fell, words={"fell": moved.fell})
 
 
@@ -184,12 +179,12 @@ def _levels(evidence: Evidence) -> Iterator[FactDraft]:
     tried = ", ".join(level.level for level in screened.levels)
     best = f"; the least {screened.minimise} was left at {screened.best}" if screened.best else ""
     detail = quoted(f"{screened.parameter}: {tried}{best}", MOST_WORDS)
-    calls = tuple(call.call_id for call in evidence.run.record.succeeded("screen_levels")[-1:])
+    calls = evidence.calls("screen_levels")[-1:]
     yield FactDraft("levels", names.of_mitigation(screened.mitigation, evidence), detail, calls)
 
 
 def _untried(evidence: Evidence) -> Iterator[FactDraft]:
-    calls = tuple(call.call_id for call in evidence.run.record.succeeded("look_up"))
+    calls = evidence.calls("look_up")
     refusing = {
         str(call.arguments.get("mitigation")): call.call_id
         for call in evidence.run.record.calls
