@@ -9,9 +9,9 @@ from ..tools.apply_by_hand import APPLY_BY_HAND, runs_like
 from ..tools.apply_mitigation import ApplyResult
 from ..tools.case import Record
 from ..tools.compare import CompareResult
-from ..tools.conclude_plan import chosen_values
 from ..tools.measure import MeasureResult
 from ..tools.plan import Plan
+from ..tools.remedies import chosen_values
 from ..tools.subject import Limits
 from .costs import LEAST_PAIRS, affordable_pairs, ran_out, time_left
 

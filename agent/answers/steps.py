@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ...tools.verdict import confirmed
 from ..again import again
 from ..report.evidence import Evidence
 
@@ -57,8 +58,8 @@ def check(evidence: Evidence) -> Iterator[Step]:
 
 def recorded(evidence: Evidence) -> Iterator[Step]:
     """Give the command line that the verdict recorded."""
-    if evidence.conclusion.command:
-        yield Step(evidence.conclusion.command, "the program with the mitigation, started by hand")
+    if proof := confirmed(evidence.verdict):
+        yield Step(proof.command, "the program with the mitigation, started by hand")
 
 
 def report(evidence: Evidence) -> Step:

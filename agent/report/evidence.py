@@ -28,6 +28,7 @@ from ...tools.profiled import Profiled, profiled
 from ...tools.rank_factors import RankedFactor, RankResult
 from ...tools.run_table import RunTable
 from ...tools.screen_levels import ScreenResult
+from ...tools.verdict import Verdict, factors_found, helpful
 from ..finished import FinishedRun
 
 R = TypeVar("R", bound=Result)
@@ -65,7 +66,7 @@ class Evidence:
     looked_up: tuple[LookUpResult, ...]
     batches: tuple[Batch, ...]
     refusals: tuple[Refusal, ...]
-    conclusion: ConcludeResult
+    verdict: Verdict
     screened: ScreenResult | None = None
     """Levels of a parameter, where one was searched."""
     predicted: PredictResult | None = None
@@ -112,10 +113,9 @@ class Evidence:
     @property
     def confirming(self) -> Batch | None:
         """The batch whose numbers the verdict reports."""
-        for batch in self.batches:
-            if batch.compared and self._comparison_id(batch) == self.conclusion.confirming:
-                return batch
-        return None
+        proof = helpful(self.verdict)
+        ids = {batch.call.call_id: batch for batch in self.batches if batch.compared}
+        return ids.get(str(self.run.record.call(proof.comparison).arguments["call"])) if proof else None
 
     @property
     def telling(self) -> Batch | None:
@@ -127,7 +127,8 @@ class Evidence:
     def factor(self) -> RankedFactor | None:
         """The factor of the verdict, else the first visible one."""
         visible = [factor for factor in self.ranking.factors if factor.suspect] if self.ranking else []
-        named = [factor for factor in visible if factor.column == self.conclusion.column]
+        first = {part.column for part in factors_found(self.verdict)[:1]}
+        named = [factor for factor in visible if factor.column in first]
         return next(iter(named or visible), None)
 
     @property
@@ -158,15 +159,11 @@ class Evidence:
         calls = [call for call in self.run.record.succeeded(tool) if RUNS in call.artefacts]
         return self.table(calls[-1]) if calls else None
 
-    def _comparison_id(self, batch: Batch) -> str | None:
-        compared = self.run.record.succeeded("compare")
-        return next((c.call_id for c in compared if c.arguments.get("call") == batch.call.call_id), None)
-
 
 def gather(run: FinishedRun) -> Evidence:
     """Read the record."""
     record = run.record
-    if (conclusion := _last(record, "conclude", ConcludeResult)) is None:
+    if (concluded := _last(record, "conclude", ConcludeResult)) is None:
         raise VgoError(f"{run.run_dir} has no verdict yet; go on with `vgo-agent resume {run.run_dir}`.")
     return Evidence(
         run=run,
@@ -182,7 +179,7 @@ def gather(run: FinishedRun) -> Evidence:
             for call in record.calls
             if call.tool == "apply_mitigation" and call.result is None
         ),
-        conclusion=conclusion,
+        verdict=concluded.verdict,
         screened=_last(record, "screen_levels", ScreenResult),
         predicted=_last(record, "predict_surface", PredictResult),
     )

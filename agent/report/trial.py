@@ -9,6 +9,7 @@ from ...tools.claim import TooFew, interval
 from ...tools.compare import CompareResult
 from ...tools.comparison import Comparison, claimed
 from ...tools.elimination import MEASURE_OF
+from ...tools.remedies import values_of
 from ...tools.screen_levels import Level, ScreenResult
 from ..terminal import table
 from .evidence import Evidence
@@ -35,7 +36,8 @@ def values(evidence: Evidence) -> dict[str, Any]:
     last = evidence.batches[-1] if evidence.batches else None
     comparison = _comparison(evidence)
     return {
-        "values": evidence.conclusion.values,
+        "mitigation": plan.mitigation,
+        "values": values_of(evidence.run.record, plan),
         "by_hand": plan.by_hand,
         "after": plan.after or None,
         "in_force": last.applied.in_force if last else None,

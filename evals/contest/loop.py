@@ -27,6 +27,7 @@ from ...tools.case import Record
 from ...tools.conclude import ConcludeResult
 from ...tools.execution.bench import Progress
 from ...tools.rank_factors import RankedFactor, RankResult
+from ...tools.verdict import Verdict, confirmed, factors_found, title
 from ..recorded.bench import RecordedBench
 from ..recorded.recorded_case import ShownCase
 from .answer import PRICE, Answer
@@ -148,15 +149,16 @@ def _told(one: Diagnosed) -> Answer:
     """Read the answer from the record."""
     finished = one.finished
     record = finished.record
-    conclusion = record.latest("conclude").read(ConcludeResult)
+    verdict = record.latest("conclude").read(ConcludeResult).verdict
+    proof = confirmed(verdict)
     ranked = record.succeeded("rank_factors")
     factors = ranked[-1].read(RankResult).factors if ranked else ()
     return _spent(one).model_copy(
         update={
-            "verdict": conclusion.verdict,
-            "causes": _claimed(conclusion, factors),
+            "verdict": title(verdict),
+            "causes": _claimed(verdict, factors),
             "ranked": tuple(dict.fromkeys(factor.factor for factor in factors)),
-            "mitigation": (conclusion.mitigation or "") if conclusion.verdict == "mitigated" else "",
+            "mitigation": proof.mitigation if proof else "",
             "price_told": any(PRICE in warning for warning in warnings(gather(finished))),
             "evidence": tuple(problems(finished)),
             "transcript": finished.tip,
@@ -164,13 +166,13 @@ def _told(one: Diagnosed) -> Answer:
     )
 
 
-def _claimed(conclusion: ConcludeResult, factors: Sequence[RankedFactor]) -> tuple[str, ...]:
-    """Factors as the user is told them: the one that the verdict names, then the other suspects as ranked.
+def _claimed(verdict: Verdict, factors: Sequence[RankedFactor]) -> tuple[str, ...]:
+    """Factors as the user is told them: those that the verdict names, then the other suspects as ranked.
 
     A factor of which the report says that it is gone beside those above it is not claimed.
     """
     suspects = (factor.factor for factor in factors if factor.suspect and factor.independent is not False)
-    return tuple(dict.fromkeys((*filter(None, (conclusion.factor,)), *suspects)))
+    return tuple(dict.fromkeys((*(part.factor for part in factors_found(verdict)), *suspects)))
 
 
 def _spent(one: Diagnosed) -> Answer:

@@ -13,6 +13,7 @@ from ...tools.base import Result, ToolError
 from ...tools.case import Finished, Record
 from ...tools.conclude import ConcludeResult
 from ...tools.registry import TOOLS
+from ...tools.verdict import confirmed, title
 from . import looking, measuring
 from .made import NOTHING, Made
 from .place import looked_up, without_counters
@@ -99,11 +100,12 @@ def _called(world: World, view: View, choice: Choice) -> Finished:
 
 
 def _ended(world: World, record: Record) -> Ended:
-    concluded = record.latest("conclude").read(ConcludeResult)
-    claimed = (concluded.mitigation or "") if concluded.verdict == "mitigated" else ""
+    verdict = record.latest("conclude").read(ConcludeResult).verdict
+    proof = confirmed(verdict)
+    claimed = proof.mitigation if proof else ""
     said = [(call.tool, repr(sorted(call.arguments.items()))) for call in record.calls]
     return Ended(
-        verdict=concluded.verdict,
+        verdict=title(verdict),
         mitigation=claimed,
         effect=world.effect(claimed) if claimed else 1.0,
         curable=_curable(world),

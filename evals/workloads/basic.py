@@ -62,8 +62,8 @@ BASIC = (
         cause=("memory_layout",),
         cures=("fixed_layout",),
         not_cures=("pin_to_cpu",),
-        # mitigated: who tries what no counter points to finds it.
-        verdicts=("no visible factor", "mitigated"),
+        # confirmed: who tries what no counter points to finds it.
+        verdicts=("cause not visible", "remedy confirmed"),
         needs=("cc",),
         steady=("aligned",),
     ),
@@ -74,8 +74,8 @@ BASIC = (
         cause=("hash_seed",),
         cures=("python_hash_seed",),
         not_cures=("fixed_layout",),
-        # mitigated: a planner may try the seed although no counter points to it.
-        verdicts=("no visible factor", "mitigated"),
+        # confirmed: a planner may try the seed although no counter points to it.
+        verdicts=("cause not visible", "remedy confirmed"),
         interpreter=OBEYS_ENVIRONMENT,
         steady=("sorted",),
     ),

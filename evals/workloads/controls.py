@@ -11,7 +11,7 @@ from .surroundings import with_tenant
 from .workload import Workload
 
 BEGAN = "VGO_BEGAN"
-STILL = ("nothing to reduce", "no visible factor")
+STILL = ("steady", "cause not visible")
 """Right where nothing is put in that varies: the second where the machine adds more than needs no reduction."""
 INTERFERENCE = ("run_queue_wait", "other_processes", "context_switches", "interrupts", "cpu_steal")
 """Factors by which a machine makes a program vary that does not vary itself."""
@@ -40,7 +40,7 @@ CONTROLS: tuple[Workload, ...] = (
         cause=(),
         cures=(),
         control=True,
-        verdicts=("no visible factor",),
+        verdicts=("cause not visible",),
         steady=("12",),
     ),
     Workload(
@@ -50,7 +50,12 @@ CONTROLS: tuple[Workload, ...] = (
         cause=("run_order",),
         cures=(),
         control=True,
-        verdicts=("no visible factor", "cause found, no mitigation helped", "inconclusive"),
+        verdicts=(
+            "cause not visible",
+            "cause explained, remedy refuted",
+            "cause explained, remedy not tried",
+            "remedy out of budget",
+        ),
         steady=("0",),
         around=begun,
     ),
@@ -72,7 +77,7 @@ CONTROLS: tuple[Workload, ...] = (
         cause=(),
         cures=(),
         control=True,
-        verdicts=("insufficient data",),
+        verdicts=("unusable",),
         steady=("0",),
     ),
     Workload(
@@ -84,7 +89,7 @@ CONTROLS: tuple[Workload, ...] = (
         control=True,
         not_cures=("plain_nice", "own_autogroup", "pin_to_cpu", "sched_fifo", "sched_rr"),
         # It stays for many runs in a row, so a hundred are but a few visits, and may be too few to tell it by.
-        verdicts=("cause found, no mitigation helped", "no visible factor"),
+        verdicts=("cause explained, remedy refuted", "cause explained, remedy not tried", "cause not visible"),
         needs=("deadline",),
         around=with_tenant,
     ),

@@ -22,7 +22,7 @@ USERLAND: tuple[Workload, ...] = (
         cause=("memory_layout",),
         cures=(),
         not_cures=("fixed_layout",),
-        verdicts=("no visible factor",),
+        verdicts=("cause not visible",),
         needs=("cc",),
         steady=("256",),
     ),
@@ -33,7 +33,7 @@ USERLAND: tuple[Workload, ...] = (
         cause=("managed_runtime",),
         cures=(),
         not_cures=("pin_to_cpu", "fixed_layout"),
-        verdicts=("no visible factor",),
+        verdicts=("cause not visible",),
         steady=("0",),
     ),
     Workload(
@@ -43,7 +43,10 @@ USERLAND: tuple[Workload, ...] = (
         cause=("process_creation", "page_faults"),
         cures=(),
         not_cures=("sched_fifo", "pin_to_cpu", "glibc_malloc_thresholds", "jemalloc"),
-        verdicts=("cause found, no mitigation helped",),
+        verdicts=(
+            "cause explained, remedy refuted",
+            "cause explained, remedy not tried",
+        ),
         steady=("8",),
     ),
     Workload(
@@ -63,7 +66,7 @@ USERLAND: tuple[Workload, ...] = (
         cause=("blocking_waits",),
         cures=(),
         not_cures=("sched_fifo", "pin_to_cpu"),
-        verdicts=("no visible factor", "cause found, no mitigation helped"),
+        verdicts=("cause not visible", "cause explained, remedy refuted", "cause explained, remedy not tried"),
         steady=("20",),
     ),
     Workload(

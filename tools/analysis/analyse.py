@@ -23,7 +23,7 @@ from ..statistics.shape.describe import Shape, describe
 from ..statistics.spread import summarise
 from ..statistics.values import FloatArray
 from .advice import advice
-from .analysis import Analysis, Finding, Verdict
+from .analysis import Analysis, AnalysisFinding, Finding
 from .evidence import evidence, mixed
 from .question import Question
 from .verdict import early, rows_of, uneven
@@ -149,7 +149,7 @@ def divisors(design: Design) -> tuple[FloatArray | None, tuple[str, ...]]:
     return np.column_stack((outcome, 1 / outcome)), (design.outcome_name, f"1 / {design.outcome_name}")
 
 
-def _analysis(steps: Steps, question: Question, verdict: Verdict, reason: str) -> Analysis:
+def _analysis(steps: Steps, question: Question, verdict: AnalysisFinding, reason: str) -> Analysis:
     design, association = steps.design, steps.association
     outcome = design.outcome
     p_value = _p_value(steps)

@@ -15,7 +15,7 @@ from ..statistics.spread import Summary
 from ..statistics.values import Interval, Result
 from .evidence import Evidence
 
-Verdict = Literal["cause found", "no visible factor", "nothing to reduce", "insufficient data"]
+AnalysisFinding = Literal["cause found", "no visible factor", "nothing to reduce", "insufficient data"]
 
 
 class Finding(Result):
@@ -28,7 +28,7 @@ class Finding(Result):
 class Analysis(Result):
     """Verdict first, then what it rests on; None where the analysis did not come so far."""
 
-    verdict: Verdict
+    verdict: AnalysisFinding
     reason: str
     outcome: str
     """Column."""

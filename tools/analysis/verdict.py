@@ -8,7 +8,7 @@ from ..recorded.shapes import Design
 from ..statistics.labels.classes import Classes
 from ..statistics.shape.describe import Shape
 from ..statistics.spread import summarise
-from .analysis import Analysis, Verdict
+from .analysis import Analysis, AnalysisFinding
 from .question import Question
 
 LEAST_RUNS = 20
@@ -21,7 +21,7 @@ MOST_BESIDE = 3
 class Ending(NamedTuple):
     """A verdict that is reached before columns are searched."""
 
-    verdict: Verdict
+    verdict: AnalysisFinding
     reason: str
 
 
@@ -70,7 +70,7 @@ def concluded(found: Analysis, p_adjusted: float | None, question: Question) -> 
         return found
     matter = any(finding.factor.visible for finding in found.findings) or bool(found.interactions)
     shown = p_adjusted <= question.alpha and (matter or found.cut_search is not None)
-    verdict: Verdict = "cause found" if shown else "no visible factor"
+    verdict: AnalysisFinding = "cause found" if shown else "no visible factor"
     reason = _cause(found, p_adjusted) if shown else _nothing(found, p_adjusted, question.alpha)
     return found.model_copy(update={"verdict": verdict, "reason": reason, "p_adjusted": p_adjusted})
 

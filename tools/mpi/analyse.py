@@ -14,8 +14,8 @@ from ..statistics.holm import holm
 from ..statistics.labels.classes import label
 from ..statistics.shape.describe import describe
 from ..statistics.values import BoolArray, FloatArray, Interval
-from .attribution import Explained, Slowest, common, explained, slowest
-from .found import Host, Rank, Ranks, Verdict, Within
+from .attribution import RankShares, Slowest, common, explained, slowest
+from .found import Host, Rank, Ranks, RanksFinding, Within
 from .hosts import beyond, of_hosts
 from .placement import crowded, fixed, placed
 from .rows import RankRows
@@ -98,7 +98,7 @@ def _waiting(rows: RankRows) -> FloatArray:
     return shares
 
 
-def _rank(rows: RankRows, at: int, often: Slowest, why: Explained, slow: BoolArray) -> Rank:
+def _rank(rows: RankRows, at: int, often: Slowest, why: RankShares, slow: BoolArray) -> Rank:
     last = rows.own_s[slow].argmax(axis=1) == at
     return Rank(
         rank=rows.ranks[at],
@@ -128,7 +128,7 @@ def _mean(values: FloatArray) -> float | None:
 
 
 class _Ending(NamedTuple):
-    verdict: Verdict
+    verdict: RanksFinding
     reason: str
     place: int | None = None
     """Of the rank that is meant."""

@@ -27,7 +27,7 @@ class Slowest(NamedTuple):
     p: FloatArray
 
 
-class Explained(NamedTuple):
+class RankShares(NamedTuple):
     """What each rank's time beyond the others' says of the outcome; arrays of shape (ranks,)."""
 
     share: FloatArray
@@ -53,7 +53,7 @@ def slowest(own_s: FloatArray, alpha: float) -> Slowest:
     return Slowest(share, low, high, np.array(holm(p.tolist())))
 
 
-def explained(outcome: FloatArray, excess_s: FloatArray, alpha: float, seed: int) -> Explained:
+def explained(outcome: FloatArray, excess_s: FloatArray, alpha: float, seed: int) -> RankShares:
     """Ask of each rank how its time beyond the others' mean goes with the outcome (greater is slower).
 
     The trend in run order is taken out of both. One p-value pays for all ranks: the greatest correlation where chance
@@ -74,7 +74,7 @@ def explained(outcome: FloatArray, excess_s: FloatArray, alpha: float, seed: int
     by_turns = _by_turns(worse[:, 0], detrended(excess_s), block, np.random.default_rng((seed, 1)))
     p = np.maximum(_chance(greatest, r), _chance(by_turns, r))
     intervals = _intervals(worse, beyond, r, alpha / ranks, random)
-    return Explained(np.where(r > 0, r * r, 0.0), intervals, p)
+    return RankShares(np.where(r > 0, r * r, 0.0), intervals, p)
 
 
 def common(outcome: FloatArray, own_s: FloatArray) -> float:

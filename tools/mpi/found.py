@@ -6,7 +6,7 @@ from typing import Literal
 
 from ..statistics.values import Interval, Result
 
-Verdict = Literal["one rank", "one host", "always the same rank", "no one rank"]
+RanksFinding = Literal["one rank", "one host", "always the same rank", "no one rank"]
 
 
 class Rank(Result):
@@ -84,7 +84,7 @@ class Placed(Result):
 class Ranks(Result):
     """Verdict first, then what it rests on."""
 
-    verdict: Verdict
+    verdict: RanksFinding
     reason: str
     rank: int | None
     """The one that is meant."""

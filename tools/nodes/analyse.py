@@ -21,7 +21,7 @@ from ..statistics.fleet.odd import Odd, odd
 from ..statistics.fleet.shares import shares
 from ..statistics.fleet.standing_out import between, differs, medians
 from ..statistics.values import FloatArray, IntArray, Interval, number
-from .found import Difference, Fleet, Follows, Node, Standing, Verdict
+from .found import Difference, Fleet, Follows, Node, NodesFinding, Standing
 
 MARGIN = 0.02
 """A node that differs by less is not worth a drain."""
@@ -159,7 +159,7 @@ def _bad(node: Node, lower_is_better: bool) -> bool:
     return slow or bool(node.spread and node.spread.odd and node.spread.ratio > 1)
 
 
-def _verdict(told: list[Node]) -> tuple[Verdict, str]:
+def _verdict(told: list[Node]) -> tuple[NodesFinding, str]:
     names = ", ".join(node.name for node in told if node.odd)
     if len(told) == 2:
         return "cannot tell", "Of two nodes none is the odd one: the interval says by how much they differ."

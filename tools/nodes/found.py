@@ -9,7 +9,7 @@ from ..statistics.fleet.drain import Drained
 from ..statistics.fleet.shares import Shares
 from ..statistics.values import Interval, Result
 
-Verdict = Literal["odd nodes", "no odd node", "cannot tell"]
+NodesFinding = Literal["odd nodes", "no odd node", "cannot tell"]
 
 
 class Standing(Result):
@@ -64,7 +64,7 @@ class Follows(Result):
 class Fleet(Result):
     """Verdict first, then what it rests on."""
 
-    verdict: Verdict
+    verdict: NodesFinding
     reason: str
     outcome: str
     unit: str

@@ -13,7 +13,7 @@ from .fitted import Surface, forth
 from .stored import Fitted
 
 
-class Explained(Result):
+class SurfaceExplanation(Result):
     """Both answers."""
 
     variance: Variance | None
@@ -27,7 +27,7 @@ class Explained(Result):
     notes: tuple[str, ...]
 
 
-def explain(fitted: Fitted) -> Explained:
+def explain(fitted: Fitted) -> SurfaceExplanation:
     """Analyse the measured responses, on the scale of the fit, the runs behind them, and the fitted surface."""
     surface = fitted.response
     record = surface.record
@@ -42,7 +42,7 @@ def explain(fitted: Fitted) -> Explained:
             "measured, and the rest is what the model makes of them."
         )
     by_runs, of = analyse_runs(fitted.cells, record.response) if fitted.cells else (None, "")
-    return Explained(variance=variance, by_runs=by_runs, by_runs_of=of, shares=drawn, notes=tuple(notes))
+    return SurfaceExplanation(variance=variance, by_runs=by_runs, by_runs_of=of, shares=drawn, notes=tuple(notes))
 
 
 def effects(surface: Surface) -> list[tuple[Axis, float]]:
