@@ -44,9 +44,10 @@ def headline(verdict: Verdict) -> str:
     """Say the verdict in a sentence or two: the cause, then the remedy."""
     match verdict:
         case Diagnosis(cause=cause, remedy=remedy):
-            first = _cause(cause)
-            second = _remedy(remedy)
-            return f"{first}; {second}." if first else f"{second[0].upper()}{second[1:]}."
+            first, second = _cause(cause), _remedy(remedy)
+            if first:
+                return f"{first}; {second}."
+            return f"N{second[1:]}." if second.startswith("no") else f"{second}."  # else it begins with a key
         case Steady(cv=cv, limit=limit, fails=fails):
             but = f"; but {fails}" if fails else ""
             return f"There is nothing to reduce: the CV is {100 * cv:.2g} %, at or below {100 * limit:g} %{but}."
@@ -100,7 +101,9 @@ def _not_visible(cause: NotVisible) -> str:
             f"Slow runs show less of {slight.column} by more than luck ({numbers}), and it should be low: it is not "
             "what makes them slow"
         )
-    return f"{slight.column} goes with the slow runs by more than luck and by too little to matter ({numbers})"
+    return (
+        f"The column {slight.column} goes with the slow runs by more than luck and by too little to matter ({numbers})"
+    )
 
 
 def _remedy(remedy: Remedy) -> str:

@@ -137,7 +137,7 @@ def test_constant_never_looks_at_the_case() -> None:
 def test_constant_claims_the_most_common_cause_and_its_first_mitigation(cases: Cases) -> None:
     constant = Constant.of([caused_by("io_wait"), caused_by("page_faults", "io_wait"), caused_by("page_faults")])
     answer = constant.answer(cases["steady"].shown, 1)
-    assert (answer.verdict, answer.causes, answer.runs) == ("remedy confirmed", ("io_wait",), 0)
+    assert (answer.verdict, answer.causes, answer.runs) == ("cause explained, remedy confirmed", ("io_wait",), 0)
     assert answer.ranked == ("io_wait", "page_faults")
     listed = [key for key in KNOWN.factors["io_wait"].mitigations if KNOWN.mitigations[key].apply]
     assert answer.mitigation == listed[0]
@@ -342,7 +342,7 @@ def test_the_paper_takes_columns_that_lack_a_cell_here_and_there(tmp_path: Path)
 def test_the_paper_finds_a_cause_in_noise(cases: Cases) -> None:
     for seed in range(5):
         answer = Paper().answer(cases["noise"].shown, seed)
-        assert answer.verdict in ("cause explained, remedy confirmed", "cause explained, remedy refuted")
+        assert answer.verdict.startswith("cause explained, remedy ")
         assert answer.causes
 
 
