@@ -14,7 +14,7 @@ from ..knowledge.errors import VgoError
 from .demo_words import next_commands, opening, typed
 
 if TYPE_CHECKING:
-    from ..agent.settings import Settings
+    from ..agent.settings import UserSettings
     from ..tools.subject import Subject
     from .workloads.workload import Workload
 
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     """List, or diagnose."""
     if arguments.list:
         return _list(arguments.json)
-    from ..agent.clock import Clock
+    from ..agent.clock import BudgetClock
     from ..agent.commands.wanted import accepted
     from ..agent.model.chosen import who_decides
     from ..agent.session import Request
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
             folded(opening(workload, steady, limits.budget_s, settings.allow)), end="\n\n", file=sys.stderr, flush=True
         )
     planner, model = who_decides(settings)
-    clock = Clock(arguments.began_s)
+    clock = BudgetClock(arguments.began_s)
     request = Request(subject, limits, settings.out, workload.name, planner, model=model, clock=clock)
     told = settings.quiet or arguments.json
     with surrounded(workload, steady):
@@ -81,11 +81,11 @@ def _tell_next(run: Path) -> None:
 
 def chosen(name: str | None) -> Workload:
     """Find the workload of that name, or one whose cause shows here."""
-    from .workloads.registry import WORKLOADS, find, missing
+    from .workloads.registry import find, missing, workloads
 
     if name is not None:
         return find(name)
-    return next((workload for workload in WORKLOADS if missing(workload) is None), WORKLOADS[0])
+    return next((workload for workload in workloads() if missing(workload) is None), workloads()[0])
 
 
 def only_here(workload: Workload, steady: bool) -> str:
@@ -95,7 +95,7 @@ def only_here(workload: Workload, steady: bool) -> str:
     return "what makes its runs slow is set up around them on this machine only; leave --on out"
 
 
-def _subject(workload: Workload, settings: Settings, steady: bool, arguments: argparse.Namespace) -> Subject:
+def _subject(workload: Workload, settings: UserSettings, steady: bool, arguments: argparse.Namespace) -> Subject:
     from ..agent.commands.subject import on_of
     from .workloads.subject import subject_of
 
@@ -109,10 +109,10 @@ def _subject(workload: Workload, settings: Settings, steady: bool, arguments: ar
 
 
 def _list(as_json: bool) -> int:
-    from .workloads.registry import WORKLOADS, missing
+    from .workloads.registry import missing, workloads
 
-    lacks = {workload.name: missing(workload) for workload in WORKLOADS}
-    rows = [(w.name, w.description, lacks[w.name] or "") for w in WORKLOADS]
-    listed = [{"name": w.name, "description": w.description, "missing": lacks[w.name]} for w in WORKLOADS]
+    lacks = {workload.name: missing(workload) for workload in workloads()}
+    rows = [(w.name, w.description, lacks[w.name] or "") for w in workloads()]
+    listed = [{"name": w.name, "description": w.description, "missing": lacks[w.name]} for w in workloads()]
     answer({"workloads": listed}, table(("NAME", "WHAT IT DOES", "MISSING HERE"), rows), as_json)
     return 0

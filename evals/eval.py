@@ -13,7 +13,7 @@ from .record_command import add_record
 from .refusals import GATED, folder_of, refuse, refuse_strangers, refuse_unknown
 
 if TYPE_CHECKING:
-    from .run import Pace
+    from .run import EvaluationPace
     from .scores.difference import Difference
     from .scores.evaluate import Tell
     from .scores.results import Results, Row
@@ -107,8 +107,8 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--gate",
         action="store_true",
-        help=f"answer --twice; exit with 1 where {GATED} misses a number that it has to reach, or where an answer is "
-        "another than in the file of --against",
+        help=f"exit with 1 where {GATED} misses a number that it has to reach, or where an answer is another than in "
+        "the file of --against; --twice is judged too, if asked for",
     )
 
 
@@ -179,13 +179,12 @@ def _nobody(results: Results) -> list[str]:
     return ["nobody could answer: the table says why."]
 
 
-def _pace(arguments: argparse.Namespace) -> Pace:
+def _pace(arguments: argparse.Namespace) -> EvaluationPace:
     import os
 
-    from .run import Pace
+    from .run import EvaluationPace
 
-    twice = arguments.twice or arguments.gate
-    return Pace(arguments.jobs or len(os.sched_getaffinity(0)), arguments.limit or LIMIT_S, twice)
+    return EvaluationPace(arguments.jobs or len(os.sched_getaffinity(0)), arguments.limit or LIMIT_S, arguments.twice)
 
 
 def _tell(arguments: argparse.Namespace) -> Tell:

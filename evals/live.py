@@ -22,14 +22,14 @@ from ..agent.run_folder import RunFolder
 from ..agent.settings import effective
 from ..agent.terminal import answer, printable
 from ..agent.transcript import read
+from ..tools.findings import Findings
 from ..tools.layer_choice import named
-from ..tools.profile import ProfileResult
 from .demo import only_here
 from .recorded.machine_words import machine_words
 from .scores.live_scores import LiveResults, LiveRow, judged, skipped
 from .scores.live_tables import live_markdown, live_words
 from .scores.results import origin, write
-from .workloads.registry import WORKLOADS, find, has_twin, missing
+from .workloads.registry import find, has_twin, missing, workloads
 from .workloads.workload import Workload
 
 LIMIT_S = 3600.0
@@ -42,7 +42,7 @@ PASSED_ON = ("allow", "budget", "layers")
 """Options that the diagnoses obey; they are checked as settings are."""
 
 
-class Wish(NamedTuple):
+class LiveDiagnosis(NamedTuple):
     """One diagnosis that is wanted."""
 
     workload: Workload
@@ -82,14 +82,14 @@ def _tell(words: str, arguments: argparse.Namespace) -> None:
         print(printable(words), file=sys.stderr)
 
 
-def _wishes(names: Sequence[str], steady: bool) -> Iterator[Wish]:
-    for workload in [find(name) for name in names] or WORKLOADS:
-        yield Wish(workload, False)
+def _wishes(names: Sequence[str], steady: bool) -> Iterator[LiveDiagnosis]:
+    for workload in [find(name) for name in names] or workloads():
+        yield LiveDiagnosis(workload, False)
         if steady and has_twin(workload):
-            yield Wish(workload, True)
+            yield LiveDiagnosis(workload, True)
 
 
-def _row(wish: Wish, arguments: argparse.Namespace) -> LiveRow:
+def _row(wish: LiveDiagnosis, arguments: argparse.Namespace) -> LiveRow:
     workload = wish.workload
     if (reason := missing(workload)) is not None:
         return skipped(workload, wish.steady, reason)
@@ -101,7 +101,7 @@ def _row(wish: Wish, arguments: argparse.Namespace) -> LiveRow:
     return judged(workload, wish.steady, said, () if "error" in said else _layers(Path(said["run_dir"])))
 
 
-def _demo(wish: Wish, arguments: argparse.Namespace) -> dict[str, Any]:
+def _demo(wish: LiveDiagnosis, arguments: argparse.Namespace) -> dict[str, Any]:
     """Give the object that the command answers with; `error` says why there is none."""
     limit_s = LIMIT_S if arguments.limit is None else arguments.limit
     with subprocess.Popen(_command(wish, arguments), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as child:
@@ -121,7 +121,7 @@ def _demo(wish: Wish, arguments: argparse.Namespace) -> dict[str, Any]:
     return found
 
 
-def _command(wish: Wish, arguments: argparse.Namespace) -> list[str]:
+def _command(wish: LiveDiagnosis, arguments: argparse.Namespace) -> list[str]:
     words = ["demo", wish.workload.name, "--json", "--allow", arguments.allow or "process"]
     words += ["--steady"] if wish.steady else []
     words += ["--budget", f"{arguments.budget:g}"] if arguments.budget is not None else []
@@ -135,8 +135,8 @@ def _command(wish: Wish, arguments: argparse.Namespace) -> list[str]:
 def _layers(run: Path) -> tuple[str, ...]:
     """Read from a run which layers its last profile had on; none where it came to no profile."""
     folder = RunFolder.find(run)
-    profiles = record_of(read(folder.transcript), folder).succeeded("profile")
-    return profiles[-1].read(ProfileResult).layers if profiles else ()
+    profiled = Findings(record_of(read(folder.transcript), folder)).profiled
+    return profiled.layers if profiled else ()
 
 
 def _leave(child: subprocess.Popen[bytes]) -> None:

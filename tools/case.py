@@ -15,7 +15,7 @@ from ..layers.loader import load_layers
 from ..layers.schema import Layer
 from .base import Result, ToolError
 from .machine import Machine
-from .plan import NO_PLAN, Plan
+from .plan import NO_PLAN, TrialPlan
 from .run_table import LAYERS, RUNS, RunTable, read_layers, read_runs
 from .subject import Limits, Subject
 
@@ -41,6 +41,20 @@ class Store(Protocol):
 
     def get(self, sha256: str) -> bytes:
         """Return the content; its hash is checked."""
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Files by hash, in memory."""
+
+    by_hash: Mapping[str, bytes]
+
+    def get(self, sha256: str) -> bytes:
+        """Return a file."""
+        return self.by_hash[sha256]
+
+
+NO_FILES = Contents({})
 
 
 @dataclass(frozen=True)
@@ -164,7 +178,7 @@ class Case:
     record: Record
     bench: Measuring | None = None
     """None while replaying: measuring tools are then served from the record."""
-    plan: Plan = NO_PLAN
+    plan: TrialPlan = NO_PLAN
     left: frozenset[str] = frozenset()
     """Tools that were legal beside the one that is called."""
     applicable: frozenset[tuple[str, int]] = frozenset()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .base import Arguments, Outcome, Result, Tool
+from .base import Arguments, Outcome, Result
 from .candidates import LEAST_IN_CLASS
 from .case import Case, Finished, Record
 from .compare import CompareResult
@@ -201,6 +201,3 @@ def _not_looked(case: Case) -> str:
     if due := [tool for tool in LOOKING if tool in case.left]:
         return f"the planner ended before it looked at any factor ({due[0]} was next); take --planner rules"
     return f"the budget of {case.limits.budget_s:g} s ran out before any factor was looked at; raise --budget"
-
-
-CONCLUDE = Tool("conclude", "End with the verdict that the record supports.", ConcludeArguments, ConcludeResult, run)

@@ -7,11 +7,11 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from .base import Arguments, Outcome, Result, Tool
+from .base import Arguments, Outcome, Result
 from .candidates import ORDER, Block, candidates
 from .case import Case
 from .statistics.association.look import look
-from .statistics.association.tree import Tree, fit_tree
+from .statistics.association.tree import DecisionTree, fit_tree
 
 
 class FitTreeArguments(Arguments):
@@ -23,7 +23,7 @@ class FitTreeArguments(Arguments):
 class FitTreeResult(Result):
     """The tree with its honest accuracy."""
 
-    tree: Tree
+    tree: DecisionTree
     columns: int
     """Columns that it could choose from."""
     layers: tuple[str, ...]
@@ -61,6 +61,3 @@ def fitted(block: Block, depth: int, case: Case) -> FitTreeResult:
         runs=runs,
         summary=f"A tree over {len(names)} columns: balanced accuracy {fitted}, {honest}.",
     )
-
-
-FIT_TREE = Tool("fit_tree", "Fit a shallow tree that explains slow and fast.", FitTreeArguments, FitTreeResult, run)

@@ -10,11 +10,11 @@ from typing import Annotated
 from pydantic import Field
 
 from .amount import amount
-from .base import Arguments, Outcome, Result, Tool, ToolError
+from .base import Arguments, Outcome, Result, ToolError
 from .case import Case
 from .profiled import profiled
 from .statistics.labels.classes import Classes, Labelled, label, label_at
-from .statistics.shape.describe import Shape, describe
+from .statistics.shape.describe import DistributionShape, describe
 
 
 class LabelArguments(Arguments):
@@ -34,7 +34,7 @@ class LabelResult(Result):
     """Which profiled runs are slow."""
 
     classes: RunClasses
-    shape: Shape
+    shape: DistributionShape
     """Of the profiled runs."""
 
 
@@ -60,6 +60,3 @@ def run(arguments: LabelArguments, case: Case) -> Outcome:
 
 def _of_runs(labelled: Labelled) -> RunClasses:
     return RunClasses(**labelled.classes.model_dump(), slow=tuple(labelled.slow.tolist()))
-
-
-LABEL = Tool("label", "Split the profiled runs into slow and fast.", LabelArguments, LabelResult, run)

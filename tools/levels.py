@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from ..knowledge.actions import Condition
+from ..knowledge.actions import Precondition
 from ..knowledge.schema import Mitigation
 from .execution.executor import Turn, take
 from .execution.series import Measuring, Series
@@ -30,7 +30,7 @@ class Levels(Frozen):
     """The user's file that it was read from."""
 
     @property
-    def asks(self) -> Sequence[Condition]:
+    def asks(self) -> Sequence[Precondition]:
         """What the machine has to be surveyed for."""
         return tuple(one.applies for one in shipped().mitigations.values())
 

@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import Field
 
 from ..knowledge.absence import is_none
-from .base import Arguments, Outcome, Result, Tool, ToolError
+from .base import Arguments, Outcome, Result, ToolError
 from .case import Case
 from .demand import demand
 from .distortion import Distortion, distortion, gap_of, with_their_parts
@@ -21,12 +21,12 @@ from .execution.samples import first_of_run
 from .execution.series import Measuring, Series
 from .failures import Failures, broken_among, expected_of, failures_of
 from .hosts import Hosts, hosts_of
-from .layer_choice import Choice, choose_once
+from .layer_choice import LayerChoice, choose_once
 from .measure import MeasureResult
 from .rotation import BARE, LayerSet, layer_sets, rotated
 from .row import FIXED, Row
 from .run_table import artefacts
-from .statistics.spread import Summary, summarise
+from .statistics.spread import ArmSummary, summarise
 
 
 class ProfileArguments(Arguments):
@@ -54,9 +54,9 @@ class ProfileResult(Result):
     failures: tuple[Failures, ...] = ()
     """The failed ones by what they ended with and said, bare ones among them."""
     spent_s: float
-    outcome: Summary
+    outcome: ArmSummary
     """Of those runs; of all profiled ones where none stand, and of bare ones where all of these failed."""
-    bare: Summary | None
+    bare: ArmSummary | None
     """Of the runs without any layer, made between the others."""
     distortions: tuple[Distortion, ...]
     """What each set of layers does to the runs."""
@@ -147,7 +147,7 @@ def _allowed(layers: tuple[str, ...], case: Case) -> tuple[str, ...]:
 
 
 def _result(
-    series: Series, sets: Sequence[LayerSet], choice: Choice, case: Case, broken: Mapping[LayerSet, str]
+    series: Series, sets: Sequence[LayerSet], choice: LayerChoice, case: Case, broken: Mapping[LayerSet, str]
 ) -> ProfileResult:
     bench, rows = series.bench, [row for row in series.rows if row["ok"] == 1]
     by_set = {layers: [row for row in rows if row["layers"] == set_name(layers, bench)] for layers in (BARE, *sets)}
@@ -230,13 +230,3 @@ def _summary(profiled: int, bare: int, columns: int, absent: int, found: Sequenc
 def _blamed(one: Distortion, standing: Container[str]) -> str:
     """Name the layers that stand in no set; where each stands in another, all of these together."""
     return ", ".join(layer for layer in one.layers if layer not in standing) or f"{' + '.join(one.layers)} together"
-
-
-PROFILE = Tool(
-    "profile",
-    "Run with metric layers that count what the system did during each run.",
-    ProfileArguments,
-    ProfileResult,
-    run,
-    measures=True,
-)

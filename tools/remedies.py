@@ -12,7 +12,7 @@ from .claim import Claim, TooFew
 from .compare import CompareResult, confirmations, reached
 from .comparison import direction
 from .look_up import LookUpResult
-from .plan import Plan
+from .plan import TrialPlan
 from .screen_levels import ScreenResult
 from .verdict import Confirmed, NotTried, Observed, OutOfBudget, Refuted, Remedy, TriedRemedy
 
@@ -51,14 +51,14 @@ def not_accepted(record: Record, knowledge: Knowledge) -> dict[str, str]:
     return {key: known[key].changes_promise for key in denied if key in known and known[key].changes_promise}
 
 
-def chosen_values(record: Record, plan: Plan) -> dict[str, str]:
+def chosen_values(record: Record, plan: TrialPlan) -> dict[str, str]:
     """Values of the parameters, with the level that the screening left; empty before that."""
     screened, search = record.succeeded("screen_levels"), plan.search
     best = screened[-1].read(ScreenResult).best if screened else None
     return {**plan.values, search.parameter: best} if search and best is not None else {}
 
 
-def values_of(record: Record, plan: Plan) -> dict[str, str]:
+def values_of(record: Record, plan: TrialPlan) -> dict[str, str]:
     """Values of the parameters of the mitigation that the user chose."""
     return chosen_values(record, plan) or dict(plan.values)
 

@@ -12,7 +12,7 @@ from pydantic import Field
 from ..knowledge.errors import VgoError
 from ..knowledge.schema import Mitigation
 from .apply_mitigation import OUT_OF_TIME, refuse_unread
-from .base import Arguments, Outcome, Result, Tool, ToolError
+from .base import Arguments, Outcome, Result, ToolError
 from .case import Case
 from .claim import Claim, TooFew
 from .elimination import Rule, eliminated, looks
@@ -30,7 +30,7 @@ from .one_level import on_one_level
 from .plan import Aim
 from .row import BASELINE, Row
 from .run_table import RunTable, artefacts, outcomes_of
-from .statistics.spread import Summary, summarise
+from .statistics.spread import ArmSummary, summarise
 from .subject import Frozen
 
 
@@ -51,7 +51,7 @@ class Level(Frozen):
     """One level, or the baseline."""
 
     level: str
-    summary: Summary | None
+    summary: ArmSummary | None
     """None where no run counts."""
     claim: Claim | TooFew | None = None
     """Of what is to be small, round by round, alone: for the eye, since the level was not chosen before."""
@@ -253,7 +253,7 @@ def _level(level: str, race: Race, table: RunTable, rounds: int) -> Level:
     )
 
 
-def _summary(table: RunTable, condition: str) -> Summary | None:
+def _summary(table: RunTable, condition: str) -> ArmSummary | None:
     outcomes = table.outcome(condition)
     return summarise(outcomes) if outcomes.size else None
 
@@ -263,13 +263,3 @@ def _words(race: Race, rounds: int, best: str | None) -> str:
     kept = f"{name}={best} has the least {race.arguments.minimise.replace('sd', 'spread')} and goes on to a batch"
     left = kept if best is not None else "no level has less than the baseline"
     return f"{len(race.changes)} levels of {name} in {rounds} rounds, {len(race.dropped)} dropped: {left}."
-
-
-SCREEN_LEVELS = Tool(
-    "screen_levels",
-    "Run the levels of a mitigation's parameter in random rounds, and drop what is clearly worse.",
-    ScreenArguments,
-    ScreenResult,
-    run,
-    measures=True,
-)

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...knowledge.schema import Factor
+from ...knowledge.schema import KnownFactor
 from ...tools.rank_factors import RankedFactor
 from ..planners.state import quoted
 from . import names
-from .fact import Draft, Fact
-from .intents import Understood
-from .of_run import MOST_WORDS, RunFacts, last_call, ranked
+from .fact import CitableFact, FactDraft
+from .intents import ParsedQuestion
+from .of_run import MOST_WORDS, RunFacts, ranked
 
-Said = Fact | Draft
+Said = CitableFact | FactDraft
 
 
-def stands(asked: Understood, run: RunFacts) -> Iterator[Said]:
+def stands(asked: ParsedQuestion, run: RunFacts) -> Iterator[Said]:
     """Say of each name how it stands in this run, mitigations first."""
     for key in asked.keys("mitigation"):
         yield from of_mitigation(key, run)
@@ -33,45 +33,45 @@ def of_mitigation(key: str, run: RunFacts) -> tuple[Said, ...]:
     if tried:
         return (*tried, *run.of("price", key=key))
     words = {"met": key in run.evidence.candidates}
-    name, calls = names.of_mitigation(key, run.evidence), last_call(run.evidence, "conclude")
-    return run.of("untried", key=key) or (Draft("never_tried", name, calls=calls, affirmed=False, words=words),)
+    name, calls = names.of_mitigation(key, run.evidence), run.evidence.calls("conclude")[-1:]
+    return run.of("untried", key=key) or (FactDraft("never_tried", name, calls=calls, affirmed=False, words=words),)
 
 
-def of_factor(factor: Factor, run: RunFacts) -> tuple[Said, ...]:
+def of_factor(factor: KnownFactor, run: RunFacts) -> tuple[Said, ...]:
     """Ranked, with its numbers; or why it was not."""
     seen = run.of("suspect", "contrary", "not_visible", key=factor.key)
     return seen or (_beyond(factor, run) or _grouped(factor, run) or _unranked(factor, run),)
 
 
-def _beyond(factor: Factor, run: RunFacts) -> Draft | None:
+def _beyond(factor: KnownFactor, run: RunFacts) -> FactDraft | None:
     """Look behind the first of the ranking, which alone are listed."""
     found = (one for one in _ranking(run) if one.factor == factor.key)
     return next((ranked(one, run.evidence) for one in found), None)
 
 
-def _grouped(factor: Factor, run: RunFacts) -> Draft | None:
+def _grouped(factor: KnownFactor, run: RunFacts) -> FactDraft | None:
     """Find its column among those that another one stands for."""
     known = run.evidence.run.knowledge
     for group in _ranking(run):
         if own := [name for name in group.members if factor.place(name)]:
             found = ranked(group, run.evidence)
             detail = f"{names.column(own[0], known)}, grouped with {found.name.shown}, {found.detail}"
-            return Draft("grouped", names.of_factor(factor.key, known), detail, found.calls, affirmed=False)
+            return FactDraft("grouped", names.of_factor(factor.key, known), detail, found.calls, affirmed=False)
     return None
 
 
-def _unranked(factor: Factor, run: RunFacts) -> Draft:
+def _unranked(factor: KnownFactor, run: RunFacts) -> FactDraft:
     """Set aside before, not measured at all, or not looked at."""
     evidence, known = run.evidence, run.evidence.run.knowledge
     name = names.of_factor(factor.key, known)
-    calls = last_call(evidence, "rank_factors") or last_call(evidence, "conclude")
+    calls = evidence.calls("rank_factors")[-1:] or evidence.calls("conclude")[-1:]
     aside = evidence.ranking.set_aside if evidence.ranking else {}
     for column, why in aside.items():
         if factor.place(column):
             detail = f"{names.column(column, known)}, {quoted(why, MOST_WORDS)}"
-            return Draft("aside", name, detail, calls, affirmed=False)
+            return FactDraft("aside", name, detail, calls, affirmed=False)
     kind = "not_ranked" if any(factor.place(column) for column in evidence.columns) else "unmeasured"
-    return Draft(kind, name, calls=calls, affirmed=False)
+    return FactDraft(kind, name, calls=calls, affirmed=False)
 
 
 def _ranking(run: RunFacts) -> tuple[RankedFactor, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ...tools.verdict import title
-from ..session_view.step import WORDS
+from ..session_view.step import in_words
 from ..session_view.view import SessionView
 from .progress import progress_of
 from .session import ChatSession
@@ -30,7 +30,7 @@ def lines_of(session: ChatSession) -> tuple[str, str]:
     return command, " | ".join(words)
 
 
-def told(session: ChatSession) -> list[str]:
+def status_lines(session: ChatSession) -> list[str]:
     """Say where it stands, a line each: the program, the step, runs and budget, what waits for whom."""
     title, _ = lines_of(session)
     lines = [f"Program: {title}", f"Now: {_now(session)}"]
@@ -56,7 +56,7 @@ def _waits(session: ChatSession) -> Iterator[str]:
     else:
         yield "Nothing waits for you"
     if state.wishes:
-        yield f"Next: {', '.join(WORDS.get(tool, tool) for tool in state.wishes)}, as you asked"
+        yield f"Next: {', '.join(in_words(tool) for tool in state.wishes)}, as you asked"
 
 
 def _used(view: SessionView) -> str:

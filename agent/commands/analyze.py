@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..terminal import answer
-from .options import add_manners, add_mapping, mapping_of
+from .options import add_chances, add_manners, add_mapping, check_chances, mapping_of
 
 if TYPE_CHECKING:
-    from ...tools.analysis.question import Question
-    from ...tools.recorded.design import Wanted
-    from ...tools.recorded.recorded import Recorded
+    from ...tools.analysis.question import AnalysisOptions
+    from ...tools.recorded.design import ColumnOptions
+    from ...tools.recorded.recorded import RecordedRuns
 
 EPILOG = """\
 examples:
@@ -56,11 +56,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="what is slow: auto (default), a value, pNN, mean, median, between-modes, before-tail, "
         "tertiles, quartiles, search",
     )
-    method.add_argument("--alpha", type=float, default=0.05, metavar="P", help="chance of a wrong claim (default 0.05)")
+    add_chances(method)
     method.add_argument(
         "--steady-cv", type=float, default=0.01, metavar="CV", help="spread over mean that is little (default 0.01)"
     )
-    method.add_argument("--seed", type=int, default=1, metavar="N", help="seed of all that is drawn (default 1)")
     parser.add_argument(
         "--save", type=Path, metavar="DIR", help="write pictures, tree, table and page into this folder"
     )
@@ -90,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if found.answered else 1
 
 
-def streamed(recorded: Recorded, outcome: str) -> Recorded:
+def streamed(recorded: RecordedRuns, outcome: str) -> RecordedRuns:
     """Where only a sample is analysed, add what is known of the outcome of all rows."""
     if recorded.whole is None:
         return recorded
@@ -108,22 +107,21 @@ def streamed(recorded: Recorded, outcome: str) -> Recorded:
     return replace(recorded, notes=(*recorded.notes, words))
 
 
-def _question(arguments: argparse.Namespace) -> Question:
+def _question(arguments: argparse.Namespace) -> AnalysisOptions:
     from ...knowledge.errors import VgoError
-    from ...tools.analysis.question import Question
+    from ...tools.analysis.question import AnalysisOptions
     from ...tools.statistics.labels.cut import parse
 
-    if not 0 < arguments.alpha < 0.5:
-        raise VgoError(f"--alpha {arguments.alpha:g} is no chance of a wrong claim; choose it between 0 and 0.5.")
+    check_chances(arguments)
     if not arguments.steady_cv >= 0:
         raise VgoError(f"--steady-cv {arguments.steady_cv:g} is below 0; a spread is not.")
-    if arguments.seed < 0:
-        raise VgoError(f"--seed {arguments.seed} is below 0; choose any number from 0.")
-    return Question(cut=parse(arguments.cut), alpha=arguments.alpha, steady_cv=arguments.steady_cv, seed=arguments.seed)
+    return AnalysisOptions(
+        cut=parse(arguments.cut), alpha=arguments.alpha, steady_cv=arguments.steady_cv, seed=arguments.seed
+    )
 
 
-def _wanted(arguments: argparse.Namespace, recorded: Recorded) -> Wanted:
-    from ...tools.recorded.design import Wanted
+def _wanted(arguments: argparse.Namespace, recorded: RecordedRuns) -> ColumnOptions:
+    from ...tools.recorded.design import ColumnOptions
 
     names = [*recorded.frame.columns, *recorded.left_out]
 
@@ -133,7 +131,7 @@ def _wanted(arguments: argparse.Namespace, recorded: Recorded) -> Wanted:
     lower = True if arguments.lower_is_better else False if arguments.higher_is_better else None
     settings, exclude = columns("settings"), columns("exclude")
     usual = (name for name in recorded.group if name not in (*settings, *exclude, arguments.outcome))
-    return Wanted(
+    return ColumnOptions(
         outcome=arguments.outcome,
         lower_is_better=lower,
         group=columns("group") or tuple(usual),

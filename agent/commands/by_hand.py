@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from ...tools.case import changes_system
 from ...tools.compare import reached
-from ...tools.look_up import LookUpResult
+from ...tools.findings import Findings
 from ...tools.mitigation.parameters import with_values
-from ...tools.plan import NO_MORE, Plan
+from ...tools.plan import NO_MORE, TrialPlan
 from ...tools.verdict import from_json, helpful
 from ..again import again
 from ..progress import Lines
@@ -20,7 +20,7 @@ from ..record import bodies, record_of
 from ..run_folder import RunFolder
 from ..terminal import printable
 from ..transcript import RunStart, read
-from .trial import Trial, carried_out, looked_at
+from .trial import TrialRequest, carried_out, looked_at
 
 if TYPE_CHECKING:
     from ...tools.case import Record
@@ -44,7 +44,7 @@ def offer(run: Path, arguments: argparse.Namespace) -> None:
             return
         if said:
             continue
-        plan = Plan(mitigation=key, by_hand=True, after=folder.path.name)
+        plan = TrialPlan(mitigation=key, by_hand=True, after=folder.path.name)
         arguments.began_s = time.monotonic()  # a budget of its own
         ending = carried_out(trial, plan, arguments, str(run))
         if helpful(from_json(ending.summary["verdict"])):
@@ -57,13 +57,13 @@ def left_for_hands(record: Record, limits: Limits) -> tuple[str, ...]:
     """Mitigations of the factors found that only a person can apply, while nothing is proved to help."""
     if limits.allow == "none" or reached(record, 1.0):
         return ()
-    looked = [c for call in record.succeeded("look_up") for c in call.read(LookUpResult).candidates]
+    looked = [c for looked in Findings(record).looked_up for c in looked.candidates]
     wanted = [c for c in looked if not (record.no_system and changes_system(c.scope))]
     by_hand = dict.fromkeys(c.mitigation for c in wanted if not c.automatic and not c.unmet)
     return tuple(by_hand)[: limits.max_mitigations]
 
 
-def _asked(trial: Trial, run: Path) -> str:
+def _asked(trial: TrialRequest, run: Path) -> str:
     """Empty when it has been done, else why not."""
     mitigation = with_values(trial.mitigation, {}, trial.machine)
     question = {
@@ -77,7 +77,7 @@ def _asked(trial: Trial, run: Path) -> str:
     return "" if said["granted"] else str(said["reason"])
 
 
-def _later(trial: Trial, run: Path) -> str:
+def _later(trial: TrialRequest, run: Path) -> str:
     return again("try", (trial.mitigation.key, "--after", str(run)), trial.subject)
 
 

@@ -13,9 +13,9 @@ from .ending import give
 from .options import add_asking, add_cluster, add_manners, add_program, add_settings
 
 if TYPE_CHECKING:
-    from ...tools.plan import Plan
+    from ...tools.plan import TrialPlan
     from ..session import Request
-    from ..settings import Settings
+    from ..settings import UserSettings
 
 EPILOG = """\
 examples:
@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Diagnose."""
     from ...tools.layer_choice import named
-    from ..clock import Clock
+    from ..clock import BudgetClock
     from ..model.chosen import who_decides
     from ..session import Request
     from ..settings import effective
@@ -62,14 +62,14 @@ def run(arguments: argparse.Namespace) -> int:
     name = short_name(subject.command, subject.shell)
     planner, model = who_decides(settings)
     limits = settings.limits().model_copy(update={"accept": accepted(settings.accept)})
-    clock, plan = Clock(arguments.began_s), _plan(arguments.surface)
+    clock, plan = BudgetClock(arguments.began_s), _plan(arguments.surface)
     request = Request(subject, limits, settings.out, name, planner, plan, model=model, clock=clock)
     return carry_out(request, settings, arguments)
 
 
-def _plan(surface: Path | None) -> Plan:
+def _plan(surface: Path | None) -> TrialPlan:
     """Refuse a folder without a surface before the first run."""
-    from ...tools.plan import NO_PLAN, Plan
+    from ...tools.plan import NO_PLAN, TrialPlan
 
     if surface is None:
         return NO_PLAN
@@ -77,12 +77,12 @@ def _plan(surface: Path | None) -> Plan:
 
     if not is_stored(surface):
         raise VgoError(f"--surface {surface} holds no surface.json; make it with `vgo-agent surface fit --save DIR`.")
-    return Plan(surface=str(surface.absolute()))
+    return TrialPlan(surface=str(surface.absolute()))
 
 
 def carry_out(
     request: Request,
-    settings: Settings,
+    settings: UserSettings,
     arguments: argparse.Namespace,
     afterwards: Callable[[Path], None] = lambda _: None,
 ) -> int:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from ..terminal import answer
 from .analyze import streamed
-from .options import add_manners, add_mapping, mapping_of
+from .options import add_chances, add_manners, add_mapping, check_chances, mapping_of
 
 if TYPE_CHECKING:
-    from ...tools.recorded.recorded import Recorded
-    from ...tools.recorded.shapes import Design
+    from ...tools.recorded.recorded import RecordedRuns
+    from ...tools.recorded.shapes import Observations
 
 USUAL = ("host", "node", "hostname", "machine")
 """Columns that are taken for the node where none is named."""
@@ -45,8 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--margin", type=float, default=0.02, metavar="X", help="least difference that matters (default 0.02: 2 %%)"
     )
-    parser.add_argument("--alpha", type=float, default=0.05, metavar="P", help="chance of a wrong claim (default 0.05)")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of all that is drawn (default 1)")
+    add_chances(parser)
     parser.add_argument("--save", type=Path, metavar="DIR", help="write page, pictures and table into this folder")
     add_manners(parser)
 
@@ -56,16 +55,13 @@ def run(arguments: argparse.Namespace) -> int:
     from ...knowledge.errors import VgoError
     from ...tools.recorded.read import read
 
-    if not 0 < arguments.alpha < 0.5:
-        raise VgoError(f"--alpha {arguments.alpha:g} is no chance of a wrong claim; choose it between 0 and 0.5.")
+    check_chances(arguments)
     if not 0 <= arguments.margin < 10:
         raise VgoError(f"--margin {arguments.margin:g} is no share; 0.05 says 5 %.")
-    if arguments.seed < 0:
-        raise VgoError(f"--seed {arguments.seed} is below 0; choose any number from 0.")
     recorded = read(Path(arguments.file), _listed(arguments.exclude), mapping_of(arguments))
     column = _node(arguments.node, recorded)
 
-    from ...tools.analysis.question import Question
+    from ...tools.analysis.question import AnalysisOptions
     from ...tools.nodes.analyse import fleet, nodes_of
     from ...tools.nodes.effect import effect
     from ..report.nodes import save, summary, text
@@ -74,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     design = _design(arguments, recorded, (column, *(condition or ())[:1]))
     nodes = nodes_of(recorded, column, design)
     recorded = streamed(recorded, design.outcome_name)
-    found = fleet(design, nodes, Question(alpha=arguments.alpha, seed=arguments.seed), arguments.margin)
+    found = fleet(design, nodes, AnalysisOptions(alpha=arguments.alpha, seed=arguments.seed), arguments.margin)
     pooled = effect(recorded, design, nodes, condition[0], condition[1:]) if condition else None
     if arguments.save:
         save(found, pooled, design, nodes, shlex.join(["vgo-agent", *sys.argv[1:]]), arguments.save)
@@ -86,7 +82,7 @@ def _listed(words: str) -> tuple[str, ...]:
     return tuple(filter(None, (word.strip() for word in words.split(","))))
 
 
-def _node(named: str | None, recorded: Recorded) -> str:
+def _node(named: str | None, recorded: RecordedRuns) -> str:
     """The column of machines."""
     from ...knowledge.errors import VgoError
 
@@ -99,7 +95,7 @@ def _node(named: str | None, recorded: Recorded) -> str:
     raise VgoError(f"No column says on which machine a run was made; name it with --node: {', '.join(columns[:12])}.")
 
 
-def _condition(words: str | None, recorded: Recorded) -> tuple[str, str, str] | None:
+def _condition(words: str | None, recorded: RecordedRuns) -> tuple[str, str, str] | None:
     """Read COL=A,B."""
     from ...knowledge.errors import VgoError
 
@@ -114,8 +110,8 @@ def _condition(words: str | None, recorded: Recorded) -> tuple[str, str, str] | 
     return name, first, second
 
 
-def _design(arguments: argparse.Namespace, recorded: Recorded, aside: tuple[str, ...]) -> Design:
-    from ...tools.recorded.design import Wanted, designs
+def _design(arguments: argparse.Namespace, recorded: RecordedRuns, aside: tuple[str, ...]) -> Observations:
+    from ...tools.recorded.design import ColumnOptions, designs
 
     lower = False if arguments.higher_is_better else None
-    return designs(recorded, Wanted(outcome=arguments.outcome, lower_is_better=lower, exclude=aside))[0][1]
+    return designs(recorded, ColumnOptions(outcome=arguments.outcome, lower_is_better=lower, exclude=aside))[0][1]

@@ -6,12 +6,12 @@ import argparse
 from typing import TYPE_CHECKING
 
 from ..terminal import answer
-from .options import add_asking, add_cluster, add_manners, add_out, add_program, add_settings
+from .options import add_experiment, add_program
 
 if TYPE_CHECKING:
     from ...knowledge.schema import Mitigation
-    from ...tools.plan import Plan
-    from .trial import Trial
+    from ...tools.plan import TrialPlan
+    from .trial import TrialRequest
 
 EPILOG = """\
 examples:
@@ -56,12 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--after", metavar="RUN", help="compare with the baseline of this run, made before a person applied it"
     )
-    add_settings(parser, SETTINGS)
-    add_cluster(parser)
-    add_out(parser)
-    add_manners(parser)
-    add_asking(parser)
-    parser.set_defaults(parser=parser)
+    add_experiment(parser, SETTINGS)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -98,9 +93,9 @@ def _refuse_pairs(pairs: int) -> None:
     raise VgoError(f"--pairs {pairs} cannot show anything; give 10 to 10000 (40 and more give an interval for p95).")
 
 
-def _plan(trial: Trial, arguments: argparse.Namespace) -> Plan | None:
+def _plan(trial: TrialRequest, arguments: argparse.Namespace) -> TrialPlan | None:
     """What to do; None where a person has to do it and nobody is there."""
-    from ...tools.plan import Plan
+    from ...tools.plan import TrialPlan
     from .trial import for_a_person, refuse
 
     by_hand = for_a_person(trial.mitigation) or bool(arguments.after)
@@ -109,7 +104,7 @@ def _plan(trial: Trial, arguments: argparse.Namespace) -> Plan | None:
     if not by_hand:
         refuse(trial)
     name = arguments.after.rstrip("/").rpartition("/")[2] if arguments.after else ""
-    return Plan(
+    return TrialPlan(
         mitigation=trial.mitigation.key,
         values=trial.values,
         pairs=arguments.pairs,
@@ -120,7 +115,7 @@ def _plan(trial: Trial, arguments: argparse.Namespace) -> Plan | None:
     )
 
 
-def dry_run(trial: Trial, arguments: argparse.Namespace) -> int:
+def dry_run(trial: TrialRequest, arguments: argparse.Namespace) -> int:
     """Print what would be changed, and what stands in the way."""
     from ...knowledge.errors import VgoError
     from ...tools.mitigation.launching import command_line

@@ -10,10 +10,11 @@ from pydantic import TypeAdapter
 
 from ...tools.claim import Claim, TooFew, in_a_word
 from ...tools.row import BASELINE, FIXED
+from ...tools.statistics.association.tree import DecisionTree
 from ...tools.statistics.values import BoolArray
 from ..session_view.measured import Measured
 from ..session_view.view import SessionView
-from .scenes import RUN_ORDER, Factor, Looking, Outcomes, Overlay, Scatter, tree_of
+from .scenes import RUN_ORDER, Looking, Overlay, PlottedFactor, PlottedOutcomes, Scatter
 
 SPREAD: TypeAdapter[Claim | TooFew] = TypeAdapter(Claim | TooFew)
 
@@ -25,10 +26,10 @@ def looking_of(view: SessionView) -> Looking:
     live = view.measured[-1] if view.measured else None
     shown = _labelled(view) or live
     return Looking(
-        outcomes=Outcomes() if shown is None else _outcomes(view, shown, _standing(view, shown)),
+        outcomes=PlottedOutcomes() if shown is None else _outcomes(view, shown, _standing(view, shown)),
         cut=None if cut is None else cut.value,
         modes=view.modes,
-        tree=None if tree is None else tree_of(tree),
+        tree=None if tree is None else DecisionTree.model_validate(tree),
         factors=factors,
         scatters=_scatters(view, factors),
         overlays=tuple(_overlay(view, one) for one in view.measured if len(one.conditions) > 1),
@@ -51,11 +52,11 @@ def _standing(view: SessionView, shown: Measured) -> BoolArray:
     return counted & read if int((counted & read).sum()) == len(view.cut.slow) else counted
 
 
-def _outcomes(view: SessionView, shown: Measured, rows: BoolArray) -> Outcomes:
-    return Outcomes(shown.columns["outcome"][rows], view.unit, view.outcome, view.lower_is_better)
+def _outcomes(view: SessionView, shown: Measured, rows: BoolArray) -> PlottedOutcomes:
+    return PlottedOutcomes(shown.columns["outcome"][rows], view.unit, view.outcome, view.lower_is_better)
 
 
-def _scatters(view: SessionView, factors: tuple[Factor, ...]) -> Mapping[str, Scatter]:
+def _scatters(view: SessionView, factors: tuple[PlottedFactor, ...]) -> Mapping[str, Scatter]:
     profile = _labelled(view)
     if profile is None:
         return {}
@@ -67,17 +68,9 @@ def _scatters(view: SessionView, factors: tuple[Factor, ...]) -> Mapping[str, Sc
     return {one.column: Scatter(one.column, columns[one.column], outcomes, r2=one.r2) for one in shown}
 
 
-def _factor(found: Mapping[str, Any]) -> Factor:
-    return Factor(
-        name=found["factor"],
-        column=found["column"],
-        auc=found["auc"],
-        p_value=found["p_value"],
-        r2=found["r2"],
-        visible=found["visible"],
-        slow_median=found["slow_median"],
-        fast_median=found["fast_median"],
-    )
+def _factor(found: Mapping[str, Any]) -> PlottedFactor:
+    names = ("column", "auc", "p_value", "r2", "visible", "slow_median", "fast_median")
+    return PlottedFactor(found["factor"], **{name: found[name] for name in names})
 
 
 def _overlay(view: SessionView, pairs: Measured) -> Overlay:

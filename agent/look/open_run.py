@@ -15,22 +15,24 @@ from ...tools.analysis.verdict import LEAST_IN_CLASS
 from ...tools.base import ToolError
 from ...tools.candidates import ORDER, Block, Candidates, candidates
 from ...tools.case import Case, Finished, Record
+from ...tools.findings import Findings
 from ...tools.fit_tree import FitTreeArguments, fitted
 from ...tools.label import LabelResult, RunClasses
 from ...tools.machine import Machine
 from ...tools.profiled import Profiled, profiled
-from ...tools.rank_factors import LEAST_EFFECT, RANK_FACTORS, RankArguments, RankedFactor, RankResult
+from ...tools.rank_factors import LEAST_EFFECT, RankArguments, RankedFactor, RankResult
+from ...tools.rank_factors import run as rank_factors
 from ...tools.run_table import RunTable
 from ...tools.statistics.association.factors import associate
-from ...tools.statistics.association.tree import Tree
+from ...tools.statistics.association.tree import DecisionTree
 from ...tools.statistics.labels.classes import Labelled, label, label_at
-from ...tools.statistics.shape.describe import Shape, describe
+from ...tools.statistics.shape.describe import DistributionShape, describe
 from ..record import bodies, record_of
 from ..run_folder import RunFolder
 from ..transcript import RunStart, read
 from .asked import ColumnRead, Refit, Refitted, Shaped
 from .pages import thinned
-from .scenes import Factor, Outcomes, tree_of
+from .scenes import PlottedFactor, PlottedOutcomes
 from .steady_runs import QUICK_DRAWS, too_few
 
 CUT_CALL = "cut"
@@ -63,20 +65,20 @@ class OpenRun:
         return profiled(self.case.record)
 
     @cached_property
-    def shape(self) -> Shape:
+    def shape(self) -> DistributionShape:
         """Of their outcomes."""
         return describe(self.outcomes.values)
 
     @cached_property
-    def outcomes(self) -> Outcomes:
+    def outcomes(self) -> PlottedOutcomes:
         """What is drawn."""
         subject = self.case.subject
-        return Outcomes(self.profiled.outcome, subject.unit, subject.name, subject.lower_is_better)
+        return PlottedOutcomes(self.profiled.outcome, subject.unit, subject.name, subject.lower_is_better)
 
     def shaped(self) -> Shaped:
         """Tell where modes and cut lie."""
-        labels = self.case.record.succeeded("label")
-        cut = labels[-1].read(LabelResult).classes.cut if labels else self._own_cut()
+        labelled = Findings(self.case.record).labelled
+        cut = labelled.classes.cut if labelled else self._own_cut()
         return Shaped(self.outcomes, tuple(mode.position for mode in self.shape.modes), cut)
 
     def refit(self, asked: Refit) -> Refitted:
@@ -95,7 +97,7 @@ class OpenRun:
         except ToolError as error:
             return Refitted(asked.cut, asked.exact, slow, runs, reason=str(error))
         seconds = time.perf_counter() - began
-        return Refitted(asked.cut, asked.exact, slow, runs, tree_of(tree.model_dump()), factors, p_value, seconds)
+        return Refitted(asked.cut, asked.exact, slow, runs, tree, factors, p_value, seconds)
 
     def column(self, name: str) -> ColumnRead:
         """Read one column over the runs that are labelled."""
@@ -137,30 +139,32 @@ def open_run(path: Path) -> OpenRun | None:
     return OpenRun(case, folder)
 
 
-def _tree(chosen: Candidates, case: Case) -> Tree:
+def _tree(chosen: Candidates, case: Case) -> DecisionTree:
     found = [fitted(block, FitTreeArguments().depth, case) for block in chosen.blocks or (chosen.common,)]
     return max(found, key=lambda one: one.tree.cross_validated or 0.0).tree
 
 
-def _exactly(case: Case) -> tuple[tuple[Factor, ...], float]:
+def _exactly(case: Case) -> tuple[tuple[PlottedFactor, ...], float]:
     """Rank as the tool does."""
-    result = RANK_FACTORS.run(RankArguments(), case).result
+    result = rank_factors(RankArguments(), case).result
     assert isinstance(result, RankResult)
     return tuple(map(_ranked, result.factors)), result.p_value
 
 
-def _ranked(one: RankedFactor) -> Factor:
-    return Factor(one.factor, one.column, one.auc, one.p_value, one.r2, one.visible, one.slow_median, one.fast_median)
+def _ranked(one: RankedFactor) -> PlottedFactor:
+    return PlottedFactor(
+        one.factor, one.column, one.auc, one.p_value, one.r2, one.visible, one.slow_median, one.fast_median
+    )
 
 
-def _quickly(chosen: Candidates, case: Case) -> tuple[tuple[Factor, ...], float]:
+def _quickly(chosen: Candidates, case: Case) -> tuple[tuple[PlottedFactor, ...], float]:
     """Rank with few draws, each block at the price of all; the order of the runs waits for the exact answer."""
     found = [one for block in chosen.blocks for one in _associated(block, len(chosen.blocks), case)]
     found.sort(key=lambda one: (not one.visible, one.p_value))
     return tuple(found), min((one.p_value for one in found), default=1.0)
 
 
-def _associated(block: Block, blocks: int, case: Case) -> list[Factor]:
+def _associated(block: Block, blocks: int, case: Case) -> list[PlottedFactor]:
     alpha = case.limits.alpha
     searched = associate(
         block.columns,
@@ -179,5 +183,7 @@ def _associated(block: Block, blocks: int, case: Case) -> list[Factor]:
         known, p_value = case.knowledge.factor_of(one.column), min(1.0, one.p_value * blocks)
         visible = p_value <= alpha and abs(one.auc - 0.5) >= LEAST_EFFECT
         name = known.key if known else one.name
-        factors.append(Factor(name, one.column, one.auc, p_value, one.r2, visible, one.slow_median, one.fast_median))
+        factors.append(
+            PlottedFactor(name, one.column, one.auc, p_value, one.r2, visible, one.slow_median, one.fast_median)
+        )
     return factors

@@ -13,12 +13,12 @@ import polars as pl
 from ...knowledge.errors import VgoError
 from ...tools.recorded.design import designs
 from ...tools.recorded.read import read
-from ...tools.recorded.recorded import Recorded
-from ...tools.recorded.shapes import Design, Wanted
+from ...tools.recorded.recorded import RecordedRuns
+from ...tools.recorded.shapes import ColumnOptions, Observations
 from ...tools.statistics.values import FloatArray
-from .asked import ColumnRead, Opened, Page, ReadPage, Refit, Refitted, Shaped
+from .asked import ColumnRead, OpenedTable, ReadPage, Refit, Refitted, Shaped, TablePage
 from .pages import page_of
-from .scenes import Outcomes
+from .scenes import PlottedOutcomes
 
 
 class Fits(Protocol):
@@ -40,22 +40,24 @@ class OpenTable:
 
     source: str
     frame: pl.DataFrame
-    design: Design
+    design: Observations
     folder: Path | None = None
     """Of a diagnosis, whose profile is what is labelled."""
 
     @property
-    def outcomes(self) -> Outcomes:
+    def outcomes(self) -> PlottedOutcomes:
         """Of the runs that count."""
         design = self.design
-        return Outcomes(design.outcome, design.unit, design.outcome_name, design.lower_is_better)
+        return PlottedOutcomes(design.outcome, design.unit, design.outcome_name, design.lower_is_better)
 
-    def opened(self) -> Opened:
+    def opened(self) -> OpenedTable:
         """Tell what there is."""
         header = tuple(self.frame.columns)
-        return Opened(self.source, self.outcomes, self.design.names, self.frame.height, header, self.design.warnings)
+        return OpenedTable(
+            self.source, self.outcomes, self.design.names, self.frame.height, header, self.design.warnings
+        )
 
-    def page(self, asked: ReadPage) -> Page:
+    def page(self, asked: ReadPage) -> TablePage:
         """Read some rows."""
         return page_of(self.frame, self.source, asked)
 
@@ -80,7 +82,7 @@ def open_file(path: Path, outcome: str | None = None) -> OpenTable:
     return OpenTable(recorded.source, recorded.frame, _largest(recorded, outcome), path if run else None)
 
 
-def take_runs(outcomes: Outcomes, names: tuple[str, ...], values: FloatArray) -> OpenTable:
+def take_runs(outcomes: PlottedOutcomes, names: tuple[str, ...], values: FloatArray) -> OpenTable:
     """Take runs that are at hand; columns with gaps or without change explain nothing and are left out."""
     rows = np.flatnonzero(np.isfinite(outcomes.values))
     if not rows.size:
@@ -88,7 +90,7 @@ def take_runs(outcomes: Outcomes, names: tuple[str, ...], values: FloatArray) ->
     part = values[rows]
     varies = np.isfinite(part).all(axis=0) & (part != part[:1]).any(axis=0)
     frame = pl.DataFrame({outcomes.name: outcomes.values, **{name: values[:, i] for i, name in enumerate(names)}})
-    design = Design(
+    design = Observations(
         outcome_name=outcomes.name,
         unit=outcomes.unit,
         lower_is_better=outcomes.lower_is_better,
@@ -101,8 +103,8 @@ def take_runs(outcomes: Outcomes, names: tuple[str, ...], values: FloatArray) ->
     return OpenTable("these runs", frame, design)
 
 
-def _largest(recorded: Recorded, outcome: str | None) -> Design:
-    parts = designs(recorded, Wanted(outcome=outcome))
+def _largest(recorded: RecordedRuns, outcome: str | None) -> Observations:
+    parts = designs(recorded, ColumnOptions(outcome=outcome))
     group, design = max(parts, key=lambda part: part[1].outcome.size)
     if not group:
         return design

@@ -11,16 +11,16 @@ import polars as pl
 from ...knowledge.errors import VgoError
 from ...tools.analysis.analyse import columns, divisors, matters, trusted
 from ...tools.analysis.verdict import LEAST_IN_CLASS
-from ...tools.recorded.shapes import Design
+from ...tools.recorded.shapes import Observations
 from ...tools.statistics.association.factors import associate
 from ...tools.statistics.association.sample import sample
-from ...tools.statistics.association.tree import fit_tree
+from ...tools.statistics.association.tree import DecisionTree, fit_tree
 from ...tools.statistics.labels.classes import label, label_at
-from ...tools.statistics.shape.describe import Shape, describe
+from ...tools.statistics.shape.describe import DistributionShape, describe
 from ...tools.statistics.values import BoolArray, FloatArray
 from .asked import ColumnRead, Refit, Refitted, Shaped
 from .pages import thinned
-from .scenes import Factor, Outcomes, Tree, tree_of
+from .scenes import PlottedFactor, PlottedOutcomes
 
 QUICK_DRAWS, ALL_DRAWS = 200, 2000
 """Permutations while a cut moves, and for the answer that stays."""
@@ -34,15 +34,15 @@ class SteadyRuns:
 
     source: str
     frame: pl.DataFrame
-    design: Design
+    design: Observations
     """After warm-up."""
-    shape: Shape
+    shape: DistributionShape
 
     def shaped(self) -> Shaped:
         """Tell where modes and cut lie."""
         design, shape = self.design, self.shape
         cut = None if shape.all_equal else label(design.outcome, shape, design.lower_is_better).classes.cut
-        outcomes = Outcomes(design.outcome, design.unit, design.outcome_name, design.lower_is_better)
+        outcomes = PlottedOutcomes(design.outcome, design.unit, design.outcome_name, design.lower_is_better)
         return Shaped(outcomes, tuple(mode.position for mode in shape.modes), cut)
 
     def refit(self, asked: Refit) -> Refitted:
@@ -60,7 +60,7 @@ class SteadyRuns:
         """Read one column that may explain, or one that was set aside and holds numbers."""
         return thinned(name, self._values(name), self.design.outcome, self.design.units.get(name, ""))
 
-    def _found(self, slow: BoolArray, exact: bool) -> tuple[Tree, tuple[Factor, ...], float]:
+    def _found(self, slow: BoolArray, exact: bool) -> tuple[DecisionTree, tuple[PlottedFactor, ...], float]:
         design = self.design
         if not exact and slow.size > QUICK_RUNS:
             rows = sample(slow.astype(np.int64), QUICK_RUNS, 1)
@@ -81,7 +81,7 @@ class SteadyRuns:
         names = [design.names[place] for place in kept]
         tree = fit_tree(design.values[:, kept], names, slow, seed=1, block=found.block)
         factors = (
-            Factor(
+            PlottedFactor(
                 one.name,
                 one.column,
                 one.auc,
@@ -93,7 +93,7 @@ class SteadyRuns:
             )
             for one in found.factors
         )
-        return tree_of(tree.model_dump()), tuple(factors), found.p_value
+        return tree, tuple(factors), found.p_value
 
     def _values(self, name: str) -> FloatArray:
         if name in self.design.names:
@@ -108,7 +108,7 @@ def too_few(runs: int) -> str:
     return f"The cut leaves {runs} runs on one side, which needs {LEAST_IN_CLASS}."
 
 
-def steady(source: str, frame: pl.DataFrame, design: Design) -> SteadyRuns:
+def steady(source: str, frame: pl.DataFrame, design: Observations) -> SteadyRuns:
     """Leave out warm-up, as every analysis does."""
     design = trusted(design)
     shape = describe(design.outcome, ordered=design.ordered)

@@ -33,7 +33,7 @@ PLAIN = {"chat_template_kwargs": {"enable_thinking": False}}
 A = TypeVar("A", bound=BaseModel)
 
 
-class Model(BaseModel):
+class ServedModel(BaseModel):
     """One model, as /v1/models lists it."""
 
     id: str = Field(min_length=1)
@@ -45,7 +45,7 @@ class Model(BaseModel):
 class Models(BaseModel):
     """What /v1/models answers."""
 
-    data: list[Model] = Field(min_length=1)
+    data: list[ServedModel] = Field(min_length=1)
 
 
 class Message(BaseModel):
@@ -54,7 +54,7 @@ class Message(BaseModel):
     content: str | None = None
 
 
-class Written(BaseModel):
+class CompletionChoice(BaseModel):
     """One of the answers, and why it ends."""
 
     message: Message
@@ -68,15 +68,15 @@ class Usage(BaseModel):
     completion_tokens: int = 0
 
 
-class Reply(BaseModel):
+class ChatCompletion(BaseModel):
     """What /v1/chat/completions answers."""
 
-    choices: list[Written] = Field(min_length=1)
+    choices: list[CompletionChoice] = Field(min_length=1)
     usage: Usage | None = None
 
 
 @dataclass(frozen=True)
-class FoundServer:
+class Found:
     """A server as it was found."""
 
     model: str
@@ -92,7 +92,7 @@ class ModelServer:
         """Take a checked address; behind a `#`, the name of the model that is meant."""
         base, _, self._wanted = address.partition("#")
         self._site = Site(base, key_of_environment())
-        self._found: FoundServer | None = None
+        self._found: Found | None = None
 
     def describe(self) -> dict[str, Any]:
         """Say which model it is, and on what; raises ModelFailed where no server answers."""
@@ -117,7 +117,7 @@ class ModelServer:
             "stream": False,
         }
         said = self._site.fetch("/v1/chat/completions", body | constraint(found, request), seconds)
-        reply = _read(Reply, said, "a chat completion")
+        reply = _read(ChatCompletion, said, "a chat completion")
         first, usage = reply.choices[0], reply.usage or Usage()
         text = first.message.content or ""
         return {
@@ -128,12 +128,12 @@ class ModelServer:
             "framed": found.kind,
         }
 
-    def _looked(self) -> FoundServer:
+    def _looked(self) -> Found:
         if self._found is None:
             self._found = self._look()
         return self._found
 
-    def _look(self) -> FoundServer:
+    def _look(self) -> Found:
         listed = _read(Models, self._site.fetch("/v1/models", None, LOOK_S), "a list of models").data
         named = [model for model in listed if self._wanted in ("", model.id)]
         if not named:
@@ -142,14 +142,14 @@ class ModelServer:
         kind = OWNERS.get(model.owned_by, "other")
         if kind == "vLLM":
             told = self._told("/version")
-            return FoundServer(model.id, kind, str(told.get("version", "")), model.max_model_len or UNTOLD_CONTEXT)
+            return Found(model.id, kind, str(told.get("version", "")), model.max_model_len or UNTOLD_CONTEXT)
         if kind == "llama-server":
             told = self._told("/props")
             slot = told.get("default_generation_settings")
             context = slot.get("n_ctx") if isinstance(slot, dict) else None
             known = context if isinstance(context, int) and context > 0 else UNTOLD_CONTEXT
-            return FoundServer(model.id, kind, str(told.get("build_info", "")), known)
-        return FoundServer(model.id, kind)
+            return Found(model.id, kind, str(told.get("build_info", "")), known)
+        return Found(model.id, kind)
 
     def _told(self, path: str) -> dict[str, Any]:
         """Ask what a server may say or not."""
@@ -168,7 +168,7 @@ def key_of_environment() -> str:
     return key
 
 
-def constraint(found: FoundServer, request: Mapping[str, Any]) -> dict[str, Any]:
+def constraint(found: Found, request: Mapping[str, Any]) -> dict[str, Any]:
     """Say what the answer must look like, in the words of that server."""
     grammar, schema = request["grammar"], request["schema"]
     form = {"type": "json_schema", "json_schema": {"name": "call", "strict": True, "schema": schema}}

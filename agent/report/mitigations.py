@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from ...knowledge.schema import Factor
+from ...knowledge.schema import KnownFactor
 from ...tools.case import Finished, changes_system
 from ...tools.claim import Claim, TooFew, disagreement, in_a_word, interval
 from ...tools.compare import confirmations, reached
+from ...tools.findings import Batch
 from ...tools.look_up import Candidate
 from ...tools.mitigation.launching import command_line
 from ...tools.mitigation.preconditions import unmet
 from ...tools.moved import ENOUGH
 from ...tools.verdict import Diagnosis, NotVisible, confirmed, undecided
-from .evidence import Batch, Evidence
+from .evidence import Evidence
 from .numbers import p_value, percent, quantity
 from .story import BatchStory, CheckRow, Suspect, Try, Untried, Winner
 
@@ -159,7 +160,7 @@ def _reason(candidate: Candidate, evidence: Evidence) -> str:
     return "the budget or --max-mitigations ended before its turn"
 
 
-def _tries(factor: Factor, evidence: Evidence, seen: set[str]) -> tuple[Try, ...]:
+def _tries(factor: KnownFactor, evidence: Evidence, seen: set[str]) -> tuple[Try, ...]:
     """Those that no suspect before has named; `seen` grows by them."""
     run = evidence.run
     busy = evidence.profiled.busy_cpus if evidence.profiled else None

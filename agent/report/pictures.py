@@ -7,9 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from ...tools.candidates import ORDER
-from ...tools.run_table import Pairs
+from ...tools.findings import Batch
+from ...tools.run_table import PairedOutcomes
 from . import hosts
-from .evidence import Batch, Evidence, unit
+from .evidence import Evidence, unit
 from .figures import Outcomes, distribution, overlay, run_order, scatter
 from .levels_figure import levels_figure
 from .numbers import number
@@ -67,7 +68,7 @@ def _order(evidence: Evidence) -> str:
     return run_order(outcome, evidence.measured.warm_up, pairs, _axis(evidence)) if outcome.size else ""
 
 
-def _paired(batch: Batch, evidence: Evidence) -> Pairs:
+def _paired(batch: Batch, evidence: Evidence) -> PairedOutcomes:
     """The runs that were compared."""
     return evidence.table(batch.call).paired(batch.applied.mitigation, block=batch.applied.block)
 

@@ -49,7 +49,19 @@ def headline(surface: Surface) -> str:
     if record.weights:
         shown = sorted(record.weights.items(), key=lambda pair: -pair[1])
         words += " It is " + ", ".join(f"{percent(share, 2)} {name}" for name, share in shown if share > 0) + "."
-    return f"{words} {_naive(record)}".strip()
+    return " ".join(filter(None, (words, _naive(record), _kept_out(record))))
+
+
+def _kept_out(record: SurfaceRecord) -> str:
+    """Say what came of the check, where one was made."""
+    kept = record.kept_out
+    if kept is None:
+        return ""
+    inside = "" if kept.inside is None else f", and {kept.inside} of them lie within the 90 % interval of a prediction"
+    return (
+        f"On {kept.cells} cells that were kept out of the fit and of the choice of the model, {kept.model} errs by "
+        f"{percent(kept.errors.relative)}{inside}."
+    )
 
 
 def _naive(record: SurfaceRecord) -> str:

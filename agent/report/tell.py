@@ -8,14 +8,15 @@ from collections.abc import Iterator
 from ...prompts.render import render
 from ...tools.claim import Claim, Names, TooFew, disagreement, sentence
 from ...tools.comparison import Comparison, claimed
+from ...tools.findings import Batch
 from ...tools.remedies import broken, not_accepted
-from ...tools.statistics.comparison.bootstrap import Ratio
+from ...tools.statistics.comparison.bootstrap import BootstrapRatio
 from ...tools.subject import Subject
 from ...tools.verdict import helpful, title
 from ...tools.verdict_words import Openings, headline, next_steps
 from ..again import again
 from . import failing, how, layers, run_ranks
-from .evidence import Batch, Evidence
+from .evidence import Evidence
 from .factors import classes, factor_story, ranking, set_aside, tree_story
 from .further import further
 from .hosts import hosts_story
@@ -178,7 +179,7 @@ def _p(claim: Claim | TooFew) -> str:
     return p_value(claim.p_value) if isinstance(claim, Claim) else ABSENT
 
 
-def _row(found: Ratio, comparison: Comparison, unit: str) -> Row:
+def _row(found: BootstrapRatio, comparison: Comparison, unit: str) -> Row:
     mean, known = comparison.described.ratio("mean").baseline, claimed(found, comparison) or found
     show = percent if found.statistic == "cv" else scale(unit, mean or 0.0).show
     return Row(

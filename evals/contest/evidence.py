@@ -16,9 +16,8 @@ from ...agent.report.evidence import Evidence, gather
 from ...agent.report.tell import tell
 from ...agent.transcript import ToolEnd, VerdictGiven
 from ...prompts.render import render
-from ...tools.case import Finished
 from ...tools.claim import Claim, TooFew, claims
-from ...tools.compare import CompareResult, arms_in
+from ...tools.compare import arms_in
 from ...tools.comparison import Comparison
 from ...tools.verdict import (
     Cause,
@@ -69,19 +68,19 @@ def _cited(evidence: Evidence) -> Iterator[str]:
             else:
                 cited.add(body.call_id)
     for call in _grounds(evidence):
-        if call.call_id not in cited:
-            yield f"the verdict rests on {call.call_id} ({call.tool}) and does not cite it"
+        if call not in cited:
+            yield f"the verdict rests on {call} ({evidence.record.call(call).tool}) and does not cite it"
 
 
-def _grounds(evidence: Evidence) -> Sequence[Finished]:
+def _grounds(evidence: Evidence) -> Sequence[str]:
     """Calls without which the verdict could not be given."""
-    record, verdict = evidence.run.record, evidence.verdict
-    measured, ranked = record.succeeded("measure")[-1:], record.succeeded("rank_factors")
-    tries = (*record.succeeded("look_up"), *record.succeeded("compare"))
+    verdict = evidence.verdict
+    measured, ranked = evidence.calls("measure")[-1:], evidence.calls("rank_factors")
+    tries = (*evidence.calls("look_up"), *evidence.calls("compare"))
     match verdict:
         case Diagnosis(remedy=Confirmed(mitigation=key, comparison=confirming)):
-            batches = [batch.call for batch in evidence.batches if batch.applied.mitigation == key]
-            compared = [call for call in record.succeeded("compare") if call.call_id == confirming]
+            batches = [batch.call.call_id for batch in evidence.batches if batch.applied.mitigation == key]
+            compared = [call for call in evidence.calls("compare") if call == confirming]
             return (*ranked[-1:], *batches, *compared)
         case Diagnosis():
             return (*measured, *ranked, *tries)
@@ -173,8 +172,7 @@ def _confirmed(proof: Confirmed, evidence: Evidence) -> Iterator[str]:
 def _family(evidence: Evidence) -> dict[str, Claim | TooFew]:
     """Make the claims of all batches that confirm from their tables."""
     record, limits = evidence.run.record, evidence.run.limits
-    compared = [call for call in record.succeeded("compare") if call.read(CompareResult).batch == 2]
-    calls = [record.call(str(call.arguments["call"])) for call in compared]
+    calls = [one.call for one in evidence.batches if one.compared and one.compared.batch == 2]
     return claims({call.call_id: arms_in(call, record) for call in calls}, alpha=limits.alpha, seed=limits.seed)
 
 

@@ -13,12 +13,12 @@ from pydantic import ValidationError
 from ...agent.commands.subject import subject_of
 from ...agent.commands.wanted import mitigation_meant
 from ...agent.progress import Lines
-from ...agent.settings import Settings, effective
+from ...agent.settings import UserSettings, effective
 from ...knowledge.errors import VgoError
 from ...knowledge.loader import load as load_knowledge
 from ...tools.layer_choice import named
 from ...tools.subject import Subject
-from ..workloads.registry import HERE, find
+from ..workloads.registry import find
 from ..workloads.subject import subject_of as subject_of_workload
 from .asked import Asked
 from .draft import truth_of_workload
@@ -83,7 +83,7 @@ def _counts(arguments: argparse.Namespace) -> dict[str, int]:
     return {name: count for name in ("runs", "pairs") if (count := getattr(arguments, name)) is not None}
 
 
-def _as_set(subject: Subject, settings: Settings) -> Subject:
+def _as_set(subject: Subject, settings: UserSettings) -> Subject:
     return subject.model_copy(update={"timeout_s": settings.timeout_s, "on_failure": settings.on_failure})
 
 
@@ -131,7 +131,7 @@ def _anywhere(word: str) -> str:
         return word
     if word == sys.executable:
         return "python"
-    for folder in (Path.cwd(), HERE.parents[1]):
+    for folder in (Path.cwd(), Path(__file__).parents[2]):
         if Path(word).is_relative_to(folder):
             return str(Path(word).relative_to(folder))
     return word

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from ..schema import Value
 
+ReadingT = TypeVar("ReadingT")
+
 
 @dataclass(frozen=True)
-class Command:
+class SpawnCommand:
     """What is about to be spawned."""
 
     argv: tuple[str, ...]
@@ -28,7 +31,7 @@ class Probe:
     reads_output = False
     """It wants standard output and standard error of each run, whole."""
 
-    def wrap(self, command: Command) -> Command:
+    def wrap(self, command: SpawnCommand) -> SpawnCommand:
         """Return what is to be spawned in place of the command."""
         return command
 
@@ -60,3 +63,21 @@ class Probe:
 
     def close(self) -> None:
         """Close what was opened, put back what was changed."""
+
+
+class TwoReadings(Probe, Generic[ReadingT]):
+    """Reads the same sources before and after a run, as `_read` does; their difference is what the run did."""
+
+    _was: ReadingT
+    _now: ReadingT
+
+    def before(self) -> None:
+        """Read."""
+        self._was = self._read()
+
+    def after(self) -> None:
+        """Read again."""
+        self._now = self._read()
+
+    def _read(self) -> ReadingT:
+        raise NotImplementedError

@@ -13,10 +13,10 @@ import pytest
 
 from vgo_agent.agent.child import ChildFile
 from vgo_agent.agent.cli import main
-from vgo_agent.agent.clock import Clock
-from vgo_agent.agent.costs import affordable_pairs, after_s
+from vgo_agent.agent.clock import BudgetClock
+from vgo_agent.agent.costs import after_s
 from vgo_agent.agent.graph import Loop
-from vgo_agent.agent.legal import legal
+from vgo_agent.agent.legal import legal, situation
 from vgo_agent.agent.live import Live
 from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.agent.record import bodies, record_of
@@ -47,7 +47,7 @@ from vgo_agent.tools.execution.deadline import Deadline
 from vgo_agent.tools.execution.expected import Expected
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
-from vgo_agent.tools.measure import MEASURE
+from vgo_agent.tools.steps.measure import MEASURE
 from vgo_agent.tools.subject import Limits, Subject
 from vgo_agent.tools.survey import survey
 from vgo_agent.tools.verdict import confirmed, from_json, left_for_time
@@ -106,7 +106,7 @@ def loop(folder: Path, run_s: float, **limits: Any) -> Iterator[Loop]:
         knowledge=knowledge.digest,
         schemas=schemas_digest(),
     )
-    clock = Clock(0.0, now_s=hand)
+    clock = BudgetClock(0.0, now_s=hand)
     with Spawner() as spawner:
         launch = Launch(argv=subject.argv, directory=folder)
         bench = Bench(subject, spawner, run.partial, launch, watcher.progressed, ChildFile(run.child))
@@ -157,10 +157,10 @@ class Nothing:
 def test_pairs_are_paid_for_by_what_a_run_takes_with_all_that_lies_between_two():
     lean, limits = recorded(0.01, 0.2, budget_s=100.0)
     slow, _ = recorded(0.01, 20.0, budget_s=100.0)
-    assert affordable_pairs(slow, limits) < affordable_pairs(lean, limits) / 10
+    assert situation(slow, limits).affordable_pairs() < situation(lean, limits).affordable_pairs() / 10
     room_s = limits.budget_s - slow.spent_s - after_s(slow, limits)
-    assert affordable_pairs(slow, limits) * 2 * 1.0 <= room_s
-    assert affordable_pairs(replace(slow, reopened_s=99.0), limits) == 0
+    assert situation(slow, limits).affordable_pairs() * 2 * 1.0 <= room_s
+    assert situation(replace(slow, reopened_s=99.0), limits).affordable_pairs() == 0
 
 
 def test_a_slow_start_keeps_more_for_the_end_and_a_long_run_does_not():
@@ -178,7 +178,7 @@ def test_where_no_clock_ran_the_seconds_of_the_program_decide():
     record, limits = recorded(0.01, 20.0, budget_s=100.0)
     plain = Record(tuple(replace(call, began_s=None, ended_s=None) for call in record.calls), record.store)
     assert plain.spent_s == plain.program_s == pytest.approx(0.2)
-    assert affordable_pairs(plain, limits) == int((100.0 - 0.2) / (2 * 0.01))
+    assert situation(plain, limits).affordable_pairs() == int((100.0 - 0.2) / (2 * 0.01))
 
 
 def test_a_step_that_only_the_budget_forbids_is_named():
@@ -237,7 +237,7 @@ def test_a_run_that_hangs_until_the_budget_ends_is_a_failed_run_and_told_as_one(
 
 def test_the_clock_stands_still_while_a_person_is_asked():
     hand = Hand()
-    clock = Clock(0.0, before_s=10.0, now_s=hand)
+    clock = BudgetClock(0.0, before_s=10.0, now_s=hand)
     hand.now_s = 2.0
     with clock.waiting():
         hand.now_s = 1000.0

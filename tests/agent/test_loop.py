@@ -14,7 +14,6 @@ from vgo_agent.agent.child import ChildFile
 from vgo_agent.agent.graph import Loop
 from vgo_agent.agent.live import Live
 from vgo_agent.agent.planners.base import Choice
-from vgo_agent.agent.planners.scripted import Scripted
 from vgo_agent.agent.record import bodies
 from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.schemas import schemas_digest
@@ -23,9 +22,11 @@ from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.execution.bench import Bench, Progress
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
-from vgo_agent.tools.plan import NO_PLAN, Plan
+from vgo_agent.tools.plan import NO_PLAN, TrialPlan
 from vgo_agent.tools.subject import Limits, Subject
 from vgo_agent.tools.survey import survey
+
+from .scripted import Scripted
 
 PROGRAM = """
 import os, time
@@ -66,7 +67,7 @@ class Watcher:
 
 @contextmanager
 def loop(
-    folder: Path, choices: tuple[Choice, ...], watcher: Watcher, plan: Plan = NO_PLAN, **limits: Any
+    folder: Path, choices: tuple[Choice, ...], watcher: Watcher, plan: TrialPlan = NO_PLAN, **limits: Any
 ) -> Iterator[Loop]:
     """A live loop on a program whose slow runs fault more pages."""
     argv = (sys.executable, "-I", "-S", "-c", PROGRAM)
@@ -101,7 +102,7 @@ def test_an_illegal_call_becomes_an_error_that_names_what_is_legal(tmp_path):
         tmp_path, (Choice("profile", {"layers": ["process"], "runs": 9, "max_seconds": 1}, ""),), watcher
     ) as built:
         built.run(None, watcher.approve)
-    assert errors(built) == ["profile is not legal now; legal are conclude, measure."]
+    assert errors(built) == ["profile is not legal now; legal are measure, conclude."]
     assert bodies(built.transcript.events, VerdictGiven)[-1].verdict == "insufficient data"
 
 
@@ -162,7 +163,7 @@ def test_a_granted_system_mitigation_is_proved_measured_and_put_back(tmp_path):
     assert THP.read_text() == before
 
 
-IN_MEMORY = Plan(mitigation="tmpfs_directory")
+IN_MEMORY = TrialPlan(mitigation="tmpfs_directory")
 TRY_IN_MEMORY = (
     Choice("measure", {"max_runs": 12, "max_seconds": 30.0}, ""),
     Choice("profile", {"layers": ["process"], "runs": 2, "max_seconds": 30.0}, ""),

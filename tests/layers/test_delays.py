@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from vgo_agent.layers.loader import find_layer, open_probe
 from vgo_agent.layers.probes import netlink, taskstats
 from vgo_agent.tools.execution.launch import Launch
-from vgo_agent.tools.execution.spawn import Spawner
 
 LAYER = find_layer("delays")
 SWITCH = Path("/proc/sys/kernel/task_delayacct")
@@ -92,12 +91,6 @@ def probe(accounting):
         yield found
 
 
-@pytest.fixture
-def spawner():
-    with Spawner() as found:
-        yield found
-
-
 def python(code, **conditions):
     return Launch((sys.executable, "-S", "-c", code), **conditions)
 
@@ -169,16 +162,9 @@ def test_what_others_start_and_end_meanwhile_is_not_counted(spawner, probe):
     assert counters["delay.tasks"] == 1
 
 
-def test_a_read_from_the_disk_is_a_wait_for_it(spawner, probe, tmp_path):
-    file = tmp_path / "input"
-    file.write_bytes(os.urandom(4 << 20))
-    with file.open("rb") as held:
-        os.fsync(held.fileno())
-        os.posix_fadvise(held.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-    if subprocess.check_output(["fincore", "-n", "-o", "PAGES", str(file)]).strip() != b"0":
-        pytest.skip("this file system keeps no copy on a device, so nothing can be evicted")
+def test_a_read_from_the_disk_is_a_wait_for_it(spawner, probe, cold_file):
     # Below a shell, whose main thread reads nothing.
-    read = Launch(("/bin/sh", "-c", f"cat {file} > /dev/null; true"))
+    read = Launch(("/bin/sh", "-c", f"cat {cold_file} > /dev/null; true"))
     cold, warm = (spawner.run(read, [probe]).counters for _ in range(2))
     assert cold["delay.blkio_count"] > warm["delay.blkio_count"]
     assert cold["delay.blkio_ms"] > 0
@@ -268,7 +254,7 @@ def test_a_tree_is_found_in_whatever_order_its_tasks_ended(parents, chance: rand
     # Process 100 + n + 1 was started by process 100 + parents[n], an earlier one; the run is 101, started by 100.
     pairs = [(100 + n + 1, 100 + min(parent, n)) for n, parent in enumerate(parents)]
     strangers = [(900 + n, 800) for n in range(5)]
-    tasks = [taskstats.Task(pid, pid, parent, 16, b"") for pid, parent in pairs + strangers]
+    tasks = [taskstats.EndedTask(pid, pid, parent, 16, b"") for pid, parent in pairs + strangers]
     chance.shuffle(tasks)
     assert {task.pid for task in taskstats.tree(tasks, 101, 100)} == {pid for pid, _ in pairs}
 

@@ -13,34 +13,25 @@ from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.layers.loader import load_layer, open_probe
 from vgo_agent.layers.probes import aside
 from vgo_agent.layers.probes.effective import Effective
-from vgo_agent.layers.probes.sysfs import Files, number
+from vgo_agent.layers.probes.sysfs import SysfsFiles, number
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 
-from .fake_root import CPU, CPUS, FakeRoot
+from .fake_root import CPU, CPUS
 
 LAYER = load_layer("frequency")
 POLICY = f"{CPU}/cpufreq/policy{{}}/scaling_cur_freq"
 
 
 @pytest.fixture
-def fake(tmp_path):
-    return FakeRoot(tmp_path)
-
-
-@pytest.fixture
-def opened():
-    """Open the layer below a root with all CPUs; everything is closed at the end."""
-    probes = []
+def opened(opening):
+    """Open the layer below a root with all CPUs."""
 
     def make(fake, **parameters):
         layer = LAYER.model_copy(update={"parameters": LAYER.parameters | {"cpus": "all"} | parameters})
-        probes.append(open_probe(layer, fake.root))
-        return probes[-1]
+        return opening(layer, fake.root)
 
-    yield make
-    for probe in probes:
-        probe.close()
+    return make
 
 
 def run(probe, script="true", fake=None, **conditions):
@@ -263,7 +254,7 @@ def test_more_files_than_may_stay_open_are_read_all_the_same(tmp_path):
     before = len(os.listdir("/proc/self/fd"))
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (before + 60, limits[1]))
-        several = [Files(paths) for _ in range(3)]
+        several = [SysfsFiles(paths) for _ in range(3)]
         assert before < len(os.listdir("/proc/self/fd")) <= before + 60
         for files in several:
             assert [number(said) for said in files.read()] == list(range(100))

@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.layers.loader import find_layer, open_probe
-from vgo_agent.layers.probes.memory import Levels
+from vgo_agent.layers.probes.memory import MemoryProbe
 from vgo_agent.layers.probes.zones import free_blocks, pages
 from vgo_agent.tools.execution.launch import Launch
-from vgo_agent.tools.execution.spawn import Spawner
 
 from .fake_root import FakeRoot
 
@@ -34,12 +33,6 @@ area.write(bytes({MIB} << 20))
 PAGE_MIB = os.sysconf("SC_PAGESIZE") / (1 << 20)
 fast = settings(derandomize=True, deadline=None)
 blocks = st.lists(st.integers(0, 10**6), min_size=1, max_size=11)
-
-
-@pytest.fixture
-def spawner():
-    with Spawner() as found:
-        yield found
 
 
 @pytest.fixture
@@ -189,6 +182,6 @@ def test_levels_are_in_mib(tmp_path_factory, kb):
     root = tmp_path_factory.mktemp("root")
     (root / "proc").mkdir()
     (root / "proc/meminfo").write_text(f"MemFree: {kb} kB\n")
-    levels = Levels(root, ["memory.free_mib"])
+    levels = MemoryProbe(root, ["memory.free_mib"])
     assert levels.values() == {"memory.free_mib": kb / 1024}
     levels.close()

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from ...knowledge.actions import Condition
+from ...knowledge.actions import Precondition
 
 if TYPE_CHECKING:
     from ..machine import Machine
@@ -23,7 +23,7 @@ class Treatments(Protocol):
     """What a host has to know to make the runs of some conditions; it travels as JSON."""
 
     @property
-    def asks(self) -> Sequence[Condition]:
+    def asks(self) -> Sequence[Precondition]:
         """What the machine has to be surveyed for."""
 
     def opened(self, bench: Bench, machine: Machine, proved: set[str]) -> AbstractContextManager[Take]:

@@ -7,44 +7,35 @@ from typing import Literal
 from ..analysis.analysis import Analysis
 from ..statistics.fleet.drain import Drained
 from ..statistics.fleet.shares import Shares
-from ..statistics.values import Interval, Result
+from ..statistics.fleet.standing_out import NodeDifference
+from ..statistics.values import ColumnCorrelation, FiniteResult, IntervalEstimate
 
-NodesFinding = Literal["odd nodes", "no odd node", "cannot tell"]
+Verdict = Literal["odd nodes", "no odd node", "cannot tell"]
 
 
-class Standing(Result):
+class NodeDeviation(FiniteResult):
     """How one node compares with the fleet."""
 
     ratio: float
     """To the median node."""
-    interval: Interval
+    interval: IntervalEstimate
     """Simultaneous over all nodes, as far as runs tell."""
     p_value: float | None
     """Adjusted for all nodes, for speed and spread together; None with two nodes."""
     odd: bool
 
 
-class Difference(Result):
-    """A column in which an odd node stands out."""
-
-    name: str
-    here: float
-    elsewhere: float
-    distance: float | None
-    """In robust SDs of the other nodes and of the runs of a node; None: the others never vary."""
-
-
-class Node(Result):
+class NodeSummary(FiniteResult):
     """One node."""
 
     name: str
     runs: int
     median: float
     """Of the outcome."""
-    level: Standing
-    spread: Standing | None
+    level: NodeDeviation
+    spread: NodeDeviation | None
     """None where nothing varies on some node."""
-    differs: tuple[Difference, ...] = ()
+    differs: tuple[NodeDifference, ...] = ()
     """Of odd nodes."""
 
     @property
@@ -53,24 +44,16 @@ class Node(Result):
         return self.level.odd or bool(self.spread and self.spread.odd)
 
 
-class Follows(Result):
-    """A column that goes with the level of nodes."""
-
-    name: str
-    correlation: float
-    p_value: float
-
-
-class Fleet(Result):
+class NodeComparison(FiniteResult):
     """Verdict first, then what it rests on."""
 
-    verdict: NodesFinding
+    verdict: Verdict
     reason: str
     outcome: str
     unit: str
     lower_is_better: bool
     runs: int
-    nodes: tuple[Node, ...]
+    nodes: tuple[NodeSummary, ...]
     """The slowest first."""
     shares: Shares
     alike: bool
@@ -80,7 +63,7 @@ class Fleet(Result):
     margin: float
     within: Analysis
     """Of the runs of each node about that node."""
-    between: tuple[Follows, ...]
+    between: tuple[ColumnCorrelation, ...]
     drain: tuple[str, ...] = ()
     """Slow or unsteady nodes to take out; fast and steady ones are odd and welcome."""
     drained: Drained | None = None

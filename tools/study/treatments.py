@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from ...knowledge.actions import Condition
+from ...knowledge.actions import Precondition
 from ..execution.bench import Bench
 from ..machine import Machine
 from ..subject import Frozen
@@ -28,7 +28,7 @@ class StudySettings(Frozen):
     settings: tuple[Setting, ...]
 
     @property
-    def asks(self) -> Sequence[Condition]:
+    def asks(self) -> Sequence[Precondition]:
         """What the machine has to be surveyed for."""
         return ()
 

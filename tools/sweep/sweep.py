@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from ..execution.deadline import NEVER, Deadline
 from ..execution.executor import BARRIER, Piece, Turn
-from ..one_level import Level, host_levels, on_one_level
+from ..one_level import HostAdjustment, host_levels, on_one_level
 from ..row import Row
 from .adaptive import Told, propose, response_of
 from .cell import Cell
@@ -60,7 +60,7 @@ class Sweep:
     spent_s: float = 0.0
     """Of the program."""
     _rows: dict[str, list[Row]] = field(default_factory=dict)
-    _leveled: tuple[int, Mapping[str, Level]] = -1, MappingProxyType({})
+    _leveled: tuple[int, Mapping[str, HostAdjustment]] = -1, MappingProxyType({})
     _stopped: str = ""
     """Which limit was reached."""
 
@@ -104,7 +104,7 @@ class Sweep:
             if self._spent():
                 return
 
-    def _levels(self) -> Mapping[str, Level]:
+    def _levels(self) -> Mapping[str, HostAdjustment]:
         """How the outcomes of each host come to the level of all; found again when runs have been added."""
         if self._leveled[0] != len(self.ran.rows):
             self._leveled = len(self.ran.rows), host_levels(self.ran.rows, "cell")

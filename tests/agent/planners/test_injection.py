@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from vgo_agent.agent.graph import FALLBACK
 from vgo_agent.agent.legal import legal
 from vgo_agent.agent.model.process import ModelProcess
-from vgo_agent.agent.model.wish import ModelWish
+from vgo_agent.agent.model.wish import ModelChoice
 from vgo_agent.agent.planners.base import View
 from vgo_agent.agent.planners.grammar import grammar, longest
 from vgo_agent.agent.planners.llama import Llama
-from vgo_agent.agent.planners.menu import Slot, calls, menu
+from vgo_agent.agent.planners.menu import calls, menu
 from vgo_agent.agent.planners.state import quoted
 from vgo_agent.agent.record import bodies, record_of
 from vgo_agent.agent.run_folder import RunFolder
@@ -30,6 +30,7 @@ from vgo_agent.agent.transcript import Decision, RunStart, read
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.case import Record
 from vgo_agent.tools.mitigation.own import read_own
+from vgo_agent.tools.situation import Slot
 
 from ...conftest import Vgo
 from ...tiny_gguf import tiny
@@ -37,7 +38,7 @@ from ..seen_views import seen_views
 from .hostile import HOSTILE
 from .test_llama import Fake, last_of
 
-WISH = ModelWish(spec="fake")
+WISH = ModelChoice(spec="fake")
 FROM_OUTSIDE = {"summary", "column", "when"}
 """Fields of results in which words of a program, a table or a YAML file stand."""
 VIEWS = [view for view in seen_views() if calls(menu(view)) > 1]
