@@ -22,8 +22,8 @@ from ..agent.run_folder import RunFolder
 from ..agent.settings import effective
 from ..agent.terminal import answer, printable
 from ..agent.transcript import read
+from ..tools.findings import Findings
 from ..tools.layer_choice import named
-from ..tools.profile import ProfileResult
 from .demo import only_here
 from .recorded.machine_words import machine_words
 from .scores.live_scores import LiveResults, LiveRow, judged, skipped
@@ -135,8 +135,8 @@ def _command(wish: LiveDiagnosis, arguments: argparse.Namespace) -> list[str]:
 def _layers(run: Path) -> tuple[str, ...]:
     """Read from a run which layers its last profile had on; none where it came to no profile."""
     folder = RunFolder.find(run)
-    profiles = record_of(read(folder.transcript), folder).succeeded("profile")
-    return profiles[-1].read(ProfileResult).layers if profiles else ()
+    profiled = Findings(record_of(read(folder.transcript), folder)).profiled
+    return profiled.layers if profiled else ()
 
 
 def _leave(child: subprocess.Popen[bytes]) -> None:

@@ -15,11 +15,13 @@ from ...tools.analysis.verdict import LEAST_IN_CLASS
 from ...tools.base import ToolError
 from ...tools.candidates import ORDER, Block, Candidates, candidates
 from ...tools.case import Case, Finished, Record
+from ...tools.findings import Findings
 from ...tools.fit_tree import FitTreeArguments, fitted
 from ...tools.label import LabelResult, RunClasses
 from ...tools.machine import Machine
 from ...tools.profiled import Profiled, profiled
-from ...tools.rank_factors import LEAST_EFFECT, RANK_FACTORS, RankArguments, RankedFactor, RankResult, associated
+from ...tools.rank_factors import LEAST_EFFECT, RankArguments, RankedFactor, RankResult, associated
+from ...tools.rank_factors import run as rank_factors
 from ...tools.run_table import RunTable
 from ...tools.statistics.association.tree import DecisionTree
 from ...tools.statistics.labels.classes import Labelled, label, label_at
@@ -29,7 +31,7 @@ from ..run_folder import RunFolder
 from ..transcript import RunStart, read
 from .asked import ColumnRead, Refit, Refitted, Shaped
 from .pages import thinned
-from .scenes import PlottedFactor, PlottedOutcomes, tree_of
+from .scenes import PlottedFactor, PlottedOutcomes
 from .steady_runs import QUICK_DRAWS, too_few
 
 CUT_CALL = "cut"
@@ -74,8 +76,8 @@ class OpenRun:
 
     def shaped(self) -> Shaped:
         """Tell where modes and cut lie."""
-        labels = self.case.record.succeeded("label")
-        cut = labels[-1].read(LabelResult).classes.cut if labels else self._own_cut()
+        labelled = Findings(self.case.record).labelled
+        cut = labelled.classes.cut if labelled else self._own_cut()
         return Shaped(self.outcomes, tuple(mode.position for mode in self.shape.modes), cut)
 
     def refit(self, asked: Refit) -> Refitted:
@@ -94,7 +96,7 @@ class OpenRun:
         except ToolError as error:
             return Refitted(asked.cut, asked.exact, slow, runs, reason=str(error))
         seconds = time.perf_counter() - began
-        return Refitted(asked.cut, asked.exact, slow, runs, tree_of(tree.model_dump()), factors, p_value, seconds)
+        return Refitted(asked.cut, asked.exact, slow, runs, tree, factors, p_value, seconds)
 
     def column(self, name: str) -> ColumnRead:
         """Read one column over the runs that are labelled."""
@@ -143,7 +145,7 @@ def _tree(chosen: Candidates, case: Case) -> DecisionTree:
 
 def _exactly(case: Case) -> tuple[tuple[PlottedFactor, ...], float]:
     """Rank as the tool does."""
-    result = RANK_FACTORS.run(RankArguments(), case).result
+    result = rank_factors(RankArguments(), case).result
     assert isinstance(result, RankResult)
     return tuple(map(_ranked, result.factors)), result.p_value
 

@@ -25,7 +25,7 @@ from ...knowledge.errors import VgoError
 from ...knowledge.loader import Knowledge, load
 from ...tools.case import Record
 from ...tools.conclude import ConcludeResult
-from ...tools.rank_factors import RankedFactor, RankResult
+from ...tools.rank_factors import RankedFactor
 from ..recorded.bench import RecordedBench
 from ..recorded.recorded_case import ShownCase
 from .answer import PRICE, Answer
@@ -130,17 +130,15 @@ class Silent:
 def _told(one: Diagnosed) -> Answer:
     """Read the answer from the record."""
     finished = one.finished
-    record = finished.record
-    conclusion = record.latest("conclude").read(ConcludeResult)
-    ranked = record.succeeded("rank_factors")
-    factors = ranked[-1].read(RankResult).factors if ranked else ()
+    evidence = gather(finished)
+    conclusion, factors = evidence.conclusion, evidence.ranking.factors if evidence.ranking else ()
     return _spent(one).model_copy(
         update={
             "verdict": conclusion.verdict,
             "causes": _claimed(conclusion, factors),
             "ranked": tuple(dict.fromkeys(factor.factor for factor in factors)),
             "mitigation": (conclusion.mitigation or "") if conclusion.verdict == "mitigated" else "",
-            "price_told": any(PRICE in warning for warning in warnings(gather(finished))),
+            "price_told": any(PRICE in warning for warning in warnings(evidence)),
             "evidence": tuple(problems(finished)),
             "transcript": finished.tip,
         }

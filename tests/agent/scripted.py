@@ -1,11 +1,11 @@
-"""A planner that reads its choices from a list: for tests, and for people who know what they want tried."""
+"""A planner that reads its choices from a list."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .base import Choice, View
+from vgo_agent.agent.planners.base import Choice, View
 
 
 @dataclass(frozen=True)
