@@ -194,7 +194,7 @@ def _searched(
     """Search every block, at this share of alpha for all of them."""
     searched, ranked = list[tuple[BlockLooked, Association]](), list[RankedFactor]()
     for block, part in zip(chosen.blocks, shares(chosen.blocks), strict=True):
-        found = _associated(block, share * part, case)
+        found = associated(block, share * part, case)
         searched.append((_looked(block, found, share * part), found))
         ranked += _ranked(found, block, share * part, case)
     return searched, ranked
@@ -258,7 +258,8 @@ def shares(blocks: Sequence[Block]) -> list[float]:
     return [COMMON_SHARE if block.everywhere else (1 - COMMON_SHARE) / others for block in blocks]
 
 
-def _associated(block: Block, share: float, case: Case) -> Association:
+def associated(block: Block, share: float, case: Case, permutations: int = 2000, explain: bool = True) -> Association:
+    """Search the columns of a block with this share of the case's alpha."""
     return associate(
         block.columns,
         block.slow,
@@ -267,7 +268,9 @@ def _associated(block: Block, share: float, case: Case) -> Association:
         per_name="run time",
         apart=block.sets,
         alpha=case.limits.alpha * share,
+        permutations=permutations,
         seed=case.limits.seed,
+        explain=explain,
     )
 
 
