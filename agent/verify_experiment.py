@@ -13,8 +13,8 @@ from typing import Any
 import polars as pl
 
 from ..knowledge.errors import VgoError
-from ..tools.execution.executor import Piece
 from ..tools.execution.row_log import rows_in
+from ..tools.experiment.condition import Block
 from ..tools.row import Row
 from ..tools.sweep.executor import Walk
 from ..tools.sweep.sweep import Sweep
@@ -111,7 +111,7 @@ class _Nobody:
 
     whole: bool
 
-    def carry_out(self, pieces: Iterable[Piece], walk: Walk) -> None:
+    def carry_out(self, blocks: Iterable[Block], walk: Walk) -> None:
         """Nothing is run."""
 
 

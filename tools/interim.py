@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from .case import Case
 from .claim import Claim, TooFew, claim
@@ -44,6 +45,24 @@ def look(rows: Sequence[Row], mitigation: str, batch: int, case: Case) -> Look |
     # The confirming batch is the one that is reported, so it goes on until the target is reached.
     limit = 1.0 if batch == 1 else case.limits.target_ratio
     return Look(pairs=count, spread=spread, stopped=direction(spread) == "more" or below(spread, limit))
+
+
+@dataclass
+class LookAtHalf:
+    """The look at one batch of a mitigation, taken in its turn."""
+
+    mitigation: str
+    batch: int
+    case: Case
+    after: int | None
+    """Pairs; None: there is no look."""
+    taken: tuple[Look, ...] = ()
+
+    def stops(self, rows: Sequence[Row]) -> bool:
+        """Look at the pairs so far, and tell whether the others are not needed."""
+        found = look(rows, self.mitigation, self.batch, self.case)
+        self.taken = (found,) if found else ()
+        return stopped_early(self.taken)
 
 
 def stopped_early(looks: Sequence[Look]) -> bool:

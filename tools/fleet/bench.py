@@ -18,6 +18,7 @@ from ..execution.launch import Launch
 from ..execution.row_log import RowLog
 from ..execution.screen import Proof
 from ..execution.series import Change, PlannedRun, Series
+from ..experiment.condition import Condition
 from ..machine import Machine
 from ..many import FLEET
 from ..mitigation.checks import Check
@@ -59,15 +60,14 @@ class FleetBench:
     @contextmanager
     def change(self, mitigation: Mitigation, machine: Machine, source: Path | None = None) -> Iterator[Change]:
         """Make a mitigation ready: each host makes the change for each of its pieces, and puts it back after it."""
-        self.executor.source = source
-        try:
-            yield There(mitigation, self.launch)
-        finally:
-            self.executor.source = None
+        yield There(mitigation, self.launch, str(source or ""))
 
     def prove(self, change: Change) -> Proof:
         """Have every host check that it is in force there, and that the program bears it."""
-        return proved(self.executor, change)
+        assert isinstance(change, There)
+        return proved(
+            self.executor, Condition(name=change.mitigation.key, mitigation=change.mitigation, source=change.source)
+        )
 
     def layer(self, spec: str) -> Layer:
         """Read a layer once."""
@@ -113,6 +113,8 @@ class There:
 
     mitigation: Mitigation
     launch: Launch
+    source: str = ""
+    """The user's file that it was read from."""
     told: tuple[str, ...] = ()
 
     def on(self) -> tuple[Check, ...]:

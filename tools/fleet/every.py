@@ -9,7 +9,6 @@ from ...knowledge.errors import VgoError
 from ..study.design import Design
 from ..study.laid_out import Wanted, one_design, one_warm_up
 from ..study.setting import Setting
-from ..study.treatments import StudySettings
 from ..study.warm_up import Tried
 from .asking import GRACE_S, LONGEST_S, ask_all
 from .engine import Fleet
@@ -46,6 +45,6 @@ def laid_out(fleet: Fleet, wanted: Wanted) -> Design:
 def warmed_up(fleet: Fleet, settings: tuple[Setting, ...]) -> tuple[Tried, ...]:
     """Have every host run each setting of a study once."""
     each = fleet.order.subject.timeout_s
-    asked = {"act": "warm_up", "treatments": StudySettings(settings=settings)}
+    asked = {"act": "warm_up", "settings": settings}
     answers = of_every_host(fleet, asked, LONGEST_S if each is None else GRACE_S + each * len(settings))
     return one_warm_up({host: its.tried for host, its in answers.items()})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..execution.screen import Proof
-from ..execution.series import Change
+from ..experiment.condition import Condition
 from ..mitigation.checks import Check
 from .engine import Fleet
 from .every import of_every_host
@@ -12,12 +12,12 @@ RUNS = 10
 """A proof takes a few runs."""
 
 
-def proved(fleet: Fleet, change: Change) -> Proof:
+def proved(fleet: Fleet, condition: Condition) -> Proof:
     """Gather the checks of all hosts, each with its name; raise VgoError where a host refuses.
 
     A host on which the program does not bear it speaks for all.
     """
-    update = {"act": "prove", "mitigation": change.mitigation, "source": str(fleet.source or "")}
+    update = {"act": "prove", "conditions": {condition.name: condition}}
     checks: list[Check] = []
     longest_s, broke = 0.0, ""
     for host, answer in of_every_host(fleet, update, fleet.limit_s(RUNS)).items():

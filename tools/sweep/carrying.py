@@ -6,14 +6,14 @@ import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..execution.executor import Piece
 from ..execution.series import Measuring, Series
-from ..execution.treated import Treated
+from ..experiment.condition import Block
+from ..experiment.executor import Conditions
 from ..row import Row
 from ..subject import Subject
 from .executor import Runs, Walk
 from .space import Space
-from .treatments import Asked, Cells, keep
+from .treatments import Asked, Cells, CellsHere, CellsThere
 
 
 @dataclass
@@ -30,9 +30,12 @@ class Log:
             self.walk.keep(row)
 
 
-def series_of(bench: Measuring, layers: Sequence[str], walk: Walk) -> Series:
-    """A series whose rows are those of a sweep."""
-    return Series(bench, f"sweep-{walk.seed}", tuple(layers), Log(walk), 0)
+def carried_out(
+    bench: Measuring, layers: Sequence[str], walk: Walk, blocks: Iterable[Block], conditions: Conditions
+) -> None:
+    """Have cells run in a series whose rows are those of a sweep."""
+    series = Series(bench, f"sweep-{walk.seed}", tuple(layers), Log(walk), 0)
+    bench.executor.carry_out(series, blocks, conditions, lambda: walk.enough() or series.over)
 
 
 @dataclass(frozen=True)
@@ -43,11 +46,10 @@ class Here:
     runs: Runs
     whole: bool = False
 
-    def carry_out(self, pieces: Iterable[Piece], walk: Walk) -> None:
+    def carry_out(self, blocks: Iterable[Block], walk: Walk) -> None:
         """Run them, and put back what the last one set."""
-        treated = Treated(lambda series, turn: keep(series, turn, self.runs.run(walk.cell(turn.condition))))
         with contextlib.closing(self.runs):
-            series_of(self.bench, (), walk).carry_out(pieces, walk.enough, treated)
+            carried_out(self.bench, (), walk, blocks, CellsHere(self.runs, walk.cell))
 
 
 @dataclass(frozen=True)
@@ -61,13 +63,11 @@ class There:
     layers: tuple[str, ...] = ()
     whole: bool = True
 
-    def carry_out(self, pieces: Iterable[Piece], walk: Walk) -> None:
+    def carry_out(self, blocks: Iterable[Block], walk: Walk) -> None:
         """Deal the rounds; each message says what its cells are."""
 
-        def told(piece: Piece) -> Cells:
-            names = dict.fromkeys(turn.condition for turn in piece)
+        def cells(names: Iterable[str]) -> Cells:
             asked = tuple(Asked.of(walk.cell(name), self.subject_of) for name in names)
             return Cells(space=self.space, cells=asked, layers=self.layers)
 
-        treated = Treated(told=told)
-        series_of(self.bench, self.layers, walk).carry_out(pieces, walk.enough, treated)
+        carried_out(self.bench, self.layers, walk, blocks, CellsThere(cells))

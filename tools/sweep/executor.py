@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from ..execution.executor import Piece
+from ..experiment.condition import Block
 from ..row import Row
 from .cell import Cell
 
@@ -30,10 +30,10 @@ class Executor(Protocol):
 
     @property
     def whole(self) -> bool:
-        """A round is one piece, and several are on their way at once; else it is asked what is next after each run."""
+        """A round is one block, and several are on their way at once; else it is asked what is next after each run."""
 
-    def carry_out(self, pieces: Iterable[Piece], walk: Walk) -> None:
-        """Run the pieces until there are none or it is enough; put everything back at the end.
+    def carry_out(self, blocks: Iterable[Block], walk: Walk) -> None:
+        """Run the blocks until there are none or it is enough; put everything back at the end.
 
         A cell that cannot be set up is no error: its row says `begun` 0, and why. Raises VgoError where no cell could
         be run, or a setting cannot be put back.

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ..execution.executor import BARRIER, Piece, Turn
+from ..experiment.condition import BARRIER, Block
 from .cell import Cell
 from .standing import wants_more
 
@@ -33,7 +33,7 @@ class Rounds:
     _before: int = 0
     """Runs that were there before."""
 
-    def pieces(self) -> Iterator[Piece]:
+    def blocks(self) -> Iterator[Block]:
         """Give round by round, each in another order, until no cell wants more or the runs are spent."""
         self._before = len(self.sweep.ran.rows)
         self._given.update({cell.id: len(self.sweep.rows(cell)) for cell in self.cells})
@@ -43,18 +43,18 @@ class Rounds:
             if live and self._room() == 0 and self._on_their_way:
                 yield BARRIER  # some of them may not begin, and leave room for others
                 live = self._live()
-            piece = self._round(live, number)[: self._room()]
-            if not piece:
+            order = self._round(live, number)[: self._room()]
+            if not order:
                 return
-            self._drawn += len(piece)
-            self._given.update(turn.condition for turn in piece)
-            yield piece
+            self._drawn += len(order)
+            self._given.update(order)
+            yield Block(number, order)
 
-    def _round(self, live: Sequence[Cell], number: int) -> Piece:
+    def _round(self, live: Sequence[Cell], number: int) -> tuple[str, ...]:
         asked = self.sweep.space.repetitions
         coin = random.Random(f"{self.sweep.seed}:{self.cells[0].batch}:{number}")
         return tuple(
-            Turn(cell.id, number)
+            cell.id
             for cell in coin.sample(live, len(live))
             for _ in range(min(asked.block or 1, asked.most - self._given[cell.id]))
         )

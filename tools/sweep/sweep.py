@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from ..execution.deadline import NEVER, Deadline
-from ..execution.executor import BARRIER, Piece, Turn
+from ..experiment.condition import BARRIER, Block
 from ..one_level import Level, host_levels, on_one_level
 from ..row import Row
 from .adaptive import Told, propose, response_of
@@ -85,7 +85,7 @@ class Sweep:
 
     def go(self) -> str:
         """Run until nothing is left to do; give the reason why it ended."""
-        self.executor.carry_out(self._pieces(), self)
+        self.executor.carry_out(self._blocks(), self)
         self.ended = self._stopped or self._spent() or "every cell is known well enough, or has all its runs"
         return self.ended
 
@@ -94,12 +94,12 @@ class Sweep:
         self._stopped = self._spent()
         return bool(self._stopped)
 
-    def _pieces(self) -> Iterator[Piece]:
+    def _blocks(self) -> Iterator[Block]:
         for batch in self._batches():
             if not self.executor.whole:
-                yield from ((Turn(cell.id, number),) for cell, number in self._rounds(batch))
+                yield from (Block(number, (cell.id,)) for cell, number in self._rounds(batch))
                 continue
-            yield from Rounds(self, batch).pieces()
+            yield from Rounds(self, batch).blocks()
             yield BARRIER
             if self._spent():
                 return

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ...knowledge.actions import Condition
 from ...knowledge.errors import VgoError
 from ...knowledge.schema import Mitigation
 from ..execution.bench import Bench
 from ..execution.resolve import resolve
+from ..experiment.condition import Block
+from ..experiment.executor import Told
 from ..machine import Machine
-from ..row import Row
 from ..shipped import shipped
 from ..subject import Frozen, Subject
 from .cell import Cell
+from .executor import Runs
 from .level import Level
 from .local import LocalExecutor
 from .setting import Setting, Settings, conditions
 from .space import Space
 
 if TYPE_CHECKING:
-    from ..execution.executor import Turn
     from ..execution.series import Series
-    from ..execution.treated import Take
 
 
 class Asked(Frozen):
@@ -56,7 +57,6 @@ class Asked(Frozen):
 class Cells(Frozen):
     """Some cells of a space."""
 
-    kind: Literal["cells"] = "cells"
     space: Space
     cells: tuple[Asked, ...]
     layers: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class Cells(Frozen):
         return shipped().mitigations if any(one.mitigation for one in self.space.parameters.values()) else {}
 
     @contextlib.contextmanager
-    def opened(self, bench: Bench, machine: Machine, proved: set[str]) -> Iterator[Take]:
+    def opened(self, bench: Bench, machine: Machine, proved: set[str]) -> Iterator[CellsHere]:
         """Run cells with what they set, which is put back at the end."""
         asked = {one.id: one for one in self.cells}
 
@@ -80,14 +80,50 @@ class Cells(Frozen):
 
         executor = LocalExecutor(setting, machine, bench, self.layers, proved)
         with contextlib.closing(executor):
-            yield lambda series, turn: keep(
-                series, turn, executor.run(Cell(turn.condition, asked[turn.condition].values))
-            )
+            yield CellsHere(executor, lambda name: Cell(name, asked[name].values))
 
 
-def keep(series: Series, turn: Turn, row: Row | None) -> None:
-    """Keep the row of a cell in a series; without one, the budget ended before the run."""
-    if row is None:
-        series.cut = True
-        return
-    series.log.append({"order": len(series.rows), "condition": turn.condition, "pair": turn.pair, **row})
+@dataclass(frozen=True)
+class CellsHere:
+    """Cells as conditions of an experiment on this machine."""
+
+    runs: Runs
+    cell: Callable[[str], Cell]
+    alike: bool = False
+
+    def run(self, series: Series, key: str, pair: int) -> None:
+        """Run a cell and keep its row; without one, the budget ended before the run."""
+        row = self.runs.run(self.cell(key))
+        if row is None:
+            series.cut = True
+            return
+        series.log.append({"order": len(series.rows), "condition": key, "pair": pair, **row})
+
+    def shown(self, series: Series, key: str) -> tuple[str, str]:
+        """A sweep keeps rows of its own."""
+        return key, ""
+
+    def told(self, blocks: Sequence[Block]) -> Told:
+        """Nothing is told to a host."""
+        return Told()
+
+
+@dataclass(frozen=True)
+class CellsThere:
+    """Cells as conditions of an experiment on hosts."""
+
+    cells: Callable[[Iterable[str]], Cells]
+    """By their ids."""
+    alike: bool = False
+
+    def run(self, series: Series, key: str, pair: int) -> None:
+        """Refuse: they run on hosts only."""
+        raise AssertionError(key)
+
+    def shown(self, series: Series, key: str) -> tuple[str, str]:
+        """A sweep keeps rows of its own."""
+        return key, ""
+
+    def told(self, blocks: Sequence[Block]) -> Told:
+        """The cells of these blocks."""
+        return Told(cells=self.cells(dict.fromkeys(key for block in blocks for key in block.order)))

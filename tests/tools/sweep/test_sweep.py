@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.tools.execution.deadline import NEVER, Deadline
-from vgo_agent.tools.execution.executor import BARRIER, LOCAL, Piece
+from vgo_agent.tools.experiment.condition import BARRIER, Block
+from vgo_agent.tools.experiment.executor import LOCAL
 from vgo_agent.tools.row import Row
 from vgo_agent.tools.sweep.carrying import Here
 from vgo_agent.tools.sweep.cell import Cell
@@ -166,28 +167,28 @@ class Dealt:
         self.runs, self.speeds, self.chance = Decreed(frozenset({3})), speeds, random.Random(seed)
         self.rounds: list[tuple[str, ...]] = []
 
-    def carry_out(self, pieces, walk) -> None:
-        flying: list[Piece] = []
-        source: Iterator[Piece | None] = iter(pieces)
-        piece: Piece | None = ()
-        while (piece is not None or flying) and not walk.enough():
-            while piece is not None and len(flying) < len(self.speeds):
-                piece = next(source, None)
-                if piece:
-                    flying.append(piece)
-                elif piece == BARRIER:
+    def carry_out(self, blocks, walk) -> None:
+        flying: list[Block] = []
+        source: Iterator[Block | None] = iter(blocks)
+        block: Block | None = BARRIER
+        while (block is not None or flying) and not walk.enough():
+            while block is not None and len(flying) < len(self.speeds):
+                block = next(source, None)
+                if block and block.order:
+                    flying.append(block)
+                elif block == BARRIER:
                     break
-            while flying and (piece in (BARRIER, None) or len(flying) == len(self.speeds)):
+            while flying and (block in (BARRIER, None) or len(flying) == len(self.speeds)):
                 self.land(flying.pop(self.chance.randrange(len(flying))), walk)
 
-    def land(self, piece: Piece, walk) -> None:
+    def land(self, block: Block, walk) -> None:
         host = self.chance.choice(sorted(self.speeds))
-        self.rounds.append(tuple(turn.condition for turn in piece))
-        for turn in piece:
-            row = {**self.runs.run(walk.cell(turn.condition)), "host": host, "slot": 0, "began_s": len(walk.ran.rows)}
+        self.rounds.append(block.order)
+        for condition in block.order:
+            row = {**self.runs.run(walk.cell(condition)), "host": host, "slot": 0, "began_s": len(walk.ran.rows)}
             if row["outcome"] is not None:
                 row["outcome"] = (10 + row["outcome"]) * self.speeds[host]
-            walk.keep({"order": 0, "condition": turn.condition, "pair": turn.pair, **row})
+            walk.keep({"order": 0, "condition": condition, "pair": block.number, **row})
 
 
 @settings(max_examples=30, deadline=None)
