@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -88,7 +88,7 @@ class Half:
 
     def stops(self, rows: Sequence[Row]) -> bool:
         assert Counter(one["condition"] for one in rows) == dict.fromkeys((BASELINE, "a"), self.after)
-        return sum(abs(one["outcome"] - 100) for one in rows if one["condition"] == "a") < 5
+        return bool(sum(abs(one["outcome"] - 100) for one in rows if one["condition"] == "a") < 5)
 
 
 def breaking(rows: Sequence[Row]) -> set[str]:
@@ -112,7 +112,7 @@ SCHEDULES: dict[str, Callable[[int, int], Schedule]] = {
     "repeat": lambda size, seed: Repeat(size),
     "complete": lambda size, seed: Complete(KEYS, size, f"{seed}"),
     "pairs": lambda size, seed: Crossover((BASELINE, "a"), size, seed),
-    "pairs with a look": lambda size, seed: Crossover((BASELINE, "a"), size, seed, looks=Half(size // 2)),
+    "pairs with a look": lambda size, seed: Crossover((BASELINE, "a"), size, seed, looks=Half(size // 2 or None)),
     "blocks": lambda size, seed: Crossover((BASELINE, "a"), size, seed, block=3),
     "rotation": rotation,
     "race": race,
@@ -170,8 +170,8 @@ class Hosts:
 
     chance: random.Random
     dies_after: int = 10**9
-    beside = {}
-    lost = ()
+    beside: Mapping[str, bytes] = field(default_factory=dict)
+    lost: Sequence[str] = ()
 
     def carry_out(
         self, series: Series, blocks: Iterable[Block], conditions: Conditions, enough: Callable[[], bool]
