@@ -25,7 +25,9 @@ from .screen import Proof
 class Log(Protocol):
     """Where the rows of a series are kept."""
 
-    rows: list[Row]
+    @property
+    def rows(self) -> list[Row]:
+        """All of them."""
 
     def append(self, *rows: Row) -> None:
         """Keep the rows of one run."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 from ..study.background import beside
 from ..study.setting import Setting
 from .condition import AS_GIVEN, Block, Condition
-from .executor import Told
+from .executor import Instructions
 
 if TYPE_CHECKING:
     from ..execution.launch import Launch
@@ -85,9 +85,9 @@ class AppliedConditions:
         layers = series.layers if condition.layers is None else condition.layers
         return condition.name, "+".join(self.bench.layer(spec).key for spec in layers)
 
-    def told(self, blocks: Sequence[Block]) -> Told:
+    def told(self, blocks: Sequence[Block]) -> Instructions:
         """The conditions of these blocks, as they are."""
-        return Told({key: self.conditions[key] for block in blocks for key in block.order})
+        return Instructions({key: self.conditions[key] for block in blocks for key in block.order})
 
     def close(self) -> None:
         """Put back what is set."""

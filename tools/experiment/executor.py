@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ..sweep.treatments import Cells
 
 
-class Told(NamedTuple):
+class Instructions(NamedTuple):
     """What an order says of the conditions in its blocks, so that a host can make the runs."""
 
     conditions: Mapping[str, Condition] = {}
@@ -21,7 +21,7 @@ class Told(NamedTuple):
     """Where they are the cells of a sweep."""
 
 
-class Conditions(Protocol):
+class ExperimentConditions(Protocol):
     """How the runs of an experiment are made."""
 
     @property
@@ -34,7 +34,7 @@ class Conditions(Protocol):
     def shown(self, series: Series, key: str) -> tuple[str, str]:
         """What the rows of a condition say of it: the columns `condition` and `layers`."""
 
-    def told(self, blocks: Sequence[Block]) -> Told:
+    def told(self, blocks: Sequence[Block]) -> Instructions:
         """What an order says of the conditions in these blocks."""
 
 
@@ -50,7 +50,7 @@ class Executor(Protocol):
         """Hosts that were lost so far, in words."""
 
     def carry_out(
-        self, series: Series, blocks: Iterable[Block], conditions: Conditions, enough: Callable[[], bool]
+        self, series: Series, blocks: Iterable[Block], conditions: ExperimentConditions, enough: Callable[[], bool]
     ) -> None:
         """Run the blocks until there are none or it is `enough`, which is asked before the first run and after each."""
 
@@ -62,7 +62,7 @@ class LocalExecutor:
     lost: Sequence[str] = ()
 
     def carry_out(
-        self, series: Series, blocks: Iterable[Block], conditions: Conditions, enough: Callable[[], bool]
+        self, series: Series, blocks: Iterable[Block], conditions: ExperimentConditions, enough: Callable[[], bool]
     ) -> None:
         """Run one block after the other."""
         for block in blocks:

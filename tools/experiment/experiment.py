@@ -16,14 +16,14 @@ from ..execution.samples import runs_of
 from ..execution.series import Series
 from ..row import Row
 from .condition import BARRIER, OUTSIDE, Block
-from .executor import Conditions
+from .executor import ExperimentConditions
 
 Done = Callable[[], Sequence[Row]]
 """Rows of the blocks that were given so far and have ended."""
 Stop = Callable[[Series], str]
 """Says in a few words why it is enough; empty: it goes on. Asked before the first run and after each."""
 Known = tuple[int, str, str]
-"""What a run in the journal is known by: its pair, condition and layers."""
+"""What a run in the journal is known by: its pair, its condition, and where it is in no pair its layers."""
 
 
 class Schedule(Protocol):
@@ -46,7 +46,7 @@ def never(series: Series) -> str:
 class Experiment:
     """What is run, in which order, and when that is enough."""
 
-    conditions: Conditions
+    conditions: ExperimentConditions
     schedule: Schedule
     stop: Stop = never
 
@@ -83,7 +83,7 @@ class Remainder:
         planned, self._before = self.experiment.schedule.numbers, len(self.series.rows)
         for run in runs_of(self.series.rows):
             row = run[0]
-            self._made[row["pair"], row["condition"], row["layers"]].append(run)
+            self._made[row["pair"], row["condition"], "" if row["pair"] != OUTSIDE else row["layers"]].append(run)
             self._given += 1
         self._again = sorted({number for number, _, _ in self._made if number >= planned})
         self._again.append(1 + max(planned - 1, *self._again, -1))
@@ -142,4 +142,5 @@ class Remainder:
 
     def _keys(self, block: Block) -> Iterator[Known]:
         for place, key in enumerate(block.order):
-            yield block.pair(place), *self.experiment.conditions.shown(self.series, key)
+            condition, layers = self.experiment.conditions.shown(self.series, key)
+            yield block.pair(place), condition, "" if block.number != OUTSIDE else layers

@@ -106,7 +106,7 @@ def pairs_in(pairs: int, block: int) -> int:
 
 @dataclass(frozen=True)
 class Rotation:
-    """Conditions in an order that was drawn, less those that turned out to be no use."""
+    """ExperimentConditions in an order that was drawn, less those that turned out to be no use."""
 
     order: tuple[str, ...]
     left_out: Callable[[Sequence[Row]], Container[str]]

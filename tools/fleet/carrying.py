@@ -14,7 +14,7 @@ from ..execution.bench import Progress, refuse_failures
 from ..execution.samples import runs_of
 from ..execution.series import Series
 from ..experiment.condition import Block
-from ..experiment.executor import Conditions
+from ..experiment.executor import ExperimentConditions
 from ..row import BASELINE, Row
 from .asking import GRACE_S, LONGEST_S
 from .busy import Span, busy_s
@@ -42,7 +42,7 @@ class Carrying:
     series: Series
     dealer: Dealer
     enough: Callable[[], bool]
-    conditions: Conditions
+    conditions: ExperimentConditions
     _until: dict[str, float] = field(default_factory=dict)
     """Host to when its message is lost."""
     _worker: dict[str, str] = field(default_factory=dict)

@@ -26,7 +26,7 @@ from ..execution.resolve import resolve
 from ..execution.series import Series
 from ..execution.spawn import Spawner
 from ..experiment.applied import AppliedConditions
-from ..experiment.executor import Conditions
+from ..experiment.executor import ExperimentConditions
 from ..machine import Machine
 from ..mitigation.owned_folder import temporary_folder
 from ..mitigation.restore import restore
@@ -132,7 +132,7 @@ class Cell:
                         conditions.run(series, key, block.pair(place))
 
     @contextlib.contextmanager
-    def _conditions(self, order: Order, bench: Bench) -> Iterator[Conditions]:
+    def _conditions(self, order: Order, bench: Bench) -> Iterator[ExperimentConditions]:
         """Get ready what the blocks ask for, and put it back at the end."""
         if (cells := order.cells) is not None:
             with cells.opened(bench, self._surveyed(order.subject, cells.asks), self._proofs) as made:

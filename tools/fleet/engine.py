@@ -12,7 +12,7 @@ from ..execution.bench import Progress, ignore
 from ..execution.expected import MORE_S, Expected
 from ..execution.series import Series
 from ..experiment.condition import Block
-from ..experiment.executor import Conditions
+from ..experiment.executor import ExperimentConditions
 from ..row import BASELINE, Row
 from .asking import GRACE_S
 from .carrying import MESSAGE_S, Carrying
@@ -76,7 +76,7 @@ class Fleet:
         return {HOSTS: json.dumps(described, indent=1, sort_keys=True).encode() + b"\n"}
 
     def carry_out(
-        self, series: Series, blocks: Iterable[Block], conditions: Conditions, enough: Callable[[], bool]
+        self, series: Series, blocks: Iterable[Block], conditions: ExperimentConditions, enough: Callable[[], bool]
     ) -> None:
         """Run the blocks on all hosts at once, until there are none or it is enough."""
         if not enough():

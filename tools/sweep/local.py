@@ -19,7 +19,6 @@ from ..mitigation.engine import Applied, applied
 from ..mitigation.kernel_file import Refused
 from ..row import Row
 from .cell import Cell
-from .executor import refused
 from .setting import Setting
 
 
@@ -33,7 +32,7 @@ class Prepared(NamedTuple):
 
 
 @dataclass
-class LocalExecutor:
+class LocalCells:
     """Sets a cell up, proves once that it is in force, runs it, and puts everything back."""
 
     settings: Callable[[Cell], Setting]
@@ -130,6 +129,20 @@ class LocalExecutor:
             "layers": way.name,
             **cells,
         }
+
+
+def refused(reason: str) -> Row:
+    """Make the row of a cell that could not be begun."""
+    return {
+        "ok": 0,
+        "begun": 0,
+        "reason": reason,
+        "exit_code": None,
+        "survivors": 0,
+        "outcome": None,
+        "wall_s": 0.0,
+        "layers": "",
+    }
 
 
 def _plain(error: VgoError) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ...knowledge.actions import Condition
 from ...knowledge.errors import VgoError
@@ -13,14 +13,14 @@ from ...knowledge.schema import Mitigation
 from ..execution.bench import Bench
 from ..execution.resolve import resolve
 from ..experiment.condition import Block
-from ..experiment.executor import Told
+from ..experiment.executor import Instructions
 from ..machine import Machine
+from ..row import Row
 from ..shipped import shipped
 from ..subject import Frozen, Subject
 from .cell import Cell
-from .executor import Runs
 from .level import Level
-from .local import LocalExecutor
+from .local import LocalCells
 from .setting import Setting, Settings, conditions
 from .space import Space
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..execution.series import Series
 
 
-class Asked(Frozen):
+class AskedCell(Frozen):
     """One cell."""
 
     id: str
@@ -39,7 +39,7 @@ class Asked(Frozen):
     """Why there is none."""
 
     @classmethod
-    def of(cls, cell: Cell, subject_of: Callable[[Mapping[str, str]], Subject]) -> Asked:
+    def of(cls, cell: Cell, subject_of: Callable[[Mapping[str, str]], Subject]) -> AskedCell:
         """Say what a host has to know of a cell."""
         try:
             return cls(id=cell.id, values=dict(cell.values), subject=subject_of(cell.texts))
@@ -58,7 +58,7 @@ class Cells(Frozen):
     """Some cells of a space."""
 
     space: Space
-    cells: tuple[Asked, ...]
+    cells: tuple[AskedCell, ...]
     layers: tuple[str, ...] = ()
     """Specs of those that are on in every run."""
 
@@ -78,42 +78,54 @@ class Cells(Frozen):
         def setting(cell: Cell) -> Setting:
             return Settings(self.space, self._known(), machine, lambda texts: asked[cell.id].found()).of(cell)
 
-        executor = LocalExecutor(setting, machine, bench, self.layers, proved)
+        executor = LocalCells(setting, machine, bench, self.layers, proved)
         with contextlib.closing(executor):
             yield CellsHere(executor, lambda name: Cell(name, asked[name].values))
+
+
+class CellRunner(Protocol):
+    """Runs cells on this machine."""
+
+    def run(self, cell: Cell) -> Row | None:
+        """Run a cell once and give `ok`, `begun`, `reason`, `exit_code`, `survivors`, `outcome`, `wall_s`, `layers` and
+        what the layers read; None where the budget ended before the run.
+        """
 
 
 @dataclass(frozen=True)
 class CellsHere:
     """Cells as conditions of an experiment on this machine."""
 
-    runs: Runs
+    runner: CellRunner
     cell: Callable[[str], Cell]
     alike: bool = False
 
     def run(self, series: Series, key: str, pair: int) -> None:
         """Run a cell and keep its row; without one, the budget ended before the run."""
-        row = self.runs.run(self.cell(key))
+        row = self.runner.run(self.cell(key))
         if row is None:
             series.cut = True
             return
         series.log.append({"order": len(series.rows), "condition": key, "pair": pair, **row})
 
     def shown(self, series: Series, key: str) -> tuple[str, str]:
-        """A sweep keeps rows of its own."""
+        """The cell; layers are not told apart."""
         return key, ""
 
-    def told(self, blocks: Sequence[Block]) -> Told:
+    def told(self, blocks: Sequence[Block]) -> Instructions:
         """Nothing is told to a host."""
-        return Told()
+        return Instructions()
 
 
 @dataclass(frozen=True)
 class CellsThere:
     """Cells as conditions of an experiment on hosts."""
 
-    cells: Callable[[Iterable[str]], Cells]
-    """By their ids."""
+    space: Space
+    subject_of: Callable[[Mapping[str, str]], Subject]
+    """Gives the program of a cell by its levels; raises VgoError where there is none."""
+    layers: tuple[str, ...]
+    cell: Callable[[str], Cell]
     alike: bool = False
 
     def run(self, series: Series, key: str, pair: int) -> None:
@@ -121,9 +133,11 @@ class CellsThere:
         raise AssertionError(key)
 
     def shown(self, series: Series, key: str) -> tuple[str, str]:
-        """A sweep keeps rows of its own."""
+        """The cell; layers are not told apart."""
         return key, ""
 
-    def told(self, blocks: Sequence[Block]) -> Told:
-        """The cells of these blocks."""
-        return Told(cells=self.cells(dict.fromkeys(key for block in blocks for key in block.order)))
+    def told(self, blocks: Sequence[Block]) -> Instructions:
+        """What the cells of these blocks are."""
+        names = dict.fromkeys(key for block in blocks for key in block.order)
+        asked = tuple(AskedCell.of(self.cell(name), self.subject_of) for name in names)
+        return Instructions(cells=Cells(space=self.space, cells=asked, layers=self.layers))

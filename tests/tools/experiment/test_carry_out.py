@@ -18,7 +18,7 @@ from vgo_agent.tools.execution.deadline import NEVER, Deadline
 from vgo_agent.tools.execution.series import PlannedRun, Series
 from vgo_agent.tools.experiment.applied import AppliedConditions
 from vgo_agent.tools.experiment.condition import BARRIER, OUTSIDE, Block, Condition
-from vgo_agent.tools.experiment.executor import LOCAL, Conditions, Executor
+from vgo_agent.tools.experiment.executor import LOCAL, Executor, ExperimentConditions
 from vgo_agent.tools.experiment.experiment import Experiment, Schedule, Stop, carry_out, never
 from vgo_agent.tools.experiment.race import Elimination, Race
 from vgo_agent.tools.experiment.schedules import Complete, Crossover, Repeat, Rotation
@@ -174,7 +174,7 @@ class Hosts:
     lost: Sequence[str] = ()
 
     def carry_out(
-        self, series: Series, blocks: Iterable[Block], conditions: Conditions, enough: Callable[[], bool]
+        self, series: Series, blocks: Iterable[Block], conditions: ExperimentConditions, enough: Callable[[], bool]
     ) -> None:
         flying: list[Block] = []
         for block in blocks:

@@ -11,7 +11,7 @@ from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.subject import Subject
 from vgo_agent.tools.sweep.cell import Cell
-from vgo_agent.tools.sweep.local import LocalExecutor
+from vgo_agent.tools.sweep.local import LocalCells
 from vgo_agent.tools.sweep.setting import Setting
 
 NOTHING = {"key": "sweep", "name": "a", "description": "", "when": "", "hurts": "", "scope": "process", "apply": {}}
@@ -24,7 +24,7 @@ def test_a_setting_that_was_not_in_force_is_not_taken_for_proved_the_next_time(t
     unproved = Setting(subject, launch, Mitigation.model_validate({**NOTHING, "verify": {"thp_disabled": True}}))
     with Spawner() as spawner:
         bench = Bench(subject=subject, spawner=spawner, folder=tmp_path, launch=launch)
-        executor = LocalExecutor(lambda cell: unproved, Machine(cpus=(0,)), bench)
+        executor = LocalCells(lambda cell: unproved, Machine(cpus=(0,)), bench)
         rows = [row for _ in range(2) if (row := executor.run(Cell("c0001", {"a": 1})))]
         executor.close()
     assert [row["begun"] for row in rows] == [0, 0]
