@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..knowledge.loader import Knowledge
 from ..tools.case import Record
 from ..tools.machine import Machine
-from ..tools.plan import NO_PLAN, Plan
+from ..tools.plan import NO_PLAN, TrialPlan
 from ..tools.subject import Limits, Subject
 from .transcript import Event
 
@@ -31,4 +31,4 @@ class FinishedRun:
     agent_seconds: float
     """Of those, what was not the user's program."""
     run_dir: str
-    plan: Plan = NO_PLAN
+    plan: TrialPlan = NO_PLAN

@@ -13,7 +13,7 @@ from ..tools.case import Record, changes_system
 from ..tools.compare import CompareResult
 from ..tools.look_up import Candidate, LookUpResult
 from ..tools.measure import MeasureResult
-from ..tools.plan import NO_PLAN, Plan
+from ..tools.plan import NO_PLAN, TrialPlan
 from ..tools.profile import ProfileResult
 from ..tools.rank_factors import RankResult
 from ..tools.subject import Limits
@@ -59,7 +59,7 @@ class Legal:
             )
 
 
-def legal(record: Record, limits: Limits, plan: Plan = NO_PLAN) -> Legal:
+def legal(record: Record, limits: Limits, plan: TrialPlan = NO_PLAN) -> Legal:
     """Work out what may be done next from the finished calls."""
     if plan.mitigation:
         return _of_plan(record, limits, plan)
@@ -80,7 +80,7 @@ def legal(record: Record, limits: Limits, plan: Plan = NO_PLAN) -> Legal:
     return Legal(tools, frozenset(batches), no_time, _unseen(record, limits, tools))
 
 
-def was_legal(record: Record, number: int, limits: Limits, plan: Plan) -> bool:
+def was_legal(record: Record, number: int, limits: Limits, plan: TrialPlan) -> bool:
     """Judge a call by those that had ended before it."""
     call = record.calls[number]
     try:
@@ -90,7 +90,7 @@ def was_legal(record: Record, number: int, limits: Limits, plan: Plan) -> bool:
     return True
 
 
-def _of_plan(record: Record, limits: Limits, plan: Plan) -> Legal:
+def _of_plan(record: Record, limits: Limits, plan: TrialPlan) -> Legal:
     tools = planned(record, limits, plan)
     more = planned(record, limits.model_copy(update={"budget_s": LONGEST}), plan)
     no_time = () if "apply_mitigation" in tools else _chosen(more, plan)
@@ -98,7 +98,7 @@ def _of_plan(record: Record, limits: Limits, plan: Plan) -> Legal:
     return Legal(tools, frozenset(_chosen(tools, plan)), no_time, unseen)
 
 
-def _chosen(tools: Mapping[str, Mapping[str, tuple[Any, ...]]], plan: Plan) -> tuple[tuple[str, int], ...]:
+def _chosen(tools: Mapping[str, Mapping[str, tuple[Any, ...]]], plan: TrialPlan) -> tuple[tuple[str, int], ...]:
     return tuple((plan.mitigation, batch) for batch in tools.get("apply_mitigation", {}).get("batch", ()))
 
 

@@ -11,20 +11,20 @@ from ..tools.case import Record
 from ..tools.compare import CompareResult
 from ..tools.conclude_plan import chosen_values
 from ..tools.measure import MeasureResult
-from ..tools.plan import Plan
+from ..tools.plan import TrialPlan
 from ..tools.subject import Limits
 from .costs import LEAST_PAIRS, affordable_pairs, ran_out, time_left
 
 Choices = Mapping[str, Mapping[str, tuple[Any, ...]]]
 
 
-def planned(record: Record, limits: Limits, plan: Plan) -> Choices:
+def planned(record: Record, limits: Limits, plan: TrialPlan) -> Choices:
     """Tools and the closed choices of their arguments; `conclude` always is legal."""
     steps = _steps(record, limits, plan)
     return {"conclude": {}, **steps}
 
 
-def _steps(record: Record, limits: Limits, plan: Plan) -> Choices:
+def _steps(record: Record, limits: Limits, plan: TrialPlan) -> Choices:
     if not record.succeeded("measure"):
         return {"measure": {}}
     baseline = record.latest("measure").read(MeasureResult)
@@ -43,7 +43,7 @@ def _steps(record: Record, limits: Limits, plan: Plan) -> Choices:
     return _trial(record, limits, plan)
 
 
-def _trial(record: Record, limits: Limits, plan: Plan) -> Choices:
+def _trial(record: Record, limits: Limits, plan: TrialPlan) -> Choices:
     if plan.search and not any(call.tool == "screen_levels" and not ran_out(call) for call in record.calls):
         search = plan.search
         chosen = {
@@ -62,12 +62,12 @@ def _trial(record: Record, limits: Limits, plan: Plan) -> Choices:
     return {"apply_mitigation": {"mitigation": (plan.mitigation,), "values": (values,), "batch": (batch,)}}
 
 
-def chosen_values_of(record: Record, plan: Plan) -> dict[str, str]:
+def chosen_values_of(record: Record, plan: TrialPlan) -> dict[str, str]:
     """Those that the screening left, else those that the user gave."""
     return chosen_values(record, plan) or dict(plan.values)
 
 
-def _batch(record: Record, plan: Plan) -> int | None:
+def _batch(record: Record, plan: TrialPlan) -> int | None:
     """The first batch, then the one that confirms it; of a search only the latter. None: nothing is left to run."""
     applied = (call for call in record.calls if call.tool == "apply_mitigation" and not ran_out(call))
     tried = [call.arguments.get("batch", 1) for call in applied]

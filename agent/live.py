@@ -18,7 +18,7 @@ from ..tools.execution.series import Measuring
 from ..tools.machine import Machine
 from ..tools.mitigation.parameters import with_values
 from ..tools.mitigation.planned import planned
-from ..tools.plan import NO_PLAN, Plan
+from ..tools.plan import NO_PLAN, TrialPlan
 from ..tools.registry import TOOLS
 from ..tools.run_table import LAYERS, RUNS, write_layers
 from ..tools.subject import Limits, Subject
@@ -41,7 +41,7 @@ class Live:
     knowledge: Knowledge
     bench: Measuring
     interface: Interface
-    plan: Plan = NO_PLAN
+    plan: TrialPlan = NO_PLAN
     clock: Clock | None = None
     """Counts the budget; None where runs are served from a record."""
 
@@ -159,7 +159,7 @@ def filled(knowledge: Knowledge, decision: Decision, machine: Machine) -> Knowle
     return replace(knowledge, mitigations={**knowledge.mitigations, key: mitigation})
 
 
-def mitigation_scope(decision: Decision, knowledge: Knowledge, plan: Plan) -> str:
+def mitigation_scope(decision: Decision, knowledge: Knowledge, plan: TrialPlan) -> str:
     """Scope of the mitigation that a decision names; empty when it applies none, or a person has done so already."""
     if decision.tool == APPLY_BY_HAND.name:
         return "" if plan.after else BY_HAND

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from ..knowledge.actions import Condition
+from ..knowledge.actions import Precondition
 from ..tools.execution.bench import Bench, Progress
 from ..tools.execution.series import Measuring
 from ..tools.execution.spawn import Spawner
@@ -24,7 +24,7 @@ class Place:
     """A bench, and what it stands on."""
 
     bench: Measuring
-    described: Callable[[Iterable[Condition]], Machine]
+    described: Callable[[Iterable[Precondition]], Machine]
     """Survey it for what these preconditions ask for."""
     keep_in: Callable[[Path], None]
     """Keep the rows of series in another folder from now on."""

@@ -12,7 +12,7 @@ from ..knowledge.errors import VgoError
 from ..tools.case import Record
 from ..tools.recorded.formats.described import SIDECAR
 from ..tools.recorded.formats.vgo import measured
-from ..tools.recorded.recorded import Recorded
+from ..tools.recorded.recorded import RecordedRuns
 from ..tools.recorded.write import SIDECAR_BEGINS, write
 from ..tools.row import REQUIRED
 from ..tools.run_table import LAYERS, RUNS, write_layers
@@ -91,7 +91,7 @@ def _folder(record: Record, page: bytes, path: Path) -> tuple[Path, ...]:
     return tuple(path / name for name in files)
 
 
-def _recorded(stepped: Stepped, path: Path) -> Recorded:
+def _recorded(stepped: Stepped, path: Path) -> RecordedRuns:
     record = stepped.run.record
     layers = record.all_layers.values()
     texts = {column.name for layer in layers for column in layer.columns if column.type == "text"} | {"layers"}

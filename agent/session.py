@@ -22,7 +22,7 @@ from ..tools.execution.launch import Launch
 from ..tools.execution.spawn import Spawner
 from ..tools.execution.way import Way, Ways
 from ..tools.mitigation.restore import restore
-from ..tools.plan import NO_PLAN, Plan
+from ..tools.plan import NO_PLAN, TrialPlan
 from ..tools.subject import LOCAL, Frozen, Limits, Subject
 from .began import process_age_s
 from .child import ChildFile, end_orphan
@@ -48,7 +48,7 @@ class Asked(Frozen):
     planner: str = "rules"
     model: ModelWish | None = None
     """What the planner asks, where it asks a language model."""
-    plan: Plan = NO_PLAN
+    plan: TrialPlan = NO_PLAN
     after: str = ""
     """Folder of the recorded run whose baseline is taken; empty: it is measured now."""
 
@@ -64,7 +64,7 @@ class Request:
     name: str
     """Short name of the program, for the folder."""
     planner: str = "rules"
-    plan: Plan = NO_PLAN
+    plan: TrialPlan = NO_PLAN
     after: str = ""
     model: ModelWish | None = None
     clock: Clock = field(default_factory=Clock)

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ..knowledge.absence import is_empty, is_none
 from ..knowledge.errors import VgoError
 from ..knowledge.wrong import first
-from ..tools.plan import NO_PLAN, Plan
+from ..tools.plan import NO_PLAN, TrialPlan
 from ..tools.subject import Limits, Subject
 from .model.facts import ModelFacts
 from .model.said import Said
@@ -54,7 +54,7 @@ class RunStart(Body):
     """Digest of the knowledge base."""
     schemas: str
     """Digest of the tools' argument schemas."""
-    plan: Plan = NO_PLAN
+    plan: TrialPlan = NO_PLAN
     model: ModelFacts | None = Field(default=None, exclude_if=is_none)
     """The language model that is asked, where one is."""
 

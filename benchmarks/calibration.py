@@ -28,12 +28,12 @@ from scipy.stats import binomtest, mannwhitneyu, norm
 
 from vgo_agent.tools.analysis.analysis import Analysis
 from vgo_agent.tools.analysis.groups import Analyses, analyse_groups
-from vgo_agent.tools.analysis.question import Question
+from vgo_agent.tools.analysis.question import AnalysisOptions
 from vgo_agent.tools.claim import Arms, Claim, claim
-from vgo_agent.tools.recorded.shapes import Design
+from vgo_agent.tools.recorded.shapes import Observations
 from vgo_agent.tools.statistics.association.columns import Columns
 from vgo_agent.tools.statistics.association.factors import associate
-from vgo_agent.tools.statistics.association.results import Factor
+from vgo_agent.tools.statistics.association.results import FactorAssociation
 from vgo_agent.tools.statistics.comparison.description import describe_arms
 from vgo_agent.tools.statistics.labels.cut import parse
 from vgo_agent.tools.statistics.spread import log_sd_interval
@@ -87,8 +87,10 @@ def ordered(rng: np.random.Generator, law: str, n: int, order: str) -> FloatArra
 def analysed(outcome: FloatArray, values: FloatArray, cut: str = "auto", levels: Sequence[str] = ()) -> Analyses:
     """Put the question through the whole pipeline."""
     names = tuple(f"c{place}" for place in range(values.shape[1]))
-    question = Question(cut=parse(cut), steady_cv=0.0, permutations=PERMUTATIONS, explain=False)
-    design = Design("time", "s", True, outcome, names, values, np.arange(outcome.size), True, levels=frozenset(levels))
+    question = AnalysisOptions(cut=parse(cut), steady_cv=0.0, permutations=PERMUTATIONS, explain=False)
+    design = Observations(
+        "time", "s", True, outcome, names, values, np.arange(outcome.size), True, levels=frozenset(levels)
+    )
     return analyse_groups([({}, design)], question)
 
 
@@ -106,8 +108,8 @@ def of_setting(rng: np.random.Generator, outcome: FloatArray, which: IntArray, c
     names = (*(f"s={value}" for value in values), *(f"c{place}" for place in range(20)))
     table = np.column_stack((which[:, None] == values, rng.normal(size=(outcome.size, 20))))
     members = names[: values.size]
-    question = Question(cut=parse(cut), steady_cv=0.0, permutations=PERMUTATIONS, explain=False)
-    design = Design(
+    question = AnalysisOptions(cut=parse(cut), steady_cv=0.0, permutations=PERMUTATIONS, explain=False)
+    design = Observations(
         "time",
         "s",
         True,
@@ -175,7 +177,7 @@ def named(one: Analysis) -> bool:
     return one.verdict == "cause found" and visible
 
 
-def linked(seed: int, n: int, auc: float) -> Factor:
+def linked(seed: int, n: int, auc: float) -> FactorAssociation:
     """Look for one column of a known AUC among 20, and give its factor."""
     rng = np.random.default_rng(seed)
     slow = rng.permutation(n) < n // 4

@@ -16,7 +16,7 @@ import numpy as np
 from cluster import QUIET, TRUE, simulated, subject
 from distributed import get_worker
 
-from vgo_agent.tools.analysis.question import Question
+from vgo_agent.tools.analysis.question import AnalysisOptions
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.experiment.applied import AppliedConditions
 from vgo_agent.tools.experiment.experiment import Experiment, carry_out
@@ -24,7 +24,7 @@ from vgo_agent.tools.experiment.schedules import Complete
 from vgo_agent.tools.fleet.bench import FleetBench
 from vgo_agent.tools.fleet.messages import Answer, Order
 from vgo_agent.tools.nodes.analyse import Nodes, fleet
-from vgo_agent.tools.recorded.shapes import Design
+from vgo_agent.tools.recorded.shapes import Observations
 from vgo_agent.tools.statistics.fleet.planning import named_share
 
 SLOW, ORDINARY, MARGIN = 0.05, 0.01, 0.02
@@ -116,8 +116,8 @@ def _scheduled() -> str:
     codes = np.array([place[str(row["host"])] for row in rows])
     outcome = np.array([float(row["outcome"]) for row in rows])
     order = np.arange(codes.size)
-    design = Design("time_s", "s", True, outcome, (), np.empty((codes.size, 0)), order, ordered=True)
-    found = fleet(design, Nodes(names, codes), Question())
+    design = Observations("time_s", "s", True, outcome, (), np.empty((codes.size, 0)), order, ordered=True)
+    found = fleet(design, Nodes(names, codes), AnalysisOptions())
     odd, slow = {node.name for node in found.nodes if node.odd}, {f"s{number}" for number in range(KNOWN)}
     return (
         f"{len(rows):,} runs, {min(counts.values())} to {max(counts.values())} a node, in {seconds:.0f} s: "
@@ -156,9 +156,9 @@ def _analysis() -> tuple[float, str]:
     values = np.asfortranarray(rng.normal(size=(codes.size, columns)))
     outcome = np.exp(level[codes] + drift + 0.02 * values[:, 0] + rng.normal(0, 0.02, codes.size))
     names = tuple(f"column_{place}" for place in range(columns))
-    design = Design("time_s", "s", True, outcome, names, values, np.arange(codes.size), ordered=True)
+    design = Observations("time_s", "s", True, outcome, names, values, np.arange(codes.size), ordered=True)
     begun = time.process_time()
-    found = fleet(design, Nodes(tuple(f"n{node:04d}" for node in range(nodes)), codes), Question())
+    found = fleet(design, Nodes(tuple(f"n{node:04d}" for node in range(nodes)), codes), AnalysisOptions())
     seconds = time.process_time() - begun
     odd = {node.name for node in found.nodes if node.odd}
     slow = {f"n{node:04d}" for node in range(10)}

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.layers.loader import load_layer, load_layers, open_probe
-from vgo_agent.layers.probes.base import Command, Probe
+from vgo_agent.layers.probes.base import Probe, SpawnCommand
 from vgo_agent.layers.probes.perf_events import PerfEvents
 from vgo_agent.layers.schema import Column, Layer
 from vgo_agent.tools.execution.launch import Launch
@@ -168,7 +168,7 @@ def perf_stat(columns: Sequence[Column]) -> Arm:
 
 def wrapped(launch: Launch, probes: Sequence[Probe]) -> Launch:
     """Let the probes wrap the program."""
-    command = Command(launch.argv, launch.environment)
+    command = SpawnCommand(launch.argv, launch.environment)
     for probe in probes:
         command = probe.wrap(command)
     program = shutil.which(command.argv[0]) or command.argv[0]

@@ -25,7 +25,7 @@ from vgo_agent.tools.statistics.surface.catalogue import HYBRID, MODELS
 from vgo_agent.tools.statistics.surface.errors import errors, groups, unseen
 from vgo_agent.tools.statistics.surface.threads import one_thread
 from vgo_agent.tools.statistics.values import FloatArray
-from vgo_agent.tools.surface.axes import Axis, axis_of, encode
+from vgo_agent.tools.surface.axes import SurfaceAxis, axis_of, encode
 
 ROOT = Path(__file__).parents[1]
 MEASURED = ROOT / "docs" / "surfaces.json"
@@ -91,7 +91,7 @@ def inputs(table: pl.DataFrame, way: str) -> FloatArray:
     """Scale the settings."""
     axes = [axis_of(name, table[name].cast(pl.Float64).to_list()) for name in SETTINGS]
     if way == "scaled":
-        axes = [Axis(name=axis.name, scale="straight", levels=axis.levels) for axis in axes]
+        axes = [SurfaceAxis(name=axis.name, scale="straight", levels=axis.levels) for axis in axes]
     return encode(axes, {name: table[name].cast(pl.Float64).to_list() for name in SETTINGS})
 
 

@@ -107,8 +107,8 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--gate",
         action="store_true",
-        help=f"answer --twice; exit with 1 where {GATED} misses a number that it has to reach, or where an answer is "
-        "another than in the file of --against",
+        help=f"exit with 1 where {GATED} misses a number that it has to reach, or where an answer is another than in "
+        "the file of --against; --twice is judged too, if asked for",
     )
 
 
@@ -184,8 +184,7 @@ def _pace(arguments: argparse.Namespace) -> Pace:
 
     from .run import Pace
 
-    twice = arguments.twice or arguments.gate
-    return Pace(arguments.jobs or len(os.sched_getaffinity(0)), arguments.limit or LIMIT_S, twice)
+    return Pace(arguments.jobs or len(os.sched_getaffinity(0)), arguments.limit or LIMIT_S, arguments.twice)
 
 
 def _tell(arguments: argparse.Namespace) -> Tell:

@@ -15,7 +15,7 @@ Number = Annotated[str, Field(pattern=r"^(-?\d+(\.\d+)?|\{[a-z][a-z0-9_]*\})$")]
 """A number, or `{name}`: what a parameter says."""
 
 
-class Parameter(Known):
+class MitigationParameter(Known):
     """A number or a word that can be searched for: `{name}` in `apply`, `verify` and `steps` stands for it.
 
     `{name?max=-1}` is -1 where the value is `max`: some files have another word for the same.
@@ -33,21 +33,21 @@ class Parameter(Known):
     """Of a number; the same words as `default`. Empty: no bound. Words among `levels` and `default` have none."""
 
 
-class Limits(Known):
+class ResourceLimits(Known):
     """Resource limits of the run (setrlimit); `unlimited`, or a number of bytes."""
 
     stack: str = ""
     memlock: str = ""
 
 
-class Deadline(Known):
+class DeadlinePolicy(Known):
     """SCHED_DEADLINE, in microseconds: so much CPU time in each period."""
 
     runtime_us: Annotated[int, Field(ge=1)]
     period_us: Annotated[int, Field(ge=1)]
 
 
-class Group(Known):
+class ControlGroup(Known):
     """A control group of its own for the run, made before and removed after."""
 
     cpu_weight: Annotated[int, Field(ge=1, le=10_000)] | None = None
@@ -80,7 +80,7 @@ class Spawn(Known):
     reserved_cpus: Number = "0"
     policy: Policy | None = None
     priority: Annotated[int, Field(ge=0, le=99)] = 0
-    deadline: Deadline | None = None
+    deadline: DeadlinePolicy | None = None
     """With policy deadline."""
     autogroup_nice: Annotated[int, Field(ge=-20, le=19)] | None = None
     nice: Annotated[int, Field(ge=-20, le=19)] | None = None
@@ -92,8 +92,8 @@ class Spawn(Known):
     io_class: Literal["realtime", "best_effort", "idle"] | None = None
     io_level: Annotated[int, Field(ge=0, le=7)] = 4
     """Within the class, 0 first; class idle has none."""
-    limits: Limits = Limits()
-    group: Group = Group()
+    limits: ResourceLimits = ResourceLimits()
+    group: ControlGroup = ControlGroup()
     output: Literal["", "null", "file"] = ""
     """Where standard output goes instead of where it went: a slow terminal or pipe is out of the way."""
 
@@ -177,7 +177,7 @@ class Apply(Known):
     script: Script | None = None
 
 
-class Condition(Known):
+class Precondition(Known):
     """What must hold before a mitigation can be tried; every given field must hold."""
 
     root: bool = False

@@ -6,9 +6,9 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
-from .actions import Apply, Condition, Gpu, Group, Spawn, Verify
+from .actions import Apply, ControlGroup, Gpu, Precondition, Spawn, Verify
 from .patterns import overlap
-from .schema import Factor, Mitigation
+from .schema import KnownFactor, Mitigation
 
 PROOF = {
     "affinity": "affinity",
@@ -29,7 +29,7 @@ _WORDS_OF_WRITE = {"cpus_but_quiet", "mask_but_quiet"}
 _WRITABLE = re.compile(r"(/proc/sys|/sys|/proc/irq|\{cgroup\.(cpu|memory|cpuset|blkio)\})/")
 
 
-def problems(factors: Mapping[str, Factor], mitigations: Mapping[str, Mitigation]) -> list[str]:
+def problems(factors: Mapping[str, KnownFactor], mitigations: Mapping[str, Mitigation]) -> list[str]:
     """List what is inconsistent, one sentence with its cure each."""
     found: list[str] = []
     for factor in factors.values():
@@ -45,7 +45,9 @@ def problems(factors: Mapping[str, Factor], mitigations: Mapping[str, Mitigation
     return found + list(_ties(factors))
 
 
-def _of_factor(factor: Factor, factors: Mapping[str, Factor], mitigations: Mapping[str, Mitigation]) -> Iterator[str]:
+def _of_factor(
+    factor: KnownFactor, factors: Mapping[str, KnownFactor], mitigations: Mapping[str, Mitigation]
+) -> Iterator[str]:
     yield from _unknown("mitigation", factor.mitigations, mitigations, "mitigations")
     yield from _unknown("factor", (*factor.confused_with, *factor.makes), factors, "factors")
     for name in ("signals", "aliases", "confused_with", "makes", "mitigations"):
@@ -131,7 +133,7 @@ def _parameters(mitigation: Mitigation) -> Iterator[str]:
         yield f"parameters lists {name} twice. Keep the first."
 
 
-def _spawn(spawn: Spawn, applies: Condition) -> Iterator[str]:
+def _spawn(spawn: Spawn, applies: Precondition) -> Iterator[str]:
     """What belongs together stands together."""
     if (spawn.policy == "deadline") != (spawn.deadline is not None):
         yield "spawn.policy deadline and spawn.deadline go together. Give both."
@@ -153,7 +155,7 @@ def _scope(mitigation: Mitigation, apply: Apply) -> Iterator[str]:
                     "be written and put back."
                 )
     beyond = _beyond_a_group(apply)
-    in_group = bool(apply.write) or apply.spawn.group != Group()
+    in_group = bool(apply.write) or apply.spawn.group != ControlGroup()
     wanted = "system" if beyond else "cgroup" if in_group else "process"
     root = bool(beyond or apply.write)
     if beyond and (mitigation.scope != "system" or not mitigation.applies.root):
@@ -186,7 +188,7 @@ def _repeated(values: tuple[str, ...]) -> list[str]:
     return sorted({value for value in values if values.count(value) > 1})
 
 
-def _ties(factors: Mapping[str, Factor]) -> Iterator[str]:
+def _ties(factors: Mapping[str, KnownFactor]) -> Iterator[str]:
     """Find columns whose factor would be decided by the alphabet."""
     rivals: dict[tuple[bool, int, int], list[tuple[str, str]]] = defaultdict(list)
     for factor in factors.values():

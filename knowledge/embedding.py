@@ -19,7 +19,7 @@ LOOKED_AT = 1 << 20
 """Bytes of the start (names, vocabulary) and of the end that tell models apart: reading all would outlast a search."""
 
 
-class Model(Protocol):
+class EmbeddingModel(Protocol):
     """What is used of `llama_cpp.Llama`."""
 
     def embed(self, input: str, normalize: bool = ..., truncate: bool = ...) -> Any:
@@ -29,13 +29,13 @@ class Model(Protocol):
 class GgufVectors:
     """Embeds with one file, loaded when the first text comes."""
 
-    def __init__(self, path: Path, load: Callable[[Path], Model] | None = None) -> None:
+    def __init__(self, path: Path, load: Callable[[Path], EmbeddingModel] | None = None) -> None:
         """Look at the file; VgoError when it is no GGUF file."""
         self.path = path
         self.identity = fingerprint(path)
         """Of the model, so that an index knows by which it was made."""
         self._load = load or load_model
-        self._model: Model | None = None
+        self._model: EmbeddingModel | None = None
 
     def embed(self, text: str) -> Floats:
         """Embed one text as a vector of length one."""
@@ -69,7 +69,7 @@ def fingerprint(path: Path) -> str:
     return hashlib.sha256(b"%d:%b%b" % (size, start, end)).hexdigest()
 
 
-def load_model(path: Path) -> Model:
+def load_model(path: Path) -> EmbeddingModel:
     """Load a model; VgoError when the library is absent or refuses the file."""
     try:
         from llama_cpp import Llama
@@ -79,7 +79,9 @@ def load_model(path: Path) -> Model:
             "(pip install 'vgo-agent[llm]'), or leave --embedding out."
         ) from error
     try:
-        model: Model = Llama(model_path=str(path), embedding=True, n_ctx=CONTEXT, n_batch=CONTEXT, verbose=False)
+        model: EmbeddingModel = Llama(
+            model_path=str(path), embedding=True, n_ctx=CONTEXT, n_batch=CONTEXT, verbose=False
+        )
     except (ValueError, RuntimeError) as error:
         raise VgoError(f"{path} cannot be loaded as a model ({error}). Name another file with --embedding.") from error
     return model

@@ -28,7 +28,7 @@ from .errors import VgoError
 from .fusion import Ranking, fused
 from .loader import HERE, Knowledge, load
 from .named import called, meant, mentioned
-from .passages import Passage, by_thought, entry_of, passages, searchable
+from .passages import KnowledgePassage, by_thought, entry_of, passages, searchable
 from .vectors import CharacterVectors, Floats
 
 COLLECTION = "knowledge"
@@ -64,12 +64,12 @@ class Index:
     _client: Any
     _collection: chromadb.Collection
     _vectors: Vectors
-    _passages: Mapping[str, Passage]
+    _passages: Mapping[str, KnowledgePassage]
     _lexicon: Lexicon
     _thoughts: Lexicon
     _known: Knowledge
 
-    def search(self, question: str, limit: int = 5) -> list[Passage]:
+    def search(self, question: str, limit: int = 5) -> list[KnowledgePassage]:
         """Give the passages that the rankings favour, best first; nothing for a question without a telling word.
 
         What the question names by key or column stands before all others. The best section of a note stands for it.
@@ -122,7 +122,9 @@ class Index:
         self._client.close()
 
 
-def search(question: str, limit: int = 5, folder: Path | None = None, embedding: Path | None = None) -> list[Passage]:
+def search(
+    question: str, limit: int = 5, folder: Path | None = None, embedding: Path | None = None
+) -> list[KnowledgePassage]:
     """Open the index, ask once, close it."""
     with open_index(folder=folder, embedding=embedding) as index:
         return index.search(question, limit)

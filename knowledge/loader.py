@@ -11,7 +11,7 @@ from types import MappingProxyType
 from .consistency import problems
 from .errors import VgoError
 from .files import duplicate_keys, read_entry
-from .schema import Factor, Mitigation
+from .schema import KnownFactor, Mitigation
 from .terms import term_problems
 from .wording import wording_problems
 
@@ -22,18 +22,18 @@ HERE = Path(__file__).parent
 class Knowledge:
     """What is known, by key, in the order of the keys."""
 
-    factors: Mapping[str, Factor]
+    factors: Mapping[str, KnownFactor]
     mitigations: Mapping[str, Mitigation]
     digest: str
     """SHA-256 over names and bytes of all factor, mitigation and note files."""
 
-    def factors_of(self, column: str) -> tuple[Factor, ...]:
+    def factors_of(self, column: str) -> tuple[KnownFactor, ...]:
         """Give the factors that list the column: by name first, then the most actionable, then the earliest."""
         listing = [(factor, place) for factor in self.factors.values() if (place := factor.place(column))]
         listing.sort(key=lambda one: (one[1].by_pattern, -one[0].actionable, one[1].position, one[0].key))
         return tuple(factor for factor, _ in listing)
 
-    def factor_of(self, column: str) -> Factor | None:
+    def factor_of(self, column: str) -> KnownFactor | None:
         """Give the factor that a column is named after."""
         return next(iter(self.factors_of(column)), None)
 
@@ -41,7 +41,7 @@ class Knowledge:
 def load(folder: Path = HERE) -> Knowledge:
     """Read every file; the first broken one raises VgoError."""
     return Knowledge(
-        factors=MappingProxyType({path.stem: read_entry(path, Factor) for path in _files(folder, "factors")}),
+        factors=MappingProxyType({path.stem: read_entry(path, KnownFactor) for path in _files(folder, "factors")}),
         mitigations=MappingProxyType(
             {path.stem: read_entry(path, Mitigation) for path in _files(folder, "mitigations")}
         ),
@@ -52,7 +52,7 @@ def load(folder: Path = HERE) -> Knowledge:
 def check(folder: Path = HERE) -> list[str]:
     """List every problem, one sentence each; empty means sound."""
     found: list[str] = []
-    for kind, model in (("factors", Factor), ("mitigations", Mitigation)):
+    for kind, model in (("factors", KnownFactor), ("mitigations", Mitigation)):
         for path in _files(folder, kind):
             try:
                 read_entry(path, model)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from .loader import HERE, Knowledge, notes
-from .schema import Factor, Mitigation, Reference
+from .schema import Citation, KnownFactor, Mitigation
 from .wording import read_wording
 
 Kind = Literal["factor", "mitigation", "note"]
@@ -18,7 +18,7 @@ LONGEST = 1200
 
 
 @dataclass(frozen=True)
-class Passage:
+class KnowledgePassage:
     """One thing that a search can give."""
 
     key: str
@@ -42,11 +42,17 @@ class Passage:
         return f"{self.kind}:{self.key}" + (f"~{self.part}" if self.part > 1 else "")
 
 
-def passages(known: Knowledge, folder: Path = HERE) -> dict[str, Passage]:
+def passages(known: Knowledge, folder: Path = HERE) -> dict[str, KnowledgePassage]:
     """List everything by its identity."""
     found = [
-        *(Passage(f.key, "factor", f.name, f.description, _first(f.references)) for f in known.factors.values()),
-        *(Passage(m.key, "mitigation", m.name, _advice(m), _first(m.references)) for m in known.mitigations.values()),
+        *(
+            KnowledgePassage(f.key, "factor", f.name, f.description, _first(f.references))
+            for f in known.factors.values()
+        ),
+        *(
+            KnowledgePassage(m.key, "mitigation", m.name, _advice(m), _first(m.references))
+            for m in known.mitigations.values()
+        ),
         *note_passages(folder),
     ]
     entries = {passage.identity: passage for passage in found}
@@ -55,25 +61,25 @@ def passages(known: Knowledge, folder: Path = HERE) -> dict[str, Passage]:
     return entries | {passage.identity: passage for passage in said}
 
 
-def note_passages(folder: Path = HERE) -> list[Passage]:
+def note_passages(folder: Path = HERE) -> list[KnowledgePassage]:
     """List the sections of the notes, long ones in parts."""
     return [passage for path in notes(folder) for passage in _sections(path)]
 
 
-def searchable(passage: Passage, known: Knowledge) -> str:
+def searchable(passage: KnowledgePassage, known: Knowledge) -> str:
     """Add what people call it and the columns that show it, which the reader's text need not repeat."""
     if passage.said:
         return " . ".join((passage.title, *passage.said))
     extra: tuple[str, ...] = ()
     if passage.kind == "factor":
-        factor: Factor = known.factors[passage.key]
+        factor: KnownFactor = known.factors[passage.key]
         extra = (factor.key.replace("_", " "), *factor.aliases, *factor.signals)
     elif passage.kind == "mitigation":
         extra = (passage.key.replace("_", " "),)
     return " . ".join((passage.title, *extra, passage.text))
 
 
-def by_thought(found: Mapping[str, Passage], known: Knowledge) -> dict[str, str]:
+def by_thought(found: Mapping[str, KnowledgePassage], known: Knowledge) -> dict[str, str]:
     """Give the texts to search with each thought of users by itself: a long list dilutes the one that fits."""
     return {
         f"{identity}~{nth}" if nth else identity: searchable(one, known)
@@ -87,12 +93,12 @@ def entry_of(identity: str) -> str:
     return re.split("[#~]", identity, maxsplit=1)[0]
 
 
-def cited(reference: Reference) -> str:
+def cited(reference: Citation) -> str:
     """Write a reference in one line."""
     return f"{reference.title} {reference.url}".strip()
 
 
-def _first(references: tuple[Reference, ...]) -> str:
+def _first(references: tuple[Citation, ...]) -> str:
     return cited(references[0]) if references else ""
 
 
@@ -100,7 +106,7 @@ def _advice(mitigation: Mitigation) -> str:
     return f"{mitigation.description} When: {mitigation.when} Risk: {mitigation.hurts}"
 
 
-def _sections(path: Path) -> Iterator[Passage]:
+def _sections(path: Path) -> Iterator[KnowledgePassage]:
     opening, *sections = re.split(r"^## +", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     title, _, source = opening.partition("\n")
     for section in sections:
@@ -110,7 +116,7 @@ def _sections(path: Path) -> Iterator[Passage]:
         slug = re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-")
         words = f"{title.removeprefix('# ')}: {heading}"
         for part, text in enumerate(_parts(body.strip()), start=1):
-            yield Passage(f"{path.stem}#{slug}", "note", words, text, " ".join(source.split()), part)
+            yield KnowledgePassage(f"{path.stem}#{slug}", "note", words, text, " ".join(source.split()), part)
 
 
 def _parts(body: str) -> list[str]:

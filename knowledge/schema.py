@@ -1,4 +1,4 @@
-"""The shape of what is known: one Factor or Mitigation a YAML file."""
+"""The shape of what is known: one factor or mitigation a YAML file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
-from .actions import Apply, Condition, Parameter, Verify
+from .actions import Apply, MitigationParameter, Precondition, Verify
 from .shape import Key, Known
 
 Scope = Literal["process", "cgroup", "system", "reboot", "code", "hardware"]
@@ -15,7 +15,7 @@ Keeper = Literal["systemd", "sysctl", "tmpfiles", "tuned", "cmdline", "slurm", "
 REAL_TIME = ("fifo", "rr", "deadline")
 
 
-class Reference(Known):
+class Citation(Known):
     """Where a statement comes from."""
 
     title: str
@@ -31,7 +31,7 @@ class Entry(Known):
     """As a person says it: `CPU migrations`."""
 
 
-class Place(NamedTuple):
+class SignalPosition(NamedTuple):
     """Where a factor lists a column; the less, the more it is meant."""
 
     by_pattern: bool
@@ -40,7 +40,7 @@ class Place(NamedTuple):
     """Among the signals."""
 
 
-class Factor(Entry):
+class KnownFactor(Entry):
     """Something in the system that goes with slow runs."""
 
     description: str
@@ -58,19 +58,19 @@ class Factor(Entry):
     """How directly a user can act on it; names a cluster of collinear columns."""
     mitigations: tuple[Key, ...] = ()
     """In the order to try them."""
-    references: tuple[Reference, ...] = ()
+    references: tuple[Citation, ...] = ()
 
-    def place(self, column: str) -> Place | None:
+    def place(self, column: str) -> SignalPosition | None:
         """Find the column among the signals, by its name before any pattern; None where nothing stands for it.
 
         One value of a text, `freq.governor=powersave`, is found as the column that it is a value of.
         """
         name = column.partition("=")[0]
         if name in self.signals:
-            return Place(False, self.signals.index(name))
+            return SignalPosition(False, self.signals.index(name))
         matching = (place for place, signal in enumerate(self.signals) if "*" in signal and fnmatchcase(name, signal))
         first = next(matching, None)
-        return None if first is None else Place(True, first)
+        return None if first is None else SignalPosition(True, first)
 
 
 class Mitigation(Entry):
@@ -79,7 +79,7 @@ class Mitigation(Entry):
     description: str
     """How it works, in a few sentences."""
     scope: Scope
-    applies: Condition = Condition()
+    applies: Precondition = Precondition()
     when: str
     """When it helps."""
     hurts: str
@@ -87,7 +87,7 @@ class Mitigation(Entry):
     changes_promise: str = ""
     """What the program, or its user, can no longer rely on while it is applied: it comes after those that leave all
     promises alone, and needs a yes of its own. Empty: nothing."""
-    parameters: tuple[Parameter, ...] = ()
+    parameters: tuple[MitigationParameter, ...] = ()
     apply: Apply | None = None
     """None: the tool cannot do it; `steps` tells the user how."""
     verify: Verify = Verify()
@@ -101,7 +101,7 @@ class Mitigation(Entry):
     """How to keep it, where `apply` does not say it: words of the kernel command line, a line of a Dockerfile."""
     steps: tuple[str, ...] = ()
     """For a person: what to do, where the tool cannot or to make it permanent."""
-    references: tuple[Reference, ...] = ()
+    references: tuple[Citation, ...] = ()
 
     @property
     def real_time(self) -> bool:

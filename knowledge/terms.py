@@ -11,7 +11,7 @@ from pydantic import RootModel
 
 from .errors import VgoError
 from .files import read_model
-from .schema import Reference
+from .schema import Citation
 from .shape import Key, Known
 
 FILE = "terms.yaml"
@@ -26,7 +26,7 @@ class Term(Known):
     text: str
     """What it means here, in whole sentences."""
     formula: str = ""
-    references: tuple[Reference, ...] = ()
+    references: tuple[Citation, ...] = ()
 
 
 class Terms(RootModel[tuple[Term, ...]]):

@@ -14,7 +14,7 @@ from pathlib import Path
 from ..knowledge.errors import VgoError
 from .asking import one_line, refusal
 from .loader import FOLDER, LAUNCHERS, files, find_layer, split, user_folder
-from .probes.base import Command
+from .probes.base import SpawnCommand
 from .schema import Column, Layer, Value
 from .words import Words, spelt
 from .wrapper import missing
@@ -63,18 +63,18 @@ class Launcher:
     environment: Mapping[str, str]
     """Ours: only what differs from it is carried to the program."""
 
-    def wrap(self, command: Command, directory: Path | None = None) -> Command:
+    def wrap(self, command: SpawnCommand, directory: Path | None = None) -> SpawnCommand:
         """Compose the command line that starts the command through the launcher, in a directory."""
         argv = _words(self, command, directory).argv(self.layer)
         carries = bool(self.layer.variable) or "$LINE" in self.layer.run
         environment = {**self.layer.environment, **(self.environment if carries else command.environment)}
         environment |= {name: value for name, value in command.environment.items() if is_own(name, self.layer.own)}
-        return Command(argv, environment)
+        return SpawnCommand(argv, environment)
 
     @property
     def before_program(self) -> tuple[str, ...]:
         """Words before the program, where it is started with its own words; else none."""
-        words = self.wrap(Command(("",), self.environment)).argv
+        words = self.wrap(SpawnCommand(("",), self.environment)).argv
         return words[:-1] if words[-1] == "" else ()
 
     def values(self) -> dict[str, Value]:
@@ -89,7 +89,7 @@ class Launcher:
         """
         if not self.layer.hosts:
             return (os.uname().nodename,)
-        asking = self.wrap(Command(tuple(shlex.split(self.layer.hosts)), self.environment))
+        asking = self.wrap(SpawnCommand(tuple(shlex.split(self.layer.hosts)), self.environment))
         try:
             done = subprocess.run(
                 asking.argv,
@@ -136,7 +136,7 @@ class Launcher:
         described = {name: column for name in asked if (column := layer.column(name))}
         return {name: reason for name, column in described.items() if self.elsewhere or column.scope != "machine"}
 
-    def carried(self, command: Command) -> dict[str, str]:
+    def carried(self, command: SpawnCommand) -> dict[str, str]:
         """Environment variables that the command adds to ours or changes, less those that speak to the launcher."""
         changed = {name: value for name, value in command.environment.items() if self.environment.get(name) != value}
         return {name: value for name, value in changed.items() if not is_own(name, self.layer.own)}
@@ -149,7 +149,7 @@ class Launcher:
         return f"The launcher {self.spec} ended with {done.returncode}, {meaning}{words}{f': {cure}' * bool(cure)}."
 
 
-def _words(launcher: Launcher, command: Command, directory: Path | None) -> Words:
+def _words(launcher: Launcher, command: SpawnCommand, directory: Path | None) -> Words:
     """Fill in what only launchers have: `$FLAGS`, `$VARIABLES`, `$DIRECTORY`, and `$LINE` with both of these."""
     layer = launcher.layer
     variables = launcher.carried(command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
@@ -15,8 +16,11 @@ from .trust import shipped
 
 
 def read_layer(path: Path, backend: str = "") -> Layer:
-    """Read one file, of SHARP's files the backend of that name; its first problem raises VgoError."""
-    found = read_all(path, backend)
+    """Read one file, of SHARP's files the backend of that name; its first problem raises VgoError.
+
+    What ships is read once a process: a diagnosis asks for all of it at each call of a tool.
+    """
+    found = _read_once(path, backend) if shipped(path) else read_all(path, backend)
     if isinstance(found, Layer):
         return found
     raise VgoError(found[0])
@@ -31,6 +35,9 @@ def read_all(path: Path, backend: str = "") -> Layer | list[str]:
     except VgoError as error:
         return [str(error)]
     return _ours(document)
+
+
+_read_once = cache(read_all)
 
 
 def _ours(document: Document) -> Layer | list[str]:

@@ -17,13 +17,13 @@ MOST_DIGITS = 24
 """Bytes by which a printed number can be longer than another: sign, digits, point, exponent."""
 
 
-class Shape(BaseModel):
+class LayerModel(BaseModel):
     """Frozen; an unknown key in a file is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
 
 
-class Extract(Shape):
+class Extract(LayerModel):
     """How one value is read from what a run said: exactly one of `regex`, `json`, `csv`, `shell`."""
 
     regex: str | None = None
@@ -54,7 +54,7 @@ class Extract(Shape):
         return self
 
 
-class Column(Shape):
+class Column(LayerModel):
     """What one column of a run table means."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.*-]*$")]
@@ -92,7 +92,7 @@ class Column(Shape):
         return self.holds_output and 0 < spread <= MOST_DIGITS
 
 
-class Layer(Shape):
+class Layer(LayerModel):
     """One YAML file of layers/."""
 
     key: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]

@@ -12,7 +12,7 @@ from ..knowledge.errors import VgoError
 from .asking import refusal
 from .extract import Collector
 from .folder import own_folder
-from .probes.base import Command, Probe
+from .probes.base import Probe, SpawnCommand
 from .schema import Layer, Value
 from .words import NAMES, Words, split
 
@@ -38,7 +38,7 @@ class WrapperProbe(Probe):
         self.reads_output = not self._missing and bool(self._collector.sources & {"output", "error", "both"})
         self._output = self._error = b""
 
-    def wrap(self, command: Command) -> Command:
+    def wrap(self, command: SpawnCommand) -> SpawnCommand:
         """Put the words of the command where the layer has `$CMD $ARGS`, and merge the environment."""
         if self._missing:
             return command
@@ -47,7 +47,7 @@ class WrapperProbe(Probe):
             name: words.text(text, {name: command.environment.get(name, "")})
             for name, text in self._layer.environment.items()
         }
-        return Command(
+        return SpawnCommand(
             words.argv(self._layer) if self._layer.run else command.argv, {**command.environment, **environment}
         )
 

@@ -19,7 +19,7 @@ from .label import LabelResult
 from .many import FLEET, SLOT
 from .profile import ProfileResult
 from .profiled import Profiled, profiled
-from .statistics.association.columns import Columns, Table, usable
+from .statistics.association.columns import ColumnMatrix, Columns, usable
 from .statistics.association.sift import consequences
 from .statistics.ranks import centred_ranks
 from .statistics.values import IntArray
@@ -251,7 +251,7 @@ def _naming_priority(column: str, case: Case) -> int:
     return -1 if factor is None or place is None else 100 * (factor.actionable + 1) - place.position
 
 
-def _own(varying: Table, known: Sequence[Column]) -> tuple[str, ...]:
+def _own(varying: ColumnMatrix, known: Sequence[Column]) -> tuple[str, ...]:
     """Leave out counts of the whole machine that go with nothing innate to the run: somebody else's doing."""
     ranks = centred_ranks(varying.values)
     ranks /= np.linalg.norm(ranks, axis=0)

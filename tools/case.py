@@ -15,7 +15,7 @@ from ..layers.loader import load_layers
 from ..layers.schema import Layer
 from .base import Result, ToolError
 from .machine import Machine
-from .plan import NO_PLAN, Plan
+from .plan import NO_PLAN, TrialPlan
 from .run_table import LAYERS, RUNS, RunTable, read_layers, read_runs
 from .subject import Limits, Subject
 
@@ -164,7 +164,7 @@ class Case:
     record: Record
     bench: Measuring | None = None
     """None while replaying: measuring tools are then served from the record."""
-    plan: Plan = NO_PLAN
+    plan: TrialPlan = NO_PLAN
     left: frozenset[str] = frozenset()
     """Tools that were legal beside the one that is called."""
     applicable: frozenset[tuple[str, int]] = frozenset()

@@ -16,7 +16,7 @@ import numpy as np
 from .statistics.deviations import SQUARED, Measure, contributions, unit_sums
 from .statistics.exchange import RatioTest, ratio_test
 from .statistics.holm import holm_steps
-from .statistics.values import LARGEST, FloatArray, IntArray, Result, number
+from .statistics.values import LARGEST, FiniteResult, FloatArray, IntArray, number
 
 Direction = Literal["less", "more", "equivalent", "undecided"]
 Design = Literal["randomised", "before and after", "recorded"]
@@ -26,7 +26,7 @@ MARGIN = 0.66
 """A ratio of spreads between this and its reciprocal does not matter: the VGO paper's mitigations reach it."""
 
 
-class Claim(Result):
+class Claim(FiniteResult):
     """The ratio of one measure, other arm over baseline."""
 
     measure: Measure
@@ -70,7 +70,7 @@ class Claim(Result):
         return self.model_copy(update=swapped)
 
 
-class TooFew(Result):
+class TooFew(FiniteResult):
     """No claim can be made."""
 
     units: tuple[int, int]

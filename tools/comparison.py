@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from typing import Literal
 
 from .claim import Arms, Claim, Direction, TooFew, claims, interval
-from .run_table import Pairs
-from .statistics.comparison.bootstrap import Ratio
+from .run_table import PairedOutcomes
+from .statistics.comparison.bootstrap import BootstrapRatio
 from .statistics.comparison.description import Description, describe_arms
 from .statistics.deviations import Measure
-from .statistics.values import Result
+from .statistics.values import FiniteResult
 
 MEASURES: tuple[Measure, ...] = ("spread", "sd", "cv", "mean")
 """The first decides what an arm is called."""
 
 
-class Comparison(Result):
+class Comparison(FiniteResult):
     """One arm against the baseline."""
 
     described: Description
@@ -57,13 +57,13 @@ def below(claim: Claim | TooFew, bound: float) -> bool:
     return isinstance(claim, Claim) and claim.high is not None and claim.high < bound
 
 
-def claimed(ratio: Ratio, comparison: Comparison) -> Claim | None:
+def claimed(ratio: BootstrapRatio, comparison: Comparison) -> Claim | None:
     """Give the claim of a ratio that is described; None where there is none."""
     found = next((claim for measure, claim in comparison.claims.items() if measure == ratio.statistic), None)
     return found if isinstance(found, Claim) else None
 
 
-def arms_of(pairs: Pairs, left: float = 1.0, unit: Literal["run", "block"] = "run") -> Arms:
+def arms_of(pairs: PairedOutcomes, left: float = 1.0, unit: Literal["run", "block"] = "run") -> Arms:
     """Take pairs that were made in random order."""
     return Arms(pairs.baseline, pairs.other, whole=pairs.whole, hosts=pairs.hosts, unit=unit, left=left)
 

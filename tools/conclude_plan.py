@@ -9,7 +9,7 @@ from .compare import CompareResult, confirmations
 from .comparison import direction
 from .experiment.race import MEASURE_OF
 from .measure import MeasureResult
-from .plan import Aim, Plan
+from .plan import Aim, TrialPlan
 from .screen_levels import ScreenResult
 from .verdicts import ConcludeResult, brings, say, with_claims
 
@@ -170,7 +170,7 @@ def _values(case: Case) -> dict[str, str]:
     return chosen_values(case.record, case.plan) or dict(case.plan.values)
 
 
-def chosen_values(record: Record, plan: Plan) -> dict[str, str]:
+def chosen_values(record: Record, plan: TrialPlan) -> dict[str, str]:
     """Values of the parameters, with the level that the screening left; empty before that."""
     screened, search = record.succeeded("screen_levels"), plan.search
     best = screened[-1].read(ScreenResult).best if screened else None

@@ -11,7 +11,7 @@ from .base import Arguments, Outcome, Result, Tool
 from .candidates import ORDER, Block, candidates
 from .case import Case
 from .statistics.association.look import look
-from .statistics.association.tree import Tree, fit_tree
+from .statistics.association.tree import DecisionTree, fit_tree
 
 
 class FitTreeArguments(Arguments):
@@ -23,7 +23,7 @@ class FitTreeArguments(Arguments):
 class FitTreeResult(Result):
     """The tree with its honest accuracy."""
 
-    tree: Tree
+    tree: DecisionTree
     columns: int
     """Columns that it could choose from."""
     layers: tuple[str, ...]

@@ -21,7 +21,7 @@ from .statistics.fleet.drain import Drained, drained
 from .statistics.fleet.levels import levels
 from .statistics.fleet.odd import Odd, odd
 from .statistics.fleet.shares import Shares, shares
-from .statistics.values import BoolArray, FloatArray, IntArray, Interval
+from .statistics.values import BoolArray, FloatArray, IntArray, IntervalEstimate
 from .subject import Frozen
 
 LEAST_RUNS = 8
@@ -49,7 +49,7 @@ class SlowHost(Frozen):
     host: str
     ratio: float
     """Of where it stands to the median host; below 1 where higher is better."""
-    interval: Interval | None = Field(default=None, exclude_if=is_none)
+    interval: IntervalEstimate | None = Field(default=None, exclude_if=is_none)
     """Of that ratio, 95 % for all hosts together; None in a record of an older version."""
     p_value: float
     """Adjusted for all hosts, for speed and spread together, by the greatest statistic of simulated fleets (maxT,
@@ -146,7 +146,7 @@ def _slow_host(host: str, place: int, standing: Odd, telling: tuple[Telling, ...
     return SlowHost(
         host=host,
         ratio=math.exp(standing.deviation[place]),
-        interval=Interval(low=math.exp(standing.low[place]), high=math.exp(standing.high[place])),
+        interval=IntervalEstimate(low=math.exp(standing.low[place]), high=math.exp(standing.high[place])),
         p_value=min(2 * float(standing.p_value[place]), 1.0),
         telling=telling,
     )

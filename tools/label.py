@@ -14,7 +14,7 @@ from .base import Arguments, Outcome, Result, Tool, ToolError
 from .case import Case
 from .profiled import profiled
 from .statistics.labels.classes import Classes, Labelled, label, label_at
-from .statistics.shape.describe import Shape, describe
+from .statistics.shape.describe import DistributionShape, describe
 
 
 class LabelArguments(Arguments):
@@ -34,7 +34,7 @@ class LabelResult(Result):
     """Which profiled runs are slow."""
 
     classes: RunClasses
-    shape: Shape
+    shape: DistributionShape
     """Of the profiled runs."""
 
 

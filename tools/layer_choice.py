@@ -20,7 +20,7 @@ ALL, AUTO = "all", "auto"
 WORDS = (ALL, AUTO)
 
 
-class Opened(Protocol):
+class LayerSource(Protocol):
     """What says whether a layer is there: the bench."""
 
     def layer(self, spec: str) -> Layer:
@@ -31,7 +31,7 @@ class Opened(Protocol):
 
 
 @dataclass(frozen=True)
-class Choice:
+class LayerChoice:
     """Which layers are on, by spec."""
 
     layers: tuple[str, ...]
@@ -42,7 +42,7 @@ class Choice:
     """Spec to the reason and the cure."""
 
 
-_CHOICE = TypeAdapter(Choice)
+_CHOICE = TypeAdapter(LayerChoice)
 
 
 def named(asked: Sequence[str], read: Callable[[str], Layer] = load_layer) -> dict[str, Layer]:
@@ -63,23 +63,23 @@ def named(asked: Sequence[str], read: Callable[[str], Layer] = load_layer) -> di
     return layers
 
 
-def choose(asked: Sequence[str], bench: Opened) -> Choice:
+def choose(asked: Sequence[str], bench: LayerSource) -> LayerChoice:
     """Open what was asked for: refuse a named layer that shows nothing here, leave it out of `all` and `auto`."""
     layers = named(asked, bench.layer)
     for spec in layers:
         if why := unavailable(spec, bench):
             raise VgoError(f"The layer {spec} can show nothing here: {why}")
     if not set(WORDS) & set(asked):
-        return Choice(tuple(layers))
+        return LayerChoice(tuple(layers))
     keys = {layer.key for layer in layers.values()}
     rest = [key for key in load_layers() if key not in keys and not _clashes(bench.layer(key), layers.values())]
     reasons = {key: why for key in rest if (why := unavailable(key, bench))}
     here = [key for key in rest if key not in reasons]
     later = tuple(key for key in here if ALL not in asked and bench.layer(key).heavy)
-    return Choice((*layers, *(key for key in here if key not in later)), later, reasons)
+    return LayerChoice((*layers, *(key for key in here if key not in later)), later, reasons)
 
 
-def choose_once(asked: Sequence[str], bench: Opened, kept: Path) -> Choice:
+def choose_once(asked: Sequence[str], bench: LayerSource, kept: Path) -> LayerChoice:
     """Choose, or take the choice that this call began with; it is kept in a file until the call has ended.
 
     After some runs a layer can turn out to show nothing here, and a new choice would no longer fit the rows.
@@ -97,7 +97,7 @@ def choose_once(asked: Sequence[str], bench: Opened, kept: Path) -> Choice:
     return choice
 
 
-def unavailable(spec: str, bench: Opened) -> str:
+def unavailable(spec: str, bench: LayerSource) -> str:
     """Say why a layer can show nothing here, with the cure; empty when it shows something."""
     try:
         absent = bench.absent(spec)

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from ..knowledge.errors import VgoError
 from ..layers.asking import refusal
 from ..layers.loader import open_probe
-from ..layers.probes.base import Command, Probe
+from ..layers.probes.base import Probe, SpawnCommand
 from ..layers.schema import Layer, Value
 from ..layers.wrapper import missing
 from .execution.environment import as_given
@@ -32,7 +32,7 @@ LIMIT_S = 30.0
 NOTHING = "true"
 
 
-class Here(NamedTuple):
+class LayerStatus(NamedTuple):
     """One layer on this machine."""
 
     state: State
@@ -44,31 +44,31 @@ class Here(NamedTuple):
     """Before each run, in which nothing runs since the probe looks at the machine while it is left alone: a median."""
 
 
-def here(layer: Layer, root: Path, spawner: Spawner | None) -> Here:
+def here(layer: Layer, root: Path, spawner: Spawner | None) -> LayerStatus:
     """Open a layer and see; with a spawner, run a program that does nothing under it and measure what that costs."""
     if layer.kind == "launcher":
         return launcher_here(layer)
     try:
         probe = open_probe(layer, root)
     except VgoError as error:
-        return Here("no", {"": str(error).rstrip(".")})
+        return LayerStatus("no", {"": str(error).rstrip(".")})
     try:
         absent = dict(probe.absent())
         names = {column.name for column in layer.columns}
         state: State = "yes" if not names & absent.keys() else "partly" if names - absent.keys() else "no"
         cost = (None, None) if spawner is None or state == "no" else costs_ms(probe, spawner, layer.heavy)
     except VgoError as error:
-        return Here("no", {"": str(error).rstrip(".") + layer.place})
+        return LayerStatus("no", {"": str(error).rstrip(".") + layer.place})
     finally:
         probe.close()
-    return Here(state, absent, *cost)
+    return LayerStatus(state, absent, *cost)
 
 
-def launcher_here(layer: Layer) -> Here:
+def launcher_here(layer: Layer) -> LayerStatus:
     """See whether a launcher is installed and what it needs here answers; where it goes is not tried."""
     if why := missing(layer) or refusal(layer):
-        return Here("no", {"": why})
-    return Here("yes", {})
+        return LayerStatus("no", {"": why})
+    return LayerStatus("yes", {})
 
 
 def costs_ms(probe: Probe, spawner: Spawner, slows: bool) -> tuple[float, float]:
@@ -78,7 +78,7 @@ def costs_ms(probe: Probe, spawner: Spawner, slows: bool) -> tuple[float, float]
     the median difference of pairs of runs, which take turns in who is first. For others that would be noise.
     """
     timed = Timed(probe)
-    bare = Command((str(shutil.which(NOTHING)),), as_given())
+    bare = SpawnCommand((str(shutil.which(NOTHING)),), as_given())
     wrapped = probe.wrap(bare)
     paired = slows or wrapped != bare
     until = time.monotonic() + PAIRS_S
@@ -98,7 +98,7 @@ def costs_ms(probe: Probe, spawner: Spawner, slows: bool) -> tuple[float, float]
     return (longer + statistics.median(spent)) / 1e6, statistics.median(rested) / 1e6
 
 
-def wall_ns(spawner: Spawner, command: Command, *probes: Probe) -> int:
+def wall_ns(spawner: Spawner, command: SpawnCommand, *probes: Probe) -> int:
     """Run the program that does nothing."""
     run = spawner.run(Launch(command.argv, environment=command.environment), probes, timeout_s=LIMIT_S)
     if run.timed_out:

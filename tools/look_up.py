@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from ..knowledge.errors import VgoError
-from ..knowledge.schema import Factor, Mitigation, Scope
+from ..knowledge.schema import KnownFactor, Mitigation, Scope
 from .base import Arguments, Outcome, Result, Tool, ToolError
 from .case import Case
 from .mitigation.launching import command_line
@@ -76,7 +76,7 @@ def run(arguments: LookUpArguments, case: Case) -> Outcome:
     return _entry(asked, "search", _nearest(asked, case), case)
 
 
-def _nearest(column: str, case: Case) -> Factor:
+def _nearest(column: str, case: Case) -> KnownFactor:
     """Ask the index with the column's description; chromadb costs a second, so only here."""
     from ..knowledge.index import search
 
@@ -87,7 +87,7 @@ def _nearest(column: str, case: Case) -> Factor:
     raise ToolError(f"The knowledge base has nothing on {column}.")
 
 
-def _entry(asked: str, found_by: Literal["key", "column", "search"], factor: Factor, case: Case) -> Outcome:
+def _entry(asked: str, found_by: Literal["key", "column", "search"], factor: KnownFactor, case: Case) -> Outcome:
     known = _in_order([case.knowledge.mitigations[key] for key in factor.mitigations], case)
     listed = tuple(_candidate(mitigation, case) for mitigation in known)
     ready = [candidate.mitigation for candidate in listed if candidate.automatic and not candidate.unmet]
@@ -147,7 +147,7 @@ def uncounted(case: Case) -> tuple[str, ...]:
     return tuple(factor.key for factor in without if first_ready(factor, case))
 
 
-def first_ready(factor: Factor, case: Case) -> str | None:
+def first_ready(factor: KnownFactor, case: Case) -> str | None:
     """Name the first mitigation of process scope that the tool can try here; None: there is none."""
     known = (case.knowledge.mitigations[key] for key in factor.mitigations)
     of_process = (mitigation for mitigation in known if mitigation.apply and mitigation.scope == "process")

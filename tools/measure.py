@@ -23,12 +23,12 @@ from .failures import HUNG, Failures, failed_words, failures_of
 from .hosts import Hosts, hosts_of
 from .run_table import artefacts
 from .statistics.sd_interval import log_sd_interval
-from .statistics.shape.describe import Shape, describe
-from .statistics.spread import Summary, summarise
+from .statistics.shape.describe import DistributionShape, describe
+from .statistics.spread import ArmSummary, summarise
 from .statistics.stopping.power import pairs_needed
-from .statistics.stopping.rule import Rule, Runs, Stopping, looks
+from .statistics.stopping.rule import OutcomesSoFar, Stopping, StoppingRule, looks
 from .statistics.stopping.rules import RULES
-from .statistics.values import Interval
+from .statistics.values import IntervalEstimate
 
 LEAST = 10
 """Fewer runs than this say nothing about spread, whatever was asked for."""
@@ -68,12 +68,12 @@ class MeasureResult(Result):
     stop_reason: str = ""
     """What the rule said at its last look."""
     spent_s: float
-    outcome: Summary
-    sd_interval: Interval | None
+    outcome: ArmSummary
+    sd_interval: IntervalEstimate | None
     """95 %, in the unit of the outcome; None where it is undefined."""
     processes: int = 0
     """Times that the program was started; 0: once for each run, as always where runs are not the samples of one."""
-    shape: Shape
+    shape: DistributionShape
     unusable: str = ""
     """Why these runs cannot say anything, with the cure; empty when they can."""
     steady: bool
@@ -105,7 +105,7 @@ class Enough:
     """The caps and the rule in force, and what the rule said last."""
 
     caps: MeasureArguments
-    rule: Rule
+    rule: StoppingRule
     target: float
     looks: Iterator[int]
     due: int
@@ -137,7 +137,7 @@ class Enough:
             self.due = next(self.looks)
         if self.due > len(outcomes) or few_runs(series):
             return False
-        self.said = self.rule.decide(Runs.of(outcomes, series.spent_s), self.target)
+        self.said = self.rule.decide(OutcomesSoFar.of(outcomes, series.spent_s), self.target)
         return self.said.known
 
 
@@ -211,7 +211,9 @@ def _failing(failures: Sequence[Failures]) -> str:
     return f" ({failed_words(failures)})" if failures else ""
 
 
-def _unusable(summary: Summary, shape: Shape, case: Case, failed: Sequence[Failures], stopped: str) -> str:
+def _unusable(
+    summary: ArmSummary, shape: DistributionShape, case: Case, failed: Sequence[Failures], stopped: str
+) -> str:
     """Say why nothing can be concluded, and what cures it."""
     least = max(LEAST, min(FLOOR, case.limits.min_runs))
     if summary.n < least:

@@ -14,7 +14,7 @@ from .many import SLOT
 from .row import Row
 
 
-class Level(NamedTuple):
+class HostAdjustment(NamedTuple):
     """How the outcomes of a host come to the level of all."""
 
     factor: float = 1.0
@@ -27,7 +27,7 @@ class Level(NamedTuple):
         return {**row, "outcome": row["outcome"] * self.factor + self.added}
 
 
-def host_levels(rows: Sequence[Row], condition: str = "condition") -> Mapping[str, Level]:
+def host_levels(rows: Sequence[Row], condition: str = "condition") -> Mapping[str, HostAdjustment]:
     """Find for each host one factor, which brings its median of a condition to that of all hosts, for most conditions.
 
     The factor is the median over the conditions, each with the weight of its precision there (runs over the variance
@@ -48,7 +48,7 @@ def host_levels(rows: Sequence[Row], condition: str = "condition") -> Mapping[st
             there = float(np.median(outcomes))
             off[host].append((middle / there if positive else middle - there, _precision(len(outcomes), scale)))
     found = {host: _median(*zip(*each, strict=True)) for host, each in off.items()}
-    return {host: Level(factor=one) if positive else Level(added=one) for host, one in found.items()}
+    return {host: HostAdjustment(factor=one) if positive else HostAdjustment(added=one) for host, one in found.items()}
 
 
 def _scatter(hosts: Collection[Sequence[float]]) -> float:
@@ -73,7 +73,7 @@ def _median(values: Sequence[float], weights: Sequence[float]) -> float:
 
 
 def on_one_level(
-    rows: Sequence[Row], levels: Mapping[str, Level] | None = None, condition: str = "condition"
+    rows: Sequence[Row], levels: Mapping[str, HostAdjustment] | None = None, condition: str = "condition"
 ) -> list[Row]:
     """Bring rows of many hosts to one level; those of this machine stay as they are."""
     found = host_levels(rows, condition) if levels is None else levels

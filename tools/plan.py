@@ -21,7 +21,7 @@ NO_MORE = "asked to stop asking"
 """The reason of a refusal after which nothing more is offered to be done by hand."""
 
 
-class Search(Frozen):
+class LevelSearch(Frozen):
     """Levels of one parameter, each against the others."""
 
     parameter: str
@@ -30,7 +30,7 @@ class Search(Frozen):
     minimise: Aim = "sd"
 
 
-class Plan(Frozen):
+class TrialPlan(Frozen):
     """Recorded with the run, since what may be done next depends on it."""
 
     mitigation: str = ""
@@ -41,7 +41,7 @@ class Plan(Frozen):
     """Of a batch; None: as many as the baseline's spread asks for."""
     by_hand: bool = False
     """A person applies it, between two series of runs."""
-    search: Search | None = None
+    search: LevelSearch | None = None
     after: str = ""
     """Name of the recorded run whose baseline is taken; empty: it is measured now."""
     own: Mitigation | None = None
@@ -63,4 +63,4 @@ class Plan(Frozen):
         return replace(knowledge, mitigations={**knowledge.mitigations, self.own.key: self.own})
 
 
-NO_PLAN = Plan()
+NO_PLAN = TrialPlan()

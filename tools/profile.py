@@ -24,12 +24,12 @@ from .experiment.experiment import Experiment, carry_out
 from .experiment.schedules import Rotation
 from .failures import Failures, broken_among, expected_of, failures_of
 from .hosts import Hosts, hosts_of
-from .layer_choice import Choice, choose_once
+from .layer_choice import LayerChoice, choose_once
 from .measure import MeasureResult
 from .rotation import BARE, LayerSet, layer_sets, rotated
 from .row import BASELINE, FIXED, Row
 from .run_table import artefacts
-from .statistics.spread import Summary, summarise
+from .statistics.spread import ArmSummary, summarise
 
 
 class ProfileArguments(Arguments):
@@ -57,9 +57,9 @@ class ProfileResult(Result):
     failures: tuple[Failures, ...] = ()
     """The failed ones by what they ended with and said, bare ones among them."""
     spent_s: float
-    outcome: Summary
+    outcome: ArmSummary
     """Of those runs; of all profiled ones where none stand, and of bare ones where all of these failed."""
-    bare: Summary | None
+    bare: ArmSummary | None
     """Of the runs without any layer, made between the others."""
     distortions: tuple[Distortion, ...]
     """What each set of layers does to the runs."""
@@ -160,7 +160,7 @@ def _allowed(layers: tuple[str, ...], case: Case) -> tuple[str, ...]:
 
 
 def _result(
-    series: Series, sets: Sequence[LayerSet], choice: Choice, case: Case, broken: Mapping[LayerSet, str]
+    series: Series, sets: Sequence[LayerSet], choice: LayerChoice, case: Case, broken: Mapping[LayerSet, str]
 ) -> ProfileResult:
     bench, rows = series.bench, [row for row in series.rows if row["ok"] == 1]
     by_set = {layers: [row for row in rows if row["layers"] == set_name(layers, bench)] for layers in (BARE, *sets)}

@@ -11,20 +11,20 @@ import polars as pl
 from ..knowledge.errors import VgoError
 from .recorded.columns import numeric
 from .recorded.countable import refuse_beyond
-from .recorded.recorded import Recorded
+from .recorded.recorded import RecordedRuns
 from .recorded.sampled import of_runs, runs_of
 from .statistics.dependence import inflation
 from .statistics.stopping.alternative import Kind
 from .statistics.stopping.power import formula
 from .statistics.stopping.simulated_power import MOST_RUNS, Power, simulated_power
-from .statistics.values import FloatArray, Result, finite
+from .statistics.values import FiniteResult, FloatArray, finite
 
 LEAST_RECORDED = 20
 FEW_RECORDED = 60
 
 
 @dataclass(frozen=True)
-class Wish:
+class PowerRequest:
     """What should be shown, and how surely."""
 
     ratio: float
@@ -50,7 +50,7 @@ class Wish:
             raise VgoError(f"--seed {self.seed} is below 0; choose any number from 0.")
 
 
-class Planned(Result):
+class Planned(FiniteResult):
     """The answer, and what to know before trusting it."""
 
     source: str
@@ -60,7 +60,7 @@ class Planned(Result):
     notes: tuple[str, ...]
 
 
-def plan(recorded: Recorded, metric: str | None, wish: Wish) -> Planned:
+def plan(recorded: RecordedRuns, metric: str | None, wish: PowerRequest) -> Planned:
     """Simulate on the runs of one column; raise VgoError for columns that say nothing about spread."""
     there = _numeric(recorded)
     name = metric or recorded.outcome or (there[0] if len(there) == 1 else None)
@@ -86,7 +86,7 @@ def plan(recorded: Recorded, metric: str | None, wish: Wish) -> Planned:
     )
 
 
-def _column(recorded: Recorded, name: str) -> tuple[int, FloatArray]:
+def _column(recorded: RecordedRuns, name: str) -> tuple[int, FloatArray]:
     """Rows of the usual runs, and their finite values in file order."""
     frame = recorded.frame
     if name not in frame.columns:
@@ -107,17 +107,17 @@ def _column(recorded: Recorded, name: str) -> tuple[int, FloatArray]:
     return column.len(), values
 
 
-def _numeric(recorded: Recorded) -> list[str]:
+def _numeric(recorded: RecordedRuns) -> list[str]:
     """Columns of numbers, less those that only count or name the runs."""
     return [name for name in numeric(recorded.frame) if recorded.roles.get(name) not in ("order", "id")]
 
 
-def _names(recorded: Recorded) -> str:
+def _names(recorded: RecordedRuns) -> str:
     there = _numeric(recorded)
     return ", ".join(there[:12]) + (", ..." if len(there) > 12 else "")
 
 
-def _notes(recorded: Recorded, given: int, values: FloatArray, power: Power) -> Iterator[str]:
+def _notes(recorded: RecordedRuns, given: int, values: FloatArray, power: Power) -> Iterator[str]:
     yield from recorded.notes
     if recorded.usual:
         kept = ", ".join(f"{column} = {value}" for column, value in recorded.usual.items())

@@ -6,7 +6,7 @@ import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ LAYERS = "layers.json"
 """Artefact of a measuring call where layers or a launcher were used."""
 
 
-class Pairs(NamedTuple):
+class PairedOutcomes(NamedTuple):
     """Outcomes of both arms, shape (runs,), or of their samples, run after run."""
 
     baseline: Floats
@@ -59,18 +59,17 @@ class RunTable:
 
     def outcome(self, condition: str = BASELINE) -> Floats:
         """Outcomes of the runs that count, in run order, shape (runs,)."""
-        frame = self._counted(condition)
-        return np.asarray(frame["outcome"], dtype=np.float64)
+        return self.column("outcome", condition)
 
     def column(self, name: str, condition: str = BASELINE) -> Floats:
         """One column over the runs that count, shape (runs,)."""
-        return np.asarray(self._counted(condition)[name], dtype=np.float64)
+        return np.asarray(self._counted(name, condition), dtype=np.float64)
 
     def text(self, name: str, condition: str = BASELINE) -> list[str | None]:
         """One column of text over the runs that count; None where the cell is missing."""
-        return [None if pd.isna(cell) else str(cell) for cell in self._counted(condition)[name]]
+        return [None if pd.isna(cell) else str(cell) for cell in self._counted(name, condition)]
 
-    def paired(self, other: str, against: str = BASELINE, block: int = 1, values: str = "outcome") -> Pairs:
+    def paired(self, other: str, against: str = BASELINE, block: int = 1, values: str = "outcome") -> PairedOutcomes:
         """Outcomes of the complete pairs, `against` and `other`, pair i with pair i; of samples, sample with sample.
 
         `values` names another column than the outcome. With `block`, that many pairs in a row belong together, and
@@ -92,7 +91,7 @@ class RunTable:
         if SLOT.name in self.names:  # a pair is made on one host
             names = counted.groupby("pair")[HOST.name].first()
             hosts = pd.factorize(names.loc[wide.index.get_level_values("pair")])[0]
-        return Pairs(wide[against].to_numpy(np.float64), wide[other].to_numpy(np.float64), whole, hosts)
+        return PairedOutcomes(wide[against].to_numpy(np.float64), wide[other].to_numpy(np.float64), whole, hosts)
 
     @property
     def failed(self) -> int:
@@ -104,8 +103,9 @@ class RunTable:
         """Time of the user's program over all runs, in seconds."""
         return float(self.frame["wall_s"].sum())
 
-    def _counted(self, condition: str) -> pd.DataFrame:
-        return self.frame[(self.frame["condition"] == condition) & (self.frame["ok"] == 1)]
+    def _counted(self, name: str, condition: str) -> pd.Series[Any]:
+        frame = self.frame
+        return frame[name][(frame["condition"] == condition) & (frame["ok"] == 1)]
 
 
 def _of_equal_length(wide: pd.DataFrame, groups: npt.NDArray[np.int64]) -> tuple[pd.DataFrame, int]:

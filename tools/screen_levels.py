@@ -27,7 +27,7 @@ from .mitigation.preconditions import unmet
 from .plan import Aim
 from .row import BASELINE
 from .run_table import RunTable, artefacts
-from .statistics.spread import Summary, summarise
+from .statistics.spread import ArmSummary, summarise
 from .subject import Frozen
 
 
@@ -48,7 +48,7 @@ class Level(Frozen):
     """One level, or the baseline."""
 
     level: str
-    summary: Summary | None
+    summary: ArmSummary | None
     """None where no run counts."""
     claim: Claim | TooFew | None = None
     """Of what is to be small, round by round, alone: for the eye, since the level was not chosen before."""
@@ -183,7 +183,7 @@ def _result(
     )
 
 
-def _summary(table: RunTable, condition: str) -> Summary | None:
+def _summary(table: RunTable, condition: str) -> ArmSummary | None:
     outcomes = table.outcome(condition)
     return summarise(outcomes) if outcomes.size else None
 

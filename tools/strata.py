@@ -11,13 +11,13 @@ import numpy as np
 from .claim import MARGIN, Arms, Claim, TooFew, claims
 from .statistics.deviations import Measure
 from .statistics.exchange import EXCHANGES, RatioTest
-from .statistics.values import FloatArray, Result, number
+from .statistics.values import FiniteResult, FloatArray, number
 
 MOST_EXACT = 13
 """Cells whose samples are all drawn; of more, some are drawn at random."""
 
 
-class Stratified(Result):
+class Stratified(FiniteResult):
     """The claim of each cell, and one about all cells of which these are a sample."""
 
     cells: dict[str, Claim | TooFew]

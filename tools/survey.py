@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
-from ..knowledge.actions import Condition
+from ..knowledge.actions import Precondition
 from ..layers.launcher import Launcher
 from ..layers.probes.cgroup_tree import own_groups
 from ..layers.probes.heat import sensors
@@ -75,7 +75,7 @@ _SOURCES: tuple[tuple[str, tuple[str, ...], str], ...] = (
 
 def survey(
     subject: Subject,
-    knowledge_conditions: Iterable[Condition],
+    knowledge_conditions: Iterable[Precondition],
     *,
     root: Path = Path("/"),
     launcher: Launcher | None = None,
@@ -211,7 +211,7 @@ class _Libraries(NamedTuple):
     """Those that are there for another kind of machine only."""
 
 
-def _libraries(root: Path, conditions: tuple[Condition, ...], program: Program) -> _Libraries:
+def _libraries(root: Path, conditions: tuple[Precondition, ...], program: Program) -> _Libraries:
     """Find the sonames that the loader would; a library built for another machine is not found."""
     machine = program.elf or read_elf(Path("/proc/self/exe"))
     cache = _cache(root)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from ...knowledge.passages import Passage
+from ...knowledge.passages import KnowledgePassage
 from ..finished import FinishedRun
 from ..planners.state import quoted
 from ..report.evidence import gather
@@ -74,7 +74,7 @@ class Conversation:
         answer = self._checked(self._formulated(asked, direct, more, gathered))
         return replace(answer, steps=gathered.steps, left_out=max(0, len(gathered.direct) - MOST_DIRECT))
 
-    def _search(self, question: str) -> Sequence[Passage]:
+    def _search(self, question: str) -> Sequence[KnowledgePassage]:
         if self.index is None:
             from ...knowledge.index import open_index
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from ...knowledge.bm25 import words as telling
 from ...knowledge.loader import Knowledge
 from ...knowledge.named import called, meant, mentioned
-from ...knowledge.passages import Passage
+from ...knowledge.passages import KnowledgePassage
 from . import of_terms
 from .aliases import stood_for
 from .cues import BACK, CONTEXTS, CUES, FOR_HELP, LEAST, SUSPECTING, Context, Intent
@@ -40,7 +40,7 @@ OF_CUES = frozenset(telling(" ".join(cue for cues in CUES.values() for cue in cu
 """Words that say what kind of question it is, and nothing of its matter."""
 _DENIED = frozenset({"no", "never", "off", "without"})
 
-Search = Callable[[str], Sequence[Passage]]
+Search = Callable[[str], Sequence[KnowledgePassage]]
 
 
 @dataclass(frozen=True)

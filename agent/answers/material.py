@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ...knowledge.passages import Passage
+from ...knowledge.passages import KnowledgePassage
 from . import of_known, of_named, of_terms, steps
 from .cues import Intent
 from .fact import Draft, Fact
@@ -20,7 +20,7 @@ FEW = 2
 FORMATS = {"cluster": "slurm", "container": "docker"}
 
 Said = Fact | Draft
-Search = Callable[[str], Sequence[Passage]]
+Search = Callable[[str], Sequence[KnowledgePassage]]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ...knowledge.bm25 import words
 from ...knowledge.loader import Knowledge
-from ...knowledge.passages import Passage, entry_of, passages, searchable
+from ...knowledge.passages import KnowledgePassage, entry_of, passages, searchable
 from .cues import CUES, Intent
 
 FEW = 3
@@ -50,7 +50,7 @@ class Near:
         """Keep what is known."""
         self._known = known
 
-    def fits(self, passage: Passage, question: str) -> bool:
+    def fits(self, passage: KnowledgePassage, question: str) -> bool:
         """Tell whether a passage that was found is about what the question is about."""
         asked = content(question)
         if passage.score >= 1:  # named outright
@@ -69,14 +69,14 @@ class Near:
         """Tell whether a word of the question stands in nothing that is known."""
         return any(not self._held[word] for word in content(question))
 
-    def _weighed(self, passage: Passage, asked: frozenset[str]) -> _Weighed:
+    def _weighed(self, passage: KnowledgePassage, asked: frozenset[str]) -> _Weighed:
         """Take the text of the passage, or the one thought of users about it that shares most."""
         name, entry = self._name(passage), entry_of(passage.identity)
         own = name | set(words(f"{passage.text} {passage.key.replace('_', ' ')}"))
         best = max((own, *self._thoughts.get(entry, ())), key=lambda one: self._weight(asked & one))
         return _Weighed(self._weight(asked & best) / self._weight(asked), len(asked & best), len(asked & name))
 
-    def _name(self, passage: Passage) -> set[str]:
+    def _name(self, passage: KnowledgePassage) -> set[str]:
         factor = self._known.factors.get(passage.key) if passage.kind == "factor" else None
         key = "" if passage.kind == "note" else passage.key.replace("_", " ")
         return set(words(" ".join((passage.title, key, *(factor.aliases if factor else ())))))
@@ -86,7 +86,7 @@ class Near:
         return sum(math.log(1 + (size - self._held[word] + 0.5) / (self._held[word] + 0.5)) for word in sorted(found))
 
     @cached_property
-    def _passages(self) -> Mapping[str, Passage]:
+    def _passages(self) -> Mapping[str, KnowledgePassage]:
         return passages(self._known)
 
     @cached_property

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ...knowledge.passages import Passage, cited
-from ...knowledge.schema import Factor, Mitigation, Reference
+from ...knowledge.passages import KnowledgePassage, cited
+from ...knowledge.schema import Citation, KnownFactor, Mitigation
 from ...tools.mitigation.preconditions import unmet
 from ..commands.alone import tried_here
 from ..planners.state import quoted
@@ -36,7 +36,7 @@ def in_short(key: str, evidence: Evidence) -> Iterator[Draft]:
         yield replace(draft, detail=draft.detail.partition(". ")[0])
 
 
-def shows(factor: Factor, evidence: Evidence) -> Iterator[Draft]:
+def shows(factor: KnownFactor, evidence: Evidence) -> Iterator[Draft]:
     """Name the columns that show a factor."""
     if factor.signals:
         listed = ", ".join(factor.signals[:MOST_NAMED])
@@ -45,7 +45,7 @@ def shows(factor: Factor, evidence: Evidence) -> Iterator[Draft]:
         )
 
 
-def cures(factor: Factor, evidence: Evidence) -> Iterator[Draft]:
+def cures(factor: KnownFactor, evidence: Evidence) -> Iterator[Draft]:
     """Name what is known against a factor, in the order to try it."""
     if factor.mitigations:
         detail = ", ".join(factor.mitigations[:MOST_NAMED])
@@ -104,7 +104,7 @@ def sign(mitigation: Mitigation, run: RunFacts) -> Iterator[Draft]:
         yield Draft("no_sign", name, detail, calls, sources, affirmed=False)
 
 
-def note(passage: Passage, question: str, evidence: Evidence) -> Iterator[Draft]:
+def note(passage: KnowledgePassage, question: str, evidence: Evidence) -> Iterator[Draft]:
     """Cite what a search found, the sentences of it that answer best; nothing where it has none."""
     if passage.kind == "factor":
         name = names.of_factor(passage.key, evidence.run.knowledge)
@@ -150,11 +150,11 @@ def _own_words(text: str, key: str, evidence: Evidence) -> str:
     return quoted(plain, MOST_WORDS) if own is not None and own.key == key else plain
 
 
-def _named(factors: Sequence[Factor]) -> str:
+def _named(factors: Sequence[KnownFactor]) -> str:
     more = f" and {len(factors) - MOST_NAMED} more" if len(factors) > MOST_NAMED else ""
     return ", ".join(factor.name for factor in factors[:MOST_NAMED]) + more
 
 
-def _sources(references: Sequence[Reference], key: str) -> tuple[str, ...]:
+def _sources(references: Sequence[Citation], key: str) -> tuple[str, ...]:
     found = tuple(cited(reference) for reference in references[:MOST_SOURCES])
     return found or (f"what vgo-agent knows of {key}",)

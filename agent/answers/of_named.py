@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...knowledge.schema import Factor
+from ...knowledge.schema import KnownFactor
 from ...tools.rank_factors import RankedFactor
 from ..planners.state import quoted
 from . import names
@@ -37,19 +37,19 @@ def of_mitigation(key: str, run: RunFacts) -> tuple[Said, ...]:
     return run.of("untried", key=key) or (Draft("never_tried", name, calls=calls, affirmed=False, words=words),)
 
 
-def of_factor(factor: Factor, run: RunFacts) -> tuple[Said, ...]:
+def of_factor(factor: KnownFactor, run: RunFacts) -> tuple[Said, ...]:
     """Ranked, with its numbers; or why it was not."""
     seen = run.of("suspect", "contrary", "not_visible", key=factor.key)
     return seen or (_beyond(factor, run) or _grouped(factor, run) or _unranked(factor, run),)
 
 
-def _beyond(factor: Factor, run: RunFacts) -> Draft | None:
+def _beyond(factor: KnownFactor, run: RunFacts) -> Draft | None:
     """Look behind the first of the ranking, which alone are listed."""
     found = (one for one in _ranking(run) if one.factor == factor.key)
     return next((ranked(one, run.evidence) for one in found), None)
 
 
-def _grouped(factor: Factor, run: RunFacts) -> Draft | None:
+def _grouped(factor: KnownFactor, run: RunFacts) -> Draft | None:
     """Find its column among those that another one stands for."""
     known = run.evidence.run.knowledge
     for group in _ranking(run):
@@ -60,7 +60,7 @@ def _grouped(factor: Factor, run: RunFacts) -> Draft | None:
     return None
 
 
-def _unranked(factor: Factor, run: RunFacts) -> Draft:
+def _unranked(factor: KnownFactor, run: RunFacts) -> Draft:
     """Set aside before, not measured at all, or not looked at."""
     evidence, known = run.evidence, run.evidence.run.knowledge
     name = names.of_factor(factor.key, known)

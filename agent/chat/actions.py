@@ -10,7 +10,7 @@ from typing import Any
 
 from ...knowledge.errors import VgoError
 from ...tools.case import DENY_SYSTEM, changes_system
-from ...tools.plan import Plan
+from ...tools.plan import TrialPlan
 from ..session_view.step import WORDS
 from .past_runs import PAST, compared, open_run, split
 from .reply import Reply
@@ -91,7 +91,7 @@ def _try(session: ChatSession, argument: str) -> Reply:
         raise VgoError("Name the mitigation: /try pin_to_cpu; `vgo-agent mitigations` lists them.")
     named = session.desk.ask("named", word=argument)
     if session.view.status == "finished":
-        session.again(Plan(mitigation=named["key"], by_hand=named["by_hand"]))
+        session.again(TrialPlan(mitigation=named["key"], by_hand=named["by_hand"]))
         return Reply(f"A new run of the same program begins, to try {named['key']} and nothing else.")
     refused = (step for step in session.view.steps if step.approval and step.approval.standing == DENY_SYSTEM)
     if changes_system(named["scope"]) and (said := next(refused, None)):

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from ...knowledge.errors import VgoError
 from ...tools.mitigation.restore import restore
-from ...tools.plan import Plan
+from ...tools.plan import TrialPlan
 from ...tools.stop import held
 from ..desk.desk import Desk
 from ..past.held import is_held
@@ -98,7 +98,7 @@ class ChatSession:
             self.leave()
             self.begin()
 
-    def again(self, plan: Plan | None = None) -> None:
+    def again(self, plan: TrialPlan | None = None) -> None:
         """Begin a new run of the program that is open; with a plan, of that and nothing else."""
         from ..session import read_request
 

@@ -12,9 +12,9 @@ from ..terminal import answer
 from .options import add_manners, add_mapping, mapping_of
 
 if TYPE_CHECKING:
-    from ...tools.analysis.question import Question
-    from ...tools.recorded.design import Wanted
-    from ...tools.recorded.recorded import Recorded
+    from ...tools.analysis.question import AnalysisOptions
+    from ...tools.recorded.design import ColumnOptions
+    from ...tools.recorded.recorded import RecordedRuns
 
 EPILOG = """\
 examples:
@@ -90,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if found.answered else 1
 
 
-def streamed(recorded: Recorded, outcome: str) -> Recorded:
+def streamed(recorded: RecordedRuns, outcome: str) -> RecordedRuns:
     """Where only a sample is analysed, add what is known of the outcome of all rows."""
     if recorded.whole is None:
         return recorded
@@ -108,9 +108,9 @@ def streamed(recorded: Recorded, outcome: str) -> Recorded:
     return replace(recorded, notes=(*recorded.notes, words))
 
 
-def _question(arguments: argparse.Namespace) -> Question:
+def _question(arguments: argparse.Namespace) -> AnalysisOptions:
     from ...knowledge.errors import VgoError
-    from ...tools.analysis.question import Question
+    from ...tools.analysis.question import AnalysisOptions
     from ...tools.statistics.labels.cut import parse
 
     if not 0 < arguments.alpha < 0.5:
@@ -119,11 +119,13 @@ def _question(arguments: argparse.Namespace) -> Question:
         raise VgoError(f"--steady-cv {arguments.steady_cv:g} is below 0; a spread is not.")
     if arguments.seed < 0:
         raise VgoError(f"--seed {arguments.seed} is below 0; choose any number from 0.")
-    return Question(cut=parse(arguments.cut), alpha=arguments.alpha, steady_cv=arguments.steady_cv, seed=arguments.seed)
+    return AnalysisOptions(
+        cut=parse(arguments.cut), alpha=arguments.alpha, steady_cv=arguments.steady_cv, seed=arguments.seed
+    )
 
 
-def _wanted(arguments: argparse.Namespace, recorded: Recorded) -> Wanted:
-    from ...tools.recorded.design import Wanted
+def _wanted(arguments: argparse.Namespace, recorded: RecordedRuns) -> ColumnOptions:
+    from ...tools.recorded.design import ColumnOptions
 
     names = [*recorded.frame.columns, *recorded.left_out]
 
@@ -133,7 +135,7 @@ def _wanted(arguments: argparse.Namespace, recorded: Recorded) -> Wanted:
     lower = True if arguments.lower_is_better else False if arguments.higher_is_better else None
     settings, exclude = columns("settings"), columns("exclude")
     usual = (name for name in recorded.group if name not in (*settings, *exclude, arguments.outcome))
-    return Wanted(
+    return ColumnOptions(
         outcome=arguments.outcome,
         lower_is_better=lower,
         group=columns("group") or tuple(usual),

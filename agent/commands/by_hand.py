@@ -12,7 +12,7 @@ from ...tools.case import changes_system
 from ...tools.compare import reached
 from ...tools.look_up import LookUpResult
 from ...tools.mitigation.parameters import with_values
-from ...tools.plan import NO_MORE, Plan
+from ...tools.plan import NO_MORE, TrialPlan
 from ..again import again
 from ..progress import Lines
 from ..record import bodies, record_of
@@ -43,7 +43,7 @@ def offer(run: Path, arguments: argparse.Namespace) -> None:
             return
         if said:
             continue
-        plan = Plan(mitigation=key, by_hand=True, after=folder.path.name)
+        plan = TrialPlan(mitigation=key, by_hand=True, after=folder.path.name)
         arguments.began_s = time.monotonic()  # a budget of its own
         ending = carried_out(trial, plan, arguments, str(run))
         if ending.summary["verdict"] == "steadier afterwards":

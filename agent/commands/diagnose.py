@@ -13,7 +13,7 @@ from .ending import give
 from .options import add_asking, add_cluster, add_manners, add_program, add_settings
 
 if TYPE_CHECKING:
-    from ...tools.plan import Plan
+    from ...tools.plan import TrialPlan
     from ..session import Request
     from ..settings import Settings
 
@@ -67,9 +67,9 @@ def run(arguments: argparse.Namespace) -> int:
     return carry_out(request, settings, arguments)
 
 
-def _plan(surface: Path | None) -> Plan:
+def _plan(surface: Path | None) -> TrialPlan:
     """Refuse a folder without a surface before the first run."""
-    from ...tools.plan import NO_PLAN, Plan
+    from ...tools.plan import NO_PLAN, TrialPlan
 
     if surface is None:
         return NO_PLAN
@@ -77,7 +77,7 @@ def _plan(surface: Path | None) -> Plan:
 
     if not is_stored(surface):
         raise VgoError(f"--surface {surface} holds no surface.json; make it with `vgo-agent surface fit --save DIR`.")
-    return Plan(surface=str(surface.absolute()))
+    return TrialPlan(surface=str(surface.absolute()))
 
 
 def carry_out(

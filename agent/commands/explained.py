@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...knowledge.actions import Parameter
+from ...knowledge.actions import MitigationParameter
 from ...knowledge.loader import Knowledge
 from ...knowledge.passages import cited
 from ...knowledge.patterns import overlap
 from ...knowledge.related import related_notes, told_apart
-from ...knowledge.schema import Factor, Mitigation, Reference
+from ...knowledge.schema import Citation, KnownFactor, Mitigation
 from ...layers.loader import load_layers
 from ...layers.schema import Column, Layer
-from ...tools.layers_here import Here, here
+from ...tools.layers_here import LayerStatus, here
 from ...tools.machine import Machine
 from .alone import this_machine, tried_here
 from .snippet import snippet
@@ -47,7 +47,9 @@ def explained(found: Sequence[str], name: str, known: Knowledge, root: Path) -> 
     return _of_factor(known.factors[key], name, known, machine, root, also)
 
 
-def _of_factor(factor: Factor, name: str, known: Knowledge, machine: Machine, root: Path, also: list[str]) -> Explained:
+def _of_factor(
+    factor: KnownFactor, name: str, known: Knowledge, machine: Machine, root: Path, also: list[str]
+) -> Explained:
     layers = load_layers()
     signals, why = _shown(factor.signals, layers, root)
     cures = [known.mitigations[key] for key in factor.mitigations]
@@ -95,14 +97,14 @@ def _of_mitigation(mitigation: Mitigation, known: Knowledge, machine: Machine) -
     }
 
 
-def _parameter(one: Parameter) -> str:
+def _parameter(one: MitigationParameter) -> str:
     default = f"{one.default} {one.unit}".strip()
     return f"{one.name} ({one.description.rstrip('.')}; {default} unless given)"
 
 
 def _shown(signals: Iterable[str], layers: Mapping[str, Layer], root: Path) -> tuple[list[Signal], dict[str, str]]:
     """Find each column's layer, and whether this machine shows it; the reasons by layer."""
-    looked: dict[str, Here] = {}
+    looked: dict[str, LayerStatus] = {}
     found, why = [], dict[str, str]()
     for name in signals:
         layer, column = _listed(name, layers)
@@ -125,7 +127,7 @@ def _listed(name: str, layers: Mapping[str, Layer]) -> tuple[Layer | None, Colum
     return None, None
 
 
-def _column(name: str, factor: Factor, layers: Mapping[str, Layer]) -> dict[str, str] | None:
+def _column(name: str, factor: KnownFactor, layers: Mapping[str, Layer]) -> dict[str, str] | None:
     """Describe the column that was asked for, when it was one."""
     if factor.place(name) is None:
         return None
@@ -135,7 +137,7 @@ def _column(name: str, factor: Factor, layers: Mapping[str, Layer]) -> dict[str,
     return {"name": name, "unit": column.unit, "layer": layer.key, "description": column.description}
 
 
-def _other(factor: Factor, other: Factor) -> dict[str, Any]:
+def _other(factor: KnownFactor, other: KnownFactor) -> dict[str, Any]:
     mine, theirs = told_apart(factor, other)
     return {"key": other.key, "name": other.name, "only_this": list(mine), "only_other": list(theirs)}
 
@@ -177,18 +179,18 @@ def _changes(mitigation: Mitigation, machine: Machine) -> list[str]:
         return []
 
 
-def _numbered(lists: Iterable[tuple[Reference, ...]]) -> dict[str, int]:
+def _numbered(lists: Iterable[tuple[Citation, ...]]) -> dict[str, int]:
     """Number the sources in the order in which they are used."""
     texts = dict.fromkeys(cited(reference) for references in lists for reference in references)
     return {text: number for number, text in enumerate(texts, start=1)}
 
 
-def _marks(references: Iterable[Reference], sources: Mapping[str, int]) -> str:
+def _marks(references: Iterable[Citation], sources: Mapping[str, int]) -> str:
     numbers = sorted({sources[cited(reference)] for reference in references})
     return f"[{', '.join(map(str, numbers))}]" if numbers else ""
 
 
-def _notes(names: Sequence[str], references: Sequence[Reference]) -> list[dict[str, str]]:
+def _notes(names: Sequence[str], references: Sequence[Citation]) -> list[dict[str, str]]:
     return [
         {"key": note.key, "title": note.title, "snippet": snippet(note.text, " ".join(names)), "source": note.source}
         for note in related_notes(names, references)

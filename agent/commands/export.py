@@ -13,7 +13,7 @@ from .options import add_manners
 
 if TYPE_CHECKING:
     from ...knowledge.schema import Mitigation
-    from ...tools.mitigation.permanent import Kept
+    from ...tools.mitigation.permanent import PermanentForm
 
 # As `Keeper` in the knowledge lists them, which is dear to import for a help text.
 FORMATS = ("systemd", "sysctl", "tmpfiles", "udev", "tuned", "cmdline", "slurm", "openmp", "docker", "shell")
@@ -79,14 +79,14 @@ def _program(words: str | None) -> tuple[str, ...]:
     return program
 
 
-def _refusal(mitigation: Mitigation, one: Kept, ways: Sequence[Kept]) -> str:
+def _refusal(mitigation: Mitigation, one: PermanentForm, ways: Sequence[PermanentForm]) -> str:
     others = " or ".join(way.format for way in ways)
     by_hand = "explain" if mitigation.steps else "try"
     cure = f"Keep it with --format {others}." if others else f"See `vgo-agent {by_hand} {mitigation.key}`."
     return f"{mitigation.key} cannot be kept as {one.format}: {one.why.rstrip('.')}. {cure}"
 
 
-def _everything(mitigation: Mitigation, kept: Sequence[Kept]) -> str:
+def _everything(mitigation: Mitigation, kept: Sequence[PermanentForm]) -> str:
     parts = [_shown(one) for one in kept if one.text]
     parts = parts or [f"No program keeps {mitigation.name} ({mitigation.key}) by itself."]
     if mitigation.steps:
@@ -96,7 +96,7 @@ def _everything(mitigation: Mitigation, kept: Sequence[Kept]) -> str:
     return "\n\n".join(parts)
 
 
-def _reasons(without: Sequence[Kept]) -> list[str]:
+def _reasons(without: Sequence[PermanentForm]) -> list[str]:
     """Name the formats that cannot say it, by why."""
     reasons: dict[str, list[str]] = {}
     for one in without:
@@ -104,6 +104,6 @@ def _reasons(without: Sequence[Kept]) -> list[str]:
     return [f"- {', '.join(formats)}: {why}." for why, formats in reasons.items()]
 
 
-def _shown(one: Kept) -> str:
+def _shown(one: PermanentForm) -> str:
     notes = [f"# {note}" for note in one.notes] if one.format == "cmdline" else []
     return "\n".join([f"== {one.format}" + (f": {one.path}" if one.path else ""), *notes, one.text.rstrip("\n")])

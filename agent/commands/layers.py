@@ -15,7 +15,7 @@ from .options import add_manners
 
 if TYPE_CHECKING:
     from ...layers.schema import Layer
-    from ...tools.layers_here import Here
+    from ...tools.layers_here import LayerStatus
 
 EPILOG = """\
 examples:
@@ -47,7 +47,7 @@ class Listed(NamedTuple):
     path: str
     layer: Layer | None
     """None where the file is broken."""
-    here: Here
+    here: LayerStatus
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -116,19 +116,19 @@ def _look(spec: str, root: Path, spawner: Any, asked: bool) -> Listed:
     from ...layers.loader import FOLDER, belongs, read_spec
     from ...layers.sharp import files_of
     from ...layers.trust import refuse_untrusted
-    from ...tools.layers_here import Here, here
+    from ...tools.layers_here import LayerStatus, here
 
     try:
         path, layer = read_spec(spec)
     except VgoError as error:
         if asked:
             raise
-        return Listed(Path(spec).stem, spec, None, Here("broken", {"": str(error).rstrip(".")}))
+        return Listed(Path(spec).stem, spec, None, LayerStatus("broken", {"": str(error).rstrip(".")}))
     try:
         if not belongs(path, FOLDER):
             refuse_untrusted(layer, files_of(path))
     except VgoError as error:
-        return Listed(layer.key, str(path), layer, Here("untrusted", {"": str(error).rstrip(".")}))
+        return Listed(layer.key, str(path), layer, LayerStatus("untrusted", {"": str(error).rstrip(".")}))
     return Listed(layer.key, str(path), layer, here(layer, root, spawner))
 
 

@@ -13,8 +13,8 @@ from .analyze import streamed
 from .options import add_manners, add_mapping, mapping_of
 
 if TYPE_CHECKING:
-    from ...tools.recorded.recorded import Recorded
-    from ...tools.recorded.shapes import Design
+    from ...tools.recorded.recorded import RecordedRuns
+    from ...tools.recorded.shapes import Observations
 
 USUAL = ("host", "node", "hostname", "machine")
 """Columns that are taken for the node where none is named."""
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     recorded = read(Path(arguments.file), _listed(arguments.exclude), mapping_of(arguments))
     column = _node(arguments.node, recorded)
 
-    from ...tools.analysis.question import Question
+    from ...tools.analysis.question import AnalysisOptions
     from ...tools.nodes.analyse import fleet, nodes_of
     from ...tools.nodes.effect import effect
     from ..report.nodes import save, summary, text
@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
     design = _design(arguments, recorded, (column, *(condition or ())[:1]))
     nodes = nodes_of(recorded, column, design)
     recorded = streamed(recorded, design.outcome_name)
-    found = fleet(design, nodes, Question(alpha=arguments.alpha, seed=arguments.seed), arguments.margin)
+    found = fleet(design, nodes, AnalysisOptions(alpha=arguments.alpha, seed=arguments.seed), arguments.margin)
     pooled = effect(recorded, design, nodes, condition[0], condition[1:]) if condition else None
     if arguments.save:
         save(found, pooled, design, nodes, shlex.join(["vgo-agent", *sys.argv[1:]]), arguments.save)
@@ -86,7 +86,7 @@ def _listed(words: str) -> tuple[str, ...]:
     return tuple(filter(None, (word.strip() for word in words.split(","))))
 
 
-def _node(named: str | None, recorded: Recorded) -> str:
+def _node(named: str | None, recorded: RecordedRuns) -> str:
     """The column of machines."""
     from ...knowledge.errors import VgoError
 
@@ -99,7 +99,7 @@ def _node(named: str | None, recorded: Recorded) -> str:
     raise VgoError(f"No column says on which machine a run was made; name it with --node: {', '.join(columns[:12])}.")
 
 
-def _condition(words: str | None, recorded: Recorded) -> tuple[str, str, str] | None:
+def _condition(words: str | None, recorded: RecordedRuns) -> tuple[str, str, str] | None:
     """Read COL=A,B."""
     from ...knowledge.errors import VgoError
 
@@ -114,8 +114,8 @@ def _condition(words: str | None, recorded: Recorded) -> tuple[str, str, str] | 
     return name, first, second
 
 
-def _design(arguments: argparse.Namespace, recorded: Recorded, aside: tuple[str, ...]) -> Design:
-    from ...tools.recorded.design import Wanted, designs
+def _design(arguments: argparse.Namespace, recorded: RecordedRuns, aside: tuple[str, ...]) -> Observations:
+    from ...tools.recorded.design import ColumnOptions, designs
 
     lower = False if arguments.higher_is_better else None
-    return designs(recorded, Wanted(outcome=arguments.outcome, lower_is_better=lower, exclude=aside))[0][1]
+    return designs(recorded, ColumnOptions(outcome=arguments.outcome, lower_is_better=lower, exclude=aside))[0][1]

@@ -49,9 +49,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Simulate and answer."""
     from ...tools.recorded.read import read
-    from ...tools.recorded_power import Wish, plan
+    from ...tools.recorded_power import PowerRequest, plan
 
-    wish = Wish(
+    wish = PowerRequest(
         ratio=arguments.ratio,
         power=arguments.power,
         alpha=arguments.alpha,

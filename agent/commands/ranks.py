@@ -10,7 +10,7 @@ from ..terminal import answer
 from .options import add_manners, add_mapping, mapping_of
 
 if TYPE_CHECKING:
-    from ...tools.recorded.recorded import Recorded
+    from ...tools.recorded.recorded import RecordedRuns
     from ...tools.statistics.values import FloatArray
 
 EPILOG = """\
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def usual(recorded: Recorded) -> Recorded:
+def usual(recorded: RecordedRuns) -> RecordedRuns:
     """Keep the runs that one looks at unless told otherwise: of a diagnosis, those of the baseline."""
     from dataclasses import replace
 
@@ -83,7 +83,7 @@ def usual(recorded: Recorded) -> Recorded:
     return replace(recorded, frame=frame)
 
 
-def _outcome(named: str | None, recorded: Recorded) -> str:
+def _outcome(named: str | None, recorded: RecordedRuns) -> str:
     from ...knowledge.errors import VgoError
 
     name = named or recorded.outcome
@@ -94,7 +94,7 @@ def _outcome(named: str | None, recorded: Recorded) -> str:
     return name
 
 
-def _floats(recorded: Recorded, name: str) -> FloatArray:
+def _floats(recorded: RecordedRuns, name: str) -> FloatArray:
     import polars as pl
 
     return recorded.frame[name].cast(pl.Float64).fill_null(float("nan")).to_numpy()

@@ -13,7 +13,7 @@ from ..terminal import answer
 from .options import add_manners
 
 if TYPE_CHECKING:
-    from ...knowledge.passages import Passage
+    from ...knowledge.passages import KnowledgePassage
 
 EPILOG = """\
 examples:
@@ -58,12 +58,12 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if found else 1
 
 
-def listing(found: Sequence[Passage], question: str = "") -> str:
+def listing(found: Sequence[KnowledgePassage], question: str = "") -> str:
     """Lay passages out, each with its source and the next command to type."""
     return "\n\n".join(_shown(place, row) for place, row in enumerate(rows(found, question), start=1))
 
 
-def rows(found: Sequence[Passage], question: str = "") -> list[dict[str, Any]]:
+def rows(found: Sequence[KnowledgePassage], question: str = "") -> list[dict[str, Any]]:
     """Give passages as JSON."""
     from .snippet import snippet
 

@@ -63,10 +63,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     fit.add_argument("--models", metavar="NAMES", help="which models to compare (default all)")
     fit.add_argument("--leave-one-out", action="store_true", help="predict each configuration by a fit without it")
+    fit.add_argument(
+        "--keep-out",
+        type=float,
+        metavar="SHARE",
+        help="check a fit to the other cells on this random share of them, such as 0.2",
+    )
     fit.add_argument("--seed", type=int, default=1, metavar="N", help="seed of all that is drawn (default 1)")
     fit.add_argument("--save", type=Path, metavar="DIR", help="keep the surface, with a report and pictures")
     asked = parser.add_argument_group("best and show")
-    asked.add_argument("--minimise", metavar="NAME", help="the response, or mean (default the response)")
+    asked.add_argument("--minimise", metavar="NAME", help="sd, cv, variance or mean (default the response)")
     asked.add_argument("--subject-to", metavar="EXPR", default="", help="what a configuration must meet")
     asked.add_argument("--axes", metavar="A[,B]", help="the settings to show (default the two that explain most)")
     asked.add_argument("--at", metavar="SETTING=VALUE", action="append", default=[], help="hold a setting there")
@@ -105,17 +111,24 @@ def opened(arguments: argparse.Namespace) -> Fitted:
 def _fitted(arguments: argparse.Namespace) -> Fitted:
     from ...tools.recorded.read import read
     from ...tools.surface.both import fit_both
-    from ...tools.surface.cells import Asked, cells
+    from ...tools.surface.cells import SurfaceOptions, cells
     from .options import mapping_of
 
-    asked = Asked(
+    asked = SurfaceOptions(
         settings=words(arguments.settings),
         outcome=arguments.outcome,
         given=arguments.given,
         lower_is_better=True if arguments.lower_is_better else False if arguments.higher_is_better else None,
     )
     gathered = cells(read(Path(arguments.source), (), mapping_of(arguments)), asked)
-    return fit_both(gathered, arguments.response, words(arguments.models), arguments.leave_one_out, arguments.seed)
+    return fit_both(
+        gathered,
+        arguments.response,
+        words(arguments.models),
+        arguments.leave_one_out,
+        arguments.seed,
+        arguments.keep_out,
+    )
 
 
 def _fit(arguments: argparse.Namespace, fitted: Fitted) -> int:
@@ -148,6 +161,8 @@ def _check(arguments: argparse.Namespace) -> None:
         raise VgoError("--save belongs to `vgo-agent surface fit`: use --picture FILE.svg here.")
     if arguments.picture and arguments.picture.suffix != ".svg":
         raise VgoError(f"--picture {arguments.picture} is drawn as SVG: name it *.svg.")
+    if arguments.keep_out is not None and arguments.action != "fit":
+        raise VgoError("--keep-out belongs to `vgo-agent surface fit`: fit and --save the surface first.")
     if arguments.seed < 0:
         raise VgoError(f"--seed {arguments.seed} is below 0; choose any number from 0.")
 

@@ -35,10 +35,13 @@ def predict(arguments: argparse.Namespace, fitted: Fitted) -> int:
 def best(arguments: argparse.Namespace, fitted: Fitted) -> int:
     """Find the best configuration, and the trade between mean and spread."""
     from ...tools.surface.best import best as find
+    from ...tools.surface.converted import converted
     from ..report.surface_answers import of_best
 
-    record = fitted.response.record
-    found, field = find(fitted, arguments.minimise or record.response, arguments.subject_to, record.seed)
+    goal = arguments.minimise or fitted.response.record.response
+    if goal not in (fitted.response.record.response, "mean"):
+        fitted = converted(fitted, goal)
+    found, field = find(fitted, goal, arguments.subject_to, fitted.response.record.seed)
     if arguments.picture:
         from ..report.surface_figures import front_figure
 

@@ -17,7 +17,7 @@ from .ending import give
 if TYPE_CHECKING:
     from ...knowledge.schema import Mitigation
     from ...tools.machine import Machine
-    from ...tools.plan import Plan
+    from ...tools.plan import TrialPlan
     from ...tools.subject import Subject
     from ..run_folder import RunFolder
     from ..session import Ending
@@ -155,14 +155,14 @@ def would_do(trial: Trial) -> tuple[str, ...]:
 
 
 def carry_out(
-    trial: Trial, plan: Plan, arguments: argparse.Namespace, after: str | None = None, said: Sequence[str] = ()
+    trial: Trial, plan: TrialPlan, arguments: argparse.Namespace, after: str | None = None, said: Sequence[str] = ()
 ) -> int:
     """Run the plan, and give the exit code."""
     return carried_out(trial, plan, arguments, after, said).exit_code
 
 
 def carried_out(
-    trial: Trial, plan: Plan, arguments: argparse.Namespace, after: str | None = None, said: Sequence[str] = ()
+    trial: Trial, plan: TrialPlan, arguments: argparse.Namespace, after: str | None = None, said: Sequence[str] = ()
 ) -> Ending:
     """Run the plan as a diagnosis is run, in a folder of its own, and answer; what is `said` comes first."""
     from ..clock import Clock

@@ -10,7 +10,7 @@ from .options import add_asking, add_cluster, add_manners, add_out, add_program,
 
 if TYPE_CHECKING:
     from ...knowledge.schema import Mitigation
-    from ...tools.plan import Plan
+    from ...tools.plan import TrialPlan
     from .trial import Trial
 
 EPILOG = """\
@@ -98,9 +98,9 @@ def _refuse_pairs(pairs: int) -> None:
     raise VgoError(f"--pairs {pairs} cannot show anything; give 10 to 10000 (40 and more give an interval for p95).")
 
 
-def _plan(trial: Trial, arguments: argparse.Namespace) -> Plan | None:
+def _plan(trial: Trial, arguments: argparse.Namespace) -> TrialPlan | None:
     """What to do; None where a person has to do it and nobody is there."""
-    from ...tools.plan import Plan
+    from ...tools.plan import TrialPlan
     from .trial import for_a_person, refuse
 
     by_hand = for_a_person(trial.mitigation) or bool(arguments.after)
@@ -109,7 +109,7 @@ def _plan(trial: Trial, arguments: argparse.Namespace) -> Plan | None:
     if not by_hand:
         refuse(trial)
     name = arguments.after.rstrip("/").rpartition("/")[2] if arguments.after else ""
-    return Plan(
+    return TrialPlan(
         mitigation=trial.mitigation.key,
         values=trial.values,
         pairs=arguments.pairs,

@@ -59,7 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Search."""
     from ...knowledge.errors import VgoError
-    from ...tools.plan import Plan, Search
+    from ...tools.plan import LevelSearch, TrialPlan
     from .trial import carry_out, looked_at, refuse
     from .wanted import levels_meant
 
@@ -84,8 +84,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         return _dry_run(arguments, name, levels, fixed, clipped)
     refuse(trial)
-    search = Search(parameter=name, levels=levels, minimise=arguments.minimise)
-    plan = Plan(
+    search = LevelSearch(parameter=name, levels=levels, minimise=arguments.minimise)
+    plan = TrialPlan(
         mitigation=trial.mitigation.key,
         values=trial.values,
         pairs=arguments.pairs,

@@ -13,9 +13,9 @@ from ...knowledge.near import did_you_mean, near_names, plain
 from ..answers.aliases import stood_for
 
 if TYPE_CHECKING:
-    from ...knowledge.actions import Parameter
+    from ...knowledge.actions import MitigationParameter
     from ...knowledge.loader import Knowledge
-    from ...knowledge.schema import Factor, Mitigation
+    from ...knowledge.schema import KnownFactor, Mitigation
     from ...tools.machine import Machine
 
 MOST_LEVELS = 32
@@ -65,7 +65,7 @@ def accepted(words: Sequence[str], own: Mitigation | None = None) -> tuple[str, 
     return tuple(own.key if own and word == own.key else mitigation_meant(word, known).key for word in words)
 
 
-def factor_meant(word: str, knowledge: Knowledge) -> Factor:
+def factor_meant(word: str, knowledge: Knowledge) -> KnownFactor:
     """Find a factor by its key, an alias or a column that it lists; refuse with the nearest ones."""
     asked = plain(word)
     names = {
@@ -140,7 +140,7 @@ def _refuse_many(name: str, levels: int) -> None:
 
 
 def _expanded(
-    parameter: Parameter, word: str, mitigation: Mitigation, machine: Machine
+    parameter: MitigationParameter, word: str, mitigation: Mitigation, machine: Machine
 ) -> tuple[Sequence[str], tuple[str, ...]]:
     """Give one level, or all whole steps of a range, and what was brought within the bound.
 
@@ -175,7 +175,7 @@ def _expanded(
     )
 
 
-def _within(parameter: Parameter, word: str, machine: Machine) -> str:
+def _within(parameter: MitigationParameter, word: str, machine: Machine) -> str:
     """Turn a word that counts CPUs into a number, at most the largest that is allowed here; another word stays."""
     from ...tools.mitigation.parameters import greatest
 

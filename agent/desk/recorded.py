@@ -45,7 +45,7 @@ def export(run: str, path: str) -> dict[str, Any]:
 
 
 def _alone(path: Path, metric: str) -> dict[str, Any]:
-    from ...tools.recorded.design import Wanted, designs
+    from ...tools.recorded.design import ColumnOptions, designs
     from ...tools.recorded.outline import outline
     from ...tools.recorded.read import read
     from ..report.outline import text as described
@@ -56,7 +56,7 @@ def _alone(path: Path, metric: str) -> dict[str, Any]:
     if outcome is None:
         following = f"name the outcome: /open {quote(str(path))} --outcome COL"
         return {**_NOTHING, "headline": f"{path.name}: no outcome", "words": described(found, (), following)}
-    parts = designs(table, Wanted(outcome=outcome, group=table.group))
+    parts = designs(table, ColumnOptions(outcome=outcome, group=table.group))
     return {
         **_NOTHING,
         "headline": f"{path.name}: {found.rows} runs, {outcome}",
@@ -91,11 +91,11 @@ def _spread(claim: Any) -> list[float | None]:
 
 def _analysed(parts: Any, table: Any) -> str:
     from ...tools.analysis.groups import analyse_groups
-    from ...tools.analysis.question import Question
+    from ...tools.analysis.question import AnalysisOptions
     from ..report.analysis import text
 
     try:
-        return text(analyse_groups(parts, Question()), table)
+        return text(analyse_groups(parts, AnalysisOptions()), table)
     except VgoError as refused:  # it is described all the same
         return str(refused)
 

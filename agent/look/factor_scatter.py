@@ -10,7 +10,7 @@ from ...tools.statistics.values import FloatArray
 from .canvas import Canvas
 from .dots import class_marks, cut_line, dots, pointed, slow_of
 from .frame import Axis, Framed, Picture, frame, outcome_axis, words
-from .scale import Window, extent
+from .scale import LARGEST, Window, extent
 from .scenes import Scatter
 
 
@@ -22,18 +22,19 @@ def factor_scatter(
     both = np.isfinite(x) & np.isfinite(y)
     if not both.any():
         return words(canvas, f"No run has a finite {scatter.column} and outcome to show.")
-    if np.ptp(x[both]) == 0:
+    if x[both].min() == x[both].max():
         return words(canvas, f"{scatter.column} was {amount(float(x[both][0]), scatter.unit)} in every run.")
-    across, up = window or extent(x[both]), extent(y[both])
+    x, y = (np.clip(values[both], -LARGEST, LARGEST) for values in (x, y))
+    across, up = window or extent(x), extent(y)
     assert across is not None and up is not None  # both hold a finite value
     axes = Axis(across, scatter.unit, scatter.column[:24]), Axis(up, scatter.outcomes.unit)
     told = _reading(scatter, cursor, across, canvas)
-    framed = frame(canvas, *axes, _title(scatter, x[both], y[both]), told, _legend(canvas, scatter, cut))
+    framed = frame(canvas, *axes, _title(scatter, x, y), told, _legend(canvas, scatter, cut))
     if framed is None:
         return Picture(canvas)
     cut_line(canvas, framed, cut)
-    dots(canvas, framed, x[both], y[both], slow_of(y[both], scatter.outcomes, cut))
-    _fitted(canvas, framed, x[both], y[both])
+    dots(canvas, framed, x, y, slow_of(y, scatter.outcomes, cut))
+    _fitted(canvas, framed, x, y)
     pointed(canvas, framed, cursor)
     return Picture(canvas, framed)
 
@@ -63,6 +64,8 @@ def _reading(scatter: Scatter, cursor: float | None, across: Window, canvas: Can
 def _fitted(canvas: Canvas, framed: Framed, x: FloatArray, y: FloatArray) -> None:
     """Draw the least-squares line."""
     middle, size = float(x.mean()), float(np.ptp(x))
+    if not size:  # all at the edge
+        return
     u = (x - middle) / size
     slope = float(u @ (y - y.mean()) / (u @ u))
     for place in range(framed.x.cells):

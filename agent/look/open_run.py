@@ -22,9 +22,9 @@ from ...tools.profiled import Profiled, profiled
 from ...tools.rank_factors import LEAST_EFFECT, RANK_FACTORS, RankArguments, RankedFactor, RankResult
 from ...tools.run_table import RunTable
 from ...tools.statistics.association.factors import associate
-from ...tools.statistics.association.tree import Tree
+from ...tools.statistics.association.tree import DecisionTree
 from ...tools.statistics.labels.classes import Labelled, label, label_at
-from ...tools.statistics.shape.describe import Shape, describe
+from ...tools.statistics.shape.describe import DistributionShape, describe
 from ..record import bodies, record_of
 from ..run_folder import RunFolder
 from ..transcript import RunStart, read
@@ -63,7 +63,7 @@ class OpenRun:
         return profiled(self.case.record)
 
     @cached_property
-    def shape(self) -> Shape:
+    def shape(self) -> DistributionShape:
         """Of their outcomes."""
         return describe(self.outcomes.values)
 
@@ -137,7 +137,7 @@ def open_run(path: Path) -> OpenRun | None:
     return OpenRun(case, folder)
 
 
-def _tree(chosen: Candidates, case: Case) -> Tree:
+def _tree(chosen: Candidates, case: Case) -> DecisionTree:
     found = [fitted(block, FitTreeArguments().depth, case) for block in chosen.blocks or (chosen.common,)]
     return max(found, key=lambda one: one.tree.cross_validated or 0.0).tree
 

@@ -13,8 +13,8 @@ import polars as pl
 from ...knowledge.errors import VgoError
 from ...tools.recorded.design import designs
 from ...tools.recorded.read import read
-from ...tools.recorded.recorded import Recorded
-from ...tools.recorded.shapes import Design, Wanted
+from ...tools.recorded.recorded import RecordedRuns
+from ...tools.recorded.shapes import ColumnOptions, Observations
 from ...tools.statistics.values import FloatArray
 from .asked import ColumnRead, Opened, Page, ReadPage, Refit, Refitted, Shaped
 from .pages import page_of
@@ -40,7 +40,7 @@ class OpenTable:
 
     source: str
     frame: pl.DataFrame
-    design: Design
+    design: Observations
     folder: Path | None = None
     """Of a diagnosis, whose profile is what is labelled."""
 
@@ -88,7 +88,7 @@ def take_runs(outcomes: Outcomes, names: tuple[str, ...], values: FloatArray) ->
     part = values[rows]
     varies = np.isfinite(part).all(axis=0) & (part != part[:1]).any(axis=0)
     frame = pl.DataFrame({outcomes.name: outcomes.values, **{name: values[:, i] for i, name in enumerate(names)}})
-    design = Design(
+    design = Observations(
         outcome_name=outcomes.name,
         unit=outcomes.unit,
         lower_is_better=outcomes.lower_is_better,
@@ -101,8 +101,8 @@ def take_runs(outcomes: Outcomes, names: tuple[str, ...], values: FloatArray) ->
     return OpenTable("these runs", frame, design)
 
 
-def _largest(recorded: Recorded, outcome: str | None) -> Design:
-    parts = designs(recorded, Wanted(outcome=outcome))
+def _largest(recorded: RecordedRuns, outcome: str | None) -> Observations:
+    parts = designs(recorded, ColumnOptions(outcome=outcome))
     group, design = max(parts, key=lambda part: part[1].outcome.size)
     if not group:
         return design

@@ -14,6 +14,8 @@ from ...tools.statistics.values import FloatArray, IntArray, finite
 
 LARGEST = 1e300
 """Beyond it differences overflow; such values are drawn at the edge."""
+SMALLEST = 1e-290
+"""A window is at least that wide: the width of a cell of a narrower one may underflow to 0."""
 LEAST_SHARE = 1e-9
 """Of the size of the values, that a window stays wide: below it only rounding differs."""
 
@@ -32,7 +34,7 @@ class Window:
 
     def zoomed(self, factor: float, about: float) -> Window:
         """Show less (factor above 1) or more, `about` staying where it is."""
-        least = LEAST_SHARE * max(abs(self.low), abs(self.high), 1e-290)
+        least = LEAST_SHARE * max(abs(self.low), abs(self.high), SMALLEST)
         width = min(max(self.width / factor, least), 2 * LARGEST)
         share = min(max((about - self.low) / self.width, 0.0), 1.0)
         low = min(max(self.low, min(about, self.high)) - share * width, LARGEST)
@@ -95,7 +97,7 @@ def extent(*columns: ArrayLike) -> Window | None:
     if not every:
         return None
     low, high = min(float(part.min()) for part in every), max(float(part.max()) for part in every)
-    edge = max(0.02 * (high - low), 1e-6 * max(abs(low), abs(high)))
+    edge = max(0.02 * (high - low), 1e-6 * max(abs(low), abs(high)), SMALLEST)
     if low == high:
         edge = max(0.05 * abs(low), 1e-12)
     return Window(low - edge, high + edge)

@@ -27,7 +27,7 @@ class Outcomes:
 
 @dataclass(frozen=True)
 class Node:
-    """A question of a tree, or with no column an answer; as `tools.statistics.association.tree.Node`."""
+    """A question of a tree, or with no column an answer; as `tools.statistics.association.tree.TreeNode`."""
 
     n: int
     slow_share: float

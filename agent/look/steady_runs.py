@@ -11,12 +11,12 @@ import polars as pl
 from ...knowledge.errors import VgoError
 from ...tools.analysis.analyse import columns, divisors, matters, trusted
 from ...tools.analysis.verdict import LEAST_IN_CLASS
-from ...tools.recorded.shapes import Design
+from ...tools.recorded.shapes import Observations
 from ...tools.statistics.association.factors import associate
 from ...tools.statistics.association.sample import sample
 from ...tools.statistics.association.tree import fit_tree
 from ...tools.statistics.labels.classes import label, label_at
-from ...tools.statistics.shape.describe import Shape, describe
+from ...tools.statistics.shape.describe import DistributionShape, describe
 from ...tools.statistics.values import BoolArray, FloatArray
 from .asked import ColumnRead, Refit, Refitted, Shaped
 from .pages import thinned
@@ -34,9 +34,9 @@ class SteadyRuns:
 
     source: str
     frame: pl.DataFrame
-    design: Design
+    design: Observations
     """After warm-up."""
-    shape: Shape
+    shape: DistributionShape
 
     def shaped(self) -> Shaped:
         """Tell where modes and cut lie."""
@@ -108,7 +108,7 @@ def too_few(runs: int) -> str:
     return f"The cut leaves {runs} runs on one side, which needs {LEAST_IN_CLASS}."
 
 
-def steady(source: str, frame: pl.DataFrame, design: Design) -> SteadyRuns:
+def steady(source: str, frame: pl.DataFrame, design: Observations) -> SteadyRuns:
     """Leave out warm-up, as every analysis does."""
     design = trusted(design)
     shape = describe(design.outcome, ordered=design.ordered)

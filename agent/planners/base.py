@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ...tools.case import Record
-from ...tools.plan import NO_PLAN, Plan
+from ...tools.plan import NO_PLAN, TrialPlan
 from ...tools.subject import Limits
 from ..legal import Legal
 from ..model.said import Said
@@ -22,7 +22,7 @@ class View:
     legal: Legal
     decisions: int
     """Decisions taken before this one."""
-    plan: Plan = NO_PLAN
+    plan: TrialPlan = NO_PLAN
 
 
 @dataclass(frozen=True)

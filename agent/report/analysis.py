@@ -7,9 +7,9 @@ from typing import Any
 
 from ...prompts.render import render
 from ...tools.analysis.analysis import Analysis, Finding
-from ...tools.analysis.groups import Analyses, Group
-from ...tools.recorded.recorded import Recorded
-from ...tools.statistics.association.results import Factor
+from ...tools.analysis.groups import Analyses, GroupAnalysis
+from ...tools.recorded.recorded import RecordedRuns
+from ...tools.statistics.association.results import FactorAssociation
 from ..terminal import folded, table
 from .numbers import number, p_value, percent, quantity, ratio
 from .remarks import of_form
@@ -25,7 +25,7 @@ FACTORS = ("FACTOR", "SLOW RUNS", "AUC [95 %]", "PER UNIT", "R2", "LOSS WITHOUT 
 GROUPS = ("GROUP", "RUNS", "CV", "VERDICT", "FACTOR", "P")
 
 
-def summary(found: Analyses, recorded: Recorded) -> dict[str, Any]:
+def summary(found: Analyses, recorded: RecordedRuns) -> dict[str, Any]:
     """Give the object that `--json` prints: the analysis itself, or a list of them with the values of their groups."""
     source = {"file": recorded.source, "format": recorded.format, "notes": list(recorded.notes)}
     if len(found.groups) == 1 and not found.groups[0].values:
@@ -44,7 +44,7 @@ def _flat(one: Analysis) -> dict[str, Any]:
     return fields
 
 
-def text(found: Analyses, recorded: Recorded) -> str:
+def text(found: Analyses, recorded: RecordedRuns) -> str:
     """Give the words of a terminal: each group in full, or a table of many and the telling ones in full."""
     groups = found.groups
     if len(groups) == 1:
@@ -54,7 +54,7 @@ def text(found: Analyses, recorded: Recorded) -> str:
     return "\n\n".join(parts)
 
 
-def row(group: Group) -> tuple[str, ...]:
+def row(group: GroupAnalysis) -> tuple[str, ...]:
     """Give one line of the table of groups."""
     one = group.analysis
     first = next((finding.factor.name for finding in one.findings if finding.factor.visible), "")
@@ -69,7 +69,7 @@ def named(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{column}={value}" for column, value in values.items())
 
 
-def _told(group: Group, recorded: Recorded) -> str:
+def _told(group: GroupAnalysis, recorded: RecordedRuns) -> str:
     one = group.analysis
     aside = [f"{name}: {reason}" for name, reason in one.set_aside.items()]
     more = [f"... and {len(aside) - MOST_ASIDE} more (--json names all)"] if len(aside) > MOST_ASIDE else []
@@ -184,7 +184,7 @@ def _factor(finding: Finding) -> tuple[str, ...]:
     )
 
 
-def _auc(one: Factor) -> str:
+def _auc(one: FactorAssociation) -> str:
     if one.auc_low is None or one.auc_high is None:
         return f"{one.auc:.2f}"
     return f"{one.auc:.2f} [{one.auc_low:.2f}, {one.auc_high:.2f}]"

@@ -14,9 +14,9 @@ from markupsafe import Markup
 from ...knowledge.errors import VgoError
 from ...prompts.render import render
 from ...tools.analysis.analysis import Analysis
-from ...tools.analysis.groups import Analyses, Group
-from ...tools.recorded.design import Design
-from ...tools.recorded.recorded import Recorded
+from ...tools.analysis.groups import Analyses, GroupAnalysis
+from ...tools.recorded.design import Observations
+from ...tools.recorded.recorded import RecordedRuns
 from . import analysis as words
 from .canvas import standalone
 from .figures import Flags, Outcomes, distribution, run_order, scatter
@@ -29,7 +29,11 @@ MOST_PICTURED = 20
 
 
 def save(
-    found: Analyses, parts: Sequence[tuple[Mapping[str, Any], Design]], recorded: Recorded, command: str, folder: Path
+    found: Analyses,
+    parts: Sequence[tuple[Mapping[str, Any], Observations]],
+    recorded: RecordedRuns,
+    command: str,
+    folder: Path,
 ) -> None:
     """Write everything into a folder, which is made."""
     try:
@@ -59,7 +63,7 @@ def _pictured(found: Analyses) -> list[int]:
     return sorted(order[:MOST_PICTURED])
 
 
-def _name(group: Group) -> str:
+def _name(group: GroupAnalysis) -> str:
     return re.sub(r"[^A-Za-z0-9._=-]+", "-", words.named(group.values))[:100].strip("-.") or "group"
 
 
@@ -72,7 +76,7 @@ def _files(folder: Path, one: Analysis, drawn: Mapping[str, str]) -> None:
         (folder / "tree.json").write_text(one.tree.model_dump_json(indent=2) + "\n")
 
 
-def _pictures(one: Analysis, design: Design) -> dict[str, str]:
+def _pictures(one: Analysis, design: Observations) -> dict[str, str]:
     """Draw what there is data for."""
     if one.shape is None or one.runs < 2:
         return {}
@@ -95,7 +99,7 @@ def _pictures(one: Analysis, design: Design) -> dict[str, str]:
     return drawn
 
 
-def slow_runs(one: Analysis, steady: Design) -> Flags | None:
+def slow_runs(one: Analysis, steady: Observations) -> Flags | None:
     """Which runs are in the worst class."""
     if one.classes is None:
         return None
@@ -108,7 +112,7 @@ def _shown(one: Analysis) -> tuple[str, ...]:
     return ("distribution", "order", "factor", "tree") if one.verdict == "cause found" else ("distribution", "order")
 
 
-def _told(group: Group, drawn: Mapping[str, str]) -> dict[str, Any]:
+def _told(group: GroupAnalysis, drawn: Mapping[str, str]) -> dict[str, Any]:
     one = group.analysis
     title, rows = words.factors(one)
     return {

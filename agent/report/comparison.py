@@ -10,7 +10,7 @@ from ...tools.comparison import MEASURES, direction
 from ...tools.recorded.columns import listed
 from ...tools.recorded_comparison.cells import ContrastedCells
 from ...tools.recorded_comparison.compare import ComparedOutcome, Contrasted, ContrastedArm
-from ...tools.statistics.comparison.bootstrap import Ratio
+from ...tools.statistics.comparison.bootstrap import BootstrapRatio
 from ...tools.statistics.deviations import Measure
 from ...tools.strata import Stratified
 from ..terminal import folded, table
@@ -125,7 +125,7 @@ def _claimed(found: Contrasted, arm: ContrastedArm) -> str:
     return " ".join(filter(None, (said, disagreement(arm.spread, arm.claims["sd"]))))
 
 
-def _row(one: Ratio, arm: ContrastedArm, unit: str) -> tuple[str, ...]:
+def _row(one: BootstrapRatio, arm: ContrastedArm, unit: str) -> tuple[str, ...]:
     def show(value: float | None) -> str:
         return percent(value) if one.statistic == "cv" else quantity(value, unit)
 

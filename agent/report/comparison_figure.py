@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from ...knowledge.errors import VgoError
 from ...tools.claim import in_a_word
-from ...tools.recorded_comparison.compare import Contrasted, Values
+from ...tools.recorded_comparison.compare import ComparedValues, Contrasted
 from ...tools.statistics.comparison.description import Description
 from .canvas import BASELINE, FAINT, INK, MITIGATED, canvas, standalone
 from .figures import Floats, Outcomes, bin_edges, overflow, window
@@ -22,7 +22,7 @@ _Drawn = tuple[str, Floats, str, str]
 """Name of an arm, its values, colour and kind of line."""
 
 
-def save(found: Contrasted, values: Values, path: Path) -> None:
+def save(found: Contrasted, values: ComparedValues, path: Path) -> None:
     """Write the picture as one SVG file."""
     try:
         path.write_text(standalone(picture(found, values)), encoding="utf-8")
@@ -30,7 +30,7 @@ def save(found: Contrasted, values: Values, path: Path) -> None:
         raise VgoError(f"Cannot write {path} ({error.strerror}); choose another file for --picture.") from error
 
 
-def picture(found: Contrasted, values: Values) -> str:
+def picture(found: Contrasted, values: ComparedValues) -> str:
     """Draw a row for each arm, of the first twelve."""
     axis = Outcomes(found.metric, found.unit)
     shown = found.arms[:MOST_PICTURED]

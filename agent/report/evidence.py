@@ -21,7 +21,7 @@ from ...tools.hosts import Hosts
 from ...tools.label import LabelResult
 from ...tools.look_up import Candidate, LookUpResult
 from ...tools.measure import MeasureResult
-from ...tools.nodes.of_record import Seen, seen
+from ...tools.nodes.of_record import HostComparison, seen
 from ...tools.predict_surface import PredictResult
 from ...tools.profile import ProfileResult
 from ...tools.profiled import Profiled, profiled
@@ -93,7 +93,7 @@ class Evidence:
         return self.rankings[-1] if self.rankings else None
 
     @cached_property
-    def seen(self) -> Seen | str | None:
+    def seen(self) -> HostComparison | str | None:
         """The hosts compared, or why that cannot be done; None where all runs were made on one."""
         run = self.run
         return seen(run.record, run.subject, run.limits) if run.subject.on and len(run.machine.hosts) > 1 else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...tools.nodes.found import Fleet
+from ...tools.nodes.found import NodeComparison
 from . import nodes
 from .evidence import Evidence
 from .story import HostsStory
@@ -28,7 +28,7 @@ def hosts_story(evidence: Evidence) -> HostsStory | None:
     )
 
 
-def _factors(found: Fleet) -> tuple[str, ...]:
+def _factors(found: NodeComparison) -> tuple[str, ...]:
     """Within hosts and between them apart: a slow host must not make a factor of what differs there."""
     return (nodes.within(found), *nodes.between(found))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from ...knowledge.schema import Factor
+from ...knowledge.schema import KnownFactor
 from ...tools.case import Finished, changes_system
 from ...tools.claim import Claim, TooFew, disagreement, in_a_word, interval
 from ...tools.compare import confirmations, reached
@@ -156,7 +156,7 @@ def _reason(candidate: Candidate, evidence: Evidence) -> str:
     return "the budget or --max-mitigations ended before its turn"
 
 
-def _tries(factor: Factor, evidence: Evidence, seen: set[str]) -> tuple[Try, ...]:
+def _tries(factor: KnownFactor, evidence: Evidence, seen: set[str]) -> tuple[Try, ...]:
     """Those that no suspect before has named; `seen` grows by them."""
     run = evidence.run
     busy = evidence.profiled.busy_cpus if evidence.profiled else None

@@ -14,10 +14,10 @@ from markupsafe import Markup
 from ...knowledge.errors import VgoError
 from ...prompts.render import render
 from ...tools.nodes.analyse import Nodes
-from ...tools.nodes.effect import Effect
-from ...tools.nodes.found import Fleet, Node, Standing
-from ...tools.recorded.recorded import Recorded
-from ...tools.recorded.shapes import Design
+from ...tools.nodes.effect import WithinNodeEffect
+from ...tools.nodes.found import NodeComparison, NodeDeviation, NodeSummary
+from ...tools.recorded.recorded import RecordedRuns
+from ...tools.recorded.shapes import Observations
 from ...tools.statistics.fleet.pooled import Pooled
 from ..terminal import folded, table
 from .analysis import FACTORS, factors
@@ -29,13 +29,13 @@ MOST_EXPLAINED = 10
 LEVEL = 0.05
 
 
-def summary(found: Fleet, pooled: Effect | None, recorded: Recorded) -> dict[str, Any]:
+def summary(found: NodeComparison, pooled: WithinNodeEffect | None, recorded: RecordedRuns) -> dict[str, Any]:
     """Give the object that `--json` prints."""
     effect = pooled.model_dump(mode="json") if pooled else None
     return {**found.model_dump(mode="json"), "effect": effect, "file": recorded.source, "notes": list(recorded.notes)}
 
 
-def text(found: Fleet, pooled: Effect | None, recorded: Recorded) -> str:
+def text(found: NodeComparison, pooled: WithinNodeEffect | None, recorded: RecordedRuns) -> str:
     """Give the words of a terminal."""
     shown, more = rows(found)
     return folded(
@@ -56,7 +56,7 @@ def text(found: Fleet, pooled: Effect | None, recorded: Recorded) -> str:
     )
 
 
-def shares(found: Fleet) -> str:
+def shares(found: NodeComparison) -> str:
     """Say how much lies between nodes."""
     one = found.shares
     low, high = percent(one.interval.low, 2), percent(one.interval.high, 2)
@@ -67,7 +67,7 @@ def shares(found: Fleet) -> str:
     )
 
 
-def rows(found: Fleet) -> tuple[list[tuple[str, ...]], str]:
+def rows(found: NodeComparison) -> tuple[list[tuple[str, ...]], str]:
     """Rows to show: odd nodes first, then the slowest."""
     ranked = sorted(found.nodes, key=lambda node: not node.odd)
     more = len(ranked) - MOST_ROWS
@@ -75,14 +75,14 @@ def rows(found: Fleet) -> tuple[list[tuple[str, ...]], str]:
     return [row(node, found.unit) for node in ranked[:MOST_ROWS]], words
 
 
-def row(node: Node, unit: str) -> tuple[str, ...]:
+def row(node: NodeSummary, unit: str) -> tuple[str, ...]:
     """Give one line of the table of nodes."""
     odd = [what for what, one in (("speed", node.level), ("spread", node.spread)) if one and one.odd]
     words = f"odd in {' and '.join(odd)}" if odd else ""
     return (node.name, str(node.runs), quantity(node.median, unit), *_cells(node.level), *_cells(node.spread), words)
 
 
-def _cells(one: Standing | None) -> tuple[str, str]:
+def _cells(one: NodeDeviation | None) -> tuple[str, str]:
     if one is None:
         return "–", "–"
     return ratio(one.ratio, one.interval.low, one.interval.high), p_value(one.p_value).removeprefix("p ").removeprefix(
@@ -90,7 +90,7 @@ def _cells(one: Standing | None) -> tuple[str, str]:
     )
 
 
-def differences(found: Fleet) -> Iterator[str]:
+def differences(found: NodeComparison) -> Iterator[str]:
     """Say where each odd node stands out."""
     for node in [node for node in found.nodes if node.odd][:MOST_EXPLAINED]:
         if not node.differs:
@@ -100,7 +100,7 @@ def differences(found: Fleet) -> Iterator[str]:
         yield f"{node.name} stands out in {', '.join(parts)}."
 
 
-def drain(found: Fleet) -> str:
+def drain(found: NodeComparison) -> str:
     """Say what taking bad nodes out would do; that is no proof of what is wrong with them."""
     one = found.drained
     if one is None:
@@ -112,7 +112,7 @@ def drain(found: Fleet) -> str:
     )
 
 
-def effects(pooled: Effect) -> Iterator[str]:
+def effects(pooled: WithinNodeEffect) -> Iterator[str]:
     """Say what a condition does on the nodes together."""
     first, second = pooled.conditions
     yield f"{second} against {first}, compared within {pooled.spread.nodes} nodes: "
@@ -135,19 +135,19 @@ def _ends(interval: Any) -> str:
     return f"[{number(interval.low, 3)}, {number(interval.high, 3)}]"
 
 
-def within(found: Fleet) -> str:
+def within(found: NodeComparison) -> str:
     """Say what was found about the runs of each node."""
     one = found.within
     return f"Within nodes: {one.verdict}. {one.reason}".rstrip()
 
 
-def _factors(found: Fleet) -> str:
+def _factors(found: NodeComparison) -> str:
     if found.within.verdict != "cause found":
         return ""
     return table(FACTORS, factors(found.within)[1][:5])
 
 
-def between(found: Fleet) -> Iterator[str]:
+def between(found: NodeComparison) -> Iterator[str]:
     """Name what goes with the level of nodes."""
     if not found.between:
         yield "Between nodes: too few nodes to rank columns by them (six are needed)."
@@ -160,7 +160,7 @@ def between(found: Fleet) -> Iterator[str]:
         yield f"Between nodes: {one.name} follows their level ({linked})."
 
 
-def notes(found: Fleet) -> Iterator[str]:
+def notes(found: NodeComparison) -> Iterator[str]:
     """Give the warnings, and what the numbers rest on."""
     if found.alike:
         yield (
@@ -173,7 +173,14 @@ def notes(found: Fleet) -> Iterator[str]:
     yield from found.warnings
 
 
-def save(found: Fleet, pooled: Effect | None, design: Design, nodes: Nodes, command: str, folder: Path) -> None:
+def save(
+    found: NodeComparison,
+    pooled: WithinNodeEffect | None,
+    design: Observations,
+    nodes: Nodes,
+    command: str,
+    folder: Path,
+) -> None:
     """Write the page, its pictures, the table and the object into a folder, which is made."""
     from .canvas import standalone
     from .nodes_figure import distributions, standings  # Matplotlib takes its time
@@ -190,7 +197,7 @@ def save(found: Fleet, pooled: Effect | None, design: Design, nodes: Nodes, comm
         raise VgoError(f"Cannot write into {folder} ({error.strerror}); choose another folder for --save.") from error
 
 
-def _page(found: Fleet, pooled: Effect | None, drawn: dict[str, str], command: str) -> str:
+def _page(found: NodeComparison, pooled: WithinNodeEffect | None, drawn: dict[str, str], command: str) -> str:
     shown, more = rows(found)
     return render(
         "nodes.html.j2",
@@ -214,7 +221,7 @@ def _page(found: Fleet, pooled: Effect | None, drawn: dict[str, str], command: s
     )
 
 
-def _csv(found: Fleet) -> str:
+def _csv(found: NodeComparison) -> str:
     target = io.StringIO()
     writer = csv.writer(target, lineterminator="\n")
     writer.writerow(("node", "runs", "median", "ratio", "low", "high", "p", "spread_ratio", "spread_p", "odd"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...tools.nodes.analyse import Nodes
-from ...tools.nodes.found import Fleet
-from ...tools.recorded.shapes import Design
+from ...tools.nodes.found import NodeComparison
+from ...tools.recorded.shapes import Observations
 from .canvas import BASELINE, FAINT, INK, MITIGATED, canvas
 from .figures import MOST_MARKERS, Outcomes, window
 
@@ -17,7 +17,7 @@ FEW = 8
 """Up to so many nodes have rows and marks that are twice as large."""
 
 
-def distributions(found: Fleet, design: Design, nodes: Nodes) -> str:
+def distributions(found: NodeComparison, design: Observations, nodes: Nodes) -> str:
     """Draw each run as a mark in the row of its node, and the median of the node."""
     shown = _shown(found)
     unit = Outcomes(found.outcome, found.unit).scale(design.outcome)
@@ -53,7 +53,7 @@ def distributions(found: Fleet, design: Design, nodes: Nodes) -> str:
     return page.svg
 
 
-def standings(found: Fleet) -> str:
+def standings(found: NodeComparison) -> str:
     """Draw the ratio of each node to the median node with its simultaneous interval, all nodes in order."""
     ratios = np.array([node.level.ratio for node in found.nodes])
     low = np.array([node.level.interval.low for node in found.nodes])
@@ -76,7 +76,7 @@ def standings(found: Fleet) -> str:
     return page.svg
 
 
-def _shown(found: Fleet) -> list[int]:
+def _shown(found: NodeComparison) -> list[int]:
     """Places of the nodes to draw, in the order of the fleet."""
     order = range(len(found.nodes))
     if len(found.nodes) <= MOST_DRAWN:

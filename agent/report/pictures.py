@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ...tools.candidates import ORDER
-from ...tools.run_table import Pairs
+from ...tools.run_table import PairedOutcomes
 from . import hosts
 from .evidence import Batch, Evidence, unit
 from .figures import Outcomes, distribution, overlay, run_order, scatter
@@ -67,7 +67,7 @@ def _order(evidence: Evidence) -> str:
     return run_order(outcome, evidence.measured.warm_up, pairs, _axis(evidence)) if outcome.size else ""
 
 
-def _paired(batch: Batch, evidence: Evidence) -> Pairs:
+def _paired(batch: Batch, evidence: Evidence) -> PairedOutcomes:
     """The runs that were compared."""
     return evidence.table(batch.call).paired(batch.applied.mitigation, block=batch.applied.block)
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from ...knowledge.errors import VgoError
 from ...prompts.render import render
-from ...tools.mpi.found import Rank, Ranks
+from ...tools.mpi.found import Ranks, RankSummary
 from ...tools.mpi.rows import RankRows, ranks_csv
 from ..terminal import folded, table
 from .numbers import number, p_value, percent, quantity
@@ -78,7 +78,7 @@ def shown(found: Ranks) -> list[tuple[str, ...]]:
     return [_row(one) for one in sorted(ranked[:MOST_ROWS], key=lambda one: one.rank)]
 
 
-def _row(one: Rank) -> tuple[str, ...]:
+def _row(one: RankSummary) -> tuple[str, ...]:
     return (
         str(one.rank),
         one.host or "–",

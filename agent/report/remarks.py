@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...tools.claim import interval
 from ...tools.machine import busy_words
 from ...tools.measure import MeasureResult
-from ...tools.statistics.shape.describe import Shape
+from ...tools.statistics.shape.describe import DistributionShape
 from . import failing, layers, run_ranks
 from .evidence import Evidence
 from .numbers import number, percent, quantity
@@ -91,7 +91,7 @@ def _of_effect(evidence: Evidence) -> Iterator[str]:
         yield f"It helps, but not shown by way of the factor ({names}): it may work in another way than thought."
 
 
-def _of_order(measured: MeasureResult, shape: Shape) -> Iterator[str]:
+def _of_order(measured: MeasureResult, shape: DistributionShape) -> Iterator[str]:
     if measured.warm_up:
         yield f"The first {_runs(measured.warm_up)} differ from all later ones (warm-up) and are left out."
     if shape.drift:
@@ -101,7 +101,7 @@ def _of_order(measured: MeasureResult, shape: Shape) -> Iterator[str]:
         yield f"Neighbouring runs resemble each other (rank correlation {rho}): slowness comes in spells."
 
 
-def of_form(shape: Shape, unit: str) -> Iterator[str]:
+def of_form(shape: DistributionShape, unit: str) -> Iterator[str]:
     """Say what the form of a distribution shows."""
     if len(shape.modes) > 1:
         modes = (f"{quantity(mode.position, unit)} ({percent(mode.weight, 2)} of the runs)" for mode in shape.modes)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...knowledge.errors import VgoError
 from ...tools.mpi.analyse import of_ranks
-from ...tools.mpi.found import Host, Rank, Ranks
+from ...tools.mpi.found import HostRanks, Ranks, RankSummary
 from ...tools.mpi.rows import RankRows, rank_rows, ranks_csv
 from .evidence import Evidence
 from .numbers import percent
@@ -59,7 +59,7 @@ def remarks(evidence: Evidence) -> Iterator[str]:
     if found is None or found.verdict not in ("one rank", "one host"):
         return
     ranks = [one for one in found.ranks if one.rank == found.rank]
-    one: Rank | Host = ranks[0] if ranks else next(one for one in found.hosts if one.host == found.host)
+    one: RankSummary | HostRanks = ranks[0] if ranks else next(one for one in found.hosts if one.host == found.host)
     low, high = one.explained_interval.low, one.explained_interval.high
     where = f"it runs on {one.host}, and " if ranks and one.host else ""
     others = "theirs" if ranks else "the other hosts'"

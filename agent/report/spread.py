@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ...tools.statistics.spread import Summary
-from ...tools.statistics.values import Interval
+from ...tools.statistics.spread import ArmSummary
+from ...tools.statistics.values import IntervalEstimate
 from ..progress import ASCII_BARS, BARS, bar_line, bins
 from .numbers import number, percent, quantity, scale
 from .story import Fact
@@ -13,7 +13,7 @@ from .story import Fact
 WIDTH = 60
 
 
-def statistics(outcome: Summary, interval: Interval | None, unit: str) -> Iterator[Fact]:
+def statistics(outcome: ArmSummary, interval: IntervalEstimate | None, unit: str) -> Iterator[Fact]:
     """Name every statistic with its value, in the unit that suits the median."""
     show = scale(unit, outcome.median).show
     yield Fact("mean", show(outcome.mean))

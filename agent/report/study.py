@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...tools.claim import Claim, in_a_word, interval
-from ...tools.statistics.values import Interval
+from ...tools.statistics.values import IntervalEstimate
 from ...tools.study.design import Design
 from ...tools.study.effects import Effect
 from ...tools.study.spreads import Against, Spread
@@ -101,7 +101,7 @@ def _numbers(one: Spread, show: Any, factor: float) -> tuple[str, ...]:
     )
 
 
-def _between(interval: Interval | None, show: Any) -> str:
+def _between(interval: IntervalEstimate | None, show: Any) -> str:
     return f" [{show(interval.low)}, {show(interval.high)}]" if interval else ""
 
 

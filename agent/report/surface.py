@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ...tools.statistics.surface.variance import Variance
-from ...tools.surface.explain import Explained
+from ...tools.surface.explain import SurfaceExplanation
 from ...tools.surface.fitted import NO_MODEL, Surface, SurfaceRecord
 from ...tools.surface.stored import Fitted
 from ..terminal import folded, table
@@ -17,7 +17,7 @@ SHARES = ("SETTING", "ALONE", "WITH OTHERS")
 MOST_EFFECTS = 12
 
 
-def text(fitted: Fitted, explained: Explained, saved: Sequence[str]) -> str:
+def text(fitted: Fitted, explained: SurfaceExplanation, saved: Sequence[str]) -> str:
     """Give the words of a terminal."""
     surface = fitted.response
     parts = [
@@ -49,7 +49,19 @@ def headline(surface: Surface) -> str:
     if record.weights:
         shown = sorted(record.weights.items(), key=lambda pair: -pair[1])
         words += " It is " + ", ".join(f"{percent(share, 2)} {name}" for name, share in shown if share > 0) + "."
-    return f"{words} {_naive(record)}".strip()
+    return " ".join(filter(None, (words, _naive(record), _kept_out(record))))
+
+
+def _kept_out(record: SurfaceRecord) -> str:
+    """Say what came of the check, where one was made."""
+    kept = record.kept_out
+    if kept is None:
+        return ""
+    inside = "" if kept.inside is None else f", and {kept.inside} of them lie within the 90 % interval of a prediction"
+    return (
+        f"On {kept.cells} cells that were kept out of the fit and of the choice of the model, {kept.model} errs by "
+        f"{percent(kept.errors.relative)}{inside}."
+    )
 
 
 def _naive(record: SurfaceRecord) -> str:
@@ -79,7 +91,7 @@ def error_rows(surface: Surface) -> list[tuple[str, ...]]:
     ]
 
 
-def share_rows(explained: Explained) -> list[tuple[str, ...]]:
+def share_rows(explained: SurfaceExplanation) -> list[tuple[str, ...]]:
     """Give a row a setting, the strongest first."""
     order = sorted(explained.shares, key=lambda one: -one.total)
     return [(one.setting, percent(one.alone, 2), percent(one.total, 2)) for one in order]
@@ -97,7 +109,7 @@ def variance_title(surface: Surface) -> str:
     return f"Analysis of variance of {scale}{surface.record.response}, type II, one value a cell:"
 
 
-def runs_title(explained: Explained) -> str:
+def runs_title(explained: SurfaceExplanation) -> str:
     """Say what the table of all runs is of."""
     runs = number(explained.by_runs.runs) if explained.by_runs else ""
     return f"Analysis of variance of {explained.by_runs_of}, type II, {runs} runs against the scatter within cells:"
@@ -133,7 +145,7 @@ def variance_rows(found: Variance | None) -> list[tuple[str, ...]]:
     ]
 
 
-def notes(fitted: Fitted, explained: Explained) -> Iterator[str]:
+def notes(fitted: Fitted, explained: SurfaceExplanation) -> Iterator[str]:
     """Say what to know about the fit."""
     record = fitted.response.record
     for axis in record.axes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...tools.surface.axes import Level
-from ...tools.surface.best import Best, Candidate
+from ...tools.surface.best import Best, PredictedCell
 from ...tools.surface.fitted import Prediction, Surface
 from ...tools.surface.slices import Slice
 from ...tools.surface.stored import Fitted
@@ -17,7 +17,7 @@ def of_prediction(fitted: Fitted, config: Mapping[str, Level], found: Prediction
     """Say what is predicted, how surely, and whether it may be relied on."""
     lines = [f"{fitted.response.record.response} at {configuration(config)}: {interval(fitted.response, found)}."]
     if found.measured is not None:
-        lines.append(f"Measured there: {quantity(found.measured, fitted.response.record.unit)}.")
+        lines.append(f"Measured there: {_shown(fitted.response, found.measured)}.")
     if mean and fitted.mean:
         lines.append(f"mean: {interval(fitted.mean, mean)}.")
     if found.extrapolated:
@@ -59,7 +59,7 @@ def of_slice(surface: Surface, found: Slice) -> str:
     """Lay out the grid: the first setting down, the second across."""
     held = f" at {configuration(found.held)}" if found.held else ""
     across = [_level(level) for level in found.levels[1]] if len(found.axes) > 1 else [found.response]
-    columns = [[quantity(value, surface.record.unit) for value in row] for row in found.values]
+    columns = [[_shown(surface, value) for value in row] for row in found.values]
     rows = [(_level(level), *(column[place] for column in columns)) for place, level in enumerate(found.levels[0])]
     over = " x ".join(found.axes)
     corner = found.axes[0] if len(found.axes) == 1 else f"{found.axes[0]} \\ {found.axes[1]}"
@@ -73,25 +73,28 @@ def configuration(config: Mapping[str, Level]) -> str:
 
 def interval(surface: Surface, found: Prediction) -> str:
     """Write a prediction with its interval."""
-    unit = surface.record.unit
+    value = _shown(surface, found.value)
     if found.low is None or found.high is None:
-        return quantity(found.value, unit)
-    return f"{quantity(found.value, unit)} [{quantity(found.low, unit)}, {quantity(found.high, unit)}]"
+        return value
+    return f"{value} [{_shown(surface, found.low)}, {_shown(surface, found.high)}]"
+
+
+def _shown(surface: Surface, value: float) -> str:
+    return percent(value) if surface.record.response == "cv" else quantity(value, surface.record.unit)
 
 
 def _level(value: Level) -> str:
     return value if isinstance(value, str) else number(value, 6)
 
 
-def _some(fitted: Fitted, front: tuple[Candidate, ...], most: int = 12) -> list[tuple[str, ...]]:
+def _some(fitted: Fitted, front: tuple[PredictedCell, ...], most: int = 12) -> list[tuple[str, ...]]:
     """Take at most so many of a front, evenly."""
     step = max(1, -(-len(front) // most))
     kept = [*front[:-1:step], front[-1]]
     return [_row(fitted, one) for one in kept]
 
 
-def _row(fitted: Fitted, one: Candidate) -> tuple[str, ...]:
-    record = fitted.response.record
+def _row(fitted: Fitted, one: PredictedCell) -> tuple[str, ...]:
     mean = ABSENT if one.mean is None or fitted.mean is None else quantity(one.mean, fitted.mean.record.unit)
-    shown = percent(one.response) if record.response == "cv" else quantity(one.response, record.unit)
-    return (*map(_level, one.config.values()), shown, mean, "" if one.measured else "not measured")
+    measured = "" if one.measured else "not measured"
+    return (*map(_level, one.config.values()), _shown(fitted.response, one.response), mean, measured)

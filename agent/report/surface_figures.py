@@ -9,7 +9,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLoca
 
 from ...tools.surface.axes import Level
 from ...tools.surface.best import Best, Field
-from ...tools.surface.explain import Explained
+from ...tools.surface.explain import SurfaceExplanation
 from ...tools.surface.fitted import Surface
 from ...tools.surface.slices import Slice
 from ...tools.surface.stored import Fitted
@@ -44,7 +44,7 @@ def fit_figure(surface: Surface) -> str:
     return page.svg
 
 
-def share_figure(explained: Explained) -> str:
+def share_figure(explained: SurfaceExplanation) -> str:
     """Draw the share of each setting, alone and with others."""
     order = sorted(explained.shares, key=lambda one: one.total)
     height = 0.9 + 0.32 * len(order)

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from ...knowledge.errors import VgoError
 from ...prompts.render import render
 from ...tools.surface.best import best
-from ...tools.surface.explain import Explained
+from ...tools.surface.explain import SurfaceExplanation
 from ...tools.surface.slices import cut
 from ...tools.surface.stored import Fitted
 from .canvas import standalone
@@ -37,7 +37,7 @@ CAPTIONS = {
 }
 
 
-def save_report(fitted: Fitted, explained: Explained, folder: Path) -> list[str]:
+def save_report(fitted: Fitted, explained: SurfaceExplanation, folder: Path) -> list[str]:
     """Write everything, and return the paths; the folder is there."""
     surface = fitted.response
     drawn = _pictures(fitted, explained)
@@ -73,7 +73,7 @@ def save_report(fitted: Fitted, explained: Explained, folder: Path) -> list[str]
     return [str(folder / name) for name in files]
 
 
-def _pictures(fitted: Fitted, explained: Explained) -> Mapping[str, str]:
+def _pictures(fitted: Fitted, explained: SurfaceExplanation) -> Mapping[str, str]:
     surface = fitted.response
     drawn = {
         "fit": fit_figure(surface),

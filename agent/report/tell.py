@@ -6,11 +6,11 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from ...knowledge.schema import Factor
+from ...knowledge.schema import KnownFactor
 from ...prompts.render import render
 from ...tools.claim import Claim, Names, TooFew, disagreement, interval, sentence
 from ...tools.comparison import Comparison, claimed
-from ...tools.statistics.comparison.bootstrap import Ratio
+from ...tools.statistics.comparison.bootstrap import BootstrapRatio
 from ...tools.subject import Subject
 from ..again import again
 from . import failing, how, layers, run_ranks
@@ -114,7 +114,7 @@ def beside(evidence: Evidence) -> Iterator[str]:
         yield f"Not tried since it changes what the program promises ({promise}), and nobody said yes: `{line}`."
 
 
-def _known(evidence: Evidence) -> Factor | None:
+def _known(evidence: Evidence) -> KnownFactor | None:
     return evidence.run.knowledge.factors.get(evidence.conclusion.factor or "")
 
 
@@ -237,7 +237,7 @@ def _p(claim: Claim | TooFew) -> str:
     return p_value(claim.p_value) if isinstance(claim, Claim) else ABSENT
 
 
-def _row(found: Ratio, comparison: Comparison, unit: str) -> Row:
+def _row(found: BootstrapRatio, comparison: Comparison, unit: str) -> Row:
     mean, known = comparison.described.ratio("mean").baseline, claimed(found, comparison) or found
     show = percent if found.statistic == "cv" else scale(unit, mean or 0.0).show
     return Row(

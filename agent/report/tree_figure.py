@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.axes import Axes
 
-from ...tools.statistics.association.tree import Node, Tree
+from ...tools.statistics.association.tree import DecisionTree, TreeNode
 from .canvas import BASELINE, FAINT, INK, MITIGATED, WIDTH, canvas
 from .numbers import number
 
@@ -18,7 +18,7 @@ ANSWER = 1.9
 """Inches kept for bar and words of a leaf."""
 
 
-def tree(fitted: Tree) -> str:
+def tree(fitted: DecisionTree) -> str:
     """Draw it."""
     rows: dict[int, float] = {}
     leaves = _place(fitted, fitted.nodes[0], rows, 0)
@@ -35,7 +35,7 @@ def tree(fitted: Tree) -> str:
     return page.svg
 
 
-def _draw(axes: Axes, fitted: Tree, node: Node, x: float, step: float, rows: dict[int, float]) -> None:
+def _draw(axes: Axes, fitted: DecisionTree, node: TreeNode, x: float, step: float, rows: dict[int, float]) -> None:
     y = rows[node.id]
     if node.column is None or node.left is None or node.right is None:
         slow = node.slow_share >= 0.5
@@ -62,7 +62,7 @@ def _shortened(name: str, room: int) -> str:
     return f"{name[:head]}…{name[len(name) - (room - head - 1) :]}"
 
 
-def _place(fitted: Tree, node: Node, rows: dict[int, float], used: int) -> int:
+def _place(fitted: DecisionTree, node: TreeNode, rows: dict[int, float], used: int) -> int:
     """Give each leaf a row and each question the middle of its answers; return how many leaves there are."""
     if node.left is None or node.right is None:
         rows[node.id] = float(used)
@@ -73,12 +73,12 @@ def _place(fitted: Tree, node: Node, rows: dict[int, float], used: int) -> int:
     return first + second
 
 
-def _depth(fitted: Tree, node: Node) -> int:
+def _depth(fitted: DecisionTree, node: TreeNode) -> int:
     if node.left is None or node.right is None:
         return 0
     return 1 + max(_depth(fitted, fitted.nodes[node.left]), _depth(fitted, fitted.nodes[node.right]))
 
 
-def _walk(fitted: Tree, node: Node, level: int) -> list[tuple[int, Node]]:
+def _walk(fitted: DecisionTree, node: TreeNode, level: int) -> list[tuple[int, TreeNode]]:
     below = [fitted.nodes[child] for child in (node.left, node.right) if child is not None]
     return [(level, node), *(pair for child in below for pair in _walk(fitted, child, level + 1))]

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ...knowledge.actions import Condition
+from ...knowledge.actions import Precondition
 from ...knowledge.errors import VgoError
 from ...knowledge.loader import Knowledge, load
 from ...knowledge.wrong import first
@@ -55,7 +55,7 @@ class Wish:
     """Counts the budget, from when the command began."""
 
     @property
-    def conditions(self) -> list[Condition]:
+    def conditions(self) -> list[Precondition]:
         """What the machine has to be surveyed for."""
         return conditions(self.space, self.knowledge.mitigations)
 

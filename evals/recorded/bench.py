@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from ...knowledge.errors import VgoError
@@ -93,6 +94,7 @@ class RecordedBench:
         self._pools: dict[str, Iterator[Row]] = {}
         self._batches: dict[str, int] = {}
         self._changing: Mitigation | None = None
+        self._is_shown = cache(self._gives)
 
     @contextmanager
     def series(self, call_id: str, layers: Sequence[str] = (), planned: int = 0) -> Iterator[Series]:
@@ -112,10 +114,12 @@ class RecordedBench:
         else:
             raise NotRecorded(f"not recorded: only {len(series.pairs)} pairs a batch; ask for fewer.")
         name = "+".join(self.layer(spec).key for spec in planned.layers)
-        shown = [self.layer(spec) for spec in planned.layers]
-        cells = {name: cell for name, cell in row.items() if name not in FIXED and any(of.column(name) for of in shown)}
+        cells = {column: cell for column, cell in row.items() if self._is_shown(column, planned.layers)}
         fixed = {name: row.get(name) for name in FIXED}
         series.log.append(fixed | {"order": len(series.rows), "pair": planned.pair, "layers": name} | cells)
+
+    def _gives(self, column: str, specs: tuple[str, ...]) -> bool:
+        return column not in FIXED and any(self.layer(spec).column(column) for spec in specs)
 
     @contextmanager
     def change(self, mitigation: Mitigation, machine: Machine, source: Path | None = None) -> Iterator[Change]:

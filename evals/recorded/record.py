@@ -25,7 +25,7 @@ from ...tools.experiment.applied import AppliedConditions
 from ...tools.experiment.condition import AS_GIVEN, Condition
 from ...tools.experiment.schedules import block_of, pairs_in
 from ...tools.label import LABEL, LabelArguments
-from ...tools.layer_choice import Choice, choose
+from ...tools.layer_choice import LayerChoice, choose
 from ...tools.look_up import busy_cpus
 from ...tools.machine import Machine
 from ...tools.measure import MEASURE, MeasureArguments
@@ -221,12 +221,12 @@ class Recorder:
             finally:
                 bench.close()
 
-    def _chosen(self, bench: Bench, machine: Machine) -> Choice:
+    def _chosen(self, bench: Bench, machine: Machine) -> LayerChoice:
         """Choose the layers, or take those that were chosen before it was cut off."""
         kept = self.workshop.surveyed()
         if kept is not None:
             _refuse_another(kept.machine, machine)
-            return Choice(kept.layers, (), kept.unavailable)
+            return LayerChoice(kept.layers, (), kept.unavailable)
         choice = choose(self.asked.layers, bench)
         described = write_layers(bench.described_by(choice.layers))
         (self.workshop.path / LAYERS).write_bytes(described)

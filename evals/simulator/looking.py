@@ -14,7 +14,7 @@ from ...tools.label import LabelResult, RunClasses
 from ...tools.look_up import LookUpResult
 from ...tools.profile import ProfileResult
 from ...tools.rank_factors import BlockLooked, RankedFactor, RankResult
-from ...tools.statistics.association.tree import Node, Tree
+from ...tools.statistics.association.tree import DecisionTree, TreeNode
 from .made import shape_of
 from .place import case_at, known, looked_up, without_counters
 from .world import Lead, World
@@ -50,8 +50,8 @@ def fit_tree(world: World, record: Record, arguments: Arguments, chance: random.
     """Fit a tree that does well where a cause can be seen."""
     seen = record.latest("profile").read(ProfileResult)
     accuracy = chance.uniform(0.65, 0.98) if _shown(world, record) else chance.uniform(0.4, 0.65)
-    tree = Tree(
-        nodes=(Node(id=0, n=seen.runs, slow_share=0.3),), in_sample=0.95, cross_validated=accuracy, runs=seen.runs
+    tree = DecisionTree(
+        nodes=(TreeNode(id=0, n=seen.runs, slow_share=0.3),), in_sample=0.95, cross_validated=accuracy, runs=seen.runs
     )
     words = f"A tree over {seen.columns} columns: balanced accuracy {accuracy:.2f} cross-validated."
     return FitTreeResult(tree=tree, columns=seen.columns, layers=seen.layers, runs=seen.runs, summary=words)

@@ -11,9 +11,9 @@ from ...tools.base import Result
 from ...tools.case import Finished, Store
 from ...tools.distortion import Distortion
 from ...tools.profile import ProfileResult
-from ...tools.statistics.shape.describe import Mode, Shape
+from ...tools.statistics.shape.describe import DistributionShape, Mode
 from ...tools.statistics.shape.tails import Outliers
-from ...tools.statistics.spread import Summary
+from ...tools.statistics.spread import ArmSummary
 
 R = TypeVar("R", bound=Result)
 
@@ -44,10 +44,10 @@ class Made(Finished):
         return self.made if isinstance(self.made, kind) else super().read(kind)
 
 
-def summary_of(n: int, median: float, cv: float) -> Summary:
+def summary_of(n: int, median: float, cv: float) -> ArmSummary:
     """Make the numbers of one arm, skewed a little as run times are."""
     sd = cv * median
-    return Summary(
+    return ArmSummary(
         n=n,
         dropped=0,
         mean=median + sd / 4,
@@ -64,11 +64,11 @@ def summary_of(n: int, median: float, cv: float) -> Summary:
     )
 
 
-def shape_of(n: int, median: float, modes: int, tail: bool) -> Shape:
+def shape_of(n: int, median: float, modes: int, tail: bool) -> DistributionShape:
     """Make the shape of a distribution."""
     humps = tuple(Mode(position=median * (1 + 0.5 * nth), weight=1 / modes) for nth in range(modes))
     cuts = tuple(median * (1.25 + 0.5 * nth) for nth in range(modes - 1))
-    return Shape(
+    return DistributionShape(
         n=n,
         modes=humps,
         valley=cuts[0] if cuts else None,

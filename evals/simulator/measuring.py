@@ -19,7 +19,7 @@ from ...tools.interim import Look, left_after, look_after, stopped_early
 from ...tools.measure import FLOOR, LEAST, MeasureResult
 from ...tools.mitigation.checks import Check
 from ...tools.profile import ProfileResult
-from ...tools.statistics.comparison.bootstrap import Ratio
+from ...tools.statistics.comparison.bootstrap import BootstrapRatio
 from ...tools.statistics.comparison.description import Description
 from ...tools.statistics.comparison.weighted import Statistic
 from ...tools.statistics.deviations import Measure
@@ -187,6 +187,8 @@ def _widened(claim: Claim, alpha: float) -> Claim | TooFew:
     return _claim(claim.measure, math.log(claim.ratio), error, claim.units[0], alpha)
 
 
-def _ratio(statistic: Statistic, baseline: float, log: float) -> Ratio:
+def _ratio(statistic: Statistic, baseline: float, log: float) -> BootstrapRatio:
     value = math.exp(log)
-    return Ratio(statistic=statistic, baseline=baseline, other=baseline * value, value=value, low=None, high=None)
+    return BootstrapRatio(
+        statistic=statistic, baseline=baseline, other=baseline * value, value=value, low=None, high=None
+    )

@@ -20,7 +20,7 @@ from platformdirs import user_cache_path
 from ...agent.session import conduct
 from ...knowledge.errors import VgoError
 from ...layers.probes.cgroup_tree import MOUNT, own_groups
-from ...tools.mitigation.journal import Group, Journal, journal_folder, new_entry, put_back
+from ...tools.mitigation.journal import Journal, SavedKnob, journal_folder, new_entry, put_back
 from ...tools.mitigation.kernel_file import KernelFiles
 from ...tools.mitigation.knobs import cpu_mask
 from ...tools.mitigation.owner import Owner, this_process
@@ -226,7 +226,7 @@ def _set(name: str, path: str, value: str) -> Iterator[None]:
     """Set one file of the kernel, journalled: the watchdog or `vgo-agent restore` puts it back after a kill."""
     journal, files = Journal(journal_folder()), KernelFiles()
     with journal.locked():
-        group = Group(path=path, wanted=value, saved={path: files.read(path)})
+        group = SavedKnob(path=path, wanted=value, saved={path: files.read(path)})
         entry = new_entry(name, (group,), files.root)
         journal.record(entry)
         try:

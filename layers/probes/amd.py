@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..schema import Value
-from .sysfs import Files, by_number, name_of, number
+from .sysfs import SysfsFiles, by_number, name_of, number
 
 FILES = {
     "busy": ("gpu_busy_percent", 0.01),
@@ -31,7 +31,7 @@ class AmdCard:
         self.name = name_of(folder.parent.name)
         there = {level: next(iter(sorted(folder.glob(file))), None) for level, (file, _) in FILES.items()}
         self._paths = {level: path for level, path in there.items() if path}
-        self._files = Files(self._paths.values())
+        self._files = SysfsFiles(self._paths.values())
         self._loss = ""
 
     def levels(self, pid: int) -> dict[str, float] | None:

@@ -9,7 +9,7 @@ from ..schema import Value
 
 
 @dataclass(frozen=True)
-class Command:
+class SpawnCommand:
     """What is about to be spawned."""
 
     argv: tuple[str, ...]
@@ -28,7 +28,7 @@ class Probe:
     reads_output = False
     """It wants standard output and standard error of each run, whole."""
 
-    def wrap(self, command: Command) -> Command:
+    def wrap(self, command: SpawnCommand) -> SpawnCommand:
         """Return what is to be spawned in place of the command."""
         return command
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from ..schema import Layer, Value
 from .base import Probe
 from .machine import Declared, KernelFile, growth
-from .sysfs import Files, name_of
+from .sysfs import SysfsFiles, name_of
 
 FIELDS = (
     *("reads", "reads_merged", "read_bytes", "read_ms"),
@@ -47,7 +47,7 @@ class BlockProbe(Probe):
         self._first = disks_of(first)
         self._names: set[str] = set()
         self._whole: dict[str, bool] = {}
-        self._queues: dict[str, Files] = {}
+        self._queues: dict[str, SysfsFiles] = {}
         self._look(self._first)
 
     def before(self) -> None:
@@ -106,7 +106,9 @@ class BlockProbe(Probe):
             files.close()
         folders = {name: self._blocks / name.replace("/", "!") for name in disks}
         self._whole = {name: not any_in(folder / "slaves") for name, folder in folders.items() if folder.is_dir()}
-        self._queues = {name: Files([folders[name] / path for path in self._settings.values()]) for name in self._whole}
+        self._queues = {
+            name: SysfsFiles([folders[name] / path for path in self._settings.values()]) for name in self._whole
+        }
 
     def _shown(self, name: str, now: Disks) -> bool:
         return ON_TOP.fullmatch(name) is None or now[name] != self._first.get(name)

@@ -7,13 +7,13 @@ from pathlib import Path
 from ..schema import Layer
 from .base import Probe
 from .cgroup_leaf import Leaf
-from .cgroup_limits import Limits
+from .cgroup_limits import CgroupLimitsProbe
 from .parts import Missing, Parts
 
 
 def open_cgroup(layer: Layer, root: Path) -> Probe:
     """Open both parts; the leaf where the layer asks for it."""
-    limits = Limits(layer, root)  # Before the move: it watches the group that the limits are on.
+    limits = CgroupLimitsProbe(layer, root)  # Before the move: it watches the group that the limits are on.
     leaf = [column.name for column in layer.columns if column.name.startswith("leaf.")]
     if not layer.parameters.get("leaf", True):
         return Parts(layer, [limits, Missing(leaf, "it was switched off: --layer cgroup:leaf=true")])

@@ -17,7 +17,7 @@ from .machine import KernelFile
 Parse = Callable[[bytes], dict[str, float]]
 
 
-class Counters(NamedTuple):
+class CgroupFile(NamedTuple):
     """One file of a group."""
 
     controller: str
@@ -42,20 +42,20 @@ def device_sums(said: bytes) -> dict[str, float]:
 
 PERIODS = {"nr_periods": ("cgroup.periods", 1.0), "nr_throttled": ("cgroup.throttled", 1.0)}
 FILES = (
-    Counters("cpu", "cpu.stat", PERIODS | {"throttled_time": ("cgroup.throttled_us", 1e-3)}),
-    Counters("", "cpu.stat", PERIODS | {"throttled_usec": ("cgroup.throttled_us", 1.0)}),
-    Counters("memory", "memory.failcnt", {"": ("cgroup.memory_max", 1.0)}),
-    Counters("memory", "memory.oom_control", {"oom_kill": ("cgroup.oom_kill", 1.0)}),
-    Counters(
+    CgroupFile("cpu", "cpu.stat", PERIODS | {"throttled_time": ("cgroup.throttled_us", 1e-3)}),
+    CgroupFile("", "cpu.stat", PERIODS | {"throttled_usec": ("cgroup.throttled_us", 1.0)}),
+    CgroupFile("memory", "memory.failcnt", {"": ("cgroup.memory_max", 1.0)}),
+    CgroupFile("memory", "memory.oom_control", {"oom_kill": ("cgroup.oom_kill", 1.0)}),
+    CgroupFile(
         "",
         "memory.events.local",
         {name: (f"cgroup.{column}", 1.0) for name, column in (("high", "memory_high"), ("max", "memory_max"))}
         | {"oom_kill": ("cgroup.oom_kill", 1.0)},
     ),
-    Counters("pids", "pids.events", {"max": ("cgroup.pids_max", 1.0)}, upwards=False),
-    Counters("", "pids.events", {"max": ("cgroup.pids_max", 1.0)}, upwards=False),
+    CgroupFile("pids", "pids.events", {"max": ("cgroup.pids_max", 1.0)}, upwards=False),
+    CgroupFile("", "pids.events", {"max": ("cgroup.pids_max", 1.0)}, upwards=False),
     *(
-        Counters(
+        CgroupFile(
             "",
             f"{name}.pressure",
             {kind: (f"cgroup.{name}_{kind}_us", 1.0) for kind in ("some", "full")},
@@ -64,7 +64,7 @@ FILES = (
         )
         for name in ("memory", "io")
     ),
-    Counters(
+    CgroupFile(
         "",
         "io.stat",
         {
@@ -84,7 +84,7 @@ NO_LIMIT = 1 << 60
 SHARE = "cgroup.memory_share"
 
 
-class Limits(Probe):
+class CgroupLimitsProbe(Probe):
     """Counts what the groups around this process held back."""
 
     def __init__(self, layer: Layer, root: Path) -> None:
@@ -137,7 +137,7 @@ class Limits(Probe):
         return [file.read() for file, _ in self._opened]
 
 
-def opened(counters: Counters, groups: Mapping[str, list[Path]]) -> Iterator[KernelFile]:
+def opened(counters: CgroupFile, groups: Mapping[str, list[Path]]) -> Iterator[KernelFile]:
     """Open one kind of file in the groups that have any of its keys."""
     folders = groups.get(counters.controller, [])
     for folder in folders if counters.upwards else folders[:1]:
@@ -160,7 +160,7 @@ def limited(groups: Mapping[str, list[Path]]) -> Iterator[tuple[Path, float]]:
                 yield folder / use, float(said)
 
 
-def changes(counters: Counters, was: bytes | None, now: bytes | None) -> Iterator[tuple[str, float]]:
+def changes(counters: CgroupFile, was: bytes | None, now: bytes | None) -> Iterator[tuple[str, float]]:
     """Return how much the columns of one file grew; NaN where that cannot be told."""
     start = counters.parse(was) if was is not None else {}
     end = counters.parse(now) if now is not None else {}

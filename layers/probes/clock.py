@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from .machine import read_whole
-from .sampler import Sampled
-from .sysfs import Files, number, read_once, text_of
+from .sampler import SamplingProbe
+from .sysfs import SysfsFiles, number, read_once, text_of
 
 ALL = ("freq.mean_mhz", "freq.min_mhz", "freq.max_mhz", "freq.sd_mhz")
 OF_RUN = ("freq.run_cpu_mhz", "freq.run_cpu_min_mhz", "freq.run_cpu_sd_mhz")
@@ -43,7 +43,7 @@ class Cpufreq:
             if file.exists():
                 policies.setdefault(file.parent.resolve() / file.name, []).append(cpu)
         self._cpus = list(policies.values())
-        self._files = Files(policies)
+        self._files = SysfsFiles(policies)
 
     def read(self) -> list[bytes | None]:
         """Read the files."""
@@ -106,7 +106,7 @@ def clocks(root: Path, cpus: Sequence[int]) -> Clocks | str:
     )
 
 
-class Reading(NamedTuple):
+class ClockReading(NamedTuple):
     """What one sample found."""
 
     pid: int
@@ -115,7 +115,7 @@ class Reading(NamedTuple):
     """/proc/PID/stat of the run."""
 
 
-class Clock(Sampled[Reading]):
+class ClockProbe(SamplingProbe[ClockReading]):
     """Samples the clock."""
 
     def __init__(self, source: Clocks, interval_s: float, each: bool) -> None:
@@ -125,9 +125,9 @@ class Clock(Sampled[Reading]):
         self._cpus = self._source.mhz(self._source.read()).keys()
         super().__init__(interval_s)
 
-    def read(self, pid: int) -> Reading:
+    def read(self, pid: int) -> ClockReading:
         """Read the clocks, and where the run is: a process of this machine, whatever the root."""
-        return Reading(pid, self._source.read(), read_once(f"/proc/{pid}/stat") if pid else None)
+        return ClockReading(pid, self._source.read(), read_once(f"/proc/{pid}/stat") if pid else None)
 
     def values(self) -> dict[str, float]:
         """Return means and extremes; no SD where there was but one reading.

@@ -6,21 +6,21 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from .sampler import Sampled
-from .sysfs import Files, name_of, number, read_once, text_of, unlike, why_not
+from .sampler import SamplingProbe
+from .sysfs import SysfsFiles, name_of, number, read_once, text_of, unlike, why_not
 
 ENERGY_COLUMNS = ("energy.*.j", "power.*.w")
 ZONES = "sys/class/powercap"
 
 
-class Energy(Sampled[list[bytes | None]]):
+class Energy(SamplingProbe[list[bytes | None]]):
     """Sums what each counter went on between samples, so that several turns of a counter in a long run are seen."""
 
     def __init__(self, counters: Sequence[Path], interval_s: float) -> None:
         """Open the counters in these folders."""
         self._names = unlike([zone_name(zone) for zone in counters])
         self._ranges = [number(read_once(str(zone / "max_energy_range_uj"))) or 0.0 for zone in counters]
-        self._files = Files(zone / "energy_uj" for zone in counters)
+        self._files = SysfsFiles(zone / "energy_uj" for zone in counters)
         super().__init__(interval_s)
 
     def read(self, pid: int) -> list[bytes | None]:

@@ -10,11 +10,11 @@ from pathlib import Path
 from ...knowledge.errors import VgoError
 from ..schema import Layer, Value
 from .base import Probe
-from .clock import CLOCK_COLUMNS, Clock, clocks
+from .clock import CLOCK_COLUMNS, ClockProbe, clocks
 from .effective import EFFECTIVE, Effective
 from .idle import IDLE_COLUMNS, Idle
 from .parts import Missing, Parts
-from .sysfs import Files, cpu_numbers, number, read_once
+from .sysfs import SysfsFiles, cpu_numbers, number, read_once
 
 CPUS = "sys/devices/system/cpu"
 TEXTS = {
@@ -38,25 +38,27 @@ class FrequencyProbe(Parts):
         if wanted & set(IDLE_COLUMNS):
             parts.append(Idle(root, cpus))
         if wanted & {*TEXTS, *LIMITS, "freq.turbo"}:
-            parts.append(Settings(root, cpus))
+            parts.append(FrequencySettingsProbe(root, cpus))
         if wanted & set(CLOCK_COLUMNS):
             interval_s = float(layer.parameters.get("interval_ms", 100)) / 1000
             each = bool(layer.parameters.get("per_cpu", False))
             found = clocks(root, cpus)
-            parts.append(Missing(CLOCK_COLUMNS, found) if isinstance(found, str) else Clock(found, interval_s, each))
+            parts.append(
+                Missing(CLOCK_COLUMNS, found) if isinstance(found, str) else ClockProbe(found, interval_s, each)
+            )
         if EFFECTIVE in wanted:
             parts.append(Effective(root))
         super().__init__(layer, parts)
 
 
-class Settings(Probe):
+class FrequencySettingsProbe(Probe):
     """What governs the clock; read again for each run, for a mitigation may change it."""
 
     def __init__(self, root: Path, cpus: Iterable[int]) -> None:
         """Open one set of files for each clock that the CPUs have; one file where all say the same now."""
         folders = sorted({(root / CPUS / f"cpu{cpu}/cpufreq").resolve() for cpu in cpus})
         self._files = {column: watched(name, folders) for column, name in (TEXTS | LIMITS).items()}
-        self._turbo = Files(root / CPUS / path for path in TURBO)
+        self._turbo = SysfsFiles(root / CPUS / path for path in TURBO)
         missing = {*self._files, "freq.turbo"} - set(self.values())
         self._absent = {column: why_unset(column, folders) for column in missing}
 
@@ -83,11 +85,11 @@ class Settings(Probe):
             files.close()
 
 
-def watched(name: str, folders: Sequence[Path]) -> Files:
+def watched(name: str, folders: Sequence[Path]) -> SysfsFiles:
     """Open a setting of all CPUs, or of the first alone: what changes it changes it on all, and they may be many."""
     paths = [folder / name for folder in folders]
     alike = len({read_once(str(path)) for path in paths}) == 1
-    return Files(paths[:1] if alike else paths)
+    return SysfsFiles(paths[:1] if alike else paths)
 
 
 def one_word(said: Sequence[bytes]) -> str:

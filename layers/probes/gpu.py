@@ -11,7 +11,7 @@ from ..schema import Layer, Value
 from .amd import amd_cards
 from .nvidia import Nvidia
 from .nvml_queries import REASONS
-from .sampler import Sampled
+from .sampler import SamplingProbe
 
 Levels = Mapping[str, float]
 
@@ -57,7 +57,7 @@ ONE = "there is but one GPU, whose own column tells it: no cure is needed"
 LEVEL_OF = {fold.column: fold.level for fold in FOLDS} | {"temp_start_c": "temp_c"}
 
 
-class Card(Protocol):
+class GpuCard(Protocol):
     """One GPU."""
 
     name: str
@@ -79,14 +79,14 @@ class Card(Protocol):
         """Say why it does not tell a level, a counter or a setting; empty where it does."""
 
 
-class Reading(NamedTuple):
+class GpuReading(NamedTuple):
     """One sample of one run."""
 
     pid: int
     cards: list[Levels | None]
 
 
-class GpuProbe(Sampled[Reading]):
+class GpuProbe(SamplingProbe[GpuReading]):
     """Samples the GPUs of all makers, and reads their counters at the start and at the end of a run."""
 
     def __init__(self, layer: Layer, root: Path) -> None:
@@ -94,14 +94,14 @@ class GpuProbe(Sampled[Reading]):
         self._layer = layer
         self._nvidia = Nvidia(rates=bool(layer.parameters.get("pcie_rates", False)))
         self._amd = amd_cards(root)
-        self._cards: list[Card] = [*self._nvidia.cards, *self._amd]
+        self._cards: list[GpuCard] = [*self._nvidia.cards, *self._amd]
         self._was: list[Levels | None] = []
         self._now: list[Levels | None] = []
         super().__init__(float(layer.parameters.get("interval_ms", 100)) / 1000)
 
-    def read(self, pid: int) -> Reading:
+    def read(self, pid: int) -> GpuReading:
         """Ask every GPU."""
-        return Reading(pid, [card.levels(pid) for card in self._cards])
+        return GpuReading(pid, [card.levels(pid) for card in self._cards])
 
     def before(self) -> None:
         """Ask, and begin a run."""
@@ -153,7 +153,7 @@ class GpuProbe(Sampled[Reading]):
             return {f"gpu.*.{name}": "; ".join(dict.fromkeys(missing.values()))}
         return {f"gpu.{card}.{name}": reason for card, reason in missing.items()}
 
-    def _of_one(self, place: int, readings: Sequence[Reading]) -> dict[str, Value]:
+    def _of_one(self, place: int, readings: Sequence[GpuReading]) -> dict[str, Value]:
         was, now = self._was[place], self._now[place]
         seen = [(reading.pid, reading.cards[place]) for reading in readings]
         if was is None or now is None or any(levels is None for _, levels in seen):

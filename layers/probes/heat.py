@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from .sampler import Sampled
-from .sysfs import Files, by_number, name_of, number, read_once, text_of, unlike
+from .sampler import SamplingProbe
+from .sysfs import SysfsFiles, by_number, name_of, number, read_once, text_of, unlike
 
 TEMPERATURES = ("temp.*.start_c", "temp.*.mean_c", "temp.*.max_c")
 FANS = ("fan.*.rpm",)
@@ -31,13 +31,13 @@ class Sensors(NamedTuple):
     scale: float = 1.0
 
 
-class Heat(Sampled[list[bytes | None]]):
+class Heat(SamplingProbe[list[bytes | None]]):
     """Samples all sensors."""
 
     def __init__(self, found: Sequence[Sensors], interval_s: float) -> None:
         """Open the sensors."""
         self._sensors = found
-        self._files = Files(path for sensors in found for path in sensors.paths)
+        self._files = SysfsFiles(path for sensors in found for path in sensors.paths)
         super().__init__(interval_s)
 
     def read(self, pid: int) -> list[bytes | None]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from .base import Probe
-from .sysfs import Files, grown, name_of, number, text_of
+from .sysfs import SysfsFiles, grown, name_of, number, text_of
 
 IDLE_COLUMNS = ("idle.*.share", "idle.*.entries", "idle.*.latency_us", "idle.*.disabled", "idle.entries")
 ABSENT = (
@@ -29,8 +29,8 @@ class Idle(Probe):
         ]
         self._states = [name_of(text_of(folder / "name")) for folder in folders]
         self._cpus = len({folder.parent for folder in folders})
-        self._counts = Files(folder / name for folder in folders for name in ("time", "usage"))
-        self._switches = Files(folder / name for folder in folders for name in ("latency", "disable"))
+        self._counts = SysfsFiles(folder / name for folder in folders for name in ("time", "usage"))
+        self._switches = SysfsFiles(folder / name for folder in folders for name in ("latency", "disable"))
         self._was = self._now = self._read()
 
     def before(self) -> None:

@@ -19,7 +19,7 @@ from .base import Probe
 from .busy import cpu_ticks
 from .culprit import busiest, cpu_clocks, last_cpu
 from .machine import Declared, ticks_per_second
-from .surroundings import RESOURCES, CPUs, Surroundings, Window, steal
+from .surroundings import RESOURCES, CPUs, Surroundings, SurroundingsWindow, steal
 
 PREFIX = "interference."
 BEFORE, EXCESS = "_before", "_excess"
@@ -45,7 +45,7 @@ class InterferenceProbe(Probe):
         self._columns = [column.name for column in layer.columns]
         self._near = Surroundings(root)
         self._first = self._near.read_inwards()
-        self._idle: Window | None = None
+        self._idle: SurroundingsWindow | None = None
         self._ours: list[Ours] = []
         self._clocks: dict[int, int] = {}
         self._clocks_now: dict[int, int] = {}
@@ -57,7 +57,7 @@ class InterferenceProbe(Probe):
         if self._idle_s > 0:
             start = self._near.read_inwards()
             time.sleep(self._idle_s)
-            self._idle = Window(start, self._near.read_outwards())
+            self._idle = SurroundingsWindow(start, self._near.read_outwards())
 
     def before(self) -> None:
         """Read as the run begins."""
@@ -89,7 +89,7 @@ class InterferenceProbe(Probe):
 
     def values(self) -> dict[str, Value]:
         """Return rates over the run, over the idle moment, and how much more there was in the run."""
-        run = Window(self._start, self._end)
+        run = SurroundingsWindow(self._start, self._end)
         # The run is reaped by now, so that its CPU time and that of what it waited for is among our children's.
         used_s = children_s() - self._children_s
         if not self._bound or run.length <= 0:
@@ -109,7 +109,7 @@ class InterferenceProbe(Probe):
 
     def absent(self) -> Mapping[str, str]:
         """Name the columns that this machine cannot show, or that are switched off."""
-        window = Window(self._first, self._first._replace(at=self._first.at + 1))
+        window = SurroundingsWindow(self._first, self._first._replace(at=self._first.at + 1))
         online = frozenset(cpu_ticks(self._first.texts["stat"] or b""))
         known = {*self._near.rates(window, online), "cpus", "account", "top_command", "top_cpus"}
         if "steal" in known:
@@ -160,13 +160,13 @@ class InterferenceProbe(Probe):
         """Tell whether an idle moment is long enough for the account of the CPUs."""
         return self._near.account.name != "stat" or self._idle_s * ticks_per_second() >= 10
 
-    def _cpus(self, used_s: float, run: Window) -> CPUs:
+    def _cpus(self, used_s: float, run: SurroundingsWindow) -> CPUs:
         """Return the CPUs of the run: those that its main thread was bound to at its end, as by taskset."""
         # A runtime may bind the main thread alone to one CPU and others elsewhere: then the run used more CPU time than
         # those CPUs have, and it had all that it was started with.
         return self._bound if used_s <= run.length * len(self._bound) else self._bound | self._allowed
 
-    def _others(self, run: Window, cpus: CPUs, key: str, used_s: float) -> dict[str, float]:
+    def _others(self, run: SurroundingsWindow, cpus: CPUs, key: str, used_s: float) -> dict[str, float]:
         """Return how many CPUs others kept busy: all that was done there, less the work of the run and our own."""
         busy_s = self._near.busy_s(run, cpus)
         if not cpus or busy_s is None:
@@ -174,7 +174,7 @@ class InterferenceProbe(Probe):
         own_s = used_s + sum(ours.seconds for ours in self._ours if ours.cpu in cpus)
         return {key: max(0.0, busy_s - own_s) / run.length}
 
-    def _compared(self, during: Mapping[str, float], idle: Window, cpus: CPUs) -> dict[str, float]:
+    def _compared(self, during: Mapping[str, float], idle: SurroundingsWindow, cpus: CPUs) -> dict[str, float]:
         """Return what the idle moment showed, and how much more the run did."""
         before = self._near.rates(idle, cpus)
         values = {key + BEFORE: rate for key, rate in before.items()}

@@ -28,7 +28,7 @@ INTERRUPT_NAMES = {b"Rescheduling": "RES", b"Function": "CAL", b"arch_timer": "L
 
 
 @dataclass(frozen=True)
-class Source:
+class MachineFile:
     """One kernel file and the columns that come from it."""
 
     path: str
@@ -75,7 +75,7 @@ class KernelFile:
 class CounterFile(Probe):
     """Reads one file before and after each run; the file is opened once."""
 
-    def __init__(self, source: Source, columns: Iterable[str]) -> None:
+    def __init__(self, source: MachineFile, columns: Iterable[str]) -> None:
         """Open the file and find which of the layer's columns it has."""
         self._source = source
         self._mine = [column for column in columns if column.startswith(source.prefixes)]
@@ -253,16 +253,20 @@ def ticks_per_second() -> int:
     return os.sysconf("SC_CLK_TCK")
 
 
-def sources(root: Path) -> tuple[Source, ...]:
+def sources(root: Path) -> tuple[MachineFile, ...]:
     """Return the files below a root, the dearest to read first: so the cheap ones are read nearest to the run."""
     top = "" if root == Path("/") else str(root)
     pressure = "boot with psi=1 on a kernel with CONFIG_PSI"
     return (
-        Source(f"{top}/proc/interrupts", ("irq.",), parse_interrupts, "not every kind of machine raises it", head=True),
-        Source(f"{top}/proc/vmstat", ("vm.",), parse_vmstat),
-        Source(f"{top}/proc/stat", ("cpu.", "stat.", "softirq."), parse_stat),
+        MachineFile(
+            f"{top}/proc/interrupts", ("irq.",), parse_interrupts, "not every kind of machine raises it", head=True
+        ),
+        MachineFile(f"{top}/proc/vmstat", ("vm.",), parse_vmstat),
+        MachineFile(f"{top}/proc/stat", ("cpu.", "stat.", "softirq."), parse_stat),
         *(
-            Source(f"{top}/proc/pressure/{name}", (f"psi.{name}_",), functools.partial(parse_pressure, name), pressure)
+            MachineFile(
+                f"{top}/proc/pressure/{name}", (f"psi.{name}_",), functools.partial(parse_pressure, name), pressure
+            )
             for name in ("cpu", "memory", "io")
         ),
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..schema import Layer
 from .base import Probe
-from .machine import CounterFile, KernelFile, Source, parse_vmstat
+from .machine import CounterFile, KernelFile, MachineFile, parse_vmstat
 from .parts import Parts
 from .running import Looks
 from .sysfs import number, read_once
@@ -36,19 +36,19 @@ Smaps = dict[bytes, float]
 def open_memory(layer: Layer, root: Path) -> Probe:
     """Open the files of the machine, and the sampler of the program if a column asks for it."""
     columns = [column.name for column in layer.columns]
-    vmstat = Source(str(root / "proc/vmstat"), ("vm.",), parse_vmstat)
+    vmstat = MachineFile(str(root / "proc/vmstat"), ("vm.",), parse_vmstat)
     interval_ms = float(layer.parameters.get("interval_ms", 20))
     parts: list[Probe] = [
         CounterFile(vmstat, columns),
         Zones(root, [name for name in columns if name.rpartition(".")[2] in ("huge_share", "huge_mib", "margin_mib")]),
-        Levels(root, columns),
+        MemoryProbe(root, columns),
         Merging(root, columns),
         Own([name for name in columns if name in OWN], interval_ms),
     ]
     return Parts(layer, parts)
 
 
-class Levels(Probe):
+class MemoryProbe(Probe):
     """Reads /proc/meminfo at the start of a run."""
 
     def __init__(self, root: Path, columns: Iterable[str]) -> None:

@@ -17,7 +17,7 @@ from platformdirs import user_cache_path
 
 from ..folder import own_folder
 from ..schema import Layer, Value
-from .base import Command, Probe
+from .base import Probe, SpawnCommand
 
 SOURCE = Path(__file__).with_name("pmpi.c")
 LONGEST_BUILD_S = 120.0
@@ -35,7 +35,7 @@ SILENT = (
 )
 
 
-class Rank(NamedTuple):
+class RankReport(NamedTuple):
     """What one rank told."""
 
     rank: int
@@ -75,7 +75,7 @@ class MpiProbe(Probe):
         self._told = False
         self._ran = False
 
-    def wrap(self, command: Command) -> Command:
+    def wrap(self, command: SpawnCommand) -> SpawnCommand:
         """Let every process load the library, before what the user loads."""
         if self._why:
             return command
@@ -111,22 +111,22 @@ class MpiProbe(Probe):
         self._folder.cleanup()
 
 
-def read_report(text: str) -> list[Rank]:
+def read_report(text: str) -> list[RankReport]:
     """Read the line of one rank, or the table of all ranks in a report of mpiP."""
     if table := MPIP_TIMES.search(text):
-        return [Rank(int(rank), float(app), float(mpi)) for rank, app, mpi in MPIP_ROW.findall(table[1])]
+        return [RankReport(int(rank), float(app), float(mpi)) for rank, app, mpi in MPIP_ROW.findall(table[1])]
     return [_ours(*found) for found in OURS.findall(text)]
 
 
-def _ours(rank: str, all_s: str, mpi_s: str, *rest: str) -> Rank:
+def _ours(rank: str, all_s: str, mpi_s: str, *rest: str) -> RankReport:
     """What is not shown is below zero or a dash."""
     calls, cpu_s, moved, voluntary, taken, local = (float(word) if float(word) >= 0 else None for word in rest[:6])
     cpu, cpus, host = ("" if word in ("-", "-1") else word for word in rest[6:])
     counts = {"calls": calls, "cpu_s": cpu_s, "migrations": moved, "voluntary": voluntary, "preemptions": taken}
-    return Rank(int(rank), float(all_s), float(mpi_s), **counts, local=local, cpu=cpu, cpus=cpus, host=host)
+    return RankReport(int(rank), float(all_s), float(mpi_s), **counts, local=local, cpu=cpu, cpus=cpus, host=host)
 
 
-def figures(ranks: Sequence[Rank]) -> dict[str, Value]:
+def figures(ranks: Sequence[RankReport]) -> dict[str, Value]:
     """Columns of all ranks; the imbalance is how much longer the busiest rank computes than the mean, in percent."""
     found: dict[str, Value] = {name: value for rank in ranks for name, value in _of_rank(rank)}
     own = [rank.own_s for rank in ranks]
@@ -138,7 +138,7 @@ def figures(ranks: Sequence[Rank]) -> dict[str, Value]:
     return found | _ends(ranks)
 
 
-def _ends(ranks: Sequence[Rank]) -> dict[str, Value]:
+def _ends(ranks: Sequence[RankReport]) -> dict[str, Value]:
     """Name the rank that computes longest and the one that waits least; of one rank alone neither says anything."""
     if len(ranks) < 2:
         return {}
@@ -148,7 +148,7 @@ def _ends(ranks: Sequence[Rank]) -> dict[str, Value]:
     return named | ({"mpi.slowest_host": slowest.host} if slowest.host else {})
 
 
-def _of_rank(rank: Rank) -> Iterator[tuple[str, Value]]:
+def _of_rank(rank: RankReport) -> Iterator[tuple[str, Value]]:
     yield f"mpi.{rank.rank}.time_s", rank.mpi_s
     yield f"mpi.{rank.rank}.own_s", rank.own_s
     if rank.all_s > 0:

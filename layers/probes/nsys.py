@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..folder import own_folder
 from ..schema import Layer, Value
-from .base import Command, Probe
+from .base import Probe, SpawnCommand
 from .sysfs import name_of
 
 LIMIT_S = 300
@@ -41,13 +41,13 @@ class NsysProbe(Probe):
         self._recording = Path(self._folder.name) / "run.nsys-rep"
         self._why_none = "" if self._program else f"nsys is not installed: {layer.cure}"
 
-    def wrap(self, command: Command) -> Command:
+    def wrap(self, command: SpawnCommand) -> SpawnCommand:
         """Let nsys start the program; it samples no CPU, which would cost more."""
         if not self._program:
             return command
         options = ("--sample=none", "--cpuctxsw=none", f"--trace={self._trace}", "--force-overwrite=true")
         profile = (self._program, "profile", *options, "--output", str(self._recording), *command.argv)
-        return Command(profile, command.environment)
+        return SpawnCommand(profile, command.environment)
 
     def before(self) -> None:
         """Remove the recording of the run before, so that a run without one has no columns."""

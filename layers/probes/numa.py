@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ..schema import Layer
 from .base import Probe
 from .cgroup_tree import numbers
-from .machine import CounterFile, KernelFile, Source, growth, parse_vmstat
+from .machine import CounterFile, KernelFile, MachineFile, growth, parse_vmstat
 from .parts import Missing, Parts
 from .running import Looks, threads
 from .sysfs import cpu_numbers, read_once, text_of
@@ -43,14 +43,14 @@ def open_numa(layer: Layer, root: Path) -> Probe:
         return Missing(columns, f"{found} here, so no memory can be remote: run on a machine with several")
     nodes = {cpu: int(folder.name[4:]) for folder in folders for cpu in cpu_numbers(text_of(folder / "cpulist"))}
     interval_ms = float(layer.parameters.get("interval_ms", 100))
-    vmstat = Source(str(root / "proc/vmstat"), ("vm.",), parse_vmstat)
+    vmstat = MachineFile(str(root / "proc/vmstat"), ("vm.",), parse_vmstat)
     sampled = [name for name in columns if name in SAMPLED]
     return Parts(
         layer,
         [
             CounterFile(vmstat, columns),
             Allocations(folders, columns),
-            Places(nodes, sampled, interval_ms),
+            NumaProbe(nodes, sampled, interval_ms),
             LastNode(nodes),
         ],
     )
@@ -99,7 +99,7 @@ class Allocations(Probe):
         return {name: file.read() for name, file in self._files.items()}
 
 
-class Placed(NamedTuple):
+class MemoryPlacement(NamedTuple):
     """Where the memory of one process lies."""
 
     kb: Mapping[int, float]
@@ -108,7 +108,7 @@ class Placed(NamedTuple):
     """On nodes other than those of the CPUs of its threads."""
 
 
-class Places(Probe):
+class NumaProbe(Probe):
     """Samples numa_maps of the program and its descendants."""
 
     def __init__(self, nodes: Nodes, columns: Iterable[str], interval_ms: float) -> None:
@@ -178,7 +178,7 @@ def counters(said: bytes | None) -> dict[str, float]:
     return {COUNTERS[name]: pages for name, pages in found.items() if name in COUNTERS}
 
 
-def placed(pid: int, nodes: Nodes) -> Placed | None:
+def placed(pid: int, nodes: Nodes) -> MemoryPlacement | None:
     """Read where the memory of a process lies and how much of it is off the nodes of its threads' CPUs."""
     with open(f"/proc/{pid}/numa_maps", "rb") as file:
         kb = places(file.read())
@@ -187,7 +187,7 @@ def placed(pid: int, nodes: Nodes) -> Placed | None:
     if not kb or not at:
         return None
     off = sum(size * (1 - at[node] / at.total()) for node, size in kb.items())
-    return Placed(kb, off)
+    return MemoryPlacement(kb, off)
 
 
 def places(said: bytes) -> dict[int, float]:

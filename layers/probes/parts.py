@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 
 from ..schema import Layer, Value
-from .base import Command, Probe
+from .base import Probe, SpawnCommand
 
 
 class Parts(Probe):
@@ -19,7 +19,7 @@ class Parts(Probe):
         self._known: dict[str, bool] = {}
         self.reads_output = any(part.reads_output for part in parts)
 
-    def wrap(self, command: Command) -> Command:
+    def wrap(self, command: SpawnCommand) -> SpawnCommand:
         """Let each part wrap, the first outermost."""
         for part in reversed(self._parts):
             command = part.wrap(command)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from . import aside
-from .perf_names import Event, Target
+from .perf_names import PerfEvent, PerfTarget
 from .perf_open import (
     DISABLED,
     DUMMY,
@@ -48,7 +48,7 @@ GONE = (1 << 64) - 1
 Reading = list[bytes]
 
 
-class Part(NamedTuple):
+class CountGrowth(NamedTuple):
     """How much one open file has grown: its count, and the ns that it was asked to count and did count."""
 
     value: int
@@ -63,7 +63,7 @@ class Count(NamedTuple):
     share: float
 
 
-class Slot(NamedTuple):
+class CountSlot(NamedTuple):
     """Where the count of an event lies."""
 
     file: int
@@ -74,10 +74,10 @@ class Slot(NamedTuple):
     """It follows the run, not a CPU."""
 
 
-class Counters:
+class PerfCounters:
     """Files of perf_event_open; the calling thread must be the one that spawns the runs."""
 
-    def __init__(self, events: Mapping[str, tuple[Event, bool]], root: Path) -> None:
+    def __init__(self, events: Mapping[str, tuple[PerfEvent, bool]], root: Path) -> None:
         """Open events by name; True beside one asks for the whole machine where it could follow the run."""
         aside.thread()
         self.refused: dict[str, str] = {}
@@ -87,7 +87,7 @@ class Counters:
         self._opened = ExitStack()
         self._files: list[int] = []
         self._sizes: list[int] = []
-        self._slots: dict[str, list[Slot]] = {}
+        self._slots: dict[str, list[CountSlot]] = {}
         self._leaders: dict[int, int] = {}
         self._starts: list[int] = []
         self._guarded: set[bool] = set()
@@ -121,7 +121,7 @@ class Counters:
             for file, place, _ in slots:
                 at = self._starts[file]
                 if start[at + ENABLED] != GONE != end[at + ENABLED]:
-                    parts.append(Part(grown[at + place], grown[at + ENABLED], grown[at + RUNNING]))
+                    parts.append(CountGrowth(grown[at + place], grown[at + ENABLED], grown[at + RUNNING]))
             if len(parts) == len(slots) and (count := total(parts, together=slots[0].task)):
                 found[name] = count
         return found
@@ -131,7 +131,7 @@ class Counters:
         self._files = []
         self._opened.close()
 
-    def _open(self, name: str, event: Event, cpus: tuple[int, ...]) -> None:
+    def _open(self, name: str, event: PerfEvent, cpus: tuple[int, ...]) -> None:
         """Open all the targets of an event, or none."""
         before = self._files.copy(), self._sizes.copy(), self._leaders.copy()
         with ExitStack() as opened:
@@ -145,13 +145,13 @@ class Counters:
             self._opened.push(opened.pop_all())
 
     def _slots_of(
-        self, name: str, target: Target, event: Event, cpus: tuple[int, ...], opened: ExitStack
-    ) -> list[Slot]:
+        self, name: str, target: PerfTarget, event: PerfEvent, cpus: tuple[int, ...], opened: ExitStack
+    ) -> list[CountSlot]:
         if cpus := cpus or target.cpus:
             return [self._on_cpu(target.attr, cpu, event, opened) for cpu in cpus]
         return [self._with_runs(name, target.attr, event, opened)]
 
-    def _with_runs(self, name: str, attr: Attr, event: Event, opened: ExitStack) -> Slot:
+    def _with_runs(self, name: str, attr: Attr, event: PerfEvent, opened: ExitStack) -> CountSlot:
         flags = DISABLED | INHERIT | ENABLE_ON_EXEC
         try:
             file = perf_event_open(attr.packed(flags))
@@ -164,7 +164,7 @@ class Counters:
         self._guard(attr if event.hardware else Attr(SOFTWARE, DUMMY), event.hardware)
         return self._slot(file, 24, 0, task=True)
 
-    def _user_mode(self, attr: Attr, flags: int, event: Event, refused: OSError) -> int:
+    def _user_mode(self, attr: Attr, flags: int, event: PerfEvent, refused: OSError) -> int:
         """Open in user mode alone; where that is refused too, the first refusal tells more."""
         if not event.hardware:
             raise refused
@@ -173,7 +173,7 @@ class Counters:
         except OSError:
             raise refused from None
 
-    def _on_cpu(self, attr: Attr, cpu: int, event: Event, opened: ExitStack) -> Slot:
+    def _on_cpu(self, attr: Attr, cpu: int, event: PerfEvent, opened: ExitStack) -> CountSlot:
         """Open on one CPU; the kernel's own events share a group, so that one read gets them all from that CPU."""
         leader = -1 if event.hardware else self._leaders.get(cpu, -1)
         flags = 0 if event.hardware or leader >= 0 else DISABLED
@@ -185,12 +185,12 @@ class Counters:
             return self._slot(file, 32, 3, task=False)
         number = self._files.index(leader)
         self._sizes[number] += 8
-        return Slot(number, self._sizes[number] // 8 - 1, task=False)
+        return CountSlot(number, self._sizes[number] // 8 - 1, task=False)
 
-    def _slot(self, file: int, size: int, place: int, *, task: bool) -> Slot:
+    def _slot(self, file: int, size: int, place: int, *, task: bool) -> CountSlot:
         self._files.append(file)
         self._sizes.append(size)
-        return Slot(len(self._files) - 1, place, task)
+        return CountSlot(len(self._files) - 1, place, task)
 
     def _guard(self, attr: Attr, hardware: bool) -> None:
         if hardware not in self._guarded:
@@ -198,7 +198,7 @@ class Counters:
             self._guarded.add(hardware)
 
 
-def keep(file: int, event: Event, opened: ExitStack) -> None:
+def keep(file: int, event: PerfEvent, opened: ExitStack) -> None:
     """See that a file is closed, and let it count only what the filter of its event lets through."""
     opened.callback(os.close, file)
     if event.filter:
@@ -213,7 +213,7 @@ def read_or_nothing(file: int, size: int) -> bytes:
         return NOTHING * size
 
 
-def total(parts: Sequence[Part], *, together: bool) -> Count | None:
+def total(parts: Sequence[CountGrowth], *, together: bool) -> Count | None:
     """Add parts up, scaled to the time that was asked for; None where a number fell or nothing was asked for.
 
     Parts that follow a run `together` are those of unlike cores, each of which counts while the run is on such a core:
@@ -222,7 +222,7 @@ def total(parts: Sequence[Part], *, together: bool) -> Count | None:
     if together and len(parts) > 1:
         enabled = max(part.enabled for part in parts)
         running = min(enabled, sum(part.running for part in parts))
-        parts = [Part(sum(part.value for part in parts), enabled, running)]
+        parts = [CountGrowth(sum(part.value for part in parts), enabled, running)]
     value, share = 0.0, 1.0
     for part in parts:
         if part.value < 0 or part.enabled <= 0 or part.running < 0:

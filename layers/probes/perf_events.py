@@ -9,8 +9,8 @@ from pathlib import Path
 from ...knowledge.errors import VgoError
 from ..schema import Column, Layer
 from .base import Probe
-from .perf_counters import Counters
-from .perf_names import Event, find_event
+from .perf_counters import PerfCounters
+from .perf_names import PerfEvent, find_event
 from .perf_open import NO_COUNTERS
 from .perf_sysfs import NoEvent, core_pmus
 from .sysfs import name_of
@@ -35,7 +35,7 @@ class PerfEvents(Probe):
         self._scales = {text: event.scale for text, (event, _) in self._events.items()}
         self._hardware = [text for text, (event, _) in self._events.items() if event.hardware]
         self._reads = [(name, keys_of(column) or (column.read,)) for name, column in self._columns.items()]
-        self._counters = Counters(self._events, root)
+        self._counters = PerfCounters(self._events, root)
         self._thread = threading.get_native_id()
         self._was = self._now = self._counters.read()
 
@@ -76,7 +76,7 @@ class PerfEvents(Probe):
         """Close the events."""
         self._counters.close()
 
-    def _found(self) -> dict[str, tuple[Event, bool]]:
+    def _found(self) -> dict[str, tuple[PerfEvent, bool]]:
         found = {}
         for column in self._columns.values():
             for key, text in zip(keys_of(column), events_of(column.read), strict=True):
@@ -90,7 +90,7 @@ class PerfEvents(Probe):
         """Open on this thread: its children alone inherit what it opened, those of another would count zero."""
         old = self._counters
         # The new ones first: a tracepoint that nobody has open any more takes the kernel tens of ms to take down.
-        self._counters = Counters(self._events, self._root)
+        self._counters = PerfCounters(self._events, self._root)
         self._thread = threading.get_native_id()
         old.close()
 

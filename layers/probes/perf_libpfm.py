@@ -18,7 +18,7 @@ ROOM = 512
 """Bytes for perf_event_attr, which grows with the library."""
 
 
-class Wanted(ctypes.Structure):
+class PfmEncodeArgument(ctypes.Structure):
     """pfm_perf_encode_arg_t of perfmon/pfmlib_perf_event.h."""
 
     _fields_ = (
@@ -40,7 +40,7 @@ def encoded(name: str) -> Attr:
             f"no event {name} is known: mend the name, or install libpfm4 for names of the processor's manual"
         )
     attr = ctypes.create_string_buffer(ROOM)
-    wanted = Wanted(attr=ctypes.addressof(attr), size=ctypes.sizeof(Wanted))
+    wanted = PfmEncodeArgument(attr=ctypes.addressof(attr), size=ctypes.sizeof(PfmEncodeArgument))
     failed = library.pfm_get_os_event_encoding(name.encode(), USER_AND_KERNEL, FOR_PERF, ctypes.byref(wanted))
     if failed:
         raise NoEvent(f"libpfm4 does not know {name} on this processor: mend the name, `perf list` shows those of perf")

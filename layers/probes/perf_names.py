@@ -72,7 +72,7 @@ EXTENDED_TYPE = 32
 """Bit of config from which on a hardware event names one of several core PMUs."""
 
 
-class Target(NamedTuple):
+class PerfTarget(NamedTuple):
     """One event to open: with the thread that starts the runs (no CPUs), or on each of some CPUs."""
 
     attr: Attr
@@ -80,10 +80,10 @@ class Target(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Event:
+class PerfEvent:
     """What one name stands for; its value is the sum over its targets."""
 
-    targets: tuple[Target, ...]
+    targets: tuple[PerfTarget, ...]
     filter: str = ""
     scale: float = 1.0
 
@@ -98,7 +98,7 @@ class Event:
         return self.targets[0].attr.type in (HARDWARE, HW_CACHE, RAW)
 
 
-def find_event(text: str, root: Path) -> Event:
+def find_event(text: str, root: Path) -> PerfEvent:
     """Find what a name means on this machine; raise NoEvent, with the cure, where it means nothing."""
     name, _, condition = text.partition(" if ")
     modes = MODIFIERS.fullmatch(name)
@@ -109,7 +109,7 @@ def find_event(text: str, root: Path) -> Event:
     targets = tuple(
         target._replace(attr=target.attr._replace(flags=target.attr.flags | flags)) for target in event.targets
     )
-    return Event(targets, condition, event.scale)
+    return PerfEvent(targets, condition, event.scale)
 
 
 def left_out(modes: str) -> int:
@@ -118,36 +118,36 @@ def left_out(modes: str) -> int:
     return EXCLUSIONS & ~sum(bits[mode] for mode in set(modes))
 
 
-def named(name: str, root: Path) -> Event:
+def named(name: str, root: Path) -> PerfEvent:
     """Try the kinds of names, the surest first."""
     if name in SOFTWARE_EVENTS:
-        return Event((Target(Attr(SOFTWARE, SOFTWARE_EVENTS[name])),))
+        return PerfEvent((PerfTarget(Attr(SOFTWARE, SOFTWARE_EVENTS[name])),))
     if name in HARDWARE_EVENTS:
         return on_cores(HARDWARE, HARDWARE_EVENTS[name], root)
     if cache := CACHE.fullmatch(name):
         return on_cores(HW_CACHE, cache_event(*cache.groups()), root)
     if re.fullmatch(r"r[0-9a-fA-F]+", name):
-        return Event((Target(Attr(RAW, int(name[1:], 16))),))
+        return PerfEvent((PerfTarget(Attr(RAW, int(name[1:], 16))),))
     if slashed := re.fullmatch(r"([^/]+)/([^/]*)/", name):
         return of_pmus(pmus_named(slashed[1], root), slashed[2])
     if found := [pmu for pmu in pmus(root).values() if (pmu.folder / "events" / name).is_file()]:
         return of_pmus([pmu for pmu in found if pmu.core] or found, name)
     if tracepoint := re.fullmatch(r"([a-z0-9_]+):([A-Za-z0-9_]+)", name):
-        return Event((Target(Attr(TRACEPOINT, tracepoint_id(tracepoint[1], tracepoint[2], root))),))
-    return Event((Target(encoded(name)),))
+        return PerfEvent((PerfTarget(Attr(TRACEPOINT, tracepoint_id(tracepoint[1], tracepoint[2], root))),))
+    return PerfEvent((PerfTarget(encoded(name)),))
 
 
-def on_cores(kind: int, config: int, root: Path) -> Event:
+def on_cores(kind: int, config: int, root: Path) -> PerfEvent:
     """Return a generalized event; where cores differ (P and E cores), one for each kind of core."""
     cores = core_pmus(root)
     if len(cores) < 2:
-        return Event((Target(Attr(kind, config)),))
-    return Event(tuple(Target(Attr(kind, pmu.type << EXTENDED_TYPE | config)) for pmu in cores))
+        return PerfEvent((PerfTarget(Attr(kind, config)),))
+    return PerfEvent(tuple(PerfTarget(Attr(kind, pmu.type << EXTENDED_TYPE | config)) for pmu in cores))
 
 
-def of_pmus(found: list[Pmu], terms: str) -> Event:
+def of_pmus(found: list[Pmu], terms: str) -> PerfEvent:
     """Return an event of all the PMUs of a name."""
-    return Event(tuple(Target(pmu.attr(terms), pmu.cpus) for pmu in found), scale=found[0].scale(terms))
+    return PerfEvent(tuple(PerfTarget(pmu.attr(terms), pmu.cpus) for pmu in found), scale=found[0].scale(terms))
 
 
 def cache_event(cache: str, operation: str | None, result: str | None, misses: str | None) -> int:

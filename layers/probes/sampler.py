@@ -89,7 +89,7 @@ class Sampler(Generic[T]):
             readings.append((now, value))
 
 
-class Sampled(Probe, Generic[T]):
+class SamplingProbe(Probe, Generic[T]):
     """A probe that samples: `read` is what its sampler calls, `values` looks at `samples()`."""
 
     def __init__(self, interval_s: float) -> None:
@@ -121,7 +121,7 @@ class Sampled(Probe, Generic[T]):
         self._sampler.close()
 
 
-class Rounds:
+class SamplerThread:
     """The thread: goes round the samplers, and reads those that are in a run."""
 
     def __init__(self) -> None:
@@ -179,7 +179,7 @@ class Rounds:
             self._wanted.clear()
 
 
-_ROUNDS = Rounds()
+_ROUNDS = SamplerThread()
 
 
 def go_round(samplers: Iterable[Sampler[Any]]) -> float:

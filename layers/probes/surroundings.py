@@ -16,7 +16,7 @@ RESOURCES = ("cpu", "memory", "io", "irq")
 CPUs = frozenset[int]
 
 
-class Reading(NamedTuple):
+class SurroundingsReading(NamedTuple):
     """All files at one time, which is the time nearest to what is measured."""
 
     at: float
@@ -25,11 +25,11 @@ class Reading(NamedTuple):
     texts: Mapping[str, bytes | None]
 
 
-class Window(NamedTuple):
+class SurroundingsWindow(NamedTuple):
     """Two readings and what lies between."""
 
-    start: Reading
-    end: Reading
+    start: SurroundingsReading
+    end: SurroundingsReading
 
     @property
     def length(self) -> float:
@@ -58,25 +58,25 @@ class Surroundings:
         }
         self._kinds: dict[tuple[str, int], tuple[str, ...]] = {}
 
-    def read_inwards(self) -> Reading:
+    def read_inwards(self) -> SurroundingsReading:
         """Read all before something."""
         texts = {name: file.read() for name, file in self.files.items() if name != "busy"}
         # Asking for our own CPU time makes the kernel book it: what we did so far must not count as others' later.
         thread_s = time.thread_time()
         texts["busy"] = self.files["busy"].read()
-        return Reading(time.monotonic(), thread_s, texts)
+        return SurroundingsReading(time.monotonic(), thread_s, texts)
 
-    def read_outwards(self) -> Reading:
+    def read_outwards(self) -> SurroundingsReading:
         """Read all after something, in the opposite order."""
         at, thread_s = time.monotonic(), time.thread_time()
-        return Reading(at, thread_s, {name: file.read() for name, file in reversed(self.files.items())})
+        return SurroundingsReading(at, thread_s, {name: file.read() for name, file in reversed(self.files.items())})
 
     def close(self) -> None:
         """Close them."""
         for file in self.files.values():
             file.close()
 
-    def busy_s(self, window: Window, cpus: CPUs) -> float | None:
+    def busy_s(self, window: SurroundingsWindow, cpus: CPUs) -> float | None:
         """Return the CPU time of everybody on these CPUs in seconds; None where one came or went."""
         if (texts := window.texts("busy")) is None:
             return None
@@ -86,7 +86,7 @@ class Surroundings:
         # An account up to the last switch may hand over in one lump what a task did before the window.
         return sum(min(grown[cpu], window.length) for cpu in cpus)
 
-    def rates(self, window: Window, cpus: CPUs) -> dict[str, float]:
+    def rates(self, window: SurroundingsWindow, cpus: CPUs) -> dict[str, float]:
         """Return interrupts and forks per second, shares in percent, tasks ready to run; what failed is left out."""
         counts = self._counts(window, cpus, "interrupts", "irq.") | self._counts(window, cpus, "softirqs", "softirq.")
         counts |= dict(forks(window))
@@ -97,7 +97,7 @@ class Surroundings:
             rates["steal"] = share
         return rates | dict(runnable(window))
 
-    def _counts(self, window: Window, cpus: CPUs, name: str, prefix: str) -> dict[str, float]:
+    def _counts(self, window: SurroundingsWindow, cpus: CPUs, name: str, prefix: str) -> dict[str, float]:
         """Return how often each kind interrupted these CPUs; nothing of what went backwards."""
         texts = window.texts(name)
         if texts is None or not cpus or (changes := per_cpu(texts, cpus)) is None:
@@ -129,7 +129,7 @@ def sums(places: list[int], lines: Iterable[bytes]) -> dict[str, float]:
     return values
 
 
-def pressure(window: Window, name: str) -> dict[str, float]:
+def pressure(window: SurroundingsWindow, name: str) -> dict[str, float]:
     """Return the part of the time, in percent, in which tasks stood still for want of something."""
     if (texts := window.texts(name)) is None:
         return {}
@@ -137,7 +137,7 @@ def pressure(window: Window, name: str) -> dict[str, float]:
     return {key.removesuffix("_us"): us / window.length / 1e4 for key, us in grown.items()}
 
 
-def steal(window: Window, cpus: CPUs) -> float | None:
+def steal(window: SurroundingsWindow, cpus: CPUs) -> float | None:
     """Return the part of the time of these CPUs that the hypervisor took, in percent; None where one came or went."""
     texts = window.texts("stat")
     was, now = map(cpu_ticks, texts) if texts else ({}, {})
@@ -147,21 +147,21 @@ def steal(window: Window, cpus: CPUs) -> float | None:
     return None if ticks < 0 else min(100.0, 100 * ticks / ticks_per_second() / window.length / len(cpus))
 
 
-def forks(window: Window) -> Iterator[tuple[str, float]]:
+def forks(window: SurroundingsWindow) -> Iterator[tuple[str, float]]:
     """Return how many processes and threads were started on the machine."""
     was, now = (single(reading, b"processes") for reading in window)
     if was is not None and now is not None and now >= was:
         yield "forks", now - was
 
 
-def runnable(window: Window) -> Iterator[tuple[str, float]]:
+def runnable(window: SurroundingsWindow) -> Iterator[tuple[str, float]]:
     """Return how many tasks were running or ready on the machine, on average of both readings, without ourselves."""
     was, now = (single(reading, b"procs_running") for reading in window)
     if was is not None and now is not None:
         yield "runnable", max(0.0, (was + now) / 2 - 1)
 
 
-def single(reading: Reading, key: bytes) -> float | None:
+def single(reading: SurroundingsReading, key: bytes) -> float | None:
     """Read a line of /proc/stat that holds one number."""
     _, found, rest = (reading.texts["stat"] or b"").partition(b"\n" + key + b" ")
     return float(rest.partition(b"\n")[0]) if found else None

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 KEPT = 1 / 3
-"""All `Files` together keep this share of the files open that a process may open: often 1024, with 256 CPUs to read."""
+"""Together, all `SysfsFiles` hold this share of the files that a process may open: often 1024, for 256 CPUs."""
 GONE = -1
 DIGITS = re.compile(r"(\d+)")
 NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 
 
-class Files:
+class SysfsFiles:
     """Reads a list of files, at most one page each; one that fails is opened anew the next time, for it may come back.
 
     Two threads may read at once.
@@ -31,7 +31,7 @@ class Files:
         self._open = [GONE] * len(self.paths)
         for number, path in enumerate(self.paths[: room()]):
             self._open[number] = try_to_open(path)
-        Files.kept += sum(file != GONE for file in self._open)
+        SysfsFiles.kept += sum(file != GONE for file in self._open)
 
     def read(self) -> list[bytes | None]:
         """Return what each says now; None for one that cannot be read."""
@@ -47,7 +47,7 @@ class Files:
             if file != GONE:
                 os.close(file)
                 self._open[number] = GONE
-                Files.kept -= 1
+                SysfsFiles.kept -= 1
 
     def _one(self, number: int) -> bytes | None:
         file = self._open[number]
@@ -63,7 +63,7 @@ class Files:
 def room() -> int:
     """Return how many more files may stay open."""
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return max(0, int(KEPT * most) - Files.kept)
+    return max(0, int(KEPT * most) - SysfsFiles.kept)
 
 
 def try_to_open(path: str) -> int:

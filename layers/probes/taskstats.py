@@ -38,7 +38,7 @@ NANOSECONDS = struct.Struct("=Q")
 LONGEST_WAIT, LONGEST_WAIT_SINCE = 432, 16
 
 
-class Kind(NamedTuple):
+class DelayField(NamedTuple):
     """Where one kind of delay lies in struct taskstats."""
 
     since: int
@@ -48,19 +48,19 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "cpu": Kind(1, 16),
-    "blkio": Kind(1, 32),
-    "swapin": Kind(1, 48),
-    "reclaim": Kind(7, 312),
-    "thrashing": Kind(9, 328),
-    "compact": Kind(11, 352),
-    "copy": Kind(13, 400),
-    "irq": Kind(14, 416),
+    "cpu": DelayField(1, 16),
+    "blkio": DelayField(1, 32),
+    "swapin": DelayField(1, 48),
+    "reclaim": DelayField(7, 312),
+    "thrashing": DelayField(9, 328),
+    "compact": DelayField(11, 352),
+    "copy": DelayField(13, 400),
+    "irq": DelayField(14, 416),
 }
 """The kernel calls reclaim `freepages`, and copy `wpcopy`."""
 
 
-class Task(NamedTuple):
+class EndedTask(NamedTuple):
     """A task that has ended: one thread of a process."""
 
     pid: int
@@ -142,9 +142,9 @@ class Delays(Probe):
         """Tell whether delays are not counted; kernels before 5.14 have no switch and count."""
         return self._switch.read() == b"0\n"
 
-    def _gather(self) -> tuple[list[Task], bool]:
+    def _gather(self) -> tuple[list[EndedTask], bool]:
         """Take all records that wait; tell whether some did not fit."""
-        tasks: list[Task] = []
+        tasks: list[EndedTask] = []
         overrun = False
         while self._family is not None:
             try:
@@ -157,26 +157,26 @@ class Delays(Probe):
                 break
         return tasks, overrun
 
-    def _counted(self, tasks: Sequence[Task]) -> dict[str, float]:
+    def _counted(self, tasks: Sequence[EndedTask]) -> dict[str, float]:
         values = totals(tasks)
         why = "the records of this kernel do not have it: it needs a later one"
         self._absent |= {name: why for name in self._columns if name not in values and name not in self._absent}
         return {name: value for name, value in values.items() if name not in self._absent}
 
 
-def tasks_of(body: bytes) -> Iterator[Task]:
+def tasks_of(body: bytes) -> Iterator[EndedTask]:
     """Read the records of one message; sums over a process, which come with its last task, are left out."""
     for kind, content in attributes_of(body):
         if kind == AGGREGATE_OF_TASK and (record := dict(attributes_of(content)).get(STATS)):
             (version,) = VERSION.unpack_from(record)
             pid, parent = IDS.unpack_from(record, PID)
             tgid = ID.unpack_from(record, TGID)[0] if version >= TGID_SINCE and version != TORN else pid
-            yield Task(pid, tgid, parent, version, record)
+            yield EndedTask(pid, tgid, parent, version, record)
 
 
-def tree(tasks: Iterable[Task], pid: int, reaper: int) -> list[Task]:
+def tree(tasks: Iterable[EndedTask], pid: int, reaper: int) -> list[EndedTask]:
     """Return the tasks of a process and of its descendants; `reaper` is the process that orphans are given to."""
-    left, mine = list(tasks), list[Task]()
+    left, mine = list(tasks), list[EndedTask]()
     known = {pid, reaper}
     while found := [task for task in left if task.tgid in known or task.parent in known]:
         left = [task for task in left if not (task.tgid in known or task.parent in known)]
@@ -185,7 +185,7 @@ def tree(tasks: Iterable[Task], pid: int, reaper: int) -> list[Task]:
     return mine
 
 
-def totals(tasks: Sequence[Task]) -> dict[str, float]:
+def totals(tasks: Sequence[EndedTask]) -> dict[str, float]:
     """Sum the delays of the tasks, those that their version of the record has."""
     version = tasks[0].version
     values = {"delay.tasks": float(len(tasks))}

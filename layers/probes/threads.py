@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ..schema import Layer
-from .sampler import Sampled
+from .sampler import SamplingProbe
 
 INTERVAL_S = 0.05
 LEAST = 2
@@ -18,7 +18,7 @@ Thread = tuple[int, int]
 """Nanoseconds on a CPU, and ready but waiting for one."""
 
 
-class ThreadsProbe(Sampled[dict[int, Thread]]):
+class ThreadsProbe(SamplingProbe[dict[int, Thread]]):
     """Samples /proc/PID/task/*/schedstat of the process with the most threads among the run and its descendants."""
 
     def __init__(self, layer: Layer, root: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from .base import Probe
-from .sysfs import Files, by_number, grown, text_of
+from .sysfs import SysfsFiles, by_number, grown, text_of
 
 COLUMNS = {
     "throttle.core_events": "core_throttle_count",
@@ -24,12 +24,12 @@ class Throttle(Probe):
     def __init__(self, root: Path) -> None:
         """Open the counts of every CPU of the machine: a hot neighbour slows the package down."""
         folders = by_number((root / "sys/devices/system/cpu").glob("cpu[0-9]*"))
-        self._files: dict[str, Files] = {}
+        self._files: dict[str, SysfsFiles] = {}
         self._owners: dict[str, list[tuple[str, ...]]] = {}
         for column, name in COLUMNS.items():
             there = [folder for folder in folders if (folder / "thermal_throttle" / name).is_file()]
             if there:
-                self._files[column] = Files(folder / "thermal_throttle" / name for folder in there)
+                self._files[column] = SysfsFiles(folder / "thermal_throttle" / name for folder in there)
                 parts = ("physical_package_id", "core_id")[: 2 if name.startswith("core") else 1]
                 self._owners[column] = [
                     tuple(text_of(folder / "topology" / part) for part in parts) for folder in there

@@ -23,7 +23,7 @@ from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.execution.bench import Bench, Progress
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
-from vgo_agent.tools.plan import NO_PLAN, Plan
+from vgo_agent.tools.plan import NO_PLAN, TrialPlan
 from vgo_agent.tools.subject import Limits, Subject
 from vgo_agent.tools.survey import survey
 
@@ -66,7 +66,7 @@ class Watcher:
 
 @contextmanager
 def loop(
-    folder: Path, choices: tuple[Choice, ...], watcher: Watcher, plan: Plan = NO_PLAN, **limits: Any
+    folder: Path, choices: tuple[Choice, ...], watcher: Watcher, plan: TrialPlan = NO_PLAN, **limits: Any
 ) -> Iterator[Loop]:
     """A live loop on a program whose slow runs fault more pages."""
     argv = (sys.executable, "-I", "-S", "-c", PROGRAM)
@@ -162,7 +162,7 @@ def test_a_granted_system_mitigation_is_proved_measured_and_put_back(tmp_path):
     assert THP.read_text() == before
 
 
-IN_MEMORY = Plan(mitigation="tmpfs_directory")
+IN_MEMORY = TrialPlan(mitigation="tmpfs_directory")
 TRY_IN_MEMORY = (
     Choice("measure", {"max_runs": 12, "max_seconds": 30.0}, ""),
     Choice("profile", {"layers": ["process"], "runs": 2, "max_seconds": 30.0}, ""),

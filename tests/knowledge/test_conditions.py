@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from vgo_agent.agent.cli import main
-from vgo_agent.knowledge.actions import Condition
+from vgo_agent.knowledge.actions import Precondition
 from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.mitigation.preconditions import unmet
@@ -47,7 +47,7 @@ def reasons(key: str, machine: Machine) -> str:
 
 @pytest.mark.parametrize("key", sorted(set(BY_HAND) - OF_THE_PROGRAM_OR_NOTHING))
 def test_advice_says_what_it_needs(key: str) -> None:
-    assert BY_HAND[key].applies != Condition()
+    assert BY_HAND[key].applies != Precondition()
 
 
 @pytest.mark.parametrize("key", sorted(BY_HAND.keys() & {k for k in BY_HAND if "cuda" in k or "gpu" in k}))

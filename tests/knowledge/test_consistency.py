@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from vgo_agent.knowledge.consistency import problems
 from vgo_agent.knowledge.loader import check, load
-from vgo_agent.knowledge.schema import Factor
+from vgo_agent.knowledge.schema import KnownFactor
 
 
 class Plant(NamedTuple):
@@ -223,7 +223,7 @@ SIGNALS = st.text("ab*", min_size=1, max_size=3)
 @given(one=SIGNALS, other=SIGNALS)
 def test_two_factors_tie_exactly_when_a_column_could_be_named_by_both(one: str, other: str) -> None:
     factors = {
-        key: Factor(key=key, name=key, description=key, signals=(signal,), actionable=5)
+        key: KnownFactor(key=key, name=key, description=key, signals=(signal,), actionable=5)
         for key, signal in (("first", one), ("second", other))
     }
     tie = any("would name first as well" in problem for problem in problems(factors, {}))

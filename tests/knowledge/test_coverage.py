@@ -9,7 +9,7 @@ import pytest
 from vgo_agent.evals.papers.loader import load_papers
 from vgo_agent.knowledge.loader import load
 from vgo_agent.knowledge.named import meant
-from vgo_agent.knowledge.schema import Factor, Mitigation
+from vgo_agent.knowledge.schema import KnownFactor, Mitigation
 
 KNOWN = load()
 FACTORS = 60
@@ -135,7 +135,7 @@ def test_what_a_paper_does_about_a_row_stands_with_its_factor(row: Row) -> None:
 
 
 @EACH_FACTOR
-def test_a_factor_says_what_it_is_what_to_do_and_who_says_so(factor: Factor) -> None:
+def test_a_factor_says_what_it_is_what_to_do_and_who_says_so(factor: KnownFactor) -> None:
     assert factor.description
     assert factor.aliases
     assert factor.mitigations
@@ -143,7 +143,7 @@ def test_a_factor_says_what_it_is_what_to_do_and_who_says_so(factor: Factor) -> 
 
 
 @EACH_FACTOR
-def test_what_the_tool_can_do_comes_before_advice_that_needs_a_reboot(factor: Factor) -> None:
+def test_what_the_tool_can_do_comes_before_advice_that_needs_a_reboot(factor: KnownFactor) -> None:
     """Cheap things first; a diagnosis that begins with a reboot is no help."""
     known = [KNOWN.mitigations[key] for key in factor.mitigations]
     rebooting = [place for place, one in enumerate(known) if one.scope == "reboot"]

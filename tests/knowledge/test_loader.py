@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from vgo_agent.knowledge.actions import Apply, Gpu
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.loader import HERE, Knowledge, check, digest, load
-from vgo_agent.knowledge.schema import Factor, Place
+from vgo_agent.knowledge.schema import KnownFactor, SignalPosition
 
 KNOWN = load()
 COLUMNS = sorted({column for factor in KNOWN.factors.values() for column in factor.signals})
@@ -30,7 +30,7 @@ FILES = sorted(
 def knowledge(**factors: tuple[list[str], int]) -> Knowledge:
     """Know factors by their signals and how actionable they are."""
     made = {
-        key: Factor(key=key, name=key, description=key, signals=tuple(signals), actionable=actionable)
+        key: KnownFactor(key=key, name=key, description=key, signals=tuple(signals), actionable=actionable)
         for key, (signals, actionable) in factors.items()
     }
     return Knowledge(made, {}, "")
@@ -119,8 +119,8 @@ def test_a_name_in_full_wins_over_a_pattern_that_is_more_actionable() -> None:
 
 def test_of_one_factor_a_name_in_full_comes_before_an_earlier_pattern() -> None:
     factor = knowledge(one=(["gpu.*", "gpu.1.temp_c", "gpu.*.temp_c"], 5)).factors["one"]
-    assert factor.place("gpu.1.temp_c") == Place(by_pattern=False, position=1)
-    assert factor.place("gpu.0.temp_c") == Place(by_pattern=True, position=0)
+    assert factor.place("gpu.1.temp_c") == SignalPosition(by_pattern=False, position=1)
+    assert factor.place("gpu.0.temp_c") == SignalPosition(by_pattern=True, position=0)
     assert factor.place("temp_c") is None
 
 

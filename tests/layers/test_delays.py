@@ -268,7 +268,7 @@ def test_a_tree_is_found_in_whatever_order_its_tasks_ended(parents, chance: rand
     # Process 100 + n + 1 was started by process 100 + parents[n], an earlier one; the run is 101, started by 100.
     pairs = [(100 + n + 1, 100 + min(parent, n)) for n, parent in enumerate(parents)]
     strangers = [(900 + n, 800) for n in range(5)]
-    tasks = [taskstats.Task(pid, pid, parent, 16, b"") for pid, parent in pairs + strangers]
+    tasks = [taskstats.EndedTask(pid, pid, parent, 16, b"") for pid, parent in pairs + strangers]
     chance.shuffle(tasks)
     assert {task.pid for task in taskstats.tree(tasks, 101, 100)} == {pid for pid, _ in pairs}
 

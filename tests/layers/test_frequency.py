@@ -13,7 +13,7 @@ from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.layers.loader import load_layer, open_probe
 from vgo_agent.layers.probes import aside
 from vgo_agent.layers.probes.effective import Effective
-from vgo_agent.layers.probes.sysfs import Files, number
+from vgo_agent.layers.probes.sysfs import SysfsFiles, number
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 
@@ -263,7 +263,7 @@ def test_more_files_than_may_stay_open_are_read_all_the_same(tmp_path):
     before = len(os.listdir("/proc/self/fd"))
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (before + 60, limits[1]))
-        several = [Files(paths) for _ in range(3)]
+        several = [SysfsFiles(paths) for _ in range(3)]
         assert before < len(os.listdir("/proc/self/fd")) <= before + 60
         for files in several:
             assert [number(said) for said in files.read()] == list(range(100))

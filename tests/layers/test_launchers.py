@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.layers.launcher import Launcher, find_launcher, line, open_launcher
 from vgo_agent.layers.loader import find_layer, load_launchers
-from vgo_agent.layers.probes.base import Command
+from vgo_agent.layers.probes.base import SpawnCommand
 from vgo_agent.layers.trust import trust
-from vgo_agent.tools.layers_here import Here, here
+from vgo_agent.tools.layers_here import LayerStatus, here
 
 from .sshd import free_port, ssh_server
 
@@ -44,7 +44,7 @@ def mpirun() -> None:
 def run(
     spec: str, *words: str, directory: Path | None = None, environment: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    command = open_launcher(spec).wrap(Command(words, dict(os.environ) | (environment or {})), directory)
+    command = open_launcher(spec).wrap(SpawnCommand(words, dict(os.environ) | (environment or {})), directory)
     return subprocess.run(
         command.argv, env=dict(command.environment), capture_output=True, text=True, timeout=120, check=False
     )
@@ -53,7 +53,7 @@ def run(
 def composed(spec: str, *words: str, **environment: str) -> tuple[str, ...]:
     """Compose a command line of a launcher that may not be installed."""
     launcher = Launcher(spec, find_launcher(spec), os.environ)
-    return launcher.wrap(Command(words, {**os.environ, **environment}), Path("/w d")).argv
+    return launcher.wrap(SpawnCommand(words, {**os.environ, **environment}), Path("/w d")).argv
 
 
 def test_local_starts_the_program_and_nothing_else() -> None:
@@ -209,7 +209,7 @@ def test_a_client_whose_service_does_not_answer_is_refused_before_the_first_run_
     assert listed.state == "no"
     assert re.match(words, listed.why[""])
     client.write_text("#!/bin/sh\n")
-    assert here(find_launcher(name), Path("/"), None) == Here("yes", {})
+    assert here(find_launcher(name), Path("/"), None) == LayerStatus("yes", {})
     assert open_launcher(f"{name}:image=x").ask() == (os.uname().nodename,)
 
 
@@ -267,7 +267,7 @@ def test_every_launcher_starts_the_program_with_its_words_last() -> None:
 def test_what_speaks_to_mpirun_goes_to_it_and_not_through_it() -> None:
     launcher = Launcher("mpirun", find_launcher("mpirun:ranks=2,map=core,bind=none,cpus=0"), {"HOME": "/h"})
     given = {"HOME": "/h", "OMPI_MCA_hwloc_base_binding_policy": "core", "PRTE_MCA_x": "1", "MINE": "2"}
-    started = launcher.wrap(Command(("./solver", "-n"), given))
+    started = launcher.wrap(SpawnCommand(("./solver", "-n"), given))
     words = "-n 2 --map-by core --bind-to none --cpu-set 0 -x MINE=2 ./solver -n"
     assert started.argv[1:] == tuple(words.split())
     assert {name: started.environment[name] for name in given if "MCA" in name} == {

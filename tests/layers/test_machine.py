@@ -26,7 +26,7 @@ def between(tmp_path):
             name
         ]
         part = machine.CounterFile(
-            machine.Source(str(path), (prefix,), parse, "another kernel", head=name == "interrupts"), columns
+            machine.MachineFile(str(path), (prefix,), parse, "another kernel", head=name == "interrupts"), columns
         )
         opened.append(part)
 

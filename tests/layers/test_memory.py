@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.layers.loader import find_layer, open_probe
-from vgo_agent.layers.probes.memory import Levels
+from vgo_agent.layers.probes.memory import MemoryProbe
 from vgo_agent.layers.probes.zones import free_blocks, pages
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
@@ -189,6 +189,6 @@ def test_levels_are_in_mib(tmp_path_factory, kb):
     root = tmp_path_factory.mktemp("root")
     (root / "proc").mkdir()
     (root / "proc/meminfo").write_text(f"MemFree: {kb} kB\n")
-    levels = Levels(root, ["memory.free_mib"])
+    levels = MemoryProbe(root, ["memory.free_mib"])
     assert levels.values() == {"memory.free_mib": kb / 1024}
     levels.close()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from vgo_agent.layers.launcher import open_launcher
 from vgo_agent.layers.loader import find_layer, open_probe
 from vgo_agent.layers.probes.base import Probe
-from vgo_agent.layers.probes.mpi import Rank, figures, read_report
+from vgo_agent.layers.probes.mpi import RankReport, figures, read_report
 from vgo_agent.tools.execution.bench import Bench
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
@@ -171,7 +171,7 @@ def test_what_the_user_loads_stays_loaded(program: Path, spawner: Spawner, probe
 
 def test_a_report_of_mpip_gives_the_same_columns() -> None:
     ranks = read_report(MPIP_REPORT)
-    assert ranks == [Rank(0, 0.204, 0.203), Rank(1, 0.204, 0.000108)]
+    assert ranks == [RankReport(0, 0.204, 0.203), RankReport(1, 0.204, 0.000108)]
     found = figures(ranks)
     assert (found["mpi.slowest"], found["mpi.least_waiting"]) == ("1", "1")
     assert found["mpi.0.share"] == pytest.approx(99.51, abs=0.01)
@@ -186,7 +186,7 @@ def test_shares_and_imbalance_do_not_depend_on_the_unit_of_time(
     ranks: list[tuple[float, float]], factor: float
 ) -> None:
     def of(scale: float) -> dict[str, float]:
-        found = figures([Rank(at, scale * all_s, scale * all_s * part) for at, (all_s, part) in enumerate(ranks)])
+        found = figures([RankReport(at, scale * all_s, scale * all_s * part) for at, (all_s, part) in enumerate(ranks)])
         return {name: value for name, value in found.items() if isinstance(value, float)}
 
     once, scaled = of(1.0), of(factor)
@@ -196,7 +196,7 @@ def test_shares_and_imbalance_do_not_depend_on_the_unit_of_time(
 
 
 def test_one_rank_alone_is_neither_slowest_nor_least_waiting() -> None:
-    assert "mpi.slowest" not in figures([Rank(0, 2.0, 1.0)])
+    assert "mpi.slowest" not in figures([RankReport(0, 2.0, 1.0)])
 
 
 def test_what_a_kernel_does_not_show_gives_no_cell() -> None:
@@ -206,4 +206,4 @@ def test_what_a_kernel_does_not_show_gives_no_cell() -> None:
 
 
 def test_ranks_that_work_alike_are_in_balance() -> None:
-    assert figures([Rank(0, 2.0, 1.0), Rank(1, 3.0, 2.0)])["mpi.imbalance"] == pytest.approx(0)
+    assert figures([RankReport(0, 2.0, 1.0), RankReport(1, 3.0, 2.0)])["mpi.imbalance"] == pytest.approx(0)

@@ -10,7 +10,7 @@ import os
 import pytest
 
 from vgo_agent.layers.loader import load_layer, open_probe
-from vgo_agent.layers.probes.base import Command
+from vgo_agent.layers.probes.base import SpawnCommand
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 
@@ -78,7 +78,7 @@ def probe():
 
 def run(probe, script="true"):
     """Run a shell script under what the probe makes of it; return its columns, and the run."""
-    command = probe.wrap(Command(("/bin/sh", "-c", script), dict(os.environ)))
+    command = probe.wrap(SpawnCommand(("/bin/sh", "-c", script), dict(os.environ)))
     with Spawner() as spawner:
         found = spawner.run(Launch(command.argv, command.environment), [probe])
     return {name: value for name, value in found.counters.items() if name.startswith("cuda.")}, found
@@ -145,7 +145,7 @@ def test_nsys_that_fails_leaves_the_run_and_says_why(nsys, probe, file, reason):
 def test_without_nsys_the_program_runs_bare_and_every_column_is_absent_with_the_cure(probe, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     opened = probe()
-    command = Command(("/bin/true",), {})
+    command = SpawnCommand(("/bin/true",), {})
     assert opened.wrap(command) is command
     assert set(opened.absent()) == {column.name for column in load_layer("nsys").columns}
     assert all("nsys is not installed: install nsight-systems" in reason for reason in opened.absent().values())

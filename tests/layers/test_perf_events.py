@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from vgo_agent.layers.loader import find_layer, load_layer, open_probe
 from vgo_agent.layers.probes import aside
-from vgo_agent.layers.probes.perf_counters import Part, total
+from vgo_agent.layers.probes.perf_counters import CountGrowth, total
 from vgo_agent.layers.probes.perf_events import PerfEvents
 from vgo_agent.layers.schema import Column
 from vgo_agent.tools.execution.launch import Launch
@@ -354,12 +354,12 @@ print(probe.absent()["other"])
 # Scaling.
 
 
-def added(*parts: Part, together: bool = True) -> Any:
+def added(*parts: CountGrowth, together: bool = True) -> Any:
     return total(parts, together=together)
 
 
 parts = st.builds(
-    lambda value, running, more: Part(value, running + more, running),
+    lambda value, running, more: CountGrowth(value, running + more, running),
     st.integers(0, 1 << 40),
     st.integers(1, 1 << 40),
     st.integers(0, 1 << 40),
@@ -379,7 +379,7 @@ def test_a_count_is_scaled_by_the_time_that_it_missed_and_whole_counts_stay_exac
 @law
 @given(parts, st.integers(1, 1000))
 def test_scaling_does_not_depend_on_the_unit_of_time(part, factor):
-    longer = Part(part.value, part.enabled * factor, part.running * factor)
+    longer = CountGrowth(part.value, part.enabled * factor, part.running * factor)
     assert added(part) == pytest.approx(added(longer))
 
 
@@ -396,16 +396,16 @@ def test_counts_on_cpus_add_up_each_scaled_by_itself(one, other):
 @given(st.integers(0, 1 << 40), st.integers(0, 1 << 40), st.integers(1, 1 << 40), st.integers(1, 1 << 40))
 def test_a_run_that_moves_between_unlike_cores_is_not_scaled_by_the_time_on_the_other(here, there, long, short):
     enabled = long + short
-    count = added(Part(here, enabled, long), Part(there, enabled, short))
+    count = added(CountGrowth(here, enabled, long), CountGrowth(there, enabled, short))
     assert count == (here + there, 1.0)
 
 
 @law
 @given(parts, st.booleans())
 def test_an_event_that_never_ran_has_no_value_and_not_zero(part, together):
-    never = Part(0, part.enabled, 0)
+    never = CountGrowth(0, part.enabled, 0)
     assert added(never, together=together) == (None, 0.0)
-    assert added(Part(0, 0, 0), together=together) is None
+    assert added(CountGrowth(0, 0, 0), together=together) is None
 
 
 @law

@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vgo_agent.layers.probes.perf_names import CACHES, HARDWARE_EVENTS, OPERATIONS, SOFTWARE_EVENTS, Target, find_event
+from vgo_agent.layers.probes.perf_names import (
+    CACHES,
+    HARDWARE_EVENTS,
+    OPERATIONS,
+    SOFTWARE_EVENTS,
+    PerfTarget,
+    find_event,
+)
 from vgo_agent.layers.probes.perf_open import EXCLUDE_HV, EXCLUDE_KERNEL, EXCLUDE_USER, TIMES, Attr
 from vgo_agent.layers.probes.perf_sysfs import NoEvent, Pmu, packed
 
@@ -147,9 +154,9 @@ def test_uncore_pmus_of_a_name_are_opened_on_the_cpus_of_their_masks_and_summed(
         pmu(tmp_path, f"uncore_imc_{number}", 20 + number, CPU, events, cpumask="0,36")
     pmu(tmp_path, "uncore_imc_free_running", 40, CPU)
     event = find_event("uncore_imc/cas_count_read/", tmp_path)
-    assert event.targets == (Target(Attr(20, 0x304), (0, 36)), Target(Attr(21, 0x304), (0, 36)))
+    assert event.targets == (PerfTarget(Attr(20, 0x304), (0, 36)), PerfTarget(Attr(21, 0x304), (0, 36)))
     assert event.scale == 6.103515625e-5
-    assert find_event("uncore_imc_1/event=4/", tmp_path).targets == (Target(Attr(21, 4), (0, 36)),)
+    assert find_event("uncore_imc_1/event=4/", tmp_path).targets == (PerfTarget(Attr(21, 4), (0, 36)),)
 
 
 def test_where_cores_differ_a_generalized_event_is_opened_for_each_kind(tmp_path):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from vgo_agent.layers.loader import load_layer, open_probe
-from vgo_agent.layers.probes.machine import CounterFile, Source, parse_vmstat
+from vgo_agent.layers.probes.machine import CounterFile, MachineFile, parse_vmstat
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import RUSAGE, Spawner
 
@@ -224,7 +224,7 @@ def test_what_only_grows_with_time_is_declared_a_consequence():
 
 def test_a_file_that_is_not_there_makes_its_columns_absent_and_not_zero(tmp_path):
     gone = CounterFile(
-        Source(str(tmp_path / "pressure"), ("vm.",), parse_vmstat, "boot with psi=1"), ["vm.pgfault", "x"]
+        MachineFile(str(tmp_path / "pressure"), ("vm.",), parse_vmstat, "boot with psi=1"), ["vm.pgfault", "x"]
     )
     gone.before()
     gone.after()
@@ -238,7 +238,7 @@ def test_a_file_that_is_not_there_makes_its_columns_absent_and_not_zero(tmp_path
 def test_a_counter_that_the_kernel_does_not_have_is_absent_and_the_others_are_read(tmp_path):
     file = tmp_path / "vmstat"
     file.write_text("pgfault 5\npgfree 7\n")
-    part = CounterFile(Source(str(file), ("vm.",), parse_vmstat), ["vm.pgfault", "vm.pgfree", "vm.pgmagic"])
+    part = CounterFile(MachineFile(str(file), ("vm.",), parse_vmstat), ["vm.pgfault", "vm.pgfree", "vm.pgmagic"])
     part.before()
     file.write_text("pgfault 8\npgfree 7\n")
     part.after()

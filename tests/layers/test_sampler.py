@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.layers.loader import load_layer, open_probe
-from vgo_agent.layers.probes.sampler import IDLE_ROUNDS, Sampled, spare
+from vgo_agent.layers.probes.sampler import IDLE_ROUNDS, SamplingProbe, spare
 from vgo_agent.layers.probes.sysfs import cpu_numbers, name_of, unlike
 from vgo_agent.layers.schema import Column
 from vgo_agent.tools.execution.launch import Launch
@@ -21,7 +21,7 @@ cpu_sets = st.sets(st.integers(0, 400))
 fast = settings(derandomize=True, deadline=None)
 
 
-class Watch(Sampled[object]):
+class Watch(SamplingProbe[object]):
     """The smallest probe that samples."""
 
     def __init__(self, read, interval_s=0.002):

@@ -12,7 +12,7 @@ import pytest
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.layers.launcher import open_launcher
 from vgo_agent.layers.loader import find_layer, open_probe
-from vgo_agent.layers.probes.base import Command
+from vgo_agent.layers.probes.base import SpawnCommand
 from vgo_agent.layers.sharp import files_of
 from vgo_agent.layers.trust import trust
 from vgo_agent.tools.execution.launch import Launch
@@ -83,7 +83,7 @@ def ran(layer, argv):
     """Run once through the layer; return the cells of its columns."""
     probe = open_probe(layer)
     try:
-        command = probe.wrap(Command(tuple(argv), dict(os.environ)))
+        command = probe.wrap(SpawnCommand(tuple(argv), dict(os.environ)))
         with Spawner() as spawner:
             run = spawner.run(Launch(command.argv, environment=command.environment), [probe], timeout_s=60)
         return {name: value for name, value in run.counters.items() if layer.column(name)}
@@ -173,7 +173,7 @@ def test_a_launcher_of_sharp_starts_the_program(write):
     shell = write("shell.yaml", "backend_options: {shell: {run: 'cd /; exec $CMD $ARGS 2>&1'}}\n")
     trust(files_of(flags))
     trust(files_of(shell))
-    command = Command(("/bin/echo", "a b"), {})
+    command = SpawnCommand(("/bin/echo", "a b"), {})
     assert open_launcher(str(flags)).wrap(command).argv == ("/usr/bin/env", "-u", "A", "B=1", "/bin/echo", "a b")
     assert open_launcher(str(shell)).wrap(command).argv == ("/bin/sh", "-c", "cd /; exec /bin/echo 'a b' 2>&1")
 
@@ -256,7 +256,7 @@ def test_a_backend_that_removes_its_folder_removes_ours_and_never_what_it_names(
     text = REMOVING.format(kept=kept, ready=ready).replace("cat $TMP_PATH*", "cat $TMP_PATH/0")
     layer = trusted(write("ranks.yaml", text))
     probe = open_probe(layer)
-    command = probe.wrap(Command(("/bin/true",), dict(os.environ)))
+    command = probe.wrap(SpawnCommand(("/bin/true",), dict(os.environ)))
     with contextlib.closing(probe), Spawner() as spawner:
         for _ in range(2):  # the folder of the second run is there again
             run = spawner.run(Launch(command.argv, environment=command.environment), [probe], timeout_s=60)

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from vgo_agent.layers.loader import find_layer, open_probe
-from vgo_agent.layers.probes.base import Command
+from vgo_agent.layers.probes.base import SpawnCommand
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 
@@ -45,7 +45,7 @@ def ran(name, argv, **environment):
     layer = find_layer(name)
     probe = open_probe(layer)
     try:
-        command = probe.wrap(Command(tuple(map(str, argv)), {**os.environ, **environment}))
+        command = probe.wrap(SpawnCommand(tuple(map(str, argv)), {**os.environ, **environment}))
         with Spawner() as spawner:
             run = spawner.run(Launch(command.argv, environment=command.environment), [probe], timeout_s=60)
         assert run.exit_code == 0, run.error

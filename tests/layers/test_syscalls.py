@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from vgo_agent.layers.loader import find_layer, open_probe
-from vgo_agent.layers.probes.base import Command
+from vgo_agent.layers.probes.base import SpawnCommand
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 
@@ -39,7 +39,7 @@ def strace():
 
 
 def run(spawner, probe, *argv):
-    wrapped = probe.wrap(Command((sys.executable, "-S", "-c", *argv), dict(os.environ)))
+    wrapped = probe.wrap(SpawnCommand((sys.executable, "-S", "-c", *argv), dict(os.environ)))
     done = spawner.run(Launch(wrapped.argv, wrapped.environment), [probe])
     if done.exit_code and b"ptrace" in done.error.lower():
         pytest.skip("strace may not trace here: --cap-add SYS_PTRACE")

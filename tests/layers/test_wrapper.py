@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.layers.loader import open_probe
-from vgo_agent.layers.probes.base import Command
+from vgo_agent.layers.probes.base import SpawnCommand
 from vgo_agent.layers.reading import read_layer
 from vgo_agent.layers.schema import Layer
 from vgo_agent.layers.trust import trust
@@ -36,7 +36,7 @@ def layer(**more):
 def wrapped(one, argv, environment=None):
     probe = open_probe(one)
     try:
-        return probe.wrap(Command(tuple(argv), environment or {}))
+        return probe.wrap(SpawnCommand(tuple(argv), environment or {}))
     finally:
         probe.close()
 
@@ -46,7 +46,7 @@ def ran(one, argv, runs=1):
     probe = open_probe(one)
     cells = []
     try:
-        command = probe.wrap(Command(tuple(argv), dict(os.environ)))
+        command = probe.wrap(SpawnCommand(tuple(argv), dict(os.environ)))
         with Spawner() as spawner:
             for _ in range(runs):
                 run = spawner.run(
@@ -125,7 +125,7 @@ def test_the_file_is_empty_before_each_run_and_gone_at_the_end(tmp_path):
     column = {**NUMBER, "extract": {"regex": "^line", "from": "file", "take": "count"}}
     one = layer(run='sh -c \'echo line >> "$1"; shift; exec "$@"\' sh $FILE $CMD $ARGS', columns=[column])
     probe = open_probe(one)
-    path = Path(probe.wrap(Command(("/bin/true",), {})).argv[4])
+    path = Path(probe.wrap(SpawnCommand(("/bin/true",), {})).argv[4])
     assert path.parent.is_dir()
     probe.close()
     assert not path.parent.exists()

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vgo_agent.knowledge.actions import Condition
+from vgo_agent.knowledge.actions import Precondition
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.mitigation.elf import read_elf
 from vgo_agent.tools.subject import Subject
@@ -75,7 +75,7 @@ def test_a_fake_machine_is_read_in_full(fake: Path) -> None:
 
 
 def test_an_empty_root_gives_unknowns_and_no_error(tmp_path: Path) -> None:
-    machine = survey(running("/bin/sh"), [Condition(library="libc.so.6")], root=tmp_path)
+    machine = survey(running("/bin/sh"), [Precondition(library="libc.so.6")], root=tmp_path)
     assert (machine.cpu, machine.kernel, machine.distribution) == ("unknown", "unknown", "unknown")
     assert machine.cpus == (0,)
     assert machine.libraries == ()
@@ -85,12 +85,12 @@ def test_an_empty_root_gives_unknowns_and_no_error(tmp_path: Path) -> None:
 def test_only_what_the_conditions_ask_for_is_looked_for(fake: Path) -> None:
     (fake / "there").write_text("")
     conditions = [
-        Condition(library="libc.so.6"),
-        Condition(library="libnothing.so.9"),
-        Condition(executable="sh"),
-        Condition(executable="no-such-program"),
-        Condition(file="/there"),
-        Condition(file="/not/there"),
+        Precondition(library="libc.so.6"),
+        Precondition(library="libnothing.so.9"),
+        Precondition(executable="sh"),
+        Precondition(executable="no-such-program"),
+        Precondition(file="/there"),
+        Precondition(file="/not/there"),
     ]
     machine = survey(running("/bin/sh"), conditions, root=fake)
     assert machine.executables == ("sh",)
@@ -103,7 +103,7 @@ def test_a_library_for_another_machine_does_not_count(fake: Path) -> None:
     library = fake / "usr/lib/libours.so.1"
     library.parent.mkdir(parents=True)
     shutil.copyfile(sys.executable, library)
-    conditions = [Condition(library="libours.so.1")]
+    conditions = [Precondition(library="libours.so.1")]
     assert survey(running(sys.executable), conditions, root=fake).libraries == ("libours.so.1",)
     other = bytearray(library.read_bytes())
     other[18] ^= 0xFF
@@ -243,7 +243,7 @@ def test_a_file_may_be_one_of_several_a_pattern_or_in_the_own_group(fake: Path) 
     quota.parent.mkdir(parents=True)
     quota.write_text("-1")
     asked = ("{cgroup.cpu}/cpu.max|{cgroup.cpu}/cpu.cfs_quota_us", "/sys/devices/system/cpu/cpu*/cpufreq", "/no/such*")
-    assert survey(running("/bin/sh"), [Condition(file=file) for file in asked], root=fake).files == tuple(
+    assert survey(running("/bin/sh"), [Precondition(file=file) for file in asked], root=fake).files == tuple(
         sorted(asked[:2])
     )
 
@@ -262,7 +262,7 @@ def test_a_library_for_another_machine_is_told_with_its_kind(fake: Path) -> None
     other = bytearray(Path(sys.executable).read_bytes())
     other[18] ^= 0xFF
     library.write_bytes(other)
-    machine = survey(running(sys.executable), [Condition(library="libours.so.1")], root=fake)
+    machine = survey(running(sys.executable), [Precondition(library="libours.so.1")], root=fake)
     assert machine.foreign_libraries.keys() == {"libours.so.1"}
     assert machine.program_machine.endswith("-bit x86-64") or os.uname().machine != "x86_64"
 
@@ -283,7 +283,7 @@ def test_a_static_program_is_recognised(tmp_path: Path) -> None:
 def test_what_the_kernel_is_built_without_is_read_where_it_is_shown(where: str, tmp_path: Path) -> None:
     (tmp_path / "proc/sys/kernel").mkdir(parents=True)
     (tmp_path / "proc/sys/kernel/osrelease").write_text("6.1.0\n")
-    asked = [Condition(kernel_config=option) for option in ("SWAP", "NO_HZ_FULL", "SWAPPY", "KSM", "SWAP")]
+    asked = [Precondition(kernel_config=option) for option in ("SWAP", "NO_HZ_FULL", "SWAPPY", "KSM", "SWAP")]
     assert survey(running("/bin/sh"), asked, root=tmp_path).kernel_lacks == ()
     text = "CONFIG_SWAP=y\nCONFIG_KSM=m\n# CONFIG_NO_HZ_FULL is not set\n"
     (tmp_path / where).parent.mkdir(parents=True, exist_ok=True)
@@ -292,5 +292,5 @@ def test_what_the_kernel_is_built_without_is_read_where_it_is_shown(where: str, 
 
 
 def test_either_of_two_programs_will_do(tmp_path: Path) -> None:
-    asked = [Condition(executable="no-such-program|sh"), Condition(executable="no-such|nor-this")]
+    asked = [Precondition(executable="no-such-program|sh"), Precondition(executable="no-such|nor-this")]
     assert survey(running("/bin/sh"), asked, root=tmp_path).executables == ("no-such-program|sh",)

@@ -10,22 +10,22 @@ import numpy as np
 from scipy.special import ndtri
 
 from ..recorded.sampled import of_runs
-from ..recorded.shapes import Design
+from ..recorded.shapes import Observations
 from ..statistics.association.columns import Columns
 from ..statistics.association.factors import associate
-from ..statistics.association.results import Association, Factor
-from ..statistics.association.tree import Tree, fit_tree
+from ..statistics.association.results import Association, FactorAssociation
+from ..statistics.association.tree import DecisionTree, fit_tree
 from ..statistics.labels.classes import Labelled, label, label_at
 from ..statistics.labels.cut_search import CutSearch, search_cut
 from ..statistics.ranks import auc_error
 from ..statistics.sd_interval import log_sd_interval
-from ..statistics.shape.describe import Shape, describe
+from ..statistics.shape.describe import DistributionShape, describe
 from ..statistics.spread import summarise
 from ..statistics.values import FloatArray
 from .advice import advice
 from .analysis import Analysis, Finding, Verdict
 from .evidence import evidence, mixed
-from .question import Question
+from .question import AnalysisOptions
 from .verdict import early, rows_of, uneven
 
 LEAST_LINK, LEAST_SHARE = 0.05, 0.01
@@ -34,12 +34,12 @@ POWER = 0.8
 
 
 @dataclass(frozen=True)
-class Steps:
+class PartialAnalysis:
     """What has been computed so far."""
 
-    design: Design
+    design: Observations
     """After warm-up."""
-    shape: Shape
+    shape: DistributionShape
     read: int
     """Runs before warm-up was left out."""
     labelled: Labelled | None = None
@@ -47,11 +47,11 @@ class Steps:
     association: Association | None = None
 
 
-def analyse(design: Design, question: Question) -> Analysis:
+def analyse(design: Observations, question: AnalysisOptions) -> Analysis:
     """Analyse one group; `verdict.concluded` then gives the verdict its price for the other groups."""
     design = trusted(design)
     shape = describe(design.outcome, ordered=design.ordered)
-    steps = Steps(design.after(shape.warm_up), shape, design.outcome.size)
+    steps = PartialAnalysis(design.after(shape.warm_up), shape, design.outcome.size)
     ended = early(steps.design, shape, question)
     if ended:
         return _analysis(steps, question, *ended)
@@ -63,7 +63,7 @@ def analyse(design: Design, question: Question) -> Analysis:
     return _analysis(steps, question, "no visible factor", "")
 
 
-def trusted(design: Design) -> Design:
+def trusted(design: Observations) -> Observations:
     """Take the order of a file for that of the runs, unless the file stands sorted by something that was set."""
     if not (design.assumed and design.ordered):
         return design
@@ -80,7 +80,7 @@ def trusted(design: Design) -> Design:
     return replace(design, ordered=False, warnings=(*design.warnings, words))
 
 
-def _labelled(steps: Steps, question: Question) -> Steps:
+def _labelled(steps: PartialAnalysis, question: AnalysisOptions) -> PartialAnalysis:
     design = steps.design
     if question.cut.kind != "search":
         return replace(steps, labelled=label(design.outcome, steps.shape, design.lower_is_better, question.cut))
@@ -99,7 +99,7 @@ def _labelled(steps: Steps, question: Question) -> Steps:
     return replace(steps, labelled=labelled, searched=searched)
 
 
-def _per_unit(design: Design) -> FloatArray | None:
+def _per_unit(design: Observations) -> FloatArray | None:
     """Columns divided by the outcome, rates multiplied by it; those that cannot be stay as they are."""
     if design.outcome.min() <= 0:
         return None
@@ -108,7 +108,7 @@ def _per_unit(design: Design) -> FloatArray | None:
     return np.where(levels, design.values, np.where(rates, design.values * by, design.values / by))
 
 
-def _associated(steps: Steps, question: Question) -> Association:
+def _associated(steps: PartialAnalysis, question: AnalysisOptions) -> Association:
     assert steps.labelled is not None
     design = steps.design
     per, per_name = divisors(design)
@@ -126,7 +126,7 @@ def _associated(steps: Steps, question: Question) -> Association:
     )
 
 
-def columns(design: Design) -> Columns:
+def columns(design: Observations) -> Columns:
     """Hand the columns of a table to the search."""
     return Columns(
         names=design.names,
@@ -139,7 +139,7 @@ def columns(design: Design) -> Columns:
     )
 
 
-def divisors(design: Design) -> tuple[FloatArray | None, tuple[str, ...]]:
+def divisors(design: Observations) -> tuple[FloatArray | None, tuple[str, ...]]:
     """What columns are divided by: a time; for a throughput the work done and the time that a unit of it takes."""
     outcome = design.outcome
     if outcome.min() <= 0:
@@ -149,7 +149,7 @@ def divisors(design: Design) -> tuple[FloatArray | None, tuple[str, ...]]:
     return np.column_stack((outcome, 1 / outcome)), (design.outcome_name, f"1 / {design.outcome_name}")
 
 
-def _analysis(steps: Steps, question: Question, verdict: Verdict, reason: str) -> Analysis:
+def _analysis(steps: PartialAnalysis, question: AnalysisOptions, verdict: Verdict, reason: str) -> Analysis:
     design, association = steps.design, steps.association
     outcome = design.outcome
     p_value = _p_value(steps)
@@ -184,7 +184,7 @@ def _analysis(steps: Steps, question: Question, verdict: Verdict, reason: str) -
     )
 
 
-def _far_out(steps: Steps) -> float | None:
+def _far_out(steps: PartialAnalysis) -> float | None:
     """Share of the variance that the outliers make."""
     outcome, found = steps.design.outcome, steps.shape.outliers
     if not found.count:
@@ -195,14 +195,14 @@ def _far_out(steps: Steps) -> float | None:
     return max(0.0, 1 - float(near.var()) / float(outcome.var())) if near.size > 1 else None
 
 
-def _p_value(steps: Steps) -> float | None:
+def _p_value(steps: PartialAnalysis) -> float | None:
     """Of the search for columns; where the cut was searched for too, of that wider search."""
     if steps.searched is not None:
         return steps.searched.p_value
     return steps.association.p_value if steps.association else None
 
 
-def _tree(steps: Steps, question: Question) -> Tree | None:
+def _tree(steps: PartialAnalysis, question: AnalysisOptions) -> DecisionTree | None:
     """Fit to the columns that were not set aside."""
     if steps.association is None or steps.labelled is None or not question.explain:
         return None
@@ -214,37 +214,37 @@ def _tree(steps: Steps, question: Question) -> Tree | None:
     return fit_tree(values, names, steps.labelled.worse, question.depth, seed=question.seed, block=block)
 
 
-def _findings(steps: Steps, question: Question) -> tuple[Finding, ...]:
+def _findings(steps: PartialAnalysis, question: AnalysisOptions) -> tuple[Finding, ...]:
     if steps.association is None:
         return ()
     p_search = steps.searched.p_value if steps.searched else 0.0
     return tuple(_finding(_paid(factor, p_search, question), steps.design) for factor in steps.association.factors)
 
 
-def _paid(factor: Factor, p_search: float, question: Question) -> Factor:
+def _paid(factor: FactorAssociation, p_search: float, question: AnalysisOptions) -> FactorAssociation:
     """A cut that was chosen by looking at columns makes each look better than it is."""
     p = max(factor.p_value, p_search)
     return factor.model_copy(update={"p_value": p, "visible": p <= question.alpha and matters(factor)})
 
 
-def matters(factor: Factor) -> bool:
+def matters(factor: FactorAssociation) -> bool:
     """Whether a link is worth naming: of a million runs the slightest is more than luck."""
     if factor.eta2 is not None and factor.eta2 >= LEAST_SHARE:
         return True
     return abs(factor.auc - 0.5) >= LEAST_LINK
 
 
-def _finding(factor: Factor, design: Design) -> Finding:
+def _finding(factor: FactorAssociation, design: Observations) -> Finding:
     found = places(design, factor.members)
     return Finding(factor=factor, evidence=evidence(design.values, found, factor.role == "setting", design.ordered))
 
 
-def places(design: Design, names: Sequence[str]) -> list[int]:
+def places(design: Observations, names: Sequence[str]) -> list[int]:
     """Find columns by name."""
     return [design.names.index(name) for name in names if name in design.names]
 
 
-def _detectable(steps: Steps, question: Question) -> float | None:
+def _detectable(steps: PartialAnalysis, question: AnalysisOptions) -> float | None:
     """AUC that the search finds four times in five: its bar, by Bonferroni over clusters, and the power above it."""
     if steps.association is None or steps.labelled is None or not steps.association.factors:
         return None

@@ -6,26 +6,26 @@ from collections.abc import Mapping
 from typing import Literal
 
 from ..statistics.association.interactions import Interaction
-from ..statistics.association.results import Factor
-from ..statistics.association.tree import Tree
+from ..statistics.association.results import FactorAssociation
+from ..statistics.association.tree import DecisionTree
 from ..statistics.labels.classes import Classes
 from ..statistics.labels.cut_search import CutSearch
-from ..statistics.shape.describe import Shape
-from ..statistics.spread import Summary
-from ..statistics.values import Interval, Result
+from ..statistics.shape.describe import DistributionShape
+from ..statistics.spread import ArmSummary
+from ..statistics.values import FiniteResult, IntervalEstimate
 from .evidence import Evidence
 
 Verdict = Literal["cause found", "no visible factor", "nothing to reduce", "insufficient data"]
 
 
-class Finding(Result):
+class Finding(FiniteResult):
     """A factor, with what kind of evidence it rests on."""
 
-    factor: Factor
+    factor: FactorAssociation
     evidence: Evidence
 
 
-class Analysis(Result):
+class Analysis(FiniteResult):
     """Verdict first, then what it rests on; None where the analysis did not come so far."""
 
     verdict: Verdict
@@ -40,16 +40,16 @@ class Analysis(Result):
     """Runs that gave the samples; 0 where rows are runs."""
     columns: int
     """Columns that could have been factors."""
-    spread: Summary | None = None
-    sd_interval: Interval | None = None
+    spread: ArmSummary | None = None
+    sd_interval: IntervalEstimate | None = None
     """95 %, in the unit of the outcome."""
-    shape: Shape | None = None
+    shape: DistributionShape | None = None
     variance_far_out: float | None = None
     """Share of the variance that goes with the outliers of the shape."""
     classes: Classes | None = None
     cut_search: CutSearch | None = None
     """With `--cut search`: what the search looked at, and what it is worth on unseen runs."""
-    tree: Tree | None = None
+    tree: DecisionTree | None = None
     p_value: float | None = None
     """Of the whole search: that chance alone would show any cluster so strongly."""
     p_adjusted: float | None = None

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ..recorded.shapes import Design
+from ..recorded.shapes import Observations
 from ..statistics.holm import holm
-from ..statistics.values import Result
+from ..statistics.values import FiniteResult
 from .analyse import analyse
 from .analysis import Analysis
-from .question import Question
+from .question import AnalysisOptions
 from .verdict import concluded
 
 PER_GROUP, MOST_PERMUTATIONS = 60, 20_000
 """Draws for each group, so that the least p-value there is survives being multiplied by the number of groups."""
 
 
-class Group(Result):
+class GroupAnalysis(FiniteResult):
     """The runs that agree in the grouping columns."""
 
     values: Mapping[str, str | int | float | bool | None]
@@ -25,10 +25,10 @@ class Group(Result):
     analysis: Analysis
 
 
-class Analyses(Result):
+class Analyses(FiniteResult):
     """All groups, in the order of the table."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[GroupAnalysis, ...]
 
     @property
     def answered(self) -> bool:
@@ -37,7 +37,7 @@ class Analyses(Result):
 
 
 def analyse_groups(
-    parts: Sequence[tuple[Mapping[str, str | int | float | bool | None], Design]], question: Question
+    parts: Sequence[tuple[Mapping[str, str | int | float | bool | None], Observations]], question: AnalysisOptions
 ) -> Analyses:
     """Analyse each; a cause in one of many groups must be convincing over all of them (Holm)."""
     enough = min(max(question.permutations, PER_GROUP * len(parts)), MOST_PERMUTATIONS)
@@ -46,5 +46,5 @@ def analyse_groups(
     adjusted = iter(holm([one.p_value for one in tested if one.p_value is not None]))
     ended = [concluded(one, None if one.p_value is None else next(adjusted), question) for one in found]
     return Analyses(
-        groups=tuple(Group(values=values, analysis=one) for (values, _), one in zip(parts, ended, strict=True))
+        groups=tuple(GroupAnalysis(values=values, analysis=one) for (values, _), one in zip(parts, ended, strict=True))
     )

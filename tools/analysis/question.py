@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..statistics.labels.cut import AUTOMATIC, Cut
+from ..statistics.labels.cut import AUTOMATIC, CutRule
 
 
 @dataclass(frozen=True)
-class Question:
+class AnalysisOptions:
     """How to cut, how sure to be, how much chance to draw."""
 
-    cut: Cut = AUTOMATIC
+    cut: CutRule = AUTOMATIC
     alpha: float = 0.05
     """Chance of naming any cause where there is none."""
     steady_cv: float = 0.01

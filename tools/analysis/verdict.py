@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..recorded.shapes import Design
+from ..recorded.shapes import Observations
 from ..statistics.labels.classes import Classes
-from ..statistics.shape.describe import Shape
+from ..statistics.shape.describe import DistributionShape
 from ..statistics.spread import summarise
 from .analysis import Analysis, Verdict
-from .question import Question
+from .question import AnalysisOptions
 
 LEAST_RUNS = 20
 """Fewer say nothing about what goes with spread: a column that separates them perfectly is found by luck."""
@@ -18,25 +18,25 @@ MOST_BESIDE = 3
 """Factors named beside the first; all are listed."""
 
 
-class Ending(NamedTuple):
+class EarlyVerdict(NamedTuple):
     """A verdict that is reached before columns are searched."""
 
     verdict: Verdict
     reason: str
 
 
-def early(design: Design, shape: Shape, question: Question) -> Ending | None:
+def early(design: Observations, shape: DistributionShape, question: AnalysisOptions) -> EarlyVerdict | None:
     """Verdicts that need no column; `design` is that after warm-up."""
     outcome, rows = design.outcome, rows_of(design)
     if outcome.size < LEAST_RUNS:
-        return Ending(
+        return EarlyVerdict(
             "insufficient data",
             f"Only {outcome.size} {rows} count, and causes need at least {LEAST_RUNS}; record more.",
         )
     if shape.all_equal:
-        return Ending("nothing to reduce", f"All {outcome.size} {rows} gave {outcome[0]:g}.")
+        return EarlyVerdict("nothing to reduce", f"All {outcome.size} {rows} gave {outcome[0]:g}.")
     if shape.clock_too_coarse:
-        return Ending(
+        return EarlyVerdict(
             "insufficient data",
             f"{design.outcome_name} steps by {shape.resolution:g}, coarser than its spread; record more digits.",
         )
@@ -44,27 +44,27 @@ def early(design: Design, shape: Shape, question: Question) -> Ending | None:
     if cv is not None and cv <= question.steady_cv:
         limit = f"{100 * question.steady_cv:g} %"
         why = f"The CV is {100 * cv:.2g} %, at or below {limit} (--steady-cv 0 looks anyway)."
-        return Ending("nothing to reduce", why)
+        return EarlyVerdict("nothing to reduce", why)
     return None
 
 
-def rows_of(design: Design) -> str:
+def rows_of(design: Observations) -> str:
     """What a row of the table is."""
     return "runs" if design.runs is None else "samples"
 
 
-def uneven(classes: Classes, rows: str) -> Ending | None:
+def uneven(classes: Classes, rows: str) -> EarlyVerdict | None:
     """End where a class is too small to say anything of it; `rows` is what is in it."""
     sizes = classes.sizes
     if min(sizes) >= LEAST_IN_CLASS:
         return None
-    return Ending(
+    return EarlyVerdict(
         "insufficient data",
         f"The cut leaves {min(sizes)} {rows} in a class, which needs {LEAST_IN_CLASS}: move --cut or record more.",
     )
 
 
-def concluded(found: Analysis, p_adjusted: float | None, question: Question) -> Analysis:
+def concluded(found: Analysis, p_adjusted: float | None, question: AnalysisOptions) -> Analysis:
     """Give the verdict, at the price of all groups; what ended early stays as it is."""
     if p_adjusted is None:
         return found

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..amount import amount
-from ..statistics.values import FloatArray, Interval, Result
+from ..statistics.values import FiniteResult, FloatArray, IntervalEstimate
 from .bench import Bench
 from .launch import Launch
 
@@ -21,7 +21,7 @@ TOLD = 0.01
 """Of the mean: a launcher that takes less is not worth a word."""
 
 
-class LauncherTime(Result):
+class LauncherTime(FiniteResult):
     """The launcher alone, beside the runs through it."""
 
     launcher: str
@@ -32,7 +32,7 @@ class LauncherTime(Result):
     share: float
     """Of the mean of the runs."""
     runs_sd_s: float
-    program_s: Interval | None
+    program_s: IntervalEstimate | None
     """Mean of the program alone, 95 %, which is a difference of means; None where that interval reaches 0."""
 
     @property
@@ -74,7 +74,9 @@ def launcher_time(bench: object, outcomes: FloatArray, most_s: float) -> Launche
         sd_s=float(launched.std(ddof=1)),
         share=own_s / mean,
         runs_sd_s=float(outcomes.std(ddof=1)),
-        program_s=Interval(low=low, high=low + 2 * Z * error) if (low := mean - own_s - Z * error) > 0 else None,
+        program_s=IntervalEstimate(low=low, high=low + 2 * Z * error)
+        if (low := mean - own_s - Z * error) > 0
+        else None,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ...layers.launcher import Launcher
-from ...layers.probes.base import Command, Probe
+from ...layers.probes.base import Probe, SpawnCommand
 from ...layers.schema import Layer, Value
 from .launch import Launch
 from .spawn import RUSAGE
@@ -63,7 +63,7 @@ class Ways:
         return self._made[key][1]
 
     def _compose(self, launch: Launch, specs: tuple[str, ...]) -> Way:
-        command = Command(launch.argv, launch.environment)
+        command = SpawnCommand(launch.argv, launch.environment)
         found = [self.find(spec) for spec in specs] if self.find else []
         through: list[Layer] = []
         for layer, probe in reversed(found):

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from ...knowledge.actions import Condition
+from ...knowledge.actions import Precondition
 from ...knowledge.errors import VgoError
 from ...knowledge.wrong import first
 from ...layers.launcher import open_launcher
@@ -71,7 +71,7 @@ class Cell:
     spawner: Spawner
     folder: Path
     _bench: Bench | None = None
-    _machines: dict[tuple[Condition, ...], Machine] = field(default_factory=dict)
+    _machines: dict[tuple[Precondition, ...], Machine] = field(default_factory=dict)
     """By what they were surveyed for."""
     _proofs: set[str] = field(default_factory=set)
     """What was shown to be in force, of treatments that keep a proof."""
@@ -159,7 +159,7 @@ class Cell:
         known = shipped().mitigations.values() if conditions else ()
         return self._surveyed(subject, tuple(one.applies for one in known))
 
-    def _surveyed(self, subject: Subject, asked: Sequence[Condition]) -> Machine:
+    def _surveyed(self, subject: Subject, asked: Sequence[Precondition]) -> Machine:
         """Survey this host once, as far as it is asked for."""
         asked = tuple(asked)
         if asked not in self._machines:

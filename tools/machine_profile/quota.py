@@ -13,7 +13,7 @@ from pathlib import Path
 from ...knowledge.errors import VgoError
 from ...layers.probes.cgroup_tree import own_groups
 from ..execution.launch import RunGroup
-from ..mitigation.run_group import CURE, MEMBERS, Part, made_group, places
+from ..mitigation.run_group import CURE, MEMBERS, ControlGroupFolder, made_group, places
 from .form import Quota
 
 PERIOD_US = 10_000
@@ -58,7 +58,7 @@ def limited_group(quota: Quota | None, ahead: bool = False, root: Path = Path("/
     place = places(root).get("cpu")
     if place is None:
         raise VgoError(f"No control group with the controller cpu can be made here: {CURE}.")
-    with made_group(Part(place, ("cpu",)), own_groups(root)) as group:
+    with made_group(ControlGroupFolder(place, ("cpu",)), own_groups(root)) as group:
         if ahead:
             _put(group, MOST_WEIGHT[place.version])
         if quota is not None:

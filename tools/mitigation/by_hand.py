@@ -13,7 +13,7 @@ from ..machine import Machine
 from ..subject import Subject
 from .cpu_choice import chosen_cpus
 from .knobs import Knob, resolve
-from .run_group import MEMBERS, Part, parts
+from .run_group import MEMBERS, ControlGroupFolder, parts
 
 KEPT_ENVIRONMENT = ("PATH", "HOME", "LANG")
 IO_CLASSES = {"realtime": 1, "best_effort": 2, "idle": 3}
@@ -46,7 +46,7 @@ def added_variables(apply: Apply) -> dict[str, str]:
     return {**apply.environment, **({"LD_PRELOAD": apply.preload} if apply.preload else {})}
 
 
-def _named(asked: tuple[Part, ...]) -> dict[str, Part]:
+def _named(asked: tuple[ControlGroupFolder, ...]) -> dict[str, ControlGroupFolder]:
     """Give each group a variable that holds its folder."""
     return {part.controllers[0]: part for part in asked}
 
@@ -81,7 +81,7 @@ def held(hold: Hold, number: int) -> str:
     return f"exec {number}> {shlex.quote(hold.path)} && printf {shlex.quote(octal)} >&{number}"
 
 
-def temporary(apply: Apply, groups: dict[str, Part]) -> Iterator[str]:
+def temporary(apply: Apply, groups: dict[str, ControlGroupFolder]) -> Iterator[str]:
     """Make what is removed when the shell ends."""
     removed = [f'rmdir "${name}"' for name in groups]
     if apply.tmpfs_directory:
@@ -110,7 +110,7 @@ def page_cache(apply: Apply, subject: Subject) -> Iterator[str]:
         yield f"cat {shlex.join(subject.inputs)} > /dev/null"
 
 
-def _into(groups: dict[str, Part]) -> Iterator[str]:
+def _into(groups: dict[str, ControlGroupFolder]) -> Iterator[str]:
     """A shell that moves into the groups and becomes the program: before all else, since a cpuset sets the CPUs."""
     if groups:
         moves = "; ".join(

@@ -30,7 +30,7 @@ Thermometer = Callable[[], Mapping[str, float]]
 """Gives degrees Celsius, by the name of what is that hot."""
 
 
-class CoolDown:
+class CoolDownWait:
     """What to wait for; the temperatures to come back to are taken at the first need, once they fall no longer."""
 
     def __init__(
@@ -107,7 +107,7 @@ def cooling(
     root: Path = Path("/"),
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
-) -> CoolDown:
+) -> CoolDownWait:
     """Find the sensors of the processor, and of the GPUs that a program with this environment may use."""
     cpu, uuids = of_processor(root), _gpus(environment)
     if not cpu and not uuids:
@@ -118,7 +118,7 @@ def cooling(
         found = {"the processor": max(hottest) * cpu[0].scale} if hottest else {}
         return found | {uuid: _celsius(uuid) for uuid in uuids}
 
-    return CoolDown(action, read, clock, sleep)
+    return CoolDownWait(action, read, clock, sleep)
 
 
 def of_processor(root: Path) -> list[Sensors]:

@@ -30,7 +30,7 @@ from .watchdog import guarded
 from .working_copy import SHARED_MEMORY, WorkingCopy, working_copy
 
 
-class Part(Protocol):
+class MitigationSwitch(Protocol):
     """One kind of thing that is switched on before a mitigated run, and off before one of the baseline."""
 
     def on(self) -> tuple[Check, ...]:
@@ -47,7 +47,7 @@ class Applied:
     mitigation: Mitigation
     launch: Launch
     """Of a mitigated run."""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[MitigationSwitch, ...] = ()
     before: tuple[str, ...] = ()
     """What was told when it was made ready."""
 
@@ -116,7 +116,7 @@ class _Opening:
     root: Path
     source: Path | None
     journal: Journal = field(default_factory=lambda: Journal(journal_folder()))
-    parts: list[Part] = field(default_factory=list)
+    parts: list[MitigationSwitch] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
 
     def prepare(self, apply: Apply, launch: Launch) -> None:

@@ -11,9 +11,9 @@ from ...knowledge.errors import VgoError
 from ..execution.launch import Launch
 from ..stop import held
 from .checks import Check
-from .gpu_clocks import Watched, capped, watch
+from .gpu_clocks import GpuClockHistory, capped, watch
 from .gpu_values import BASE, GpuValues, gpu_values, untold, visible
-from .journal import Entry, Group, Journal, new_entry, put_back
+from .journal import Journal, JournalEntry, SavedKnob, new_entry, put_back
 from .kernel_file import GPU
 from .switching import changed_meanwhile, checked, unset
 from .verification import Starts
@@ -28,7 +28,7 @@ MOST_RUNS = 3
 class GpuSettings:
     """The GPU part of one mitigation; its entry stands in the journal as long as this lives."""
 
-    def __init__(self, knobs: Mapping[str, str], entry: Entry, journal: Journal) -> None:
+    def __init__(self, knobs: Mapping[str, str], entry: JournalEntry, journal: Journal) -> None:
         """Change nothing yet; `knobs` gives the value asked for by path."""
         self._knobs = knobs
         self._entry = entry
@@ -78,7 +78,7 @@ class GpuSettings:
             )
         self._journal.remove(self._entry)
 
-    def _write(self, group: Group) -> None:
+    def _write(self, group: SavedKnob) -> None:
         now = self._values.read(group.path)
         if now == group.saved[group.path]:
             self._values.write(group.path, self._knobs[group.path])
@@ -93,10 +93,10 @@ class GpuSettings:
         self._entry = self._entry.model_copy(update={"groups": groups, "applied": True})
         self._journal.record(self._entry)
 
-    def _check(self, group: Group) -> Check:
+    def _check(self, group: SavedKnob) -> Check:
         return checked(self._values, group, self._knobs[group.path], CULPRITS)
 
-    def _unset(self, group: Group) -> Check:
+    def _unset(self, group: SavedKnob) -> Check:
         return unset(self._values, group, self._entry.applied, self._touched, CULPRITS)
 
 
@@ -109,7 +109,7 @@ def gpu_switchable(
     knobs = gpu_knobs(action, environment)
     with values.opened():
         saved = {path: values.read(path) for path in knobs}
-    groups = tuple(Group(path=path, wanted=value, saved={path: saved[path]}) for path, value in knobs.items())
+    groups = tuple(SavedKnob(path=path, wanted=value, saved={path: saved[path]}) for path, value in knobs.items())
     entry = new_entry(f"{mitigation}-gpu", groups, Path("/"))
     journal.record(entry)
     settings = GpuSettings(knobs, entry, journal)
@@ -137,7 +137,7 @@ def gpu_knobs(action: Gpu, environment: Mapping[str, str]) -> dict[str, str]:
     return knobs
 
 
-def _held(path: str, asked: str, seen: Watched) -> Check:
+def _held(path: str, asked: str, seen: GpuClockHistory) -> Check:
     most = int(asked.partition("-")[2] or 0)
     mhz = int(asked) if asked.isdigit() else None
     return Check(

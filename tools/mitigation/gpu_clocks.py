@@ -28,7 +28,7 @@ class Sample(NamedTuple):
     """Why the clock is not higher."""
 
 
-class Watched(NamedTuple):
+class GpuClockHistory(NamedTuple):
     """What one clock did."""
 
     samples: Sequence[Sample]
@@ -88,7 +88,7 @@ def capped(values: GpuValues, uuid: str, cap: str) -> str:
     return f"{listed[0]}-{mhz}"
 
 
-def watch(values: GpuValues, paths: Sequence[str], run: Callable[[], object]) -> dict[str, Watched]:
+def watch(values: GpuValues, paths: Sequence[str], run: Callable[[], object]) -> dict[str, GpuClockHistory]:
     """Sample the clocks named by the paths of their knobs from a thread, as long as `run` takes."""
     ended = threading.Event()
     samples: dict[str, list[Sample]] = {path: [] for path in paths}
@@ -110,7 +110,7 @@ def watch(values: GpuValues, paths: Sequence[str], run: Callable[[], object]) ->
         finally:
             ended.set()
             thread.join()
-    return {path: Watched(samples[path], lost.get(path, "")) for path in paths}
+    return {path: GpuClockHistory(samples[path], lost.get(path, "")) for path in paths}
 
 
 def _sample(values: GpuValues, path: str) -> Sample:

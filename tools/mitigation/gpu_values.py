@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ...knowledge.errors import VgoError
 from ...layers.probes.nvidia import LOST, NO_PACKAGE, refusal
 from ...layers.probes.nvml_queries import COMPUTE_MODES
-from .kernel_file import GPU, Gone, KernelFiles, Refused
+from .kernel_file import GPU, Gone, KernelFiles, KernelRefusal
 from .put_back import UNTOLD
 
 UNLOCKED = "unlocked"
@@ -210,10 +210,12 @@ class GpuValues(KernelFiles):
                 f"{uuid} fell off ({error}): see dmesg for its Xid error, then reset it or start the machine anew."
             )
         if error.value == self._nvml.NVML_ERROR_NO_PERMISSION:
-            return Refused(f"{uuid} does not permit {doing}: run vgo-agent as root, or use --allow process.")
+            return KernelRefusal(f"{uuid} does not permit {doing}: run vgo-agent as root, or use --allow process.")
         if error.value == self._nvml.NVML_ERROR_NOT_SUPPORTED:
-            return Refused(f"{uuid} does not support {doing}: leave out the mitigation that needs it.")
-        return Refused(f"{uuid} refuses {doing} ({error}): see what nvidia-smi says, or leave the mitigation out.")
+            return KernelRefusal(f"{uuid} does not support {doing}: leave out the mitigation that needs it.")
+        return KernelRefusal(
+            f"{uuid} refuses {doing} ({error}): see what nvidia-smi says, or leave the mitigation out."
+        )
 
 
 def _name(path: str) -> str:

@@ -21,7 +21,7 @@ from .gpu_values import gpu_values
 from .guard import TOLD
 from .kernel_file import GPU, KernelFiles, is_setting
 from .owner import Owner, boot_id, this_process
-from .put_back import Returned as Returned
+from .put_back import KnobReturn as Returned
 from .put_back import as_before as as_before
 from .put_back import put_group_back as put_group_back
 
@@ -30,7 +30,7 @@ _WAIT_S, _PAUSE_S = 5.0, 0.01
 """For a watchdog that puts back what its agent left."""
 
 
-class Group(Frozen):
+class SavedKnob(Frozen):
     """One knob with the files that the kernel changes along with it, by path."""
 
     path: str
@@ -42,7 +42,7 @@ class Group(Frozen):
     """It shares files with another group of its entry, so that between two writes it may show other values."""
 
 
-class Entry(Frozen):
+class JournalEntry(Frozen):
     """What one mitigation changes on this machine."""
 
     mitigation: str
@@ -51,7 +51,7 @@ class Entry(Frozen):
     start: int
     root: str
     """`/`, or the fake tree of a test."""
-    groups: tuple[Group, ...]
+    groups: tuple[SavedKnob, ...]
     applied: bool = False
     """False while the knobs are set for the first time: then any value but the old one is ours, because the kernel
     may round what is written."""
@@ -69,10 +69,10 @@ class Entry(Frozen):
         return self.boot_id != boot_id() or not Owner(self.pid, self.start).alive
 
 
-def new_entry(mitigation: str, groups: tuple[Group, ...], root: Path) -> Entry:
+def new_entry(mitigation: str, groups: tuple[SavedKnob, ...], root: Path) -> JournalEntry:
     """Describe a change that this process is about to make."""
     owner = this_process()
-    return Entry(
+    return JournalEntry(
         mitigation=mitigation, boot_id=boot_id(), pid=owner.pid, start=owner.start, root=str(root), groups=groups
     )
 
@@ -122,7 +122,7 @@ class Journal:
                     ) from error
             time.sleep(_PAUSE_S)
 
-    def record(self, entry: Entry) -> None:
+    def record(self, entry: JournalEntry) -> None:
         """Put an entry on the disk, there when this returns; a full disk means that nothing is changed."""
         stop.changes(entry.values)
         path = self._path(entry)
@@ -138,7 +138,7 @@ class Journal:
             draft.unlink(missing_ok=True)
             raise self._unwritable(error) from error
 
-    def remove(self, entry: Entry) -> None:
+    def remove(self, entry: JournalEntry) -> None:
         """Forget an entry whose settings are back."""
         self._path(entry).unlink(missing_ok=True)
         self._sync_folder()
@@ -160,7 +160,7 @@ class Journal:
             if named is None or not Owner(int(named[1]), int(named[2])).alive:
                 draft.unlink(missing_ok=True)
 
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[JournalEntry, ...]:
         """Read what stands in the journal; one that others could have written is not believed."""
         self._refuse_foreign()
         read = (self._read(path) for path in sorted(self.folder.glob("*.json")))
@@ -172,12 +172,12 @@ class Journal:
             "VGO_AGENT_JOURNAL to another folder."
         )
 
-    def _path(self, entry: Entry) -> Path:
+    def _path(self, entry: JournalEntry) -> Path:
         return self.folder / f"{entry.mitigation}-{entry.pid}-{entry.start}.json"
 
-    def _read(self, path: Path) -> Entry | None:
+    def _read(self, path: Path) -> JournalEntry | None:
         try:
-            entry = Entry.model_validate_json(path.read_bytes())
+            entry = JournalEntry.model_validate_json(path.read_bytes())
         except FileNotFoundError:  # a watchdog, or another agent, has just put it back
             return None
         except (ValidationError, OSError) as error:
@@ -213,7 +213,7 @@ class Journal:
             os.close(folder)
 
 
-def put_back(entry: Entry) -> list[Returned]:
+def put_back(entry: JournalEntry) -> list[Returned]:
     """Put the settings of one entry back, last set first; one that cannot be does not keep the others."""
     of_gpus = any(group.path.startswith(GPU) for group in entry.groups)
     files = gpu_values() if of_gpus else KernelFiles(Path(entry.root))

@@ -45,11 +45,11 @@ def is_setting(path: str) -> bool:
     return named and not _RUN_BY_THE_KERNEL.search(path) and not _TRIGGERS.search(path)
 
 
-class Refused(VgoError):
+class KernelRefusal(VgoError):
     """The kernel does not take a value, or has no such file; another one may do."""
 
 
-class Gone(Refused):
+class Gone(KernelRefusal):
     """There is no such file, or no longer."""
 
 
@@ -81,10 +81,10 @@ class KernelFiles:
             file = self.root / path.lstrip("/")
             # Root may open even what nobody may read.
             if not stat.S_IMODE(file.stat().st_mode) & 0o444:
-                raise Refused(f"{path} can only be written, so nothing could be put back: leave it out.")
+                raise KernelRefusal(f"{path} can only be written, so nothing could be put back: leave it out.")
             return in_force(file.read_text())
         except OSError as error:
-            kind = Gone if error.errno in (errno.ENOENT, errno.ENODEV) else Refused
+            kind = Gone if error.errno in (errno.ENOENT, errno.ENODEV) else KernelRefusal
             raise kind(f"Cannot read {path} ({error.strerror}): leave out the mitigation that sets it.") from error
 
     def write(self, path: str, value: str) -> None:
@@ -97,7 +97,7 @@ class KernelFiles:
             finally:
                 os.close(file)
         except OSError as error:
-            raise Refused(_refusal(path, value, error)) from error
+            raise KernelRefusal(_refusal(path, value, error)) from error
 
     def put_back(self, saved: Mapping[str, str]) -> tuple[str, ...]:
         """Write the saved values of a coupled group; name those that still differ.
@@ -108,7 +108,7 @@ class KernelFiles:
             for path in sorted(saved, key=lambda path: saved[path] == "0"):
                 if self.read(path) != saved[path]:
                     # Not silent: the whole group is read again, and what differs is named.
-                    with contextlib.suppress(Refused):
+                    with contextlib.suppress(KernelRefusal):
                         self.write(path, saved[path])
             differing = tuple(path for path in saved if self.read(path) != saved[path])
             if not differing:

@@ -12,7 +12,7 @@ from ...knowledge.actions import Write
 from ...knowledge.errors import VgoError
 from ...layers.probes.cgroup_tree import own_groups
 from ..machine import Machine
-from .kernel_file import Gone, KernelFiles, Refused, cpu_list, in_force, is_setting
+from .kernel_file import Gone, KernelFiles, KernelRefusal, cpu_list, in_force, is_setting
 from .memory_limit import LIMITS, limit_bytes
 
 ROUNDED = 0.1
@@ -55,14 +55,14 @@ def resolve(writes: Iterable[Write], machine: Machine, root: Path = Path("/")) -
     for write in writes:
         try:
             knobs += places.knobs(write)
-        except Refused as missing:
+        except KernelRefusal as missing:
             if not write.optional:
                 raise
             left_out.append(f"{write.path}: left out, it is not there")
             if "*" not in write.path and not isinstance(missing, Gone):
                 left_out[-1] = f"{write.path}: left out ({missing})"
     if left_out and not knobs:
-        raise Refused(f"Nothing of this mitigation can be set here ({'; '.join(left_out)}): leave it out.")
+        raise KernelRefusal(f"Nothing of this mitigation can be set here ({'; '.join(left_out)}): leave it out.")
     return Resolved(tuple(knobs), tuple(left_out))
 
 
@@ -125,7 +125,7 @@ class _Places:
             if not is_setting(path):
                 raise VgoError(f"{path} is no setting that vgo-agent writes: take it out of the mitigation.")
             if not self._files.read(path):
-                raise Refused(f"{path} shows no value that could be put back: take it out of the mitigation.")
+                raise KernelRefusal(f"{path} shows no value that could be put back: take it out of the mitigation.")
             value = self._value(write.value, path)
             self._refuse_starving(path, value)
             siblings = tuple(sibling for name in write.siblings for sibling in self._siblings(name, path))
@@ -179,14 +179,14 @@ class _Places:
     def _online(self) -> tuple[int, ...]:
         try:
             return cpu_list(self._files.read("/sys/devices/system/cpu/online"))
-        except Refused:
+        except KernelRefusal:
             return self._machine.cpus
 
     def _extreme(self, which: str, file: str, path: str) -> str:
         beside = file if file.startswith("/") else f"{path.rpartition('/')[0]}/{file}"
         numbers = [int(word) for word in self._files.read(beside).split() if _NUMBER.fullmatch(word)]
         if not numbers:
-            raise Refused(f"{beside} shows no number: leave out the mitigation that sets {path}.")
+            raise KernelRefusal(f"{beside} shows no number: leave out the mitigation that sets {path}.")
         return str(max(numbers) if which == "max" else min(numbers))
 
     def _refuse_starving(self, path: str, value: str) -> None:

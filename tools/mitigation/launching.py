@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from ...knowledge.actions import Apply, Limits, Policy, Spawn
+from ...knowledge.actions import Apply, Policy, ResourceLimits, Spawn
 from ...knowledge.errors import VgoError
 from ...knowledge.schema import Mitigation
 from ..execution.launch import SCHED_DEADLINE, Launch, Scheduler
@@ -73,7 +73,7 @@ def _scheduler(spawn: Spawn) -> Scheduler | None:
     return Scheduler(_POLICIES[spawn.policy], spawn.priority, *times)
 
 
-def _limits(limits: Limits) -> dict[int, int]:
+def _limits(limits: ResourceLimits) -> dict[int, int]:
     asked = {resource.RLIMIT_STACK: limits.stack, resource.RLIMIT_MEMLOCK: limits.memlock}
     return {limit: _bytes(value) for limit, value in asked.items() if value}
 

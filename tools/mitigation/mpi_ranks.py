@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from .kernel_file import cpu_list
-from .process import Process, Seen
+from .process import Process, ProcessObservation
 
 RANK = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
 """Variables by which Open MPI, MPICH and Slurm tell a process its rank."""
@@ -18,7 +18,7 @@ _PARENT = 4
 Cpus = frozenset[int]
 
 
-def of_ranks(asked: str, affinity: Cpus | None, process: Process) -> Seen:
+def of_ranks(asked: str, affinity: Cpus | None, process: Process) -> ProcessObservation:
     """Hold the CPUs that each rank on this machine may use against what is asked for.
 
     apart: no CPU is of two ranks; numa: each rank stays on one memory node; free: all that their launcher may use;
@@ -34,11 +34,11 @@ def of_ranks(asked: str, affinity: Cpus | None, process: Process) -> Seen:
             expected = max(expected, _on_host(member))
     words, holds = _ASKED[asked]
     if not found:
-        return Seen(words, "no MPI rank among its processes", False)
+        return ProcessObservation(words, "no MPI rank among its processes", False)
     if len(found) < expected:
-        return Seen(words, f"{len(found)} of {expected} ranks", False)
+        return ProcessObservation(words, f"{len(found)} of {expected} ranks", False)
     seen = ", ".join(f"rank {rank}: {_spelt(cpus)}" for rank, cpus in sorted(found.items()))
-    return Seen(words, seen, holds(found, affinity, top))
+    return ProcessObservation(words, seen, holds(found, affinity, top))
 
 
 def _descendants(process: Process) -> Iterator[Process]:

@@ -24,7 +24,7 @@ from ..execution.system_calls import (
 from .checks import ENDED, UNREADABLE, Check
 from .kernel_file import cpu_list
 from .mpi_ranks import of_ranks
-from .process import Process, Seen
+from .process import Process, ProcessObservation
 from .residency import resident_share
 
 _POLICY_NAMES = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", SCHED_DEADLINE: "deadline"}
@@ -35,16 +35,16 @@ _IO_CLASS_NAMES = {0: "none", 1: "realtime", 2: "best effort", 3: "idle"}
 _ENDING = 0x4  # PF_EXITING of include/linux/sched.h, among the flags: set before a process leaves its groups
 
 
-Reader = Callable[[Verify, Launch, Process], Seen]
+Reader = Callable[[Verify, Launch, Process], ProcessObservation]
 
 
-def _affinity(_: Verify, launch: Launch, process: Process) -> Seen:
+def _affinity(_: Verify, launch: Launch, process: Process) -> ProcessObservation:
     expected = ",".join(map(str, sorted(launch.affinity or ())))
     seen = process.status("Cpus_allowed_list")
-    return Seen(expected, seen, frozenset(cpu_list(seen)) == launch.affinity)
+    return ProcessObservation(expected, seen, frozenset(cpu_list(seen)) == launch.affinity)
 
 
-def _policy(_: Verify, launch: Launch, process: Process) -> Seen:
+def _policy(_: Verify, launch: Launch, process: Process) -> ProcessObservation:
     asked = launch.scheduler
     expected = _policy_in_words(asked.policy, asked.priority, asked.policy in REAL_TIME) if asked else "other 0"
     policy = process.stat(41)
@@ -54,45 +54,45 @@ def _policy(_: Verify, launch: Launch, process: Process) -> Seen:
         runtime_ns, period_ns = deadline_of(process.pid)
         times = f", {runtime_ns} of {period_ns} ns"
         expected, seen = f"{expected}, {asked.runtime_ns} of {asked.period_ns} ns", seen + times
-    return Seen(expected, seen, seen == expected)
+    return ProcessObservation(expected, seen, seen == expected)
 
 
 def _policy_in_words(policy: int, priority: int, alone: bool) -> str:
     return f"{_POLICY_NAMES.get(policy, policy)} {priority}{', not inherited' if alone else ''}"
 
 
-def _autogroup(_: Verify, launch: Launch, process: Process) -> Seen:
+def _autogroup(_: Verify, launch: Launch, process: Process) -> ProcessObservation:
     seen = process.text("autogroup").strip()
-    return Seen(f"nice {launch.autogroup_nice}", seen, seen.endswith(f" nice {launch.autogroup_nice}"))
+    return ProcessObservation(f"nice {launch.autogroup_nice}", seen, seen.endswith(f" nice {launch.autogroup_nice}"))
 
 
-def _nice(_: Verify, launch: Launch, process: Process) -> Seen:
+def _nice(_: Verify, launch: Launch, process: Process) -> ProcessObservation:
     seen = str(process.stat(19))
-    return Seen(str(launch.nice), seen, seen == str(launch.nice))
+    return ProcessObservation(str(launch.nice), seen, seen == str(launch.nice))
 
 
-def _timer_slack(_: Verify, launch: Launch, process: Process) -> Seen:
+def _timer_slack(_: Verify, launch: Launch, process: Process) -> ProcessObservation:
     seen = process.text("timerslack_ns").strip()
-    return Seen(f"{launch.timer_slack_ns} ns", f"{seen} ns", seen == str(launch.timer_slack_ns))
+    return ProcessObservation(f"{launch.timer_slack_ns} ns", f"{seen} ns", seen == str(launch.timer_slack_ns))
 
 
-def _personality(_: Verify, __: Launch, process: Process) -> Seen:
+def _personality(_: Verify, __: Launch, process: Process) -> ProcessObservation:
     seen = process.text("personality").strip()
-    return Seen(f"{ADDR_NO_RANDOMIZE:08x} set", seen, bool(int(seen, 16) & ADDR_NO_RANDOMIZE))
+    return ProcessObservation(f"{ADDR_NO_RANDOMIZE:08x} set", seen, bool(int(seen, 16) & ADDR_NO_RANDOMIZE))
 
 
-def _thp_disabled(_: Verify, __: Launch, process: Process) -> Seen:
+def _thp_disabled(_: Verify, __: Launch, process: Process) -> ProcessObservation:
     seen = process.status("THP_enabled")
-    return Seen("0", seen, seen == "0")
+    return ProcessObservation("0", seen, seen == "0")
 
 
-def _io_class(_: Verify, launch: Launch, process: Process) -> Seen:
+def _io_class(_: Verify, launch: Launch, process: Process) -> ProcessObservation:
     priority = libc().syscall(io_priority_calls()[1], IOPRIO_WHO_PROCESS, process.pid)
     if priority == -1:
         raise ProcessLookupError(process.pid)
     expected = _io_name(launch.io_class or 0, launch.io_level)
     seen = _io_name(priority >> IOPRIO_CLASS_SHIFT, priority & 7)
-    return Seen(expected, seen, seen == expected)
+    return ProcessObservation(expected, seen, seen == expected)
 
 
 def _io_name(kind: int, level: int) -> str:
@@ -100,11 +100,11 @@ def _io_name(kind: int, level: int) -> str:
     return name if kind in (0, IOPRIO_IDLE) else f"{name} {level}"
 
 
-def _limits(_: Verify, launch: Launch, process: Process) -> Seen:
+def _limits(_: Verify, launch: Launch, process: Process) -> ProcessObservation:
     text = process.text("limits")
     expected = {_LIMIT_LINES[limit]: _amount(value) for limit, value in launch.limits.items()}
     seen = {line: found[1] for line in expected if (found := re.search(rf"^{line}\s+(\S+)", text, re.M))}
-    return Seen(_pairs(expected), _pairs(seen), bool(expected) and seen == expected)
+    return ProcessObservation(_pairs(expected), _pairs(seen), bool(expected) and seen == expected)
 
 
 def _amount(value: int) -> str:
@@ -115,7 +115,7 @@ def _pairs(values: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {value}" for name, value in values.items())
 
 
-def _group(_: Verify, launch: Launch, process: Process) -> Seen:
+def _group(_: Verify, launch: Launch, process: Process) -> ProcessObservation:
     """The values of the groups that the process is in: one made by hand has another name and the same values."""
     expected: dict[str, str] = {}
     seen: dict[str, str] = {}
@@ -127,7 +127,7 @@ def _group(_: Verify, launch: Launch, process: Process) -> Seen:
         own = next((folders[name][0] for name in (*group.controllers, "") if name in folders), None)
         seen |= {name: (own / name).read_text().strip() for name in group.values if own and (own / name).exists()}
     same = {name: _same(value, seen.get(name, "")) for name, value in expected.items()}
-    return Seen(_pairs(expected), _pairs(seen), bool(expected) and all(same.values()))
+    return ProcessObservation(_pairs(expected), _pairs(seen), bool(expected) and all(same.values()))
 
 
 def _same(asked: str, shown: str) -> bool:
@@ -138,87 +138,93 @@ def _same(asked: str, shown: str) -> bool:
     return asked == shown
 
 
-def _output(_: Verify, launch: Launch, process: Process) -> Seen:
+def _output(_: Verify, launch: Launch, process: Process) -> ProcessObservation:
     link = os.readlink(process.folder / "fd" / "1")
     regular = stat.S_ISREG(os.stat(process.folder / "fd" / "1").st_mode) and not link.startswith("/memfd:")
     if launch.output == "file":
-        return Seen("a file on a disk", link, regular)
-    return Seen(os.devnull, link, link == os.devnull)
+        return ProcessObservation("a file on a disk", link, regular)
+    return ProcessObservation(os.devnull, link, link == os.devnull)
 
 
-def _threads(_: Verify, launch: Launch, process: Process) -> Seen:
+def _threads(_: Verify, launch: Launch, process: Process) -> ProcessObservation:
     asked = [value for name in _THREAD_VARIABLES if (value := launch.environment.get(name, "")).isdigit()]
     seen = process.status("Threads")
     if not asked:
-        return Seen("a number of threads in the environment", "none", False)
-    return Seen(f"at most {min(asked, key=int)}", seen, seen.isdigit() and int(seen) <= min(map(int, asked)))
+        return ProcessObservation("a number of threads in the environment", "none", False)
+    return ProcessObservation(
+        f"at most {min(asked, key=int)}", seen, seen.isdigit() and int(seen) <= min(map(int, asked))
+    )
 
 
-def _environment(verify: Verify, launch: Launch, process: Process) -> Seen:
+def _environment(verify: Verify, launch: Launch, process: Process) -> ProcessObservation:
     environment = process.environment()
     expected = {name: launch.environment.get(name) for name in verify.environment}
     seen = {name: environment.get(name) for name in verify.environment}
-    return Seen(_shown(expected), _shown(seen), seen == expected)
+    return ProcessObservation(_shown(expected), _shown(seen), seen == expected)
 
 
 def _shown(variables: dict[str, str | None]) -> str:
     return " ".join(f"{name}={value}" if value is not None else f"{name} not set" for name, value in variables.items())
 
 
-def _environment_cleared(_: Verify, launch: Launch, process: Process) -> Seen:
+def _environment_cleared(_: Verify, launch: Launch, process: Process) -> ProcessObservation:
     expected, seen = sorted(launch.environment), sorted(process.environment())
-    return Seen(" ".join(expected), " ".join(seen), seen == expected)
+    return ProcessObservation(" ".join(expected), " ".join(seen), seen == expected)
 
 
-def _mapped(verify: Verify, _: Launch, process: Process) -> Seen:
+def _mapped(verify: Verify, _: Launch, process: Process) -> ProcessObservation:
     lines = sum(line.rpartition("/")[2].startswith(verify.mapped) for line in process.text("maps").splitlines())
-    return Seen(f"{verify.mapped} in its maps", f"{lines} maps", lines > 0)
+    return ProcessObservation(f"{verify.mapped} in its maps", f"{lines} maps", lines > 0)
 
 
-def _anon_huge_pages(_: Verify, __: Launch, process: Process) -> Seen:
+def _anon_huge_pages(_: Verify, __: Launch, process: Process) -> ProcessObservation:
     most = 0
     for member in process.family():
         found = re.search(r"^AnonHugePages:\s*(\d+)", member.text("smaps_rollup"), re.M)
         most = max(most, int(found.group(1)) if found else 0)
-    return Seen("AnonHugePages > 0 kB", f"{most} kB", most > 0)
+    return ProcessObservation("AnonHugePages > 0 kB", f"{most} kB", most > 0)
 
 
-def _resident_inputs(_: Verify, launch: Launch, __: Process) -> Seen:
+def _resident_inputs(_: Verify, launch: Launch, __: Process) -> ProcessObservation:
     shares = {file.name: resident_share(file) for file in launch.prewarm}
     seen = ", ".join(f"{name} {share:.0%}" for name, share in shares.items()) or "no input file"
-    return Seen("all of each in the page cache", seen, bool(shares) and all(share == 1 for share in shares.values()))
+    return ProcessObservation(
+        "all of each in the page cache", seen, bool(shares) and all(share == 1 for share in shares.values())
+    )
 
 
-def _evicted_inputs(_: Verify, launch: Launch, __: Process) -> Seen:
+def _evicted_inputs(_: Verify, launch: Launch, __: Process) -> ProcessObservation:
     shares = {file.name: resident_share(file) if file.stat().st_size else 0.0 for file in launch.evict}
     seen = ", ".join(f"{name} {share:.0%}" for name, share in shares.items()) or "no input file"
-    return Seen("none of any in the page cache", seen, bool(shares) and not any(shares.values()))
+    return ProcessObservation("none of any in the page cache", seen, bool(shares) and not any(shares.values()))
 
 
-def _synced(_: Verify, __: Launch, process: Process) -> Seen:
+def _synced(_: Verify, __: Launch, process: Process) -> ProcessObservation:
     text = (process.proc / "meminfo").read_text()
     waiting = sum(int(kb) for kb in re.findall(r"^(?:Dirty|Writeback):\s*(\d+)", text, re.M))
-    return Seen(f"at most {_MOST_DIRTY_KB} kB to write back", f"{waiting} kB", waiting <= _MOST_DIRTY_KB)
+    return ProcessObservation(f"at most {_MOST_DIRTY_KB} kB to write back", f"{waiting} kB", waiting <= _MOST_DIRTY_KB)
 
 
-def _tmpfs(_: Verify, __: Launch, process: Process) -> Seen:
+def _tmpfs(_: Verify, __: Launch, process: Process) -> ProcessObservation:
     device = os.stat(process.folder / "cwd").st_dev
     number = f"{os.major(device)}:{os.minor(device)}"
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         fields = line.split()
         if fields[2] == number:
             kind = fields[fields.index("-") + 1]
-            return Seen("tmpfs", kind, kind == "tmpfs")
-    return Seen("tmpfs", f"device {number}, not mounted here", False)
+            return ProcessObservation("tmpfs", kind, kind == "tmpfs")
+    return ProcessObservation("tmpfs", f"device {number}, not mounted here", False)
 
 
-def _memory_policy(verify: Verify, _: Launch, process: Process) -> Seen:
+def _memory_policy(verify: Verify, _: Launch, process: Process) -> ProcessObservation:
     policies = {line.split()[1] for line in process.text("numa_maps").splitlines()}
     seen = " ".join(sorted(policies))
-    return Seen(verify.memory_policy, seen, any(policy.split(":")[0] == verify.memory_policy for policy in policies))
+    return ProcessObservation(
+        verify.memory_policy, seen, any(policy.split(":")[0] == verify.memory_policy for policy in policies)
+    )
 
 
-def _ranks(verify: Verify, launch: Launch, process: Process) -> Seen:
+def _ranks(verify: Verify, launch: Launch, process: Process) -> ProcessObservation:
     return of_ranks(verify.ranks, launch.affinity, process)
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...knowledge.actions import Apply, Parameter, Verify
+from ...knowledge.actions import Apply, MitigationParameter, Verify
 from ...knowledge.errors import VgoError
 from ...knowledge.schema import Mitigation
 from ..machine import Machine
@@ -52,14 +52,14 @@ def with_values(
     )
 
 
-def levels_of(parameter: Parameter, machine: Machine) -> tuple[str, ...]:
+def levels_of(parameter: MitigationParameter, machine: Machine) -> tuple[str, ...]:
     """List what a search tries here, the mildest first, each once; those out of bounds are left out."""
     asked = parameter.levels or tuple(str(number) for number in range(1, len(machine.cpus)))
     counted = dict.fromkeys(_counted(level, machine) for level in asked)
     return tuple(level for level in counted if not _out_of_bounds(parameter, level, machine))
 
 
-def greatest(parameter: Parameter, machine: Machine) -> str:
+def greatest(parameter: MitigationParameter, machine: Machine) -> str:
     """Give the largest number that is allowed here; empty where there is no bound."""
     return _counted(parameter.most, machine)
 
@@ -77,7 +77,7 @@ def left_open(mitigation: Mitigation, values: Mapping[str, str], machine: Machin
             yield f"{name} is {on_cpus}: {value} was not checked against that, the CPUs it is for are not known here."
 
 
-def _checked(key: str, parameter: Parameter, value: str, machine: Machine, elsewhere: bool = False) -> str:
+def _checked(key: str, parameter: MitigationParameter, value: str, machine: Machine, elsewhere: bool = False) -> str:
     value = _counted(value.strip(), machine)
     if not _VALUE.fullmatch(value):
         raise VgoError(f"{value!r} is no value for {parameter.name} of {key}: give a number or a plain word.")
@@ -86,7 +86,7 @@ def _checked(key: str, parameter: Parameter, value: str, machine: Machine, elsew
     return value
 
 
-def _out_of_bounds(parameter: Parameter, value: str, machine: Machine, elsewhere: bool = False) -> str:
+def _out_of_bounds(parameter: MitigationParameter, value: str, machine: Machine, elsewhere: bool = False) -> str:
     """Say what the value has to be; empty when it is."""
     bounds = ("" if elsewhere and _COUNTED.fullmatch(one) else one for one in (parameter.least, parameter.most))
     least, most = (_counted(bound, machine) for bound in bounds)

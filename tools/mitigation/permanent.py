@@ -13,7 +13,7 @@ from ...knowledge.schema import Keeper, Mitigation
 from ..machine import Machine
 from . import permanent_launch as launch
 from . import permanent_system as system
-from .permanent_draft import Draft, NoCpuLeft, Target
+from .permanent_draft import FormatLines, NoCpuLeft, PermanentTarget
 from .permanent_process import systemd
 from .permanent_slurm import slurm
 
@@ -22,7 +22,7 @@ FORMATS: tuple[Keeper, ...] = get_args(Keeper)
 
 
 @dataclass(frozen=True)
-class Kept:
+class PermanentForm:
     """One way to keep it, or why it is none."""
 
     format: Keeper
@@ -38,28 +38,28 @@ class Kept:
 
 def permanent(
     mitigation: Mitigation, machine: Machine, program: Sequence[str] = (), notes: tuple[str, ...] = ()
-) -> tuple[Kept, ...]:
+) -> tuple[PermanentForm, ...]:
     """Write a mitigation whose parameters have values in every format; `program` is what it is for.
 
     `notes` stand with every text.
     """
-    target = Target(mitigation, machine, tuple(program))
+    target = PermanentTarget(mitigation, machine, tuple(program))
     return tuple(_kept(format, target, notes) for format in FORMATS)
 
 
-def _kept(format: Keeper, target: Target, notes: tuple[str, ...]) -> Kept:
+def _kept(format: Keeper, target: PermanentTarget, notes: tuple[str, ...]) -> PermanentForm:
     mitigation = target.mitigation
     said = mitigation.permanent.get(format, "").strip()
     if mitigation.apply is None:
-        draft = Draft(why="vgo-agent does not apply it; a person does it by its steps")
+        draft = FormatLines(why="vgo-agent does not apply it; a person does it by its steps")
     elif mitigation.apply.cool_down:
-        draft = Draft(why=EACH_RUN)
+        draft = FormatLines(why=EACH_RUN)
     else:
         draft = _drafted(format, mitigation.apply, target)
     if said:
         draft = _WITH_SAID.get(format, _appended)(draft, said, target)
     if not draft.lines:
-        return Kept(format, "", "", draft.notes, draft.why or "it sets nothing of that kind")
+        return PermanentForm(format, "", "", draft.notes, draft.why or "it sets nothing of that kind")
     heading = f"# {mitigation.name} ({mitigation.key}), by vgo-agent export"
     first = ("#!/bin/sh",) if format in ("slurm", "shell") else ()
     notes = (*draft.notes, *notes)
@@ -69,14 +69,14 @@ def _kept(format: Keeper, target: Target, notes: tuple[str, ...]) -> Kept:
     path = draft.path or _PATHS[format].format(
         key=mitigation.key, dashed=mitigation.key.replace("_", "-"), unit=_unit(target.program)
     )
-    return Kept(format, path, "\n".join(lines) + "\n", notes, "")
+    return PermanentForm(format, path, "\n".join(lines) + "\n", notes, "")
 
 
-def _drafted(format: Keeper, apply: Apply, target: Target) -> Draft:
+def _drafted(format: Keeper, apply: Apply, target: PermanentTarget) -> FormatLines:
     try:
         return _WRITERS[format](apply, target)
     except NoCpuLeft as error:
-        return Draft(why=str(error))
+        return FormatLines(why=str(error))
 
 
 def _unit(program: Sequence[str]) -> str:
@@ -85,28 +85,28 @@ def _unit(program: Sequence[str]) -> str:
     return re.sub(r"[^A-Za-z0-9:_@-]", "-", name) or "UNIT"
 
 
-def _appended(draft: Draft, said: str, target: Target) -> Draft:
-    return Draft((*draft.lines, *said.splitlines()), draft.notes)
+def _appended(draft: FormatLines, said: str, target: PermanentTarget) -> FormatLines:
+    return FormatLines((*draft.lines, *said.splitlines()), draft.notes)
 
 
-def _into_service(draft: Draft, said: str, target: Target) -> Draft:
+def _into_service(draft: FormatLines, said: str, target: PermanentTarget) -> FormatLines:
     """Words of the file are options of a service."""
     opening = () if draft.lines else ("[Service]",)
-    return Draft((*draft.lines, *opening, *said.splitlines()), draft.notes or system.SERVICE_NOTES)
+    return FormatLines((*draft.lines, *opening, *said.splitlines()), draft.notes or system.SERVICE_NOTES)
 
 
-def _into_job(draft: Draft, said: str, target: Target) -> Draft:
+def _into_job(draft: FormatLines, said: str, target: PermanentTarget) -> FormatLines:
     """Options come before the first command, and a step starts the program."""
     lines = draft.lines or (f"srun {target.command}",)
-    return Draft((*said.splitlines(), *lines), draft.notes)
+    return FormatLines((*said.splitlines(), *lines), draft.notes)
 
 
-def _on_the_line(draft: Draft, said: str, target: Target) -> Draft:
+def _on_the_line(draft: FormatLines, said: str, target: PermanentTarget) -> FormatLines:
     """The file knows the kernel's own word, which does more than a sysctl set late in the boot."""
-    return Draft((" ".join(said.split()),), system.BOOT_NOTES)
+    return FormatLines((" ".join(said.split()),), system.BOOT_NOTES)
 
 
-def _into_profile(draft: Draft, said: str, target: Target) -> Draft:
+def _into_profile(draft: FormatLines, said: str, target: PermanentTarget) -> FormatLines:
     """Join sections of the same name: TuneD wants each once."""
     sections: dict[str, list[str]] = {"[main]": [f"summary={target.mitigation.name}"]}
     for line in filter(None, (*draft.lines, "[main]", *said.splitlines())):
@@ -116,16 +116,16 @@ def _into_profile(draft: Draft, said: str, target: Target) -> Draft:
             name = line.partition("=")[0]
             options[:] = [*(one for one in options if one.partition("=")[0] != name), line]
     lines = [line for name, options in sections.items() for line in ("", name, *options)]
-    return Draft(tuple(lines[1:]), draft.notes or system.PROFILE_NOTES)
+    return FormatLines(tuple(lines[1:]), draft.notes or system.PROFILE_NOTES)
 
 
-_WITH_SAID: Mapping[Keeper, Callable[[Draft, str, Target], Draft]] = {
+_WITH_SAID: Mapping[Keeper, Callable[[FormatLines, str, PermanentTarget], FormatLines]] = {
     "systemd": _into_service,
     "slurm": _into_job,
     "cmdline": _on_the_line,
     "tuned": _into_profile,
 }
-_WRITERS: Mapping[Keeper, Callable[[Apply, Target], Draft]] = {
+_WRITERS: Mapping[Keeper, Callable[[Apply, PermanentTarget], FormatLines]] = {
     "systemd": systemd,
     "slurm": slurm,
     "openmp": launch.openmp,

@@ -29,7 +29,7 @@ class NoCpuLeft(VgoError):
 
 
 @dataclass(frozen=True)
-class Draft:
+class FormatLines:
     """Lines of one format, or why there are none."""
 
     lines: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class Draft:
     """Where the lines belong, when not in the usual file of the format."""
 
 
-class Target(NamedTuple):
+class PermanentTarget(NamedTuple):
     """What is kept, where, and for what."""
 
     mitigation: Mitigation
@@ -57,7 +57,7 @@ class Target(NamedTuple):
         return tuple(os.path.abspath(word) for word in self.program[1:] if os.path.isfile(word)) or (INPUT,)
 
 
-class Setting(NamedTuple):
+class KernelSetting(NamedTuple):
     """A value for a file of the kernel, `*` in its path perhaps."""
 
     path: str
@@ -74,15 +74,15 @@ class Setting(NamedTuple):
         return name if "." in name else name.replace("/", ".")
 
 
-def settings(apply: Apply, target: Target) -> tuple[list[Setting], list[str]]:
+def settings(apply: Apply, target: PermanentTarget) -> tuple[list[KernelSetting], list[str]]:
     """Give the writes outside of control groups, and why some are missing."""
-    found, missing = list[Setting](), list[str]()
+    found, missing = list[KernelSetting](), list[str]()
     for write in apply.write:
         if write.path.startswith("{cgroup."):
             continue
         if "{" not in write.value:
             here_only = any(part.isdigit() for part in write.path.split("/"))
-            found.append(Setting(write.path, write.value, here_only, write.optional))
+            found.append(KernelSetting(write.path, write.value, here_only, write.optional))
             continue
         try:
             knobs = resolve([write], target.machine).knobs
@@ -91,7 +91,7 @@ def settings(apply: Apply, target: Target) -> tuple[list[Setting], list[str]]:
                 f"{write.path} takes a value that is read on the machine it is for, not on this: export it there"
             )
         else:
-            found += [Setting(knob.path, knob.value, True, write.optional) for knob in knobs]
+            found += [KernelSetting(knob.path, knob.value, True, write.optional) for knob in knobs]
     return found, missing
 
 
@@ -113,7 +113,7 @@ def in_groups(apply: Apply) -> list[Write]:
     return [write for write in apply.write if write.path.startswith("{cgroup.")]
 
 
-def cpus(spawn: Spawn, target: Target) -> str:
+def cpus(spawn: Spawn, target: PermanentTarget) -> str:
     """List the CPUs that the program may use, as `0,2,3`; empty for all."""
     kind = spawn.affinity or spawn.group.cpus
     if not kind:
@@ -127,7 +127,7 @@ def cpus(spawn: Spawn, target: Target) -> str:
     return ",".join(map(str, sorted(chosen)))
 
 
-def of_this_machine(spawn: Spawn, target: Target) -> Iterator[str]:
+def of_this_machine(spawn: Spawn, target: PermanentTarget) -> Iterator[str]:
     """Say what has to be chosen again elsewhere."""
     if chosen := cpus(spawn, target):
         yield f"CPU {chosen} holds for this machine only: choose again on another, or after a change of its CPUs."

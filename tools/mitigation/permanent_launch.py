@@ -14,7 +14,18 @@ from ...knowledge.errors import VgoError
 from ..subject import Subject
 from .by_hand import added_variables, shell_line
 from .permanent_computed import computed, computing, without_computed
-from .permanent_draft import INPUT, NO_FAN, UNNAMED, Draft, Setting, Target, cpus, in_groups, of_this_machine, settings
+from .permanent_draft import (
+    INPUT,
+    NO_FAN,
+    UNNAMED,
+    FormatLines,
+    KernelSetting,
+    PermanentTarget,
+    cpus,
+    in_groups,
+    of_this_machine,
+    settings,
+)
 from .permanent_slurm import launchers
 from .permanent_system import ALTERNATIVES
 from .permanent_unit import FORGOTTEN, gpu_commands
@@ -30,7 +41,7 @@ PERIOD_US = 100_000
 _OF_OPENMP = ("OMP_", "GOMP_", "KMP_")
 
 
-def openmp(apply: Apply, target: Target) -> Draft:
+def openmp(apply: Apply, target: PermanentTarget) -> FormatLines:
     """Write variables that an OpenMP runtime reads."""
     spawn = apply.spawn
     given = {name: value for name, value in apply.environment.items() if name.startswith(_OF_OPENMP)}
@@ -42,22 +53,22 @@ def openmp(apply: Apply, target: Target) -> Draft:
         given |= {"OMP_NUM_THREADS": str(len(chosen.split(","))), "OMP_PLACES": places, "OMP_PROC_BIND": "close"}
     lines = tuple(f"export {name}={shlex.quote(value)}" for name, value in given.items())
     notes = tuple(of_this_machine(spawn, target)) if spawn.affinity == "all_but_reserved" else ()
-    return Draft(lines, notes, "" if lines else "it sets nothing that an OpenMP runtime reads")
+    return FormatLines(lines, notes, "" if lines else "it sets nothing that an OpenMP runtime reads")
 
 
-def docker(apply: Apply, target: Target) -> Draft:
+def docker(apply: Apply, target: PermanentTarget) -> FormatLines:
     """Write lines of a Dockerfile, and the options of docker run, which an image cannot carry."""
     image = [f"ENV {name}={shlex.quote(value)}" for name, value in added_variables(apply).items()]
     options = [*_of_docker(apply, target)]
     started = [*launchers(apply), *([IN_MEMORY] if apply.tmpfs_directory else [])]
     if not (image or options or started):
-        return Draft(why=_not_of_docker(apply))
+        return FormatLines(why=_not_of_docker(apply))
     lines = list(image)
     if options or started:
         lines.append(" ".join(("docker run", *options, "IMAGE", *started, target.command)))
     if image and len(lines) > len(image):
         lines[: len(image)] = ["# In the Dockerfile:", *image, "# At the start:"]
-    return Draft(tuple(lines), tuple(_notes_of_docker(apply, target)))
+    return FormatLines(tuple(lines), tuple(_notes_of_docker(apply, target)))
 
 
 def _not_of_docker(apply: Apply) -> str:
@@ -72,7 +83,7 @@ def _not_of_docker(apply: Apply) -> str:
     return next((reason for reason, holds in reasons.items() if holds), "docker run has no option for it")
 
 
-def _notes_of_docker(apply: Apply, target: Target) -> Iterator[str]:
+def _notes_of_docker(apply: Apply, target: PermanentTarget) -> Iterator[str]:
     yield from of_this_machine(apply.spawn, target)
     if any(option.endswith("=0") for option in _limits_of_docker(apply)):
         yield "0 is no limit, as for a container that is started without the option; `docker update` sets it too."
@@ -82,7 +93,7 @@ def _notes_of_docker(apply: Apply, target: Target) -> Iterator[str]:
         yield f"The image needs {', '.join(programs[:1] if apply.wrap else programs)}."
 
 
-def _of_docker(apply: Apply, target: Target) -> Iterator[str]:
+def _of_docker(apply: Apply, target: PermanentTarget) -> Iterator[str]:
     spawn, group = apply.spawn, apply.spawn.group
     limits = {name: getattr(spawn.limits, name) for name in ("stack", "memlock")}
     realtime = spawn.policy in ("fifo", "rr") or (spawn.nice or 0) < 0 or spawn.io_class == "realtime"
@@ -116,31 +127,31 @@ def _limits_of_docker(apply: Apply) -> Iterator[str]:
             yield f"--memory={number}"
 
 
-def shell(apply: Apply, target: Target) -> Draft:
+def shell(apply: Apply, target: PermanentTarget) -> FormatLines:
     """Write the line that a person types."""
     words = target.program or ("PROGRAM",)
     cpus(apply.spawn, target)
     plain = without_computed(apply)
     found, missing = settings(plain, target)
     if missing:
-        return Draft(why="; ".join(missing))
+        return FormatLines(why="; ".join(missing))
     subject = Subject(command=words, argv=words, directory=".", inputs=target.inputs)
     try:
         line = shell_line(plain, subject, target.machine)
     except VgoError as error:
-        return Draft(why=str(error).rstrip("."))
+        return FormatLines(why=str(error).rstrip("."))
     before = [*gpu_commands(apply.gpu), *computing(apply), *(map(_written, found) if line == target.command else [])]
     if line == target.command and not before:
-        return Draft(why=NO_FAN if apply.gpu.fan_percent is not None else "a shell has no command for it")
-    return Draft((*before, line), tuple(_notes_of_shell(apply, target)))
+        return FormatLines(why=NO_FAN if apply.gpu.fan_percent is not None else "a shell has no command for it")
+    return FormatLines((*before, line), tuple(_notes_of_shell(apply, target)))
 
 
-def _written(one: Setting) -> str:
+def _written(one: KernelSetting) -> str:
     """Write it wherever it is, for a file that this machine lacks."""
     return f'for knob in {one.path}; do [ ! -w "$knob" ] || echo {shlex.quote(one.value)} > "$knob"; done'
 
 
-def _notes_of_shell(apply: Apply, target: Target) -> Iterator[str]:
+def _notes_of_shell(apply: Apply, target: PermanentTarget) -> Iterator[str]:
     yield from of_this_machine(apply.spawn, target)
     if in_groups(apply):
         yield "The control group is that of this shell: a program elsewhere has its own, in /proc/PID/cgroup."

@@ -12,8 +12,8 @@ from .by_hand import KEPT_ENVIRONMENT, THP_OFF, added_variables
 from .permanent_draft import (
     INPUT,
     UNNAMED,
-    Draft,
-    Target,
+    FormatLines,
+    PermanentTarget,
     cpus,
     in_groups,
     no_setting,
@@ -39,7 +39,7 @@ _GROUP_OPTIONS = {
 }
 
 
-def systemd(apply: Apply, target: Target) -> Draft:
+def systemd(apply: Apply, target: PermanentTarget) -> FormatLines:
     """Write a drop-in for a service."""
     options = [*_service(apply, target), *_before(apply, target), *dict.fromkeys(_grouped(apply))]
     launchers = _without_option(apply)
@@ -48,17 +48,17 @@ def systemd(apply: Apply, target: Target) -> Draft:
         options += ["ExecStart=", f"ExecStart={' '.join((*launchers, *command))}"]
     if not options:
         own = unit(apply, target)
-        return own if own.lines else Draft(why=_not_of_systemd(apply, target))
-    return Draft(("[Service]", *options), tuple(_notes(apply, target, "PROGRAM" in " ".join(options))))
+        return own if own.lines else FormatLines(why=_not_of_systemd(apply, target))
+    return FormatLines(("[Service]", *options), tuple(_notes(apply, target, "PROGRAM" in " ".join(options))))
 
 
-def _not_of_systemd(apply: Apply, target: Target) -> str:
+def _not_of_systemd(apply: Apply, target: PermanentTarget) -> str:
     if in_groups(apply):
         return "systemd has no option for it"
     return OF_THE_SYSTEM if any(settings(apply, target)) else no_setting(apply)
 
 
-def _notes(apply: Apply, target: Target, unnamed: bool) -> Iterator[str]:
+def _notes(apply: Apply, target: PermanentTarget, unnamed: bool) -> Iterator[str]:
     yield from (*SERVICE_NOTES, *of_this_machine(apply.spawn, target))
     if unnamed:
         yield "Put the command of the service in the place of PROGRAM, or name it with --for."
@@ -70,7 +70,7 @@ def _notes(apply: Apply, target: Target, unnamed: bool) -> Iterator[str]:
         yield "A service has a control group of its own, where autogroups do not count: CPUWeight= does."
 
 
-def _service(apply: Apply, target: Target) -> Iterator[str]:
+def _service(apply: Apply, target: PermanentTarget) -> Iterator[str]:
     spawn = apply.spawn
     realtime = spawn.policy in ("fifo", "rr")
     said = {
@@ -95,7 +95,7 @@ def _service(apply: Apply, target: Target) -> Iterator[str]:
     yield from _memory_nodes(apply)
 
 
-def _before(apply: Apply, target: Target) -> Iterator[str]:
+def _before(apply: Apply, target: PermanentTarget) -> Iterator[str]:
     """Do what comes before each start."""
     if apply.tmpfs_directory:
         copy = f"ExecStartPre={whole_path('cp')} -a DIRECTORY/. {MEMORY}"

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from ...knowledge.actions import Apply, Gpu, Spawn
 from ..subject import Subject
 from .by_hand import IO_CLASSES, THP_OFF, added_variables, page_cache, policy_line, temporary, variables
-from .permanent_draft import INPUT, UNNAMED, Draft, Target, in_groups
+from .permanent_draft import INPUT, UNNAMED, FormatLines, PermanentTarget, in_groups
 from .permanent_system import GOVERNOR
 
 NO_JOB = "Slurm has no option for it"
@@ -31,7 +31,7 @@ _POLICIES = ("fifo", "rr", "batch", "idle")
 _GOVERNORS = {"performance": "Performance", "powersave": "PowerSave", "ondemand": "OnDemand"}
 
 
-def slurm(apply: Apply, target: Target) -> Draft:
+def slurm(apply: Apply, target: PermanentTarget) -> FormatLines:
     """Write options of sbatch, and the step that starts the program."""
     options = [*_of_job(apply.spawn), *dict.fromkeys(_memory(apply))]
     before = list(_before(apply, target))
@@ -39,9 +39,9 @@ def slurm(apply: Apply, target: Target) -> Draft:
     if apply.clear_environment or apply.tmpfs_directory:
         started += variables(apply)
     if not (options or before or started):
-        return Draft(why=_not_of_job(apply))
+        return FormatLines(why=_not_of_job(apply))
     lines = (*(f"#SBATCH {option}" for option in options), *before, " ".join(("srun", *started, target.command)))
-    return Draft(lines, tuple(_notes(apply, target)))
+    return FormatLines(lines, tuple(_notes(apply, target)))
 
 
 def _of_job(spawn: Spawn) -> Iterator[str]:
@@ -77,7 +77,7 @@ def _of_step(apply: Apply) -> Iterator[str]:
         yield f"--propagate={','.join(limits)}"
 
 
-def _before(apply: Apply, target: Target) -> Iterator[str]:
+def _before(apply: Apply, target: PermanentTarget) -> Iterator[str]:
     """Give the lines of the script before the step."""
     if not (apply.clear_environment or apply.tmpfs_directory):
         yield from (f"export {name}={shlex.quote(value)}" for name, value in added_variables(apply).items())
@@ -104,7 +104,7 @@ def launchers(apply: Apply) -> list[str]:
     return [*found, *map(shlex.quote, apply.wrap)]
 
 
-def _notes(apply: Apply, target: Target) -> Iterator[str]:
+def _notes(apply: Apply, target: PermanentTarget) -> Iterator[str]:
     spawn = apply.spawn
     unnamed = (apply.prewarm_inputs or apply.evict_inputs) and target.inputs == (INPUT,)
     notes = {

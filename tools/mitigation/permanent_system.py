@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from ...knowledge.actions import Apply
 from .permanent_computed import performance
-from .permanent_draft import PROC_SYS, Draft, Setting, Target, no_setting, settings
+from .permanent_draft import PROC_SYS, FormatLines, KernelSetting, PermanentTarget, no_setting, settings
 
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
 GOVERNOR = re.compile(r"/sys/devices/system/cpu/(cpu\*/cpufreq|cpufreq/policy\*)/scaling_governor")
@@ -30,7 +30,7 @@ ALTERNATIVES = "Not every machine has all of these files: one that is missing is
 BELOW_SYS = "TuneD's sysfs plug-in refuses what is not below /sys"
 
 
-def sysctl(apply: Apply, target: Target) -> Draft:
+def sysctl(apply: Apply, target: PermanentTarget) -> FormatLines:
     """Write lines of sysctl.d for what lies below /proc/sys."""
     found, missing = settings(apply, target)
     chosen = [one for one in found if one.path.startswith(PROC_SYS)]
@@ -38,7 +38,7 @@ def sysctl(apply: Apply, target: Target) -> Draft:
     return _draft(lines, chosen, missing, _why(apply, missing, "below /proc/sys"), "sysctl --system")
 
 
-def tmpfiles(apply: Apply, target: Target) -> Draft:
+def tmpfiles(apply: Apply, target: PermanentTarget) -> FormatLines:
     """Write `w` lines for what lies below /sys or /proc/irq; a pattern stays one."""
     found, missing = settings(apply, target)
     chosen = [one for one in found if not one.path.startswith(PROC_SYS)]
@@ -46,7 +46,7 @@ def tmpfiles(apply: Apply, target: Target) -> Draft:
     return _draft(lines, chosen, missing, _why(apply, missing, "below /sys"), "systemd-tmpfiles --create")
 
 
-def udev(apply: Apply, target: Target) -> Draft:
+def udev(apply: Apply, target: PermanentTarget) -> FormatLines:
     """Write rules for disks and network cards, which can appear after boot."""
     found, missing = settings(apply, target)
     rules = {one: rule for one in found if (rule := _rule(one))}
@@ -54,7 +54,7 @@ def udev(apply: Apply, target: Target) -> Draft:
     return _draft(tuple(rules.values()), rules, missing, why, "udevadm control --reload && udevadm trigger")
 
 
-def tuned(apply: Apply, target: Target) -> Draft:
+def tuned(apply: Apply, target: PermanentTarget) -> FormatLines:
     """Write a profile: the plug-ins sysctl, sysfs, vm and cpu."""
     found, missing = settings(apply, target)
     unwritten = [one for one in found if not one.path.startswith(("/sys/", PROC_SYS))]
@@ -70,29 +70,31 @@ def tuned(apply: Apply, target: Target) -> Draft:
         sections["cpu"], missing = [*sections.get("cpu", ()), *shares], missing[len(shares) :]
     missing = [*missing, *([BELOW_SYS] if unwritten else [])]
     if not sections:
-        return Draft(why="; ".join(missing) or no_setting(apply))
+        return FormatLines(why="; ".join(missing) or no_setting(apply))
     lines = ["[main]", f"summary={target.mitigation.name}"]
     for section, options in sections.items():
         lines += ["", f"[{section}]", *options]
     driver = (INTEL_ONLY,) if any("_perf_pct=" in line for line in lines) else ()
-    return Draft(tuple(lines), (*PROFILE_NOTES, *driver, *_of(found), *_left_out(missing)))
+    return FormatLines(tuple(lines), (*PROFILE_NOTES, *driver, *_of(found), *_left_out(missing)))
 
 
-def cmdline(apply: Apply, target: Target) -> Draft:
+def cmdline(apply: Apply, target: PermanentTarget) -> FormatLines:
     """Write words of the kernel's command line: those that the kernel has, and `sysctl.` before any sysctl."""
     found, missing = settings(apply, target)
     words = [_word(one) for one in found if one.path.startswith(PROC_SYS) and "*" not in one.path]
     words += [f"transparent_hugepage={one.value}" for one in found if one.path == THP]
     if not words:
         why = "; ".join(missing) or ("the kernel has no boot parameter for it" if found else "")
-        return Draft(why=why or no_setting(apply))
-    return Draft((" ".join(words),), (*BOOT_NOTES, *_of(found)))
+        return FormatLines(why=why or no_setting(apply))
+    return FormatLines((" ".join(words),), (*BOOT_NOTES, *_of(found)))
 
 
-def _draft(lines: tuple[str, ...], chosen: Iterable[Setting], missing: list[str], why: str, then: str) -> Draft:
+def _draft(
+    lines: tuple[str, ...], chosen: Iterable[KernelSetting], missing: list[str], why: str, then: str
+) -> FormatLines:
     if not lines:
-        return Draft(why=why)
-    return Draft(lines, (f"At once: {then}", *_of(chosen), *_left_out(missing)))
+        return FormatLines(why=why)
+    return FormatLines(lines, (f"At once: {then}", *_of(chosen), *_left_out(missing)))
 
 
 def _why(apply: Apply, missing: list[str], place: str) -> str:
@@ -102,7 +104,7 @@ def _why(apply: Apply, missing: list[str], place: str) -> str:
     return f"what it sets is not {place}" if found else no_setting(apply)
 
 
-def _of(found: Iterable[Setting]) -> Iterator[str]:
+def _of(found: Iterable[KernelSetting]) -> Iterator[str]:
     kept = list(found)
     if any(one.here_only for one in kept):
         yield HERE_ONLY
@@ -119,11 +121,11 @@ def _escaped(text: str) -> str:
     return text.replace("%", "%%").replace("\\", "\\\\")
 
 
-def _word(one: Setting) -> str:
+def _word(one: KernelSetting) -> str:
     return f"sysctl.{one.key}={one.value}" if not re.search(r"\s", one.value) else f'"sysctl.{one.key}={one.value}"'
 
 
-def _plugin(one: Setting) -> tuple[str, str]:
+def _plugin(one: KernelSetting) -> tuple[str, str]:
     if one.path == THP:
         return "vm", f"transparent_hugepages={one.value}"
     if GOVERNOR.fullmatch(one.path):
@@ -133,7 +135,7 @@ def _plugin(one: Setting) -> tuple[str, str]:
     return "sysfs", f"{one.path}={one.value}"
 
 
-def _rule(one: Setting) -> str:
+def _rule(one: KernelSetting) -> str:
     for pattern, subsystem in ((r"/sys/block/([^/]+)/(.+)", "block"), (r"/sys/class/net/([^/]+)/(.+)", "net")):
         if found := re.fullmatch(pattern, one.path):
             disk = ', ENV{DEVTYPE}=="disk"' if subsystem == "block" else ""

@@ -11,18 +11,18 @@ from collections.abc import Iterator
 from ...knowledge.actions import Apply, Gpu
 from .by_hand import held
 from .permanent_computed import computing
-from .permanent_draft import Draft, Target, quoted
+from .permanent_draft import FormatLines, PermanentTarget, quoted
 
 FORGOTTEN = "The driver forgets it with its last client unless it persists (gpu_persistence)."
 SHELL = "/bin/sh"
 
 
-def unit(apply: Apply, target: Target) -> Draft:
+def unit(apply: Apply, target: PermanentTarget) -> FormatLines:
     """Write a service for what outlives no process, or no boot; nothing where there is no such thing."""
     sets = [*gpu_commands(apply.gpu), *computing(apply)]
     holds = [held(hold, at) for at, hold in enumerate(apply.hold, start=8)]
     if not (sets or holds):
-        return Draft()
+        return FormatLines()
     command = " && ".join((*sets, *holds, *(["exec sleep infinity"] if holds else [])))
     kind = ("Type=exec",) if holds else ("Type=oneshot", "RemainAfterExit=yes")
     after = ("After=nvidia-persistenced.service",) if apply.gpu != Gpu() else ()
@@ -30,7 +30,7 @@ def unit(apply: Apply, target: Target) -> Draft:
     lines = ("[Unit]", f"Description={target.mitigation.name.replace('%', '%%')}", *after)
     lines = (*lines, "", "[Service]", *kind, f"ExecStart={SHELL} -c {quoted(command)}")
     lines = (*lines, "", "[Install]", "WantedBy=multi-user.target")
-    return Draft(lines, tuple(_notes(apply, name)), path=f"/etc/systemd/system/{name}")
+    return FormatLines(lines, tuple(_notes(apply, name)), path=f"/etc/systemd/system/{name}")
 
 
 def _notes(apply: Apply, name: str) -> Iterator[str]:

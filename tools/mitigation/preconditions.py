@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from ...knowledge.actions import Condition
+from ...knowledge.actions import Precondition
 from ...knowledge.schema import Mitigation
 from ..machine import Machine
 from ..subject import Subject
@@ -27,10 +27,10 @@ _DEBIAN_PACKAGES = {
     "taskset": "util-linux",
 }
 
-_Check = Callable[[Condition, Machine, Subject, float | None], Iterator[str]]
+_Check = Callable[[Precondition, Machine, Subject, float | None], Iterator[str]]
 
 
-def unmet(condition: Condition, machine: Machine, subject: Subject, busy_cpus: float | None) -> tuple[str, ...]:
+def unmet(condition: Precondition, machine: Machine, subject: Subject, busy_cpus: float | None) -> tuple[str, ...]:
     """Give one reason for each field that does not hold, each with what would make it so.
 
     `busy_cpus` is how many CPUs the program keeps busy, if others let it; None before it was profiled.
@@ -55,7 +55,7 @@ def beyond_reach(
     return dangers(mitigation, machine, subject, peak_bytes)
 
 
-def _privilege(condition: Condition, machine: Machine, _: Subject, __: float | None) -> Iterator[str]:
+def _privilege(condition: Precondition, machine: Machine, _: Subject, __: float | None) -> Iterator[str]:
     if condition.root and not machine.root:
         yield "it needs root: run vgo-agent as root"
     if condition.capability and condition.capability not in machine.capabilities:
@@ -65,7 +65,7 @@ def _privilege(condition: Condition, machine: Machine, _: Subject, __: float | N
         )
 
 
-def _hardware(condition: Condition, machine: Machine, _: Subject, __: float | None) -> Iterator[str]:
+def _hardware(condition: Precondition, machine: Machine, _: Subject, __: float | None) -> Iterator[str]:
     if len(machine.cpus) < condition.min_cpus:
         yield (
             f"it needs {condition.min_cpus} CPUs and this process may use {len(machine.cpus)}: "
@@ -84,14 +84,14 @@ def _hardware(condition: Condition, machine: Machine, _: Subject, __: float | No
             yield f"no control group with the controller {controller} can be made for the run: {CURE}"
 
 
-def _virtual(condition: Condition, machine: Machine, _: Subject, __: float | None) -> Iterator[str]:
+def _virtual(condition: Precondition, machine: Machine, _: Subject, __: float | None) -> Iterator[str]:
     if condition.bare_metal and machine.virtual:
         yield f"this is a virtual machine ({machine.virtual}), and only its host can do it: ask whoever runs that"
     if condition.virtual and not machine.virtual:
         yield "no hypervisor is seen, and it is for a virtual machine: leave it out"
 
 
-def _scheduling(condition: Condition, machine: Machine, _: Subject, __: float | None) -> Iterator[str]:
+def _scheduling(condition: Precondition, machine: Machine, _: Subject, __: float | None) -> Iterator[str]:
     if condition.autogroup and not machine.autogroups:
         yield (
             "the kernel schedules by control group here, not by session: start vgo-agent in the top cpu control group, "
@@ -99,7 +99,7 @@ def _scheduling(condition: Condition, machine: Machine, _: Subject, __: float | 
         )
 
 
-def _software(condition: Condition, machine: Machine, _: Subject, __: float | None) -> Iterator[str]:
+def _software(condition: Precondition, machine: Machine, _: Subject, __: float | None) -> Iterator[str]:
     if condition.glibc and not machine.glibc:
         yield f"it needs glibc {condition.glibc}, and this C library is another one"
     elif condition.glibc and _version(machine.glibc) < _version(condition.glibc):
@@ -117,7 +117,7 @@ def _software(condition: Condition, machine: Machine, _: Subject, __: float | No
         yield f"{file} is not there or not writable: this kernel or container does not offer it"
 
 
-def _program(condition: Condition, machine: Machine, subject: Subject, _: float | None) -> Iterator[str]:
+def _program(condition: Precondition, machine: Machine, subject: Subject, _: float | None) -> Iterator[str]:
     if condition.dynamic and not machine.program_dynamic:
         linked = "statically linked, so no loader looks for libraries" if machine.program_static else "no ELF file"
         yield f"the program is {linked}: link it dynamically, so that the loader can be told"
@@ -131,7 +131,7 @@ def _program(condition: Condition, machine: Machine, subject: Subject, _: float 
         yield "no input file is known: name it with --input FILE"
 
 
-def _threads(condition: Condition, _: Machine, __: Subject, busy_cpus: float | None) -> Iterator[str]:
+def _threads(condition: Precondition, _: Machine, __: Subject, busy_cpus: float | None) -> Iterator[str]:
     if not (condition.single_threaded or condition.multi_threaded):
         return
     if busy_cpus is None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 
-class Seen(NamedTuple):
+class ProcessObservation(NamedTuple):
     """One observation of a process."""
 
     expected: str

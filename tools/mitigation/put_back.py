@@ -15,7 +15,7 @@ UNTOLD = "not told"
 """What is read of a knob that does not tell its value: taken for ours."""
 
 
-class Values(Protocol):
+class KnobBackend(Protocol):
     """A back end, as far as it is needed here."""
 
     def read(self, path: str) -> str:
@@ -25,7 +25,7 @@ class Values(Protocol):
         """Set a coupled group to what it was; name the paths that still differ."""
 
 
-class Knob(Protocol):
+class JournalledKnob(Protocol):
     """A journalled group."""
 
     @property
@@ -41,7 +41,7 @@ class Knob(Protocol):
         """It and its siblings before."""
 
 
-class Returned(NamedTuple):
+class KnobReturn(NamedTuple):
     """What became of a knob that was not as before."""
 
     said: str
@@ -49,7 +49,7 @@ class Returned(NamedTuple):
     """Someone else changed it in between, so it was left alone."""
 
 
-def put_group_back(values: Values, group: Knob, known: bool) -> Returned | None:
+def put_group_back(values: KnobBackend, group: JournalledKnob, known: bool) -> KnobReturn | None:
     """Put one group back and check all of it; None when it is as before.
 
     With `known` what is neither the old value nor `wanted` is someone else's. The old value beside a sibling that
@@ -59,18 +59,18 @@ def put_group_back(values: Values, group: Knob, known: bool) -> Returned | None:
         if as_before(values, group):
             return None
     except Gone:  # a device was taken out, or a control group was removed
-        return Returned(f"{group.path}: gone, so that there is nothing to put back", foreign=True)
+        return KnobReturn(f"{group.path}: gone, so that there is nothing to put back", foreign=True)
     now, old = values.read(group.path), group.saved[group.path]
     if known and now not in (group.wanted, old, UNTOLD):
         said = f"{group.path}: left at {now}, because someone else changed it; it was {old} before vgo-agent"
-        return Returned(said, foreign=True)
+        return KnobReturn(said, foreign=True)
     differing = values.put_back(group.saved)
     if differing:
         texts = ", ".join(f"{group.saved[path]} into {path}" for path in differing)
         raise VgoError(f"Cannot put back a setting: write {texts} as root, then run vgo-agent restore.")
-    return Returned(f"{group.path}: {now} -> {old}", foreign=False)
+    return KnobReturn(f"{group.path}: {now} -> {old}", foreign=False)
 
 
-def as_before(values: Values, group: Knob) -> bool:
+def as_before(values: KnobBackend, group: JournalledKnob) -> bool:
     """Tell whether a knob and its siblings have the values they had."""
     return all(values.read(path) == old for path, old in group.saved.items())

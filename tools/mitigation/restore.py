@@ -10,7 +10,7 @@ from pathlib import Path
 from ...knowledge.errors import VgoError
 from ...layers.probes.cgroup_leaf import remove_leaves
 from .guard import TOLD, note
-from .journal import Entry, Journal, journal_folder, put_back
+from .journal import Journal, JournalEntry, journal_folder, put_back
 from .owned_folder import stale_folders, temporary_place
 from .owner import boot_id, this_process
 from .run_group import remove_run_groups
@@ -72,7 +72,7 @@ def restore_entries(journal: Journal, *, force: bool = False) -> list[str]:
     return told
 
 
-def _restore(journal: Journal, entry: Entry) -> list[str]:
+def _restore(journal: Journal, entry: JournalEntry) -> list[str]:
     if entry.boot_id != boot_id():
         told = [f"{entry.mitigation}: forgotten, because its settings ended with the boot that they were made in"]
     else:
@@ -81,7 +81,7 @@ def _restore(journal: Journal, entry: Entry) -> list[str]:
     return told
 
 
-def _put_back(entry: Entry) -> list[str]:
+def _put_back(entry: JournalEntry) -> list[str]:
     told = [returned.said for returned in put_back(entry)]
     if entry.revert:
         from .scripts import ran  # it loads the knowledge base

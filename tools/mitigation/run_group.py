@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ...knowledge.actions import Controller, Group, Spawn
+from ...knowledge.actions import ControlGroup, Controller, Spawn
 from ...knowledge.errors import VgoError
 from ...layers.probes.cgroup_tree import MOUNT, own_groups, unified
 from ..execution.launch import Launch, RunGroup
 from ..machine import GroupPlace, Machine
 from .cpu_choice import chosen_cpus
 from .guard import RUN_GROUP
-from .kernel_file import Refused
+from .kernel_file import KernelRefusal
 from .owner import Owner, this_process
 
 CONTROLLERS: tuple[Controller, ...] = ("cpu", "cpuset", "memory")
@@ -34,7 +34,7 @@ _numbers = itertools.count(1)
 
 
 @dataclass(frozen=True)
-class Part:
+class ControlGroupFolder:
     """What one folder of control groups has to have."""
 
     place: GroupPlace
@@ -42,7 +42,7 @@ class Part:
     values: dict[str, str] = field(default_factory=dict)
 
 
-def controllers_of(group: Group) -> tuple[Controller, ...]:
+def controllers_of(group: ControlGroup) -> tuple[Controller, ...]:
     """Name the controllers that a group needs."""
     needed = group.needs
     return tuple(name for name in CONTROLLERS if name in needed)
@@ -69,19 +69,19 @@ def places(root: Path = Path("/")) -> dict[str, GroupPlace]:
     return found
 
 
-def parts(spawn: Spawn, machine: Machine) -> tuple[Part, ...]:
+def parts(spawn: Spawn, machine: Machine) -> tuple[ControlGroupFolder, ...]:
     """Say which folders get which values; those of one folder together."""
-    by_folder: dict[str, Part] = {}
+    by_folder: dict[str, ControlGroupFolder] = {}
     cpus = chosen_cpus(spawn.group.cpus, spawn.reserved_cpus, machine) if spawn.group.cpus else frozenset()
     for controller in controllers_of(spawn.group):
         place = _place(controller, spawn.group, machine)
-        before = by_folder.get(place.folder, Part(place, ()))
+        before = by_folder.get(place.folder, ControlGroupFolder(place, ()))
         values = _values(controller, spawn.group, cpus, place)
-        by_folder[place.folder] = Part(place, (*before.controllers, controller), before.values | values)
+        by_folder[place.folder] = ControlGroupFolder(place, (*before.controllers, controller), before.values | values)
     return tuple(by_folder.values())
 
 
-def _place(controller: str, group: Group, machine: Machine) -> GroupPlace:
+def _place(controller: str, group: ControlGroup, machine: Machine) -> GroupPlace:
     """Find where the group is made; a limit of memory in version 2 stands where the CPU's does."""
     if controller in machine.groups:
         return machine.groups[controller]
@@ -111,7 +111,7 @@ def in_own_group(launch: Launch, spawn: Spawn, machine: Machine, root: Path = Pa
 
 
 @contextlib.contextmanager
-def made_group(part: Part, homes: dict[str, list[Path]]) -> Iterator[RunGroup]:
+def made_group(part: ControlGroupFolder, homes: dict[str, list[Path]]) -> Iterator[RunGroup]:
     """Make one group for the time of the context; `homes` are the groups of this process, by controller."""
     version = part.place.version
     home = homes[part.controllers[0] if version == 1 else ""][0]
@@ -122,7 +122,7 @@ def made_group(part: Part, homes: dict[str, list[Path]]) -> Iterator[RunGroup]:
     try:
         folder.mkdir()
     except OSError as error:
-        raise Refused(f"No control group can be made in {folder.parent} ({error.strerror}): {CURE}.") from error
+        raise KernelRefusal(f"No control group can be made in {folder.parent} ({error.strerror}): {CURE}.") from error
     try:
         for name, value in part.values.items():
             _write(folder / name, value)
@@ -167,13 +167,13 @@ def _write(path: Path, value: str) -> None:
     try:
         path.write_text(value)
     except OSError as error:
-        raise Refused(
+        raise KernelRefusal(
             f"The kernel refuses {value!r} for {path.name} of a new control group ({error.strerror}): "
             "leave the mitigation out."
         ) from error
 
 
-def _values(controller: str, group: Group, cpus: frozenset[int], place: GroupPlace) -> dict[str, str]:
+def _values(controller: str, group: ControlGroup, cpus: frozenset[int], place: GroupPlace) -> dict[str, str]:
     if controller == "memory":
         return _memory(group, place)
     if controller == "cpuset":
@@ -182,13 +182,13 @@ def _values(controller: str, group: Group, cpus: frozenset[int], place: GroupPla
     return {**_weight(group, place), **_quota(group, place)}
 
 
-def _memory(group: Group, place: GroupPlace) -> dict[str, str]:
+def _memory(group: ControlGroup, place: GroupPlace) -> dict[str, str]:
     limit = "memory.max" if place.version == 2 else "memory.limit_in_bytes"
     asked = {"memory.swappiness": group.swappiness, limit: group.memory_bytes}
     return {name: str(value) for name, value in asked.items() if value is not None}
 
 
-def _weight(group: Group, place: GroupPlace) -> dict[str, str]:
+def _weight(group: ControlGroup, place: GroupPlace) -> dict[str, str]:
     if group.cpu_weight is None:
         return {}
     if place.version == 2:
@@ -196,7 +196,7 @@ def _weight(group: Group, place: GroupPlace) -> dict[str, str]:
     return {"cpu.shares": str(min(_MOST_SHARES, max(_LEAST_SHARES, group.cpu_weight * _SHARES_AT_100 // 100)))}
 
 
-def _quota(group: Group, place: GroupPlace) -> dict[str, str]:
+def _quota(group: ControlGroup, place: GroupPlace) -> dict[str, str]:
     if group.cpu_quota_us is None:
         return {}
     if place.version == 2:

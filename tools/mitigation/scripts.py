@@ -22,7 +22,7 @@ _VALUE = r"[\w.,+:-]+"
 """What may stand for a parameter."""
 
 
-class Scripted:
+class MitigationScript:
     """The script of one mitigation."""
 
     def __init__(self, script: Script) -> None:
@@ -55,12 +55,14 @@ class Scripted:
 
 
 @contextlib.contextmanager
-def scripted(mitigation: Mitigation, script: Script, journal: Journal, source: Path | None) -> Iterator[Scripted]:
+def scripted(
+    mitigation: Mitigation, script: Script, journal: Journal, source: Path | None
+) -> Iterator[MitigationScript]:
     """Journal the way back, and go it at the end whatever happens; the caller holds the journal's lock."""
     refuse_untrusted(mitigation, script, source)
     entry = new_entry(f"{mitigation.key}-script", (), Path("/")).model_copy(update={"revert": script.revert})
     journal.record(entry)
-    kept = Scripted(script)
+    kept = MitigationScript(script)
     try:
         yield kept
     finally:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ..stop import held
 from .checks import Check
-from .journal import Entry, Group, Journal, new_entry, put_back
-from .kernel_file import KernelFiles, Refused, in_force
+from .journal import Journal, JournalEntry, SavedKnob, new_entry, put_back
+from .kernel_file import KernelFiles, KernelRefusal, in_force
 from .knobs import Knob, rounded, same
 from .put_back import as_before
 from .switching import changed_meanwhile, checked, unset
@@ -18,10 +18,10 @@ from .switching import changed_meanwhile, checked, unset
 CULPRITS = "tuned? sysctl?"
 
 
-class Settings:
+class MitigationKnobs:
     """The knobs of one mitigation; the entry stands in the journal as long as this lives."""
 
-    def __init__(self, knobs: Iterable[Knob], entry: Entry, journal: Journal) -> None:
+    def __init__(self, knobs: Iterable[Knob], entry: JournalEntry, journal: Journal) -> None:
         """Change nothing yet."""
         self._knobs = {knob.path: knob for knob in knobs}
         self._entry = entry
@@ -54,33 +54,33 @@ class Settings:
             if not as_before(self._files, group):
                 raise changed_meanwhile(group, self._files.read(group.path), CULPRITS)
 
-    def _write(self, group: Group) -> None:
+    def _write(self, group: SavedKnob) -> None:
         knob = self._knobs[group.path]
         if same(knob.value, self._files.read(knob.path)):
             return  # a managed interrupt refuses even what it has
         try:
             self._files.write(knob.path, knob.value)
-        except Refused as refused:
+        except KernelRefusal as refused:
             if not knob.optional or self._entry.applied:
                 raise
             self._leave_out(group, str(refused))
 
-    def _leave_out(self, group: Group, why: str) -> None:
+    def _leave_out(self, group: SavedKnob, why: str) -> None:
         """Go on without a knob that refuses; at least one must hold."""
         self.told.append(f"{group.path}: left out ({why})")
         del self._knobs[group.path]
         if not self._knobs:
-            raise Refused(f"Nothing of {self._entry.mitigation} can be set here ({why}).")
+            raise KernelRefusal(f"Nothing of {self._entry.mitigation} can be set here ({why}).")
 
-    def _check(self, group: Group) -> Check:
+    def _check(self, group: SavedKnob) -> Check:
         return checked(self._files, group, in_force(self._knobs[group.path].value), CULPRITS)
 
-    def _unset(self, group: Group) -> Check:
+    def _unset(self, group: SavedKnob) -> Check:
         return unset(self._files, group, self._entry.applied, self._touched, CULPRITS)
 
     def _confirm(self) -> None:
         """Journal what the kernel made of the values: from now on any other one is someone else's."""
-        groups = list[Group]()
+        groups = list[SavedKnob]()
         for group in self._entry.groups:
             if group.path in self._knobs:
                 asked, seen = in_force(self._knobs[group.path].value), self._files.read(group.path)
@@ -98,11 +98,13 @@ class Settings:
 
 
 @contextlib.contextmanager
-def switchable(mitigation: str, knobs: Sequence[Knob], journal: Journal, root: Path = Path("/")) -> Iterator[Settings]:
+def switchable(
+    mitigation: str, knobs: Sequence[Knob], journal: Journal, root: Path = Path("/")
+) -> Iterator[MitigationKnobs]:
     """Journal the old values, and put them back at the end whatever happens; the caller holds the journal's lock."""
     entry = new_entry(mitigation, _groups(knobs, KernelFiles(root)), root)
     journal.record(entry)
-    settings = Settings(knobs, entry, journal)
+    settings = MitigationKnobs(knobs, entry, journal)
     try:
         yield settings
     finally:
@@ -110,10 +112,10 @@ def switchable(mitigation: str, knobs: Sequence[Knob], journal: Journal, root: P
             settings.close()
 
 
-def _groups(knobs: Sequence[Knob], files: KernelFiles) -> tuple[Group, ...]:
+def _groups(knobs: Sequence[Knob], files: KernelFiles) -> tuple[SavedKnob, ...]:
     shared = Counter(path for knob in knobs for path in {knob.path, *knob.siblings})
     return tuple(
-        Group(
+        SavedKnob(
             path=knob.path,
             wanted=in_force(knob.value),
             saved={path: files.read(path) for path in (knob.path, *knob.siblings)},

@@ -13,9 +13,9 @@ from ...knowledge.errors import VgoError
 from ..statistics.holm import holm
 from ..statistics.labels.classes import label
 from ..statistics.shape.describe import describe
-from ..statistics.values import BoolArray, FloatArray, Interval
-from .attribution import Explained, Slowest, common, explained, slowest
-from .found import Host, Rank, Ranks, Verdict, Within
+from ..statistics.values import BoolArray, FloatArray, IntervalEstimate
+from .attribution import RankAttribution, Slowest, common, explained, slowest
+from .found import CounterCorrelation, HostRanks, Ranks, RankSummary, Verdict
 from .hosts import beyond, of_hosts
 from .placement import crowded, fixed, placed
 from .rows import RankRows
@@ -98,9 +98,9 @@ def _waiting(rows: RankRows) -> FloatArray:
     return shares
 
 
-def _rank(rows: RankRows, at: int, often: Slowest, why: Explained, slow: BoolArray) -> Rank:
+def _rank(rows: RankRows, at: int, often: Slowest, why: RankAttribution, slow: BoolArray) -> RankSummary:
     last = rows.own_s[slow].argmax(axis=1) == at
-    return Rank(
+    return RankSummary(
         rank=rows.ranks[at],
         host=_usual(rows.place.host[:, at]),
         cpus=_usual(rows.place.cpus[:, at]),
@@ -109,7 +109,7 @@ def _rank(rows: RankRows, at: int, often: Slowest, why: Explained, slow: BoolArr
         preemptions=_mean(rows.numbers["preemptions"][:, at]),
         migrations=_mean(rows.numbers["migrations"][:, at]),
         slowest=float(often.share[at]),
-        interval=Interval(low=float(often.low[at]), high=float(often.high[at])),
+        interval=IntervalEstimate(low=float(often.low[at]), high=float(often.high[at])),
         p_slowest=float(often.p[at]),
         slowest_of_slow=float(last.mean()) if last.size else 0.0,
         explained=float(why.share[at]),
@@ -135,7 +135,7 @@ class _Ending(NamedTuple):
     host: str = ""
 
 
-def _verdict(told: Sequence[Rank], hosts: Sequence[Host], rows: RankRows, alpha: float) -> _Ending:
+def _verdict(told: Sequence[RankSummary], hosts: Sequence[HostRanks], rows: RankRows, alpha: float) -> _Ending:
     """Name one host or one rank where the spread goes with it; else a rank that is always behind; else none."""
     late = [one for one in hosts if _telling(one, alpha) and one.together >= LEAST_SHARE]
     if late:
@@ -156,7 +156,7 @@ def _verdict(told: Sequence[Rank], hosts: Sequence[Host], rows: RankRows, alpha:
     return _Ending("no one rank", "No rank is behind the slow runs: now one is the slowest, now another.")
 
 
-def _telling(one: Rank | Host, alpha: float) -> bool:
+def _telling(one: RankSummary | HostRanks, alpha: float) -> bool:
     return one.p_explained <= alpha and one.explained >= LEAST_SHARE
 
 
@@ -169,7 +169,7 @@ def _on_cpu(rows: RankRows, at: int) -> float | None:
     return float(np.clip(moments[0, 1] / moments[0, 0], 0.0, 1.0))
 
 
-def within(rows: RankRows, at: int) -> tuple[Within, ...]:
+def within(rows: RankRows, at: int) -> tuple[CounterCorrelation, ...]:
     """Correlate what is counted of a rank with its time beyond the others', the closest first."""
     more = beyond(rows.own_s)[:, at]
     columns = {name: rows.numbers[name][:, at] for name in COUNTED}
@@ -179,7 +179,7 @@ def within(rows: RankRows, at: int) -> tuple[Within, ...]:
     tested = {name: spearmanr(one, more) for name, one in varying.items()}
     adjusted = holm([float(test.pvalue) for test in tested.values()])
     found = [
-        Within(name=name, correlation=float(test.statistic), p_value=p)
+        CounterCorrelation(name=name, correlation=float(test.statistic), p_value=p)
         for (name, test), p in zip(tested.items(), adjusted, strict=True)
     ]
     return tuple(sorted(found, key=lambda one: (one.p_value, -abs(one.correlation))))

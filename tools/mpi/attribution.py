@@ -10,7 +10,7 @@ from scipy.stats import beta, binom, norm
 
 from ..statistics.dependence import inflation
 from ..statistics.holm import holm
-from ..statistics.values import FloatArray, IntArray, Interval
+from ..statistics.values import FloatArray, IntArray, IntervalEstimate
 
 PERMUTATIONS = 2000
 RESAMPLES = 1000
@@ -27,11 +27,11 @@ class Slowest(NamedTuple):
     p: FloatArray
 
 
-class Explained(NamedTuple):
+class RankAttribution(NamedTuple):
     """What each rank's time beyond the others' says of the outcome; arrays of shape (ranks,)."""
 
     share: FloatArray
-    intervals: tuple[Interval, ...]
+    intervals: tuple[IntervalEstimate, ...]
     p: FloatArray
 
 
@@ -53,7 +53,7 @@ def slowest(own_s: FloatArray, alpha: float) -> Slowest:
     return Slowest(share, low, high, np.array(holm(p.tolist())))
 
 
-def explained(outcome: FloatArray, excess_s: FloatArray, alpha: float, seed: int) -> Explained:
+def explained(outcome: FloatArray, excess_s: FloatArray, alpha: float, seed: int) -> RankAttribution:
     """Ask of each rank how its time beyond the others' mean goes with the outcome (greater is slower).
 
     The trend in run order is taken out of both. One p-value pays for all ranks: the greatest correlation where chance
@@ -74,7 +74,7 @@ def explained(outcome: FloatArray, excess_s: FloatArray, alpha: float, seed: int
     by_turns = _by_turns(worse[:, 0], detrended(excess_s), block, np.random.default_rng((seed, 1)))
     p = np.maximum(_chance(greatest, r), _chance(by_turns, r))
     intervals = _intervals(worse, beyond, r, alpha / ranks, random)
-    return Explained(np.where(r > 0, r * r, 0.0), intervals, p)
+    return RankAttribution(np.where(r > 0, r * r, 0.0), intervals, p)
 
 
 def common(outcome: FloatArray, own_s: FloatArray) -> float:
@@ -131,7 +131,7 @@ def _by_turns(worse: FloatArray, left: FloatArray, block: int, random: np.random
 
 def _intervals(
     worse: FloatArray, beyond: FloatArray, r: FloatArray, alpha: float, random: np.random.Generator
-) -> tuple[Interval, ...]:
+) -> tuple[IntervalEstimate, ...]:
     """Square the ends of r +- SE on Fisher's scale, the SE from resampled runs."""
     runs = len(worse)
     drawn = []
@@ -144,4 +144,4 @@ def _intervals(
     reach = norm.ppf(1 - alpha / 2) * fisher.std(axis=0, ddof=1)
     middle = np.arctanh(np.clip(r, -0.999999, 0.999999))
     low, high = (np.maximum(np.tanh(middle + sign * reach), 0.0) ** 2 for sign in (-1, 1))
-    return tuple(Interval(low=float(one), high=float(other)) for one, other in zip(low, high, strict=True))
+    return tuple(IntervalEstimate(low=float(one), high=float(other)) for one, other in zip(low, high, strict=True))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ..statistics.values import Interval, Result
+from ..statistics.values import FiniteResult, IntervalEstimate
 
 Verdict = Literal["one rank", "one host", "always the same rank", "no one rank"]
 
 
-class Rank(Result):
+class RankSummary(FiniteResult):
     """What one rank does over all runs."""
 
     rank: int
@@ -26,7 +26,7 @@ class Rank(Result):
     migrations: float | None
     slowest: float
     """Share of runs in which it computed longest."""
-    interval: Interval
+    interval: IntervalEstimate
     """Of that share, for all ranks at once (Clopper and Pearson, Bonferroni)."""
     p_slowest: float
     """Chance that luck makes it the slowest as often, adjusted for all ranks (binomial, Holm)."""
@@ -35,13 +35,13 @@ class Rank(Result):
     explained: float
     """Share of the variance of the outcome that goes with its time beyond the others' mean; 0 where it goes with fast
     runs."""
-    explained_interval: Interval
+    explained_interval: IntervalEstimate
     """For all ranks at once (bootstrap of Fisher's z, Bonferroni)."""
     p_explained: float
     """By permuted runs and by ranks that change places within a run, the greatest over all ranks."""
 
 
-class Host(Result):
+class HostRanks(FiniteResult):
     """The ranks of one host together."""
 
     host: str
@@ -52,14 +52,14 @@ class Host(Result):
     """Share of runs in which the rank that computed longest was on it."""
     explained: float
     """As of a rank, for the mean of its ranks."""
-    explained_interval: Interval
+    explained_interval: IntervalEstimate
     p_explained: float
     """As of a rank, the greatest over all hosts."""
     together: float
     """What is explained without the rank that explains most: 0 where that one is late alone."""
 
 
-class Within(Result):
+class CounterCorrelation(FiniteResult):
     """Something counted of the named rank that goes with its time beyond the others'."""
 
     name: str
@@ -69,7 +69,7 @@ class Within(Result):
     """By Holm over what was looked at."""
 
 
-class Placed(Result):
+class PlacementEffect(FiniteResult):
     """One level of a placement, such as a CPU or host, with each rank's own mean taken out."""
 
     factor: str
@@ -81,7 +81,7 @@ class Placed(Result):
     """By permutation of the runs, the greatest over all levels of all factors."""
 
 
-class Ranks(Result):
+class Ranks(FiniteResult):
     """Verdict first, then what it rests on."""
 
     verdict: Verdict
@@ -96,8 +96,8 @@ class Ranks(Result):
     runs: int
     slow_runs: int
     incomplete: int
-    ranks: tuple[Rank, ...]
-    hosts: tuple[Host, ...]
+    ranks: tuple[RankSummary, ...]
+    hosts: tuple[HostRanks, ...]
     """Empty for one host."""
     imbalance: float
     """Median over runs of the longest time outside MPI over the mean of all ranks."""
@@ -108,6 +108,6 @@ class Ranks(Result):
     none is meant."""
     on_cpu: float | None
     """Of the variation of the named rank's time outside MPI, the part that is CPU time; None where none is told."""
-    within: tuple[Within, ...]
-    placed: tuple[Placed, ...]
+    within: tuple[CounterCorrelation, ...]
+    placed: tuple[PlacementEffect, ...]
     notes: tuple[str, ...]

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..statistics.values import FloatArray, IntArray
 from .attribution import common, explained
-from .found import Host
+from .found import HostRanks
 from .rows import RankRows
 
 
@@ -19,7 +19,7 @@ class _Group(NamedTuple):
     """Places of its ranks."""
 
 
-def of_hosts(rows: RankRows, worse: FloatArray, alpha: float, seed: int) -> tuple[Host, ...]:
+def of_hosts(rows: RankRows, worse: FloatArray, alpha: float, seed: int) -> tuple[HostRanks, ...]:
     """Hold hosts against each other as ranks are, each by the mean time outside MPI of its ranks; () for one host."""
     groups = _groups(rows)
     if len(groups) < 2:
@@ -28,7 +28,7 @@ def of_hosts(rows: RankRows, worse: FloatArray, alpha: float, seed: int) -> tupl
     why = explained(worse, beyond(own), alpha, seed)
     last = rows.own_s.argmax(axis=1)
     return tuple(
-        Host(
+        HostRanks(
             host=group.host,
             ranks=tuple(rows.ranks[place] for place in group.ranks.tolist()),
             own_s=float(np.median(own[:, at])),

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..statistics.values import FloatArray
-from .found import Placed
+from .found import PlacementEffect
 from .rows import TEXTS, RankRows
 
 PERMUTATIONS = 2000
@@ -17,7 +17,7 @@ LEAST_ROWS = 5
 MOST_LEVELS = 64
 
 
-class Level(NamedTuple):
+class PlacementLevel(NamedTuple):
     """Where a factor has one value."""
 
     factor: str
@@ -26,7 +26,7 @@ class Level(NamedTuple):
     """Shape (runs, ranks)."""
 
 
-def placed(rows: RankRows, seed: int) -> tuple[Placed, ...]:
+def placed(rows: RankRows, seed: int) -> tuple[PlacementEffect, ...]:
     """Compare each level with all others, each rank with itself, the least p-value first.
 
     What is compared is the log of the time outside MPI, less the mean of its run (what slows all ranks alike) and
@@ -68,12 +68,12 @@ def _left(own_s: FloatArray) -> FloatArray | None:
     return _twice_centred(logs)
 
 
-def _levels(rows: RankRows) -> Iterator[Level]:
+def _levels(rows: RankRows) -> Iterator[PlacementLevel]:
     for name, text in zip(TEXTS, rows.place, strict=True):
         values = [value for value in np.unique(text).tolist() if value]
         if 1 < len(values) <= MOST_LEVELS:
             for value in values[:1] if len(values) == 2 else values:
-                yield Level(name, value, text == value)
+                yield PlacementLevel(name, value, text == value)
 
 
 def _varies(here: Any) -> bool:
@@ -93,9 +93,9 @@ def _twice_centred(values: FloatArray) -> FloatArray:
     return left
 
 
-def _placed(level: Level, left: FloatArray, p: float) -> Placed:
+def _placed(level: PlacementLevel, left: FloatArray, p: float) -> PlacementEffect:
     weights = _centred(level.here)
     step = float((weights * left).sum() / (weights**2).sum())
-    return Placed(
+    return PlacementEffect(
         factor=level.factor, level=level.text, rows=int(level.here.sum()), ratio=float(np.exp(step)), p_value=p
     )

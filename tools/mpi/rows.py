@@ -36,7 +36,7 @@ _COUNTS = ("migrations", "voluntary", "preemptions", "calls")
 CURE = "measure with --layer mpi, for example: vgo-agent profile --launcher mpirun:ranks=2 --layer mpi --save runs.csv"
 
 
-class Place(NamedTuple):
+class RankPlacement(NamedTuple):
     """Where a rank ran, texts of shape (runs, ranks); empty where it is not told."""
 
     host: np.ndarray[Any, np.dtype[np.str_]]
@@ -53,7 +53,7 @@ class RankRows:
     """Shape (runs,): the row of the table that each came from."""
     numbers: dict[str, FloatArray]
     """By name in NUMBERS; NaN where a rank does not tell."""
-    place: Place
+    place: RankPlacement
     incomplete: int = 0
     """Runs left out, since some ranks did not tell (the layer was off, or a rank died)."""
 
@@ -88,7 +88,7 @@ def rank_rows(names: Iterable[str], column: Callable[[str], Sequence[Any]]) -> R
         ranks,
         kept,
         {name: values[kept] for name, values in numbers.items()},
-        Place(*(text[kept] for text in texts)),
+        RankPlacement(*(text[kept] for text in texts)),
         height - kept.size,
     )
 

@@ -11,17 +11,17 @@ import polars as pl
 from ...knowledge.errors import VgoError
 from ..analysis.analyse import analyse
 from ..analysis.analysis import Analysis
-from ..analysis.question import Question
+from ..analysis.question import AnalysisOptions
 from ..analysis.verdict import concluded
-from ..recorded.recorded import Recorded
-from ..recorded.shapes import Design
+from ..recorded.recorded import RecordedRuns
+from ..recorded.shapes import Observations
 from ..statistics.fleet.drain import drained
-from ..statistics.fleet.levels import LEAST_RUNS, Levels, levels
+from ..statistics.fleet.levels import LEAST_RUNS, NodeEstimates, levels
 from ..statistics.fleet.odd import Odd, odd
 from ..statistics.fleet.shares import shares
 from ..statistics.fleet.standing_out import between, differs, medians
-from ..statistics.values import FloatArray, IntArray, Interval, number
-from .found import Difference, Fleet, Follows, Node, Standing, Verdict
+from ..statistics.values import FloatArray, IntArray, IntervalEstimate, number
+from .found import Follows, NodeComparison, NodeDeviation, NodeDifference, NodeSummary, Verdict
 
 MARGIN = 0.02
 """A node that differs by less is not worth a drain."""
@@ -40,7 +40,7 @@ class Nodes:
     """Shape (runs,): place of its node in `names`."""
 
 
-def nodes_of(recorded: Recorded, column: str, design: Design) -> Nodes:
+def nodes_of(recorded: RecordedRuns, column: str, design: Observations) -> Nodes:
     """Read the node of each run that counts; raise VgoError for fewer than two nodes."""
     where = recorded.frame[column][design.rows].cast(pl.String)
     if where.null_count():
@@ -54,7 +54,7 @@ def nodes_of(recorded: Recorded, column: str, design: Design) -> Nodes:
     return Nodes(names, np.array([place[name] for name in where.to_list()], dtype=np.int64))
 
 
-def fleet(design: Design, nodes: Nodes, question: Question, margin: float = MARGIN) -> Fleet:
+def fleet(design: Observations, nodes: Nodes, question: AnalysisOptions, margin: float = MARGIN) -> NodeComparison:
     """Analyse the runs of a fleet; `nodes` says where each run of the design was made.
 
     Speed and spread of a node are both looked at, so each pays half of `question.alpha`.
@@ -70,7 +70,7 @@ def fleet(design: Design, nodes: Nodes, question: Question, margin: float = MARG
     bad = np.array([_bad(node, design.lower_is_better) for node in told])
     drain = tuple(name for name, is_bad in zip(nodes.names, bad, strict=True) if is_bad)
     verdict, reason = _verdict(told)
-    return Fleet(
+    return NodeComparison(
         verdict=verdict,
         reason=reason,
         outcome=design.outcome_name,
@@ -90,7 +90,7 @@ def fleet(design: Design, nodes: Nodes, question: Question, margin: float = MARG
     )
 
 
-def _enough(design: Design, nodes: Nodes) -> tuple[Design, Nodes, tuple[str, ...]]:
+def _enough(design: Observations, nodes: Nodes) -> tuple[Observations, Nodes, tuple[str, ...]]:
     """Leave out nodes with too few runs; raise VgoError when fewer than two are left."""
     sizes = np.bincount(nodes.codes, minlength=len(nodes.names))
     kept = np.flatnonzero(sizes >= LEAST_RUNS)
@@ -112,14 +112,16 @@ def _enough(design: Design, nodes: Nodes) -> tuple[Design, Nodes, tuple[str, ...
     return part, Nodes(tuple(nodes.names[place] for place in kept), codes), (words,)
 
 
-def _spread(found: Levels, alpha: float) -> Odd | None:
+def _spread(found: NodeEstimates, alpha: float) -> Odd | None:
     if not np.isfinite(found.spread).all() or not (found.spread_error > 0).all():
         return None
     return odd(found.spread, found.spread_error, found.runs, margin=math.log1p(SPREAD_MARGIN), alpha=alpha, seed=2)
 
 
-def _node(place: int, design: Design, nodes: Nodes, found: Levels, level: Odd, spread: Odd | None) -> Node:
-    return Node(
+def _node(
+    place: int, design: Observations, nodes: Nodes, found: NodeEstimates, level: Odd, spread: Odd | None
+) -> NodeSummary:
+    return NodeSummary(
         name=nodes.names[place],
         runs=int(found.runs[place]),
         median=float(np.median(design.outcome[nodes.codes == place])),
@@ -128,38 +130,38 @@ def _node(place: int, design: Design, nodes: Nodes, found: Levels, level: Odd, s
     )
 
 
-def _standing(found: Odd, place: int) -> Standing:
-    return Standing(
+def _standing(found: Odd, place: int) -> NodeDeviation:
+    return NodeDeviation(
         ratio=math.exp(found.deviation[place]),
-        interval=Interval(low=math.exp(found.low[place]), high=math.exp(found.high[place])),
+        interval=IntervalEstimate(low=math.exp(found.low[place]), high=math.exp(found.high[place])),
         p_value=None if math.isnan(found.p_value[place]) else min(2 * float(found.p_value[place]), 1.0),
         odd=bool(found.odd[place]),
     )
 
 
-def _explained(node: Node, place: int, design: Design, nodes: Nodes, of_nodes: FloatArray) -> Node:
+def _explained(node: NodeSummary, place: int, design: Observations, nodes: Nodes, of_nodes: FloatArray) -> NodeSummary:
     """Name the columns in which an odd node stands out, but those that only follow from its time."""
     if not node.odd:
         return node
     keep = _asked(design)
     names = [design.names[column] for column in keep]
     found = differs(design.values[:, keep], nodes.codes, of_nodes[:, keep], place, names)
-    rows = [Difference(name=d.name, here=d.here, elsewhere=d.elsewhere, distance=number(d.distance)) for d in found]
+    rows = [NodeDifference(name=d.name, here=d.here, elsewhere=d.elsewhere, distance=number(d.distance)) for d in found]
     return node.model_copy(update={"differs": tuple(rows)})
 
 
-def _asked(design: Design) -> IntArray:
+def _asked(design: Observations) -> IntArray:
     """Columns that may explain a node."""
     usable = [design.roles.get(name, "factor") not in CONSEQUENCES for name in design.names]
     return np.flatnonzero(usable)
 
 
-def _bad(node: Node, lower_is_better: bool) -> bool:
+def _bad(node: NodeSummary, lower_is_better: bool) -> bool:
     slow = node.level.odd and (node.level.ratio > 1) == lower_is_better
     return slow or bool(node.spread and node.spread.odd and node.spread.ratio > 1)
 
 
-def _verdict(told: list[Node]) -> tuple[Verdict, str]:
+def _verdict(told: list[NodeSummary]) -> tuple[Verdict, str]:
     names = ", ".join(node.name for node in told if node.odd)
     if len(told) == 2:
         return "cannot tell", "Of two nodes none is the odd one: the interval says by how much they differ."
@@ -168,7 +170,7 @@ def _verdict(told: list[Node]) -> tuple[Verdict, str]:
     return "no odd node", "No node differs from the others by more than luck and the margin."
 
 
-def _within(design: Design, nodes: Nodes, of_nodes: FloatArray, question: Question) -> Analysis:
+def _within(design: Observations, nodes: Nodes, of_nodes: FloatArray, question: AnalysisOptions) -> Analysis:
     """Analyse runs about their node: outcomes are scaled to the median node, columns are moved to it."""
     location = np.array([np.median(design.outcome[nodes.codes == node]) for node in range(len(nodes.names))])
     outcome = design.outcome * (float(np.median(location)) / location)[nodes.codes]
@@ -190,7 +192,9 @@ def _within(design: Design, nodes: Nodes, of_nodes: FloatArray, question: Questi
     return concluded(found, found.p_value, question)
 
 
-def _between(design: Design, of_nodes: FloatArray, location: FloatArray, question: Question) -> tuple[Follows, ...]:
+def _between(
+    design: Observations, of_nodes: FloatArray, location: FloatArray, question: AnalysisOptions
+) -> tuple[Follows, ...]:
     keep = _asked(design)
     found = between(of_nodes[:, keep], location, [design.names[column] for column in keep], seed=question.seed)
     rows = [Follows(name=one.name, correlation=one.correlation, p_value=one.p_value) for one in found]

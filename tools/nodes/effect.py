@@ -8,15 +8,15 @@ import numpy as np
 import polars as pl
 
 from ...knowledge.errors import VgoError
-from ..recorded.recorded import Recorded
-from ..recorded.shapes import Design
+from ..recorded.recorded import RecordedRuns
+from ..recorded.shapes import Observations
 from ..statistics.fleet.levels import LEAST_RUNS, levels
 from ..statistics.fleet.pooled import Pooled, pooled
-from ..statistics.values import FloatArray, Result
+from ..statistics.values import FiniteResult, FloatArray
 from .analyse import Nodes
 
 
-class OnNode(Result):
+class OnNode(FiniteResult):
     """One node."""
 
     name: str
@@ -26,7 +26,7 @@ class OnNode(Result):
     level_ratio: float
 
 
-class Effect(Result):
+class WithinNodeEffect(FiniteResult):
     """Second condition over first, within nodes."""
 
     conditions: tuple[str, str]
@@ -37,7 +37,9 @@ class Effect(Result):
     """Nodes with too few runs of one condition, or without spread."""
 
 
-def effect(recorded: Recorded, design: Design, nodes: Nodes, column: str, conditions: tuple[str, str]) -> Effect:
+def effect(
+    recorded: RecordedRuns, design: Observations, nodes: Nodes, column: str, conditions: tuple[str, str]
+) -> WithinNodeEffect:
     """Compare two values of a column within each node, and pool; raise VgoError when fewer than two nodes have both."""
     values = recorded.frame[column][design.rows].cast(pl.String).to_numpy()
     rows: list[OnNode] = []
@@ -64,7 +66,7 @@ def effect(recorded: Recorded, design: Design, nodes: Nodes, column: str, condit
             "run both on each node."
         )
     spread, spread_error, level, level_error = np.array(log_ratios).T
-    return Effect(
+    return WithinNodeEffect(
         conditions=conditions,
         spread=pooled(spread, spread_error),
         level=pooled(level, level_error),

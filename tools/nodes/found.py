@@ -7,24 +7,24 @@ from typing import Literal
 from ..analysis.analysis import Analysis
 from ..statistics.fleet.drain import Drained
 from ..statistics.fleet.shares import Shares
-from ..statistics.values import Interval, Result
+from ..statistics.values import FiniteResult, IntervalEstimate
 
 Verdict = Literal["odd nodes", "no odd node", "cannot tell"]
 
 
-class Standing(Result):
+class NodeDeviation(FiniteResult):
     """How one node compares with the fleet."""
 
     ratio: float
     """To the median node."""
-    interval: Interval
+    interval: IntervalEstimate
     """Simultaneous over all nodes, as far as runs tell."""
     p_value: float | None
     """Adjusted for all nodes, for speed and spread together; None with two nodes."""
     odd: bool
 
 
-class Difference(Result):
+class NodeDifference(FiniteResult):
     """A column in which an odd node stands out."""
 
     name: str
@@ -34,17 +34,17 @@ class Difference(Result):
     """In robust SDs of the other nodes and of the runs of a node; None: the others never vary."""
 
 
-class Node(Result):
+class NodeSummary(FiniteResult):
     """One node."""
 
     name: str
     runs: int
     median: float
     """Of the outcome."""
-    level: Standing
-    spread: Standing | None
+    level: NodeDeviation
+    spread: NodeDeviation | None
     """None where nothing varies on some node."""
-    differs: tuple[Difference, ...] = ()
+    differs: tuple[NodeDifference, ...] = ()
     """Of odd nodes."""
 
     @property
@@ -53,7 +53,7 @@ class Node(Result):
         return self.level.odd or bool(self.spread and self.spread.odd)
 
 
-class Follows(Result):
+class Follows(FiniteResult):
     """A column that goes with the level of nodes."""
 
     name: str
@@ -61,7 +61,7 @@ class Follows(Result):
     p_value: float
 
 
-class Fleet(Result):
+class NodeComparison(FiniteResult):
     """Verdict first, then what it rests on."""
 
     verdict: Verdict
@@ -70,7 +70,7 @@ class Fleet(Result):
     unit: str
     lower_is_better: bool
     runs: int
-    nodes: tuple[Node, ...]
+    nodes: tuple[NodeSummary, ...]
     """The slowest first."""
     shares: Shares
     alike: bool

@@ -9,28 +9,28 @@ import polars as pl
 
 from ...knowledge.errors import VgoError
 from ...layers.launcher import HOST
-from ..analysis.question import Question
+from ..analysis.question import AnalysisOptions
 from ..case import Record
 from ..hosts import MARGIN
 from ..recorded.design import designs
 from ..recorded.formats.vgo import counted, measured
-from ..recorded.recorded import Recorded
-from ..recorded.shapes import Design, Wanted
+from ..recorded.recorded import RecordedRuns
+from ..recorded.shapes import ColumnOptions, Observations
 from ..run_table import RUNS
 from ..subject import Limits, Subject
 from .analyse import Nodes, fleet, nodes_of
-from .found import Fleet
+from .found import NodeComparison
 
 
-class Seen(NamedTuple):
+class HostComparison(NamedTuple):
     """Hosts that were compared, and the runs that they were compared by."""
 
-    found: Fleet
-    design: Design
+    found: NodeComparison
+    design: Observations
     nodes: Nodes
 
 
-def seen(record: Record, subject: Subject, limits: Limits) -> Seen | str:
+def seen(record: Record, subject: Subject, limits: Limits) -> HostComparison | str:
     """Compare the hosts by the last profile, else by the baseline; a sentence where that cannot be done."""
     calls = record.succeeded("profile") or record.succeeded("measure")
     if not calls:
@@ -45,12 +45,12 @@ def seen(record: Record, subject: Subject, limits: Limits) -> Seen | str:
     facts = {"subject": subject.model_dump(mode="json")}
     recorded = counted(measured(frame, call.call_id, list(layers.values()), facts))
     try:
-        return _compared(recorded, Question(alpha=limits.alpha, seed=limits.seed))
+        return _compared(recorded, AnalysisOptions(alpha=limits.alpha, seed=limits.seed))
     except VgoError as few:
         return str(few)
 
 
-def _compared(recorded: Recorded, question: Question) -> Seen:
-    design = designs(recorded, Wanted(exclude=(HOST.name,)))[0][1]
+def _compared(recorded: RecordedRuns, question: AnalysisOptions) -> HostComparison:
+    design = designs(recorded, ColumnOptions(exclude=(HOST.name,)))[0][1]
     nodes = nodes_of(recorded, HOST.name, design)
-    return Seen(fleet(design, nodes, question, MARGIN), design, nodes)
+    return HostComparison(fleet(design, nodes, question, MARGIN), design, nodes)

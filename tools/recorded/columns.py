@@ -8,14 +8,14 @@ from difflib import get_close_matches
 import polars as pl
 
 from ...knowledge.errors import VgoError
-from .recorded import Recorded
-from .shapes import NO_ORDER, Wanted
+from .recorded import RecordedRuns
+from .shapes import NO_ORDER, ColumnOptions
 
 LONGEST = 80
 """Letters of a name or a value in a sentence."""
 
 
-def check_names(recorded: Recorded, wanted: Wanted) -> None:
+def check_names(recorded: RecordedRuns, wanted: ColumnOptions) -> None:
     """Refuse options that name a column that is not there, or one column for two ends."""
     there = [*recorded.frame.columns, *recorded.left_out]
     options = {"group": wanted.group, "settings": wanted.settings, "exclude": wanted.exclude, "levels": wanted.levels}

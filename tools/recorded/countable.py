@@ -10,10 +10,10 @@ import polars.selectors as cs
 
 from ...knowledge.errors import VgoError
 from ..statistics.values import LARGEST, SMALLEST
-from .recorded import Recorded
+from .recorded import RecordedRuns
 
 
-def countable_only(recorded: Recorded) -> Recorded:
+def countable_only(recorded: RecordedRuns) -> RecordedRuns:
     """Empty the cells whose number is finite but too large or too small to compute with."""
     frame = recorded.frame
     floats = cs.float()
@@ -27,7 +27,7 @@ def countable_only(recorded: Recorded) -> Recorded:
     return replace(recorded, frame=kept, beyond=beyond, notes=(*recorded.notes, *notes))
 
 
-def refuse_beyond(recorded: Recorded, outcome: str, others: Collection[str]) -> None:
+def refuse_beyond(recorded: RecordedRuns, outcome: str, others: Collection[str]) -> None:
     """Refuse an outcome of which such numbers were left out, since the runs that are left would not be the runs."""
     if outcome not in recorded.beyond:
         return

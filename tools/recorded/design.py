@@ -11,17 +11,17 @@ import polars.selectors as cs
 from ...knowledge.errors import VgoError
 from ..statistics.values import BoolArray, FloatArray, IntArray
 from .columns import check_names, listed
-from .draft import Draft
+from .draft import MatrixBuilder
 from .levels import is_level
-from .order import Order, run_order
+from .order import RunOrder, run_order
 from .outcome import OutcomeColumn, lower_is_better, outcome_column, unit_of_group
-from .recorded import Recorded
-from .sampled import runs_of, told
-from .shapes import Design, Wanted
+from .recorded import RecordedRuns
+from .sampled import runs_of, sample_notes
+from .shapes import ColumnOptions, Observations
 from .sights import MOMENT, MOST_MISSING
-from .understand import MOST_VALUES, Understood, understand
+from .understand import MOST_VALUES, ColumnClasses, understand
 
-__all__ = ["Design", "Wanted", "designs"]
+__all__ = ["ColumnOptions", "Observations", "designs"]
 
 MOST_GROUPS = 10_000
 _FEWEST_PROFILED = 20
@@ -30,7 +30,7 @@ _MOST_COPIES, _MOST_COMPARED = 0.05, 200_000
 """Columns missing together that speak of a profile switched off; one or two with gaps are no reason to lose runs."""
 
 
-def designs(recorded: Recorded, wanted: Wanted) -> list[tuple[dict[str, Any], Design]]:
+def designs(recorded: RecordedRuns, wanted: ColumnOptions) -> list[tuple[dict[str, Any], Observations]]:
     """Turn a table into one design a group, groups in the order of their first run; {} names the whole table.
 
     Beside the table itself there is one copy of the numbers, the matrices of the designs: 1,000,000 runs x 200 columns
@@ -54,7 +54,7 @@ def designs(recorded: Recorded, wanted: Wanted) -> list[tuple[dict[str, Any], De
     gaps = _gaps(known)
     sources = [_profiled(gaps, part, len(known.numbers)) for _, part in parts]
     runs = runs_of(recorded.frame)
-    drafts = [Draft(rows, outcome.values[rows], order.ordered, _room(known), runs[rows]) for rows, _ in sources]
+    drafts = [MatrixBuilder(rows, outcome.values[rows], order.ordered, _room(known), runs[rows]) for rows, _ in sources]
     groups = _fill(drafts, known)
     guessed = _levels(recorded, wanted, known, outcome)
     return [
@@ -63,7 +63,7 @@ def designs(recorded: Recorded, wanted: Wanted) -> list[tuple[dict[str, Any], De
     ]
 
 
-def _counted(recorded: Recorded, wanted: Wanted, outcome: OutcomeColumn) -> tuple[IntArray, list[str]]:
+def _counted(recorded: RecordedRuns, wanted: ColumnOptions, outcome: OutcomeColumn) -> tuple[IntArray, list[str]]:
     """Return the rows that count, in file order: the usual ones, with an outcome."""
     frame, warnings = recorded.frame, []
     counted = np.ones(frame.height, dtype=bool)
@@ -85,7 +85,7 @@ def _counted(recorded: Recorded, wanted: Wanted, outcome: OutcomeColumn) -> tupl
     return rows, warnings
 
 
-def _bare(recorded: Recorded, wanted: Wanted) -> BoolArray:
+def _bare(recorded: RecordedRuns, wanted: ColumnOptions) -> BoolArray:
     """Runs of vgo-agent in which no layer was on; none where runs are grouped by layers."""
     if recorded.format != "vgo-agent" or "layers" not in recorded.frame or "layers" in wanted.group:
         return np.zeros(recorded.frame.height, dtype=np.bool_)
@@ -93,7 +93,7 @@ def _bare(recorded: Recorded, wanted: Wanted) -> BoolArray:
     return bare
 
 
-def _out_of_order(recorded: Recorded, wanted: Wanted, known: Understood, order: Order) -> list[str]:
+def _out_of_order(recorded: RecordedRuns, wanted: ColumnOptions, known: ColumnClasses, order: RunOrder) -> list[str]:
     """Warn where a time in the table contradicts the order of the file."""
     if order.column or not order.ordered:
         return []
@@ -116,7 +116,7 @@ def _copies(frame: pl.DataFrame, rows: IntArray) -> list[str]:
     ]
 
 
-def _split(recorded: Recorded, wanted: Wanted, rows: IntArray) -> list[tuple[dict[str, Any], IntArray]]:
+def _split(recorded: RecordedRuns, wanted: ColumnOptions, rows: IntArray) -> list[tuple[dict[str, Any], IntArray]]:
     """Split the rows by every combination of the group columns, each part in run order."""
     if not wanted.group:
         return [({}, rows)]
@@ -132,7 +132,7 @@ def _split(recorded: Recorded, wanted: Wanted, rows: IntArray) -> list[tuple[dic
     return [(values, part.to_numpy()) for values, part in zip(named, parts[place], strict=True)]
 
 
-def _gaps(known: Understood) -> list[BoolArray]:
+def _gaps(known: ColumnClasses) -> list[BoolArray]:
     """Say for each column with gaps where they are, over the whole table."""
     gaps = [~np.isfinite(_floats(column)) for name, column in known.numbers.items() if name not in known.settings]
     return [gap for gap in gaps if gap.any()]
@@ -153,11 +153,11 @@ def _profiled(gaps: list[BoolArray], rows: IntArray, columns: int) -> tuple[IntA
     return rows[~bare], [words]
 
 
-def _room(known: Understood) -> int:
+def _room(known: ColumnClasses) -> int:
     return len(known.numbers) + sum(min(column.n_unique(), MOST_VALUES) for column in known.categories.values())
 
 
-def _fill(drafts: list[Draft], known: Understood) -> list[dict[str, tuple[str, ...]]]:
+def _fill(drafts: list[MatrixBuilder], known: ColumnClasses) -> list[dict[str, tuple[str, ...]]]:
     """Offer each column to each group, columns outermost so that only one of them is unpacked at a time."""
     for name, column in known.numbers.items():
         whole = _floats(column)
@@ -172,7 +172,7 @@ def _fill(drafts: list[Draft], known: Understood) -> list[dict[str, tuple[str, .
     return groups
 
 
-def _levels(recorded: Recorded, wanted: Wanted, known: Understood, outcome: OutcomeColumn) -> list[str]:
+def _levels(recorded: RecordedRuns, wanted: ColumnOptions, known: ColumnClasses, outcome: OutcomeColumn) -> list[str]:
     """Name the columns that look like levels though nobody said so."""
     said = {*recorded.levels, *recorded.rates, *wanted.levels, *known.shares, *known.settings}
     finite = outcome.values[~np.isnan(outcome.values)]
@@ -190,22 +190,22 @@ def _floats(column: pl.Series) -> FloatArray:
 
 
 def _design(
-    recorded: Recorded,
-    wanted: Wanted,
+    recorded: RecordedRuns,
+    wanted: ColumnOptions,
     outcome: OutcomeColumn,
-    known: Understood,
-    draft: Draft,
+    known: ColumnClasses,
+    draft: MatrixBuilder,
     indicators: dict[str, tuple[str, ...]],
     guessed: list[str],
     warnings: list[str],
-) -> Design:
+) -> Observations:
     unit = unit_of_group(outcome, recorded.frame, pl.Series(draft.rows), wanted.group)
     lower, assumed = lower_is_better(recorded, wanted, outcome.name, unit)
     values = draft.finish()
     names = set(draft.names)
     guessed = [name for name in guessed if name in names]
-    samples = [] if draft.runs is None else told(outcome.values[draft.rows], draft.runs)
-    return Design(
+    samples = [] if draft.runs is None else sample_notes(outcome.values[draft.rows], draft.runs)
+    return Observations(
         outcome_name=outcome.name,
         unit=unit,
         lower_is_better=lower,
@@ -234,7 +234,7 @@ def _kept(indicators: dict[str, tuple[str, ...]], names: set[str]) -> dict[str, 
     return {setting: own for setting, own in kept.items() if own}
 
 
-def _words(draft: Draft, guessed: list[str]) -> list[str]:
+def _words(draft: MatrixBuilder, guessed: list[str]) -> list[str]:
     words = []
     if draft.filled:
         counts = listed([f"{name} ({count})" for name, count in draft.filled.items()])

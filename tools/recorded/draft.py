@@ -9,12 +9,12 @@ import numpy as np
 from ..statistics.values import BoolArray, FloatArray, IntArray
 from .restated import restated
 from .sampled import of_runs, within
-from .sights import Sight, at_sight
+from .sights import GroupColumn, at_sight
 
 WHOLE_RUNS = "the same in all samples of each run, and what differs between whole runs was taken out"
 
 
-class Draft:
+class MatrixBuilder:
     """The matrix of one group, filled from the left; room that stays unused is never touched, so it costs nothing."""
 
     def __init__(
@@ -41,7 +41,7 @@ class Draft:
         np.take(whole, self.rows, out=column, mode="clip")
         finite = np.isfinite(column)
         complete = bool(finite.all())
-        reason = at_sight(Sight(name, column if complete else column[finite], len(column), self.ordered), setting)
+        reason = at_sight(GroupColumn(name, column if complete else column[finite], len(column), self.ordered), setting)
         if reason:
             self.aside[name] = reason
             return

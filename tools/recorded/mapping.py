@@ -14,13 +14,13 @@ from pydantic import Field, ValidationError, model_validator
 from ...knowledge.errors import VgoError
 from ...knowledge.user_files import parsed_yaml, regular
 from ...knowledge.wrong import first
-from ...layers.schema import Shape
+from ...layers.schema import LayerModel
 
 Role = Literal["outcome", "factor", "consequence", "setting", "order", "id"]
 """As in a layer, and: order: says when a run was made; id: names the run or its circumstances."""
 
 
-class Meaning(Shape):
+class Meaning(LayerModel):
     """What one column means; what is not said is left to the format and to what the values show."""
 
     name: Annotated[str, Field(min_length=1)]
@@ -46,7 +46,7 @@ class Meaning(Shape):
         return self.source or self.name
 
 
-class Meanings(Shape):
+class Meanings(LayerModel):
     """A mapping file; tables that vgo-agent writes carry one, too."""
 
     columns: tuple[Meaning, ...] = ()

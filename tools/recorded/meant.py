@@ -13,12 +13,12 @@ from ...knowledge.errors import VgoError
 from .columns import listed, nearest
 from .mapping import Meaning, Meanings
 from .quantity import Mixed, parse
-from .recorded import Recorded
+from .recorded import RecordedRuns
 
 T = TypeVar("T")
 
 
-def meant(recorded: Recorded, meanings: Meanings) -> Recorded:
+def meant(recorded: RecordedRuns, meanings: Meanings) -> RecordedRuns:
     """Return the table as the mapping calls and describes it; what the mapping does not say stays as it was.
 
     Raises VgoError for a column that the table does not have, two columns of one name, or a text that is to be a
@@ -48,7 +48,7 @@ def meant(recorded: Recorded, meanings: Meanings) -> Recorded:
     )
 
 
-def meanings_of(recorded: Recorded) -> Meanings:
+def meanings_of(recorded: RecordedRuns) -> Meanings:
     """Say what a table means, so that its values and this give the same table again."""
     columns = (_meaning(recorded, column) for column in recorded.frame)
     return Meanings(
@@ -61,7 +61,7 @@ def meanings_of(recorded: Recorded) -> Meanings:
     )
 
 
-def _meaning(recorded: Recorded, column: pl.Series) -> Meaning:
+def _meaning(recorded: RecordedRuns, column: pl.Series) -> Meaning:
     name = column.name
     role = "outcome" if name == recorded.outcome else recorded.roles.get(name)
     return Meaning.model_validate(
@@ -80,7 +80,7 @@ def _meaning(recorded: Recorded, column: pl.Series) -> Meaning:
     )
 
 
-def _renamed(recorded: Recorded, meanings: Meanings) -> Recorded:
+def _renamed(recorded: RecordedRuns, meanings: Meanings) -> RecordedRuns:
     """Give the columns their new names, and what is known of them with it."""
     new = {one.source: one.name for one in meanings.columns if one.source and one.source != one.name}
     there = recorded.frame.columns
@@ -118,7 +118,7 @@ def _moved(facts: Mapping[str, T], new: Mapping[str, str]) -> dict[str, T]:
     return {new.get(name, name): fact for name, fact in facts.items()}
 
 
-def _typed(recorded: Recorded, there: Iterable[Meaning]) -> Recorded:
+def _typed(recorded: RecordedRuns, there: Iterable[Meaning]) -> RecordedRuns:
     """Make numbers of text and text of numbers, as asked."""
     frame, units, notes = recorded.frame, dict(recorded.units), list(recorded.notes)
     for one in there:
@@ -133,7 +133,7 @@ def _typed(recorded: Recorded, there: Iterable[Meaning]) -> Recorded:
     return replace(recorded, frame=frame, units=units, notes=tuple(notes))
 
 
-def _numbers(recorded: Recorded, text: pl.Series) -> tuple[pl.Series, str, tuple[str, ...]]:
+def _numbers(recorded: RecordedRuns, text: pl.Series) -> tuple[pl.Series, str, tuple[str, ...]]:
     read = parse(text)
     if isinstance(read, Mixed):
         units = listed([unit or "no unit" for unit in read.units])

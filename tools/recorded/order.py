@@ -10,11 +10,11 @@ import polars as pl
 from ...knowledge.errors import VgoError
 from ..statistics.values import FloatArray, IntArray
 from .quantity import Mixed, parse, seconds
-from .recorded import Recorded
-from .shapes import NO_ORDER, Wanted
+from .recorded import RecordedRuns
+from .shapes import NO_ORDER, ColumnOptions
 
 
-class Order(NamedTuple):
+class RunOrder(NamedTuple):
     """Rows of the table in run order."""
 
     rows: IntArray
@@ -24,27 +24,27 @@ class Order(NamedTuple):
     warnings: tuple[str, ...]
 
 
-def run_order(recorded: Recorded, wanted: Wanted, rows: IntArray) -> Order:
+def run_order(recorded: RecordedRuns, wanted: ColumnOptions, rows: IntArray) -> RunOrder:
     """Sort rows by the column that gives their order; without one, the order of the file is taken."""
     if wanted.order == NO_ORDER:
-        return Order(rows, False, None, ())
+        return RunOrder(rows, False, None, ())
     by_format = next((name for name, role in recorded.roles.items() if role == "order"), None)
     name = wanted.order or by_format
     if name is None or name not in recorded.frame.columns:
-        return Order(rows, True, None, ())
+        return RunOrder(rows, True, None, ())
     moments = _moments(recorded.frame[name])
     if moments is None:
         raise VgoError(f"{name} gives no order: name a column of numbers or ISO times, or give --order {NO_ORDER}.")
     values = moments[rows]
     known = np.isfinite(values)
     if not wanted.order and not known.all():
-        return Order(rows, True, None, (f"{name} is missing in some runs, so the order of the file is taken.",))
+        return RunOrder(rows, True, None, (f"{name} is missing in some runs, so the order of the file is taken.",))
     if not known.any():
         raise VgoError(f"{name} is empty and gives no order: give --order {NO_ORDER}.")
     rows, values = rows[known], values[known]
     if len(rows) > 1 and np.ptp(values) == 0:
         raise VgoError(f"{name} is the same in all runs and gives no order: give --order {NO_ORDER}.")
-    return Order(rows[np.argsort(values, kind="stable")], True, name, _warnings(name, known, values))
+    return RunOrder(rows[np.argsort(values, kind="stable")], True, name, _warnings(name, known, values))
 
 
 def _warnings(name: str, known: np.ndarray[tuple[int], np.dtype[np.bool_]], values: FloatArray) -> tuple[str, ...]:

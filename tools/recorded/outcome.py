@@ -14,8 +14,8 @@ from ..statistics.values import FloatArray
 from .columns import listed, numeric, shortened, unknown
 from .countable import refuse_beyond
 from .quantity import Mixed, parse
-from .recorded import Recorded
-from .shapes import Wanted
+from .recorded import RecordedRuns
+from .shapes import ColumnOptions
 
 _SUFFIX = re.compile(
     r"(?:^|[_.\s(\[/])(s|ms|us|µs|ns|sec|secs|seconds|milliseconds|microseconds|nanoseconds)[)\]]?$", re.I
@@ -55,7 +55,7 @@ class OutcomeColumn:
     warnings: tuple[str, ...]
 
 
-def outcome_column(recorded: Recorded, wanted: Wanted) -> OutcomeColumn:
+def outcome_column(recorded: RecordedRuns, wanted: ColumnOptions) -> OutcomeColumn:
     """Find the outcome; text with one unit is read as numbers, mixed units are refused."""
     name = _name(recorded, wanted)
     column = recorded.frame[name]
@@ -97,7 +97,7 @@ def unit_of_group(outcome: OutcomeColumn, frame: pl.DataFrame, rows: pl.Series, 
     return outcome.unit
 
 
-def lower_is_better(recorded: Recorded, wanted: Wanted, name: str, unit: str) -> tuple[bool, str]:
+def lower_is_better(recorded: RecordedRuns, wanted: ColumnOptions, name: str, unit: str) -> tuple[bool, str]:
     """Tell which way is better, and what was assumed ("" where nothing was)."""
     if wanted.lower_is_better is not None:
         return wanted.lower_is_better, ""
@@ -127,7 +127,7 @@ def _words(name: str) -> set[str]:
     return set(re.split(r"[^a-z]+", re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()))
 
 
-def _name(recorded: Recorded, wanted: Wanted) -> str:
+def _name(recorded: RecordedRuns, wanted: ColumnOptions) -> str:
     name = wanted.outcome or recorded.outcome
     if name is None:
         raise VgoError(f"Name the outcome of {recorded.source} with --outcome: one of {_numbers(recorded)}.")
@@ -140,7 +140,7 @@ def _name(recorded: Recorded, wanted: Wanted) -> str:
     return name
 
 
-def _numbers(recorded: Recorded) -> str:
+def _numbers(recorded: RecordedRuns) -> str:
     return listed(numeric(recorded.frame)) if numeric(recorded.frame) else "the columns of a table that has numbers"
 
 

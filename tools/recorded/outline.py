@@ -8,22 +8,22 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from ..statistics.values import FloatArray, Result
+from ..statistics.values import FiniteResult, FloatArray
 from .columns import listed
 from .design import designs
 from .outcome import lower_is_better, speaks_of_outcome
 from .quantity import Quantity, are_moments, parse
-from .recorded import Recorded
-from .shapes import Design, Wanted
-from .sights import Sight, at_sight
-from .understand import Understood, understand
+from .recorded import RecordedRuns
+from .shapes import ColumnOptions, Observations
+from .sights import GroupColumn, at_sight
+from .understand import ColumnClasses, understand
 
 MOST_CANDIDATES = 12
 
 Kind = Literal["number", "text", "truth", "time", "empty"]
 
 
-class ColumnOutline(Result):
+class ColumnOutline(FiniteResult):
     """One column of the file."""
 
     name: str
@@ -44,7 +44,7 @@ class ColumnOutline(Result):
     """Why an analysis would ask nothing of it."""
 
 
-class Outline(Result):
+class Outline(FiniteResult):
     """What `vgo-agent import` shows."""
 
     file: str
@@ -71,11 +71,11 @@ class Outline(Result):
     """What was noticed, dropped or filled."""
 
 
-def outline(recorded: Recorded) -> Outline:
+def outline(recorded: RecordedRuns) -> Outline:
     """Look at a table as `analyze` would; raises VgoError where its outcome holds no numbers."""
     known = recorded.outcome is not None
-    parts = [design for _, design in designs(recorded, Wanted(group=recorded.group))] if known else []
-    sorted_out = understand(recorded, Wanted(group=recorded.group), recorded.outcome or "", None)
+    parts = [design for _, design in designs(recorded, ColumnOptions(group=recorded.group))] if known else []
+    sorted_out = understand(recorded, ColumnOptions(group=recorded.group), recorded.outcome or "", None)
     columns = tuple(_column(recorded, column, sorted_out, parts) for column in recorded.frame)
     order = next((name for name, role in recorded.roles.items() if role == "order"), "")
     found = Outline(
@@ -92,10 +92,10 @@ def outline(recorded: Recorded) -> Outline:
     return found.model_copy(update=_judged(recorded, found, parts)) if parts else found
 
 
-def _judged(recorded: Recorded, found: Outline, parts: Sequence[Design]) -> dict[str, object]:
+def _judged(recorded: RecordedRuns, found: Outline, parts: Sequence[Observations]) -> dict[str, object]:
     """Say what is known only with an outcome."""
     name, units = parts[0].outcome_name, sorted({design.unit for design in parts if design.unit})
-    _, assumed = lower_is_better(recorded, Wanted(), name, parts[0].unit)
+    _, assumed = lower_is_better(recorded, ColumnOptions(), name, parts[0].unit)
     heard = (words for design in parts for words in design.warnings if words != assumed)
     return {
         "runs": sum(design.outcome.size for design in parts),
@@ -108,13 +108,15 @@ def _judged(recorded: Recorded, found: Outline, parts: Sequence[Design]) -> dict
     }
 
 
-def _column(recorded: Recorded, column: pl.Series, sorted_out: Understood, parts: Sequence[Design]) -> ColumnOutline:
+def _column(
+    recorded: RecordedRuns, column: pl.Series, sorted_out: ColumnClasses, parts: Sequence[Observations]
+) -> ColumnOutline:
     name = column.name
     kind, numbers, unit = _kind(column)
     finite = numbers[np.isfinite(numbers)]
     aside = "" if name == recorded.outcome else _aside(name, sorted_out, parts)
     if not aside and not parts and kind == "number":
-        aside = at_sight(Sight(name, finite, len(column), True), name in sorted_out.settings)
+        aside = at_sight(GroupColumn(name, finite, len(column), True), name in sorted_out.settings)
     role = "outcome" if name == recorded.outcome else recorded.roles.get(name, "" if aside else "factor")
     middle = np.quantile(finite, [0, 0.5, 1]).tolist() if finite.size else [None] * 3
     return ColumnOutline(
@@ -151,7 +153,7 @@ def _kind(column: pl.Series) -> tuple[Kind, FloatArray, str]:
     return ("number", read.numbers.to_numpy(), read.unit) if isinstance(read, Quantity) else ("text", none, "")
 
 
-def _aside(name: str, sorted_out: Understood, parts: Sequence[Design]) -> str:
+def _aside(name: str, sorted_out: ColumnClasses, parts: Sequence[Observations]) -> str:
     """Why no group asks anything of a column."""
     if any(name in design.names or name in design.groups for design in parts):
         return ""

@@ -13,11 +13,11 @@ from .formats.parquet_folder import files_in, read_folder
 from .formats.vgo import counted
 from .mapping import Meanings
 from .meant import meant
-from .recorded import Recorded
-from .source import Source, open_source
+from .recorded import RecordedRuns
+from .source import TableSource, open_source
 
 
-def read(path: Path, leave_out: Collection[str] = (), mapping: Meanings | None = None) -> Recorded:
+def read(path: Path, leave_out: Collection[str] = (), mapping: Meanings | None = None) -> RecordedRuns:
     """Read a file, a run folder or a folder of Parquet files; the format is told by what is in it.
 
     `leave_out` names columns that need not be read; `mapping` says what columns are called and mean. At 1,000,000 runs
@@ -37,7 +37,7 @@ def read(path: Path, leave_out: Collection[str] = (), mapping: Meanings | None =
     return countable_only(meant(recorded, mapping) if mapping else recorded)
 
 
-def _unknown(source: Source) -> VgoError:
+def _unknown(source: TableSource) -> VgoError:
     if is_json(source):
         refuse_broken(source)
         return VgoError(

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from .whole import Whole
+from .whole import RecordedFiles
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedRuns:
     """One row a run, in the order of the file."""
 
     frame: pl.DataFrame
@@ -44,5 +44,5 @@ class Recorded:
     """Column to a number that was left out of it, too large or too small to compute with."""
     notes: tuple[str, ...] = ()
     """What was understood or dropped while reading."""
-    whole: Whole | None = None
+    whole: RecordedFiles | None = None
     """Where `frame` is a sample: what it was drawn from."""

@@ -10,7 +10,7 @@ import polars as pl
 from ..execution.samples import ITERATION, RUN
 from ..statistics.values import FloatArray, IntArray
 
-__all__ = ["ITERATION", "of_runs", "runs_of", "told", "within"]
+__all__ = ["ITERATION", "of_runs", "runs_of", "sample_notes", "within"]
 
 _KEY = ("call", RUN)
 """Runs are counted within a call; a table that measured once may lack the first."""
@@ -44,7 +44,7 @@ def within(values: FloatArray, runs: IntArray) -> FloatArray:
     return moved
 
 
-def told(outcome: FloatArray, runs: IntArray) -> Iterator[str]:
+def sample_notes(outcome: FloatArray, runs: IntArray) -> Iterator[str]:
     """Say what was taken out of an outcome, `outcome` being as it was."""
     number = of_runs(runs)
     if number == 1:

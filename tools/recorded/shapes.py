@@ -13,7 +13,7 @@ NO_ORDER = "none"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ColumnOptions:
     """What the user asks for; None and () leave it to the table."""
 
     outcome: str | None = None
@@ -30,7 +30,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Design:
+class Observations:
     """Outcomes and columns of one group of runs, all finite, in run order."""
 
     outcome_name: str
@@ -64,7 +64,7 @@ class Design:
     """Column to the reason why nothing is asked of it."""
     warnings: tuple[str, ...] = ()
 
-    def after(self, first: int) -> Design:
+    def after(self, first: int) -> Observations:
         """Leave out the first runs; what then never changes is set aside."""
         if not first:
             return self

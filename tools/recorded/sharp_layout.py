@@ -17,7 +17,7 @@ import polars as pl
 
 from .meant import meanings_of
 from .outcome import by_unit_or_name
-from .recorded import Recorded
+from .recorded import RecordedRuns
 
 MEANINGS = "Meaning of the columns"
 SECONDS = {"s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
@@ -31,7 +31,7 @@ _DESCRIBED = {
 }
 
 
-def write_sharp(recorded: Recorded, folder: Path) -> tuple[Path, ...]:
+def write_sharp(recorded: RecordedRuns, folder: Path) -> tuple[Path, ...]:
     """Write table and page; the task is named after the source."""
     task = _task(recorded)
     launch = hashlib.sha256(repr((recorded.source, recorded.frame.shape)).encode()).hexdigest()[:8]
@@ -43,14 +43,14 @@ def write_sharp(recorded: Recorded, folder: Path) -> tuple[Path, ...]:
     return table, page
 
 
-def _task(recorded: Recorded) -> str:
+def _task(recorded: RecordedRuns) -> str:
     named = recorded.system.get("task")
     stem = Path(recorded.source).name.removesuffix(".gz")
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", named or Path(stem).stem).strip("-.")
     return name or "runs"
 
 
-def _with_own_columns(recorded: Recorded, launch: str) -> pl.DataFrame:
+def _with_own_columns(recorded: RecordedRuns, launch: str) -> pl.DataFrame:
     """Put SHARP's columns in front, those that the table has not."""
     frame = recorded.frame
     own: dict[str, Any] = {
@@ -64,7 +64,7 @@ def _with_own_columns(recorded: Recorded, launch: str) -> pl.DataFrame:
     return frame.with_columns(missing).select(*first, pl.all().exclude(_OWN))
 
 
-def _outer_time(recorded: Recorded) -> pl.Expr:
+def _outer_time(recorded: RecordedRuns) -> pl.Expr:
     """Seconds of the whole run: its wall time, else an outcome that is a time; empty where neither is known."""
     for name in ("wall_s", recorded.outcome):
         unit = recorded.units.get(name or "", "")
@@ -73,7 +73,7 @@ def _outer_time(recorded: Recorded) -> pl.Expr:
     return pl.lit(None, pl.Float64)
 
 
-def _page(recorded: Recorded, frame: pl.DataFrame, task: str) -> str:
+def _page(recorded: RecordedRuns, frame: pl.DataFrame, task: str) -> str:
     launches = frame["launch_id"].cast(pl.String).unique(maintain_order=True).to_list()
     options = {
         "backend_names": recorded.system.get("backend_names", "local").split(),
@@ -120,7 +120,7 @@ For vgo-agent; SHARP has no place for it.
 """
 
 
-def _metric(recorded: Recorded, name: str) -> dict[str, Any]:
+def _metric(recorded: RecordedRuns, name: str) -> dict[str, Any]:
     column = recorded.frame[name] if name in recorded.frame.columns else None
     unit = recorded.units.get(name, "")
     return {
@@ -131,7 +131,7 @@ def _metric(recorded: Recorded, name: str) -> dict[str, Any]:
     }
 
 
-def _fields(recorded: Recorded, frame: pl.DataFrame) -> list[tuple[str, str, str]]:
+def _fields(recorded: RecordedRuns, frame: pl.DataFrame) -> list[tuple[str, str, str]]:
     found = []
     for name, dtype in frame.schema.items():
         kind = "string" if dtype == pl.String else "int" if dtype.is_integer() else "float"

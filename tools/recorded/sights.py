@@ -22,7 +22,7 @@ _EPOCH = (1e9, 4e9)
 """Seconds since 1970 of the years 2001 to 2096."""
 
 
-class Sight(NamedTuple):
+class GroupColumn(NamedTuple):
     """One column of one group of runs."""
 
     name: str
@@ -32,7 +32,7 @@ class Sight(NamedTuple):
     ordered: bool
 
 
-def mostly_empty(column: Sight) -> str:
+def mostly_empty(column: GroupColumn) -> str:
     """Too little of it was recorded."""
     missing = column.runs - len(column.present)
     if missing == column.runs:
@@ -40,13 +40,13 @@ def mostly_empty(column: Sight) -> str:
     return f"missing in {missing} of {column.runs} runs" if missing > MOST_MISSING * column.runs else ""
 
 
-def constant(column: Sight) -> str:
+def constant(column: GroupColumn) -> str:
     """It does not vary, so it explains nothing."""
     low = column.present.min()
     return f"constant (always {low:.10g})" if low == column.present.max() else ""
 
 
-def epoch(column: Sight) -> str:
+def epoch(column: GroupColumn) -> str:
     """Seconds, milli-, micro- or nanoseconds since 1970, where the name says so too."""
     if not MOMENT.search(column.name):
         return ""
@@ -58,7 +58,7 @@ def epoch(column: Sight) -> str:
     return ""
 
 
-def run_number(column: Sight) -> str:
+def run_number(column: GroupColumn) -> str:
     """Whole numbers, each once and without a gap; or named as such, where they begin anew for each condition."""
     values = column.present
     if NUMBER.fullmatch(column.name) and (values == np.floor(values)).all():
@@ -69,7 +69,7 @@ def run_number(column: Sight) -> str:
     return "it numbers the runs" if whole and len(np.unique(values)) == len(values) else ""
 
 
-def cumulative(column: Sight) -> str:
+def cumulative(column: GroupColumn) -> str:
     """It never turns back in run order, and moves in most runs: a clock, or a counter since boot."""
     if not column.ordered or len(column.present) < _FEWEST:
         return ""
@@ -83,11 +83,11 @@ def cumulative(column: Sight) -> str:
     return ""
 
 
-FOR_ALL: tuple[Callable[[Sight], str], ...] = (mostly_empty, constant)
+FOR_ALL: tuple[Callable[[GroupColumn], str], ...] = (mostly_empty, constant)
 FOR_FACTORS = (*FOR_ALL, epoch, run_number, cumulative)
 """What a setting is excused from: it may well grow with run order, and is known to be no clock."""
 
 
-def at_sight(column: Sight, setting: bool) -> str:
+def at_sight(column: GroupColumn, setting: bool) -> str:
     """Return the first reason to set a column aside, "" if there is none."""
     return next((reason for check in (FOR_ALL if setting else FOR_FACTORS) if (reason := check(column))), "")

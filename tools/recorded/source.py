@@ -30,7 +30,7 @@ _KNOWN = (
 
 
 @dataclass(frozen=True)
-class Source:
+class TableSource:
     """Where the bytes are, and the first of them."""
 
     path: Path
@@ -74,7 +74,7 @@ class Source:
             raise _broken_gzip(self.given) from error
 
 
-def open_source(path: Path, texts: frozenset[str] = frozenset()) -> Source:
+def open_source(path: Path, texts: frozenset[str] = frozenset()) -> TableSource:
     """Find the file behind a path, which may be a run folder or the page beside a table, and look into it."""
     given = str(path)
     target = _table_behind(path)
@@ -87,7 +87,7 @@ def open_source(path: Path, texts: frozenset[str] = frozenset()) -> Source:
         raise _broken_gzip(given) from error
     except OSError as error:
         raise VgoError(f"{given} cannot be read: {error.strerror}.") from error
-    source = Source(target, given, head, texts)
+    source = TableSource(target, given, head, texts)
     _refuse_at_sight(source)
     return source
 
@@ -133,7 +133,7 @@ def _broken_gzip(given: str) -> VgoError:
     return VgoError(f"{given} is a broken gzip file: copy or record it again.")
 
 
-def _refuse_at_sight(source: Source) -> None:
+def _refuse_at_sight(source: TableSource) -> None:
     head, given = source.head, source.given
     if not head.strip():
         raise VgoError(f"{given} is empty: record runs into it, or name another file.")

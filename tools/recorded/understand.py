@@ -9,8 +9,8 @@ import polars as pl
 from .columns import listed, shortened
 from .outcome import unit_columns
 from .quantity import Mixed, are_moments, parse
-from .recorded import Recorded
-from .shapes import Wanted
+from .recorded import RecordedRuns
+from .shapes import ColumnOptions
 
 FEW = 20
 """A text that differs in every one of more runs than this names them."""
@@ -19,7 +19,7 @@ MOST_VALUES = 100
 
 
 @dataclass
-class Understood:
+class ColumnClasses:
     """What each column of a table is."""
 
     numbers: dict[str, pl.Series] = field(default_factory=dict)
@@ -35,9 +35,9 @@ class Understood:
     warnings: list[str] = field(default_factory=list)
 
 
-def understand(recorded: Recorded, wanted: Wanted, outcome: str, order: str | None) -> Understood:
+def understand(recorded: RecordedRuns, wanted: ColumnOptions, outcome: str, order: str | None) -> ColumnClasses:
     """Sort the columns into numbers, text settings and what is set aside, with the reason."""
-    known = Understood(units=dict(recorded.units))
+    known = ColumnClasses(units=dict(recorded.units))
     by_format = {name for name, role in recorded.roles.items() if role == "setting"}
     known.settings = (by_format | set(wanted.settings)) - {*wanted.group, *wanted.exclude, outcome}
     known.aside |= dict.fromkeys(recorded.left_out, "left out as asked")
@@ -53,7 +53,7 @@ def understand(recorded: Recorded, wanted: Wanted, outcome: str, order: str | No
     return known
 
 
-def _beforehand(recorded: Recorded, wanted: Wanted, name: str, outcome: str, order: str | None) -> str:
+def _beforehand(recorded: RecordedRuns, wanted: ColumnOptions, name: str, outcome: str, order: str | None) -> str:
     """Say why a column is set aside whatever its values are."""
     if name in wanted.exclude:
         return "left out as asked"
@@ -71,7 +71,7 @@ def _beforehand(recorded: Recorded, wanted: Wanted, name: str, outcome: str, ord
     return ""
 
 
-def _sort(known: Understood, column: pl.Series) -> None:
+def _sort(known: ColumnClasses, column: pl.Series) -> None:
     name, dtype = column.name, column.dtype
     if dtype.is_numeric():
         known.numbers[name] = column
@@ -88,7 +88,7 @@ def _sort(known: Understood, column: pl.Series) -> None:
         known.aside[name] = "empty" if dtype == pl.Null else f"no numbers ({dtype})"
 
 
-def _truth(known: Understood, column: pl.Series) -> None:
+def _truth(known: ColumnClasses, column: pl.Series) -> None:
     if column.name in known.settings:
         known.categories[column.name] = column.cast(pl.String).fill_null("missing")
     else:
@@ -96,7 +96,7 @@ def _truth(known: Understood, column: pl.Series) -> None:
         known.shares.add(column.name)
 
 
-def _text(known: Understood, column: pl.Series) -> None:
+def _text(known: ColumnClasses, column: pl.Series) -> None:
     name = column.name
     if are_moments(column) and name not in known.settings:
         known.moments.append(name)

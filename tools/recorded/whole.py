@@ -6,20 +6,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...knowledge.errors import VgoError
-from ..statistics.values import Result
+from ..statistics.values import FiniteResult
 
 QUANTILES = (0.5, 0.95, 0.99)
 
 
 @dataclass(frozen=True)
-class Whole:
+class RecordedFiles:
     """The files, and how many rows they hold."""
 
     files: tuple[Path, ...]
     rows: int
 
 
-class AllRows(Result):
+class AllRows(FiniteResult):
     """One column over all rows."""
 
     column: str
@@ -36,7 +36,7 @@ class AllRows(Result):
     """By a t-digest (Dunning and Ertl 2019): close at the ends, not exact."""
 
 
-def all_rows(whole: Whole, column: str) -> AllRows:
+def all_rows(whole: RecordedFiles, column: str) -> AllRows:
     """Stream one column; raise VgoError without DuckDB, or where the column holds no numbers."""
     try:
         import duckdb

@@ -13,13 +13,13 @@ from .formats.described import SIDECAR
 from .formats.parquet import MEANINGS
 from .mapping import Meanings
 from .meant import meanings_of
-from .recorded import Recorded
+from .recorded import RecordedRuns
 from .sharp_layout import write_sharp
 
 SIDECAR_BEGINS = "# What the columns of the table beside this file mean"
 
 
-def write(recorded: Recorded, path: Path, *, fresh: bool = False) -> tuple[Path, ...]:
+def write(recorded: RecordedRuns, path: Path, *, fresh: bool = False) -> tuple[Path, ...]:
     """Write `*.parquet`, `*.csv`, or into a folder as SHARP does; return the files, which `read` takes back.
 
     `fresh` runs were measured, not read, so no file is their source. Values keep all their digits. Parquet gives the
@@ -38,21 +38,21 @@ def write(recorded: Recorded, path: Path, *, fresh: bool = False) -> tuple[Path,
         raise VgoError(f"{path} cannot be written ({reason}): choose another place for --save.") from error
 
 
-def _refuse_source(recorded: Recorded, path: Path) -> None:
+def _refuse_source(recorded: RecordedRuns, path: Path) -> None:
     """The table that was read stays as it is."""
     source = Path(recorded.source)
     if source.exists() and path.exists() and (path.samefile(source) or path.samefile(source.parent)):
         raise VgoError(f"{path} holds {recorded.source} itself, which is never written over: choose another --save.")
 
 
-def _parquet(recorded: Recorded, path: Path) -> tuple[Path, ...]:
+def _parquet(recorded: RecordedRuns, path: Path) -> tuple[Path, ...]:
     recorded.frame.write_parquet(
         path, metadata={MEANINGS: meanings_of(recorded).model_dump_json(exclude_defaults=True)}
     )
     return (path,)
 
 
-def _csv(recorded: Recorded, path: Path) -> tuple[Path, ...]:
+def _csv(recorded: RecordedRuns, path: Path) -> tuple[Path, ...]:
     recorded.frame.write_csv(path)
     beside = path.with_suffix(SIDECAR)
     beside.write_text(_page(meanings_of(recorded)), encoding="utf-8")
@@ -65,4 +65,4 @@ def _page(meanings: Meanings) -> str:
     return f"{SIDECAR_BEGINS}; vgo-agent reads it by itself.\n{body}"
 
 
-_WRITERS: dict[str, Callable[[Recorded, Path], tuple[Path, ...]]] = {".parquet": _parquet, ".csv": _csv}
+_WRITERS: dict[str, Callable[[RecordedRuns, Path], tuple[Path, ...]]] = {".parquet": _parquet, ".csv": _csv}

@@ -13,9 +13,9 @@ import polars as pl
 from ...knowledge.errors import VgoError
 from ..recorded.columns import listed, nearest, numeric
 from ..recorded.outcome import lower_is_better, outcome_column, unit_columns
-from ..recorded.recorded import Recorded
+from ..recorded.recorded import RecordedRuns
 from ..recorded.sampled import runs_of
-from ..recorded.shapes import Wanted
+from ..recorded.shapes import ColumnOptions
 from ..statistics.values import FloatArray, IntArray
 from .question import Contrast
 
@@ -23,11 +23,11 @@ MOST_ARMS = 50
 
 
 @dataclass(frozen=True)
-class Arm:
+class RecordedArm:
     """One condition."""
 
     name: str
-    recorded: Recorded
+    recorded: RecordedRuns
     """With the rows of this arm only, in run order."""
     metric: str
     values: FloatArray
@@ -42,7 +42,7 @@ class Arm:
     """What was assumed about the direction; empty where it is known."""
 
 
-def arms(tables: Sequence[Recorded], contrast: Contrast) -> list[Arm]:
+def arms(tables: Sequence[RecordedRuns], contrast: Contrast) -> list[RecordedArm]:
     """Split into arms, the baseline first; refuses what cannot be compared in one sentence."""
     metric = _metric(tables, contrast)
     tables = [_narrowed(_filtered(table, contrast), contrast) for table in tables]
@@ -55,7 +55,7 @@ def arms(tables: Sequence[Recorded], contrast: Contrast) -> list[Arm]:
     return _baseline_first(named, contrast)
 
 
-def _metric(tables: Sequence[Recorded], contrast: Contrast) -> str:
+def _metric(tables: Sequence[RecordedRuns], contrast: Contrast) -> str:
     """The column to compare, which every table must have."""
     metric = contrast.metric or tables[0].outcome or _only_numbers(tables[0], contrast)
     for table in tables:
@@ -70,7 +70,7 @@ def _metric(tables: Sequence[Recorded], contrast: Contrast) -> str:
     return metric
 
 
-def _only_numbers(table: Recorded, contrast: Contrast) -> str | None:
+def _only_numbers(table: RecordedRuns, contrast: Contrast) -> str | None:
     """The one column of numbers that neither tells arms nor pairs nor runs apart, if there is just one."""
     asked = {contrast.condition, *contrast.pair, *(column for column, _ in contrast.where)}
     asked |= {name for name, role in table.roles.items() if role in ("order", "id")}
@@ -78,7 +78,7 @@ def _only_numbers(table: Recorded, contrast: Contrast) -> str | None:
     return there[0] if len(there) == 1 else None
 
 
-def _filtered(table: Recorded, contrast: Contrast) -> Recorded:
+def _filtered(table: RecordedRuns, contrast: Contrast) -> RecordedRuns:
     """Keep the rows that --where asks for."""
     asked: dict[str, list[str]] = {}
     for column, value in contrast.where:
@@ -100,7 +100,7 @@ def _alternatives(column: pl.Series, value: str) -> list[str]:
     return [word.strip() for word in value.split(",")]
 
 
-def _narrowed(table: Recorded, contrast: Contrast) -> Recorded:
+def _narrowed(table: RecordedRuns, contrast: Contrast) -> RecordedRuns:
     """Keep the usual rows, unless their column is the condition or was asked for."""
     asked = {contrast.condition, *(column for column, _ in contrast.where)}
     usual = {name: value for name, value in table.usual.items() if name not in asked and name in table.frame.columns}
@@ -112,7 +112,7 @@ def _narrowed(table: Recorded, contrast: Contrast) -> Recorded:
     return replace(table, frame=frame)
 
 
-def _conditions(table: Recorded, contrast: Contrast) -> list[tuple[str, Recorded]]:
+def _conditions(table: RecordedRuns, contrast: Contrast) -> list[tuple[str, RecordedRuns]]:
     if contrast.condition is None:
         raise VgoError(f"{table.source} alone has no two arms: give a second table, or --condition {_may_be(table)}.")
     column = _column(table, table.frame, contrast.condition, "--condition")
@@ -129,7 +129,7 @@ def _conditions(table: Recorded, contrast: Contrast) -> list[tuple[str, Recorded
     return parts
 
 
-def _files(tables: Sequence[Recorded]) -> list[tuple[str, Recorded]]:
+def _files(tables: Sequence[RecordedRuns]) -> list[tuple[str, RecordedRuns]]:
     """Name each arm as short as tells them apart."""
     short = [Path(table.source).name for table in tables]
     names = short if len(set(short)) == len(short) else [table.source for table in tables]
@@ -140,7 +140,7 @@ def _files(tables: Sequence[Recorded]) -> list[tuple[str, Recorded]]:
     ]
 
 
-def _arm(name: str, part: Recorded, metric: str, contrast: Contrast) -> Arm:
+def _arm(name: str, part: RecordedRuns, metric: str, contrast: Contrast) -> RecordedArm:
     if part.frame.is_empty():
         raise VgoError(f"{part.source} has no run to compare: loosen --where.")
     beside = [c for c in unit_columns(metric) if c in part.frame.columns and c != contrast.condition]
@@ -149,17 +149,17 @@ def _arm(name: str, part: Recorded, metric: str, contrast: Contrast) -> Arm:
     if mixed:
         units = told[mixed]
         raise VgoError(f"The runs of {name} are in several units ({listed(units)}): give --where {mixed}={units[0]}.")
-    found = outcome_column(part, Wanted(outcome=metric))
+    found = outcome_column(part, ColumnOptions(outcome=metric))
     unit = next((str(units[0]) for units in told.values() if units), found.unit)
-    lower, assumed = lower_is_better(part, Wanted(lower_is_better=contrast.lower_is_better), metric, unit)
+    lower, assumed = lower_is_better(part, ColumnOptions(lower_is_better=contrast.lower_is_better), metric, unit)
     runs = int(np.isfinite(found.values).sum())
     if runs < 2:
         raise VgoError(f"{name} has {runs} run{'s' * (runs != 1)} with a {metric}: a spread takes at least two.")
     together, blocks = _together(part)
-    return Arm(name, part, metric, found.values, together, blocks, unit, lower, assumed)
+    return RecordedArm(name, part, metric, found.values, together, blocks, unit, lower, assumed)
 
 
-def _together(part: Recorded) -> tuple[IntArray, bool]:
+def _together(part: RecordedRuns) -> tuple[IntArray, bool]:
     """Number what is exchanged whole: the block of a row where it has one, else its run."""
     frame, runs = part.frame, runs_of(part.frame)
     if part.format != "vgo-agent" or "block" not in frame.columns or frame["block"].null_count() == frame.height:
@@ -169,7 +169,7 @@ def _together(part: Recorded) -> tuple[IntArray, bool]:
     return numbers, True
 
 
-def _baseline_first(found: list[Arm], contrast: Contrast) -> list[Arm]:
+def _baseline_first(found: list[RecordedArm], contrast: Contrast) -> list[RecordedArm]:
     if contrast.baseline is None:
         # A diagnosis calls it so; any other table is taken in its own order.
         return sorted(found, key=lambda arm: arm.name != arm.recorded.usual.get(contrast.condition or ""))
@@ -180,7 +180,7 @@ def _baseline_first(found: list[Arm], contrast: Contrast) -> list[Arm]:
     return [chosen[0], *(arm for arm in found if arm is not chosen[0])]
 
 
-def _column(table: Recorded, frame: pl.DataFrame, name: str, option: str) -> pl.Series:
+def _column(table: RecordedRuns, frame: pl.DataFrame, name: str, option: str) -> pl.Series:
     if name not in frame.columns:
         raise VgoError(f"{table.source} has no column {name} ({option}): {nearest(name, frame.columns)}.")
     return frame[name]
@@ -210,7 +210,7 @@ def _has(column: pl.Series) -> str:
     return f"it has {listed(values, 8)}"
 
 
-def _may_be(table: Recorded) -> str:
+def _may_be(table: RecordedRuns) -> str:
     """Columns of few values, which may be meant."""
     few = [name for name in table.frame.columns if 2 <= table.frame[name].n_unique() <= 8]
     return f"and one of {listed(few, 6, 'or')}" if few else "and a column of few values"

@@ -11,9 +11,9 @@ import polars as pl
 from ...knowledge.errors import VgoError
 from ..claim import Arms
 from ..recorded.columns import listed, nearest
-from ..recorded.recorded import Recorded
+from ..recorded.recorded import RecordedRuns
 from ..strata import Stratified, stratified
-from .arms import Arm, arms
+from .arms import RecordedArm, arms
 from .compare import ComparedOutcome, against, arms_of, what_to_know
 from .question import Contrast
 
@@ -31,7 +31,7 @@ class ContrastedCells(ComparedOutcome):
     """By arm and cell: why it cannot be compared there."""
 
 
-def contrast_cells(tables: Sequence[Recorded], question: Contrast) -> ContrastedCells:
+def contrast_cells(tables: Sequence[RecordedRuns], question: Contrast) -> ContrastedCells:
     """Compare within every combination of the values of `question.by`; VgoError where no cell can be compared."""
     first, *others = arms(tables, question)
     baseline = _by_cell(first, question.by)
@@ -55,7 +55,7 @@ def contrast_cells(tables: Sequence[Recorded], question: Contrast) -> Contrasted
 
 
 def _compared(
-    baseline: Mapping[str, Arm], other: Mapping[str, Arm], question: Contrast
+    baseline: Mapping[str, RecordedArm], other: Mapping[str, RecordedArm], question: Contrast
 ) -> tuple[dict[str, Arms], dict[str, str]]:
     """Line up both arms in each cell; with the reason where that cannot be done."""
     found, left_out = dict[str, Arms](), dict[str, str]()
@@ -73,11 +73,11 @@ def _compared(
     return found, left_out
 
 
-def _runs(arm: Arm) -> int:
+def _runs(arm: RecordedArm) -> int:
     return int(np.isfinite(arm.values).sum())
 
 
-def _by_cell(arm: Arm, by: Sequence[str]) -> dict[str, Arm]:
+def _by_cell(arm: RecordedArm, by: Sequence[str]) -> dict[str, RecordedArm]:
     """Split an arm by the values of columns, cells in the order of their first run; a run that lacks one is in none."""
     frame = arm.recorded.frame
     for name in by:

@@ -12,12 +12,12 @@ import polars as pl
 from ..claim import Arms
 from ..comparison import Comparison, compared
 from ..recorded.columns import listed
-from ..recorded.recorded import Recorded
-from ..statistics.values import FloatArray, Result
-from .arms import Arm, arms
+from ..recorded.recorded import RecordedRuns
+from ..statistics.values import FiniteResult, FloatArray
+from .arms import RecordedArm, arms
 from .pairing import pairs
 from .question import Contrast
-from .samples import Whole, whole_runs
+from .samples import ArmSamples, whole_runs
 from .systems import Systems, systems
 
 MOST_MIXED = 20
@@ -29,7 +29,7 @@ class ContrastedArm(Comparison):
     name: str
 
 
-class ComparedOutcome(Result):
+class ComparedOutcome(FiniteResult):
     """What is compared, and with what."""
 
     metric: str
@@ -54,14 +54,14 @@ class Contrasted(ComparedOutcome):
 
 
 @dataclass(frozen=True)
-class Values:
+class ComparedValues:
     """The runs that were compared, for pictures."""
 
     baseline: FloatArray
     others: Mapping[str, FloatArray]
 
 
-def contrast(tables: Sequence[Recorded], question: Contrast) -> tuple[Contrasted, Values]:
+def contrast(tables: Sequence[RecordedRuns], question: Contrast) -> tuple[Contrasted, ComparedValues]:
     """Compare every arm with the baseline; raises VgoError for whatever cannot be compared."""
     first, *others = arms(tables, question)
     paired = question.in_pairs
@@ -85,15 +85,15 @@ def contrast(tables: Sequence[Recorded], question: Contrast) -> tuple[Contrasted
         systems=systems([first, *others], {first.metric, question.condition or ""}),
         notes=tuple(dict.fromkeys((*what_to_know(tables, first, others, paired), *cut, *_mixed(first, question)))),
     )
-    return told, Values(first.values, {other.name: other.values for other in others})
+    return told, ComparedValues(first.values, {other.name: other.values for other in others})
 
 
-def arms_of(two: Whole, paired: bool, unit: Literal["run", "block"] = "run") -> Arms:
+def arms_of(two: ArmSamples, paired: bool, unit: Literal["run", "block"] = "run") -> Arms:
     """Hand two recorded arms to the claim."""
     return Arms(two.baseline, two.other, paired, two.each, design="recorded", unit=unit)
 
 
-def against(first: Arm, other: Arm, question: Contrast) -> tuple[Whole, int]:
+def against(first: RecordedArm, other: RecordedArm, question: Contrast) -> tuple[ArmSamples, int]:
     """Line up two arms by whole runs; with the rows that have no partner."""
     if not question.in_pairs:
         return whole_runs((first.values, other.values), (first.runs, other.runs), False), 0
@@ -101,7 +101,9 @@ def against(first: Arm, other: Arm, question: Contrast) -> tuple[Whole, int]:
     return whole_runs((x, y), (runs, runs), True), alone
 
 
-def what_to_know(tables: Sequence[Recorded], first: Arm, others: Sequence[Arm], paired: bool) -> Iterator[str]:
+def what_to_know(
+    tables: Sequence[RecordedRuns], first: RecordedArm, others: Sequence[RecordedArm], paired: bool
+) -> Iterator[str]:
     """Tell what was read and assumed, and what weakens any claim."""
     for table in tables:
         yield from table.notes
@@ -116,7 +118,7 @@ def what_to_know(tables: Sequence[Recorded], first: Arm, others: Sequence[Arm], 
         yield "No pairs: whatever else changed between the arms, time included, is part of the difference."
 
 
-def _mixed(arm: Arm, question: Contrast) -> Iterator[str]:
+def _mixed(arm: RecordedArm, question: Contrast) -> Iterator[str]:
     """Name columns of words that take a few values within one arm: unlike runs thrown together look like spread."""
     asked = {question.condition, *question.pair, *(column for column, _ in question.where)}
     frame = arm.recorded.frame

@@ -11,13 +11,13 @@ from ...knowledge.errors import VgoError
 from ..recorded.columns import listed, nearest
 from ..recorded.sampled import ITERATION
 from ..statistics.values import FloatArray, IntArray
-from .arms import Arm
+from .arms import RecordedArm
 
 OF_A_DIAGNOSIS = ("call", "pair")
 """The columns that tell pairs in a table of our own."""
 
 
-class Pairs(NamedTuple):
+class MatchedRuns(NamedTuple):
     """Values of both arms, pair by pair in the order of the baseline."""
 
     baseline: FloatArray
@@ -28,7 +28,7 @@ class Pairs(NamedTuple):
     """Shape (pairs,): the pair of runs that each pair of rows is a sample of, or the block of pairs."""
 
 
-def pairs(baseline: Arm, other: Arm, columns: tuple[str, ...]) -> Pairs:
+def pairs(baseline: RecordedArm, other: RecordedArm, columns: tuple[str, ...]) -> MatchedRuns:
     """Join on columns, or row by row where none are given; gaps are dropped and counted."""
     if not columns and baseline.recorded.format == other.recorded.format == "vgo-agent":
         columns = OF_A_DIAGNOSIS
@@ -43,20 +43,20 @@ def pairs(baseline: Arm, other: Arm, columns: tuple[str, ...]) -> Pairs:
         raise VgoError(f"{baseline.name} and {other.name} share {joined.height} of {_named(columns)}: name others.")
     alone = baseline.values.size + other.values.size - 2 * joined.height
     runs = _both(joined["run"].to_numpy(), joined["run_right"].to_numpy())
-    return Pairs(joined["value"].to_numpy(), joined["value_right"].to_numpy(), alone, runs)
+    return MatchedRuns(joined["value"].to_numpy(), joined["value_right"].to_numpy(), alone, runs)
 
 
-def _row_by_row(baseline: Arm, other: Arm) -> Pairs:
+def _row_by_row(baseline: RecordedArm, other: RecordedArm) -> MatchedRuns:
     x, y = baseline.values, other.values
     if x.size != y.size:
         raise VgoError(
             f"{baseline.name} has {x.size} runs and {other.name} {y.size}, so rows are not pairs: "
             "give --pair with the columns that tell pairs, or leave out --paired."
         )
-    return Pairs(x, y, 0, _both(baseline.runs, other.runs))
+    return MatchedRuns(x, y, 0, _both(baseline.runs, other.runs))
 
 
-def _keyed(arm: Arm, columns: tuple[str, ...]) -> pl.DataFrame:
+def _keyed(arm: RecordedArm, columns: tuple[str, ...]) -> pl.DataFrame:
     """Values by key; runs without a whole key or a finite value are gaps, a key that comes twice is refused.
 
     Key columns are called by their place, since a table may have a `value` or a `run` of its own.

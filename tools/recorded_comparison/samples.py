@@ -10,7 +10,7 @@ from ..recorded.sampled import of_runs
 from ..statistics.values import BoolArray, FloatArray, IntArray
 
 
-class Whole(NamedTuple):
+class ArmSamples(NamedTuple):
     """Two arms, run after run."""
 
     baseline: FloatArray
@@ -20,7 +20,7 @@ class Whole(NamedTuple):
     notes: tuple[str, ...]
 
 
-def whole_runs(values: tuple[FloatArray, FloatArray], runs: tuple[IntArray, IntArray], paired: bool) -> Whole:
+def whole_runs(values: tuple[FloatArray, FloatArray], runs: tuple[IntArray, IntArray], paired: bool) -> ArmSamples:
     """Cut runs to the length of the shortest, the samples of each together in the order of the rows.
 
     `values` and `runs` have one item a row; of pairs, `runs` numbers the pair of runs that a pair of samples is of.
@@ -28,7 +28,7 @@ def whole_runs(values: tuple[FloatArray, FloatArray], runs: tuple[IntArray, IntA
     """
     x, y = values
     if not any(of_runs(one) for one in runs):
-        return Whole(x, y, 1, ())
+        return ArmSamples(x, y, 1, ())
     there = [np.isfinite(x) & np.isfinite(y)] * 2 if paired else [np.isfinite(x), np.isfinite(y)]
     places = [_by_run(one, mask) for one, mask in zip(runs, there, strict=True)]
     each = min((len(run) for arm in places for run in arm), default=1)
@@ -41,7 +41,7 @@ def whole_runs(values: tuple[FloatArray, FloatArray], runs: tuple[IntArray, IntA
     if longer:
         what = f"{'pairs of ' * paired}samples"
         notes.append(f"{longer} {what} were left out, so that every run gives {each}, as the shortest does.")
-    return Whole(x[kept[0]], y[kept[1]], each, tuple(notes))
+    return ArmSamples(x[kept[0]], y[kept[1]], each, tuple(notes))
 
 
 def _by_run(runs: IntArray, there: BoolArray) -> list[list[int]]:

@@ -69,9 +69,15 @@ def r_squared(x: ArrayLike, y: ArrayLike) -> float | None:
         a, b = a[both], b[both]
     if a.size < 2 or np.ptp(a) == 0 or np.ptp(b) == 0:
         return None
-    u = (a - a.mean()) / np.ptp(a)
-    v = (b - b.mean()) / np.ptp(b)
-    return float(min((u @ v) ** 2 / (u @ u) / (v @ v), 1.0))
+    u, v = _over_range(a), _over_range(b)
+    return min(float((u @ v) ** 2 / (u @ u) / (v @ v)), 1.0)
+
+
+def _over_range(x: FloatArray) -> FloatArray:
+    """Less the mean, over the range; a power of two is taken out first, so that no sum overflows."""
+    scaled: FloatArray = np.ldexp(x, -np.frexp(np.abs(x).max())[1])
+    over: FloatArray = (scaled - scaled.mean()) / np.ptp(scaled)
+    return over
 
 
 def eta_squared(groups: IntArray, y: ArrayLike) -> float | None:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from .dependence import Inflation, inflation
-from .values import FloatArray, Interval, finite
+from .values import FloatArray, IntervalEstimate, finite
 
 RESAMPLES = 999
 MOST_RESAMPLED = 2000
@@ -32,7 +32,7 @@ class _Bounds(NamedTuple):
     high: float
 
 
-def log_sd_interval(values: ArrayLike, level: float = 0.95, *, ordered: bool = True) -> Interval | None:
+def log_sd_interval(values: ArrayLike, level: float = 0.95, *, ordered: bool = True) -> IntervalEstimate | None:
     """Bound the SD of finite values in run order, in their unit; None where they say nothing about it.
 
     That is: without spread, with too few independent runs, or where a single spike is all the spread. `ordered`:
@@ -65,7 +65,7 @@ def log_sd_interval(values: ArrayLike, level: float = 0.95, *, ordered: bool = T
         return None
     sd = scale * float(x.std(ddof=1)) / math.sqrt(_kept(dependence, x.size))
     # Dependent runs hide spread, so the bounds stand about more than was seen; but what was seen is never denied.
-    return Interval(low=min(sd * math.exp(low), seen), high=max(sd * math.exp(high), seen))
+    return IntervalEstimate(low=min(sd * math.exp(low), seen), high=max(sd * math.exp(high), seen))
 
 
 def kurtosis(values: FloatArray) -> float | None:

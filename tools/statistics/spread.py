@@ -7,10 +7,10 @@ from numpy.typing import ArrayLike
 
 from ...knowledge.errors import VgoError
 from .sd_interval import log_sd_interval as log_sd_interval
-from .values import Result, finite, number, sorted_quantile
+from .values import FiniteResult, finite, number, sorted_quantile
 
 
-class Summary(Result):
+class ArmSummary(FiniteResult):
     """One arm in numbers, in the unit of the outcome; quantiles are interpolated linearly."""
 
     n: int
@@ -32,7 +32,7 @@ class Summary(Result):
     maximum: float
 
 
-def summarise(values: ArrayLike) -> Summary:
+def summarise(values: ArrayLike) -> ArmSummary:
     """Summarise the finite values; their order does not matter, to the last bit."""
     given = np.asarray(values, dtype=np.float64).ravel()
     x = np.sort(finite(given))
@@ -41,7 +41,7 @@ def summarise(values: ArrayLike) -> Summary:
     mean = float(x.mean())
     sd = number(x.std(ddof=1)) if x.size > 1 else None
     p5, p25, median, p75, p95, p99 = (float(sorted_quantile(x, q)) for q in (0.05, 0.25, 0.5, 0.75, 0.95, 0.99))
-    return Summary(
+    return ArmSummary(
         n=x.size,
         dropped=given.size - x.size,
         mean=mean,

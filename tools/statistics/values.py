@@ -18,13 +18,13 @@ SMALLEST, LARGEST = 1e-60, 1e60
 """Of the numbers that are computed with, apart from 0: fourth powers of others would be infinite, or nothing."""
 
 
-class Result(BaseModel):
+class FiniteResult(BaseModel):
     """Frozen, with finite numbers only, so that it can stand in a transcript; None says undefined."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class Interval(Result):
+class IntervalEstimate(FiniteResult):
     """A lower and an upper bound."""
 
     low: float

@@ -14,7 +14,7 @@ from ...knowledge.wrong import first
 from ..subject import Frozen
 from .topology import Kind
 
-Need = Literal["several_cores", "smt", "hybrid", "nodes", "runtime_schedule", "libgomp"]
+Need = Literal["several_cores", "smt", "hybrid", "kinds_on_every_node", "nodes", "runtime_schedule", "libgomp"]
 Where = Literal["siblings", "anywhere"]
 Work = Literal["compute", "memory"]
 SHIPPED = Path(__file__).with_name("openmp.yaml")

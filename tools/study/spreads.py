@@ -11,7 +11,7 @@ from ..claim import Arms, Claim, TooFew, claims
 from ..row import BASELINE, Row
 from ..statistics.sd_interval import log_sd_interval
 from ..statistics.spread import summarise
-from ..statistics.values import FloatArray, Interval
+from ..statistics.values import FloatArray, IntervalEstimate
 from ..subject import Frozen
 
 LEAST_RUNS = 2
@@ -57,10 +57,10 @@ class Spread(Frozen):
     failed: int
     mean: float | None = None
     sd: float | None = None
-    sd_interval: Interval | None = None
+    sd_interval: IntervalEstimate | None = None
     """95 %; None where so few or such runs say nothing."""
     cv: float | None = None
-    cv_interval: Interval | None = None
+    cv_interval: IntervalEstimate | None = None
     """That of the SD over the mean, whose own error is far smaller."""
     minimum: float | None = None
     """Over the mean, as the paper has it; no interval holds for an extreme, and more runs widen it."""
@@ -120,7 +120,7 @@ def _described(name: str, rows: Sequence[Row], judged: Against | None) -> Spread
             "sd": found.sd,
             "sd_interval": sd_interval,
             "cv": found.cv,
-            "cv_interval": Interval(low=sd_interval.low / over, high=sd_interval.high / over)
+            "cv_interval": IntervalEstimate(low=sd_interval.low / over, high=sd_interval.high / over)
             if sd_interval and over
             else None,
             "minimum": found.minimum / found.mean if over else None,

@@ -51,6 +51,11 @@ class Topology(Frozen):
         """There are cores of both kinds."""
         return len({core.kind for core in self.cores}) == 2
 
+    @property
+    def kinds_on_every_node(self) -> bool:
+        """Each memory node has cores of every kind, so that the kind can be varied and the nodes kept."""
+        return len({(core.kind, core.node) for core in self.cores}) == len(self.nodes) * (1 + self.hybrid)
+
     def described(self) -> str:
         """Say it in a line."""
         kinds = [f"{sum(core.kind == kind for core in self.cores)} {kind}-cores" for kind in ("P", "E")]

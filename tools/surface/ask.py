@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 from ...knowledge.errors import VgoError
 from ..recorded.columns import nearest
 from ..statistics.values import FloatArray
-from .axes import Axis, Level, encode
+from .axes import Level, SurfaceAxis, encode
 from .fitted import Prediction, Surface, back
 
 MOST_HULL = 5000
@@ -56,13 +56,13 @@ def read_config(surface: Surface, words: list[str]) -> dict[str, Level]:
     return found
 
 
-def _checked(axis: Axis, value: Level) -> Level:
+def _checked(axis: SurfaceAxis, value: Level) -> Level:
     return (
         axis.read(value if isinstance(value, str) else f"{value!r}") if axis.scale != "named" else axis.read(str(value))
     )
 
 
-def _example(axis: Axis) -> str:
+def _example(axis: SurfaceAxis) -> str:
     level = axis.levels[0]
     return f"{axis.name}={level}" if isinstance(level, str) else f"{axis.name}={level:g}"
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...knowledge.errors import VgoError
 from ..recorded.columns import listed
-from ..statistics.values import FloatArray, Result
+from ..statistics.values import FiniteResult, FloatArray
 
 Level = float | str
 DECADES = 10.0
@@ -20,7 +20,7 @@ PER_LEVEL = 3
 """... where each has at least so many cells, so that they are levels and not points drawn at random."""
 
 
-class Axis(Result):
+class SurfaceAxis(FiniteResult):
     """One setting."""
 
     name: str
@@ -87,18 +87,18 @@ class Axis(Result):
         return value
 
 
-def axis_of(name: str, values: Sequence[Level], unit: str = "") -> Axis:
+def axis_of(name: str, values: Sequence[Level], unit: str = "") -> SurfaceAxis:
     """Choose the scale by the levels; `values` has one entry a cell."""
     if any(isinstance(value, str) for value in values):
-        return Axis(name=name, unit=unit, scale="named", levels=tuple(sorted({str(value) for value in values})))
+        return SurfaceAxis(name=name, unit=unit, scale="named", levels=tuple(sorted({str(value) for value in values})))
     levels = np.unique(np.array(values, dtype=np.float64))
     decades = levels[0] > 0 and levels[-1] / levels[0] >= DECADES
     gaps = np.diff(np.log(levels) if decades else levels)
     even = gaps.min() >= gaps.mean() / UNEVEN or len(values) < PER_LEVEL * len(levels)
     scale: Literal["straight", "log", "levels"] = "levels" if not even else "log" if decades else "straight"
-    return Axis(name=name, unit=unit, scale=scale, levels=tuple(map(float, levels)))
+    return SurfaceAxis(name=name, unit=unit, scale=scale, levels=tuple(map(float, levels)))
 
 
-def encode(axes: Sequence[Axis], columns: Mapping[str, Sequence[Level]]) -> FloatArray:
+def encode(axes: Sequence[SurfaceAxis], columns: Mapping[str, Sequence[Level]]) -> FloatArray:
     """Place configurations in the space of the surface, shape (configurations, columns)."""
     return np.hstack([axis.encode(columns[axis.name]) for axis in axes])

@@ -12,9 +12,9 @@ import numpy as np
 
 from ...knowledge.errors import VgoError
 from ..statistics.surface.front import pareto_front
-from ..statistics.values import BoolArray, FloatArray, IntArray, Result
+from ..statistics.values import BoolArray, FiniteResult, FloatArray, IntArray
 from .ask import predict
-from .axes import Axis, Level, encode
+from .axes import Level, SurfaceAxis, encode
 from .constraint import constraint
 from .fitted import Prediction, Surface
 from .stored import Fitted
@@ -23,7 +23,7 @@ MOST_CANDIDATES = 20_000
 SHOWN = 10
 
 
-class Candidate(Result):
+class PredictedCell(FiniteResult):
     """One configuration with what is predicted for it."""
 
     config: dict[str, Level]
@@ -32,18 +32,18 @@ class Candidate(Result):
     measured: bool
 
 
-class Best(Result):
+class Best(FiniteResult):
     """The answer of `surface best`."""
 
     response: str
     goal: str
     """What was minimised."""
     subject_to: str
-    best: Candidate
+    best: PredictedCell
     prediction: Prediction
     """Of what was minimised, with its interval."""
-    next_best: tuple[Candidate, ...]
-    front: tuple[Candidate, ...]
+    next_best: tuple[PredictedCell, ...]
+    front: tuple[PredictedCell, ...]
     """From the best mean to the smallest response; empty where no mean is known."""
     candidates: int
     allowed: int
@@ -51,7 +51,7 @@ class Best(Result):
     """Allowed candidates whose interval reaches below the value of the best one."""
     left_out: int
     """Combinations of levels far from all that was measured."""
-    steadiest_measured: Candidate
+    steadiest_measured: PredictedCell
     """The allowed configuration with the smallest measured response."""
 
 
@@ -66,9 +66,9 @@ class Field:
     """Index of the cell, or -1."""
     left_out: int
 
-    def candidate(self, place: int) -> Candidate:
+    def candidate(self, place: int) -> PredictedCell:
         """Describe one."""
-        return Candidate(
+        return PredictedCell(
             config={name: column[place] for name, column in self.columns.items()},
             response=float(self.response[place]),
             mean=None if self.mean is None else float(self.mean[place]),
@@ -141,11 +141,10 @@ def _undecided(asked: Surface, ordered: FloatArray) -> int:
 def _objective(fitted: Fitted, found: Field, goal: str) -> FloatArray:
     response = fitted.response.record.response
     if goal == response:
-        values: FloatArray = found.response
-        return values
-    if goal == "mean" and found.mean is not None:
-        return _cost(fitted.response.record.lower_is_better, found.mean)
-    raise VgoError(f"This surface is of the {response}: give --minimise {response}, or fit one with --response {goal}.")
+        return found.response
+    if found.mean is None:
+        raise VgoError(f"No mean of a cell is kept here: give --minimise {response}, or fit a table of runs.")
+    return _cost(fitted.response.record.lower_is_better, found.mean)
 
 
 def _front(lower_is_better: bool, found: Field) -> list[int]:
@@ -186,7 +185,7 @@ def _refuse_mean(text: str, values: Mapping[str, Any]) -> None:
         raise VgoError("The table gives no mean of a cell, so --subject-to cannot speak of it: fit a table of runs.")
 
 
-def _combinations(axes: tuple[Axis, ...], seed: int) -> list[tuple[Level, ...]]:
+def _combinations(axes: tuple[SurfaceAxis, ...], seed: int) -> list[tuple[Level, ...]]:
     """Cross all levels; of very many a random part."""
     count = math.prod(len(axis.levels) for axis in axes)
     if count <= MOST_CANDIDATES:

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..statistics.surface.replicates import FEWEST, deviations, replicates
-from ..statistics.surface.variance import Factor, Variance, analyse
+from ..statistics.surface.variance import AnovaFactor, Variance, analyse
 from ..statistics.values import FloatArray
-from .axes import Axis, Level
-from .cells import Cells
+from .axes import Level, SurfaceAxis
+from .cells import CellOutcomes
 
 MOST_LEVELS = 20
 """A number with more levels enters the analysis of variance as a straight line and a square."""
 SPREADS = ("sd", "variance", "cv")
 
 
-def analyse_runs(cells: Cells, response: str) -> tuple[Variance | None, str]:
+def analyse_runs(cells: CellOutcomes, response: str) -> tuple[Variance | None, str]:
     """Test settings and pairs against the scatter within cells, and say what was tested; None where that cannot be.
 
     For the mean the outcome itself, by its logarithm where all runs are above 0; for a spread the deviations from the
@@ -39,11 +39,11 @@ def analyse_runs(cells: Cells, response: str) -> tuple[Variance | None, str]:
     return analyse(factors, told.means, told), of
 
 
-def factor(axis: Axis, values: Sequence[Level]) -> Factor:
+def factor(axis: SurfaceAxis, values: Sequence[Level]) -> AnovaFactor:
     """Give a setting to the analysis: by its levels, or as a quantity where it has many."""
     if axis.scale == "named" or len(axis.levels) <= MOST_LEVELS:
-        return Factor(axis.name, np.array([axis.levels.index(value) for value in values]), None)
-    return Factor(axis.name, None, axis.encode(values)[:, 0])
+        return AnovaFactor(axis.name, np.array([axis.levels.index(value) for value in values]), None)
+    return AnovaFactor(axis.name, None, axis.encode(values)[:, 0])
 
 
 def _tested(runs: list[FloatArray], outcome: str, response: str) -> tuple[list[FloatArray], str]:

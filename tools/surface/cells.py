@@ -13,10 +13,10 @@ from ...knowledge.errors import VgoError
 from ..recorded.columns import listed, numeric, unknown
 from ..recorded.outcome import lower_is_better, outcome_column
 from ..recorded.quantity import Quantity, parse
-from ..recorded.recorded import Recorded
-from ..recorded.shapes import Wanted
+from ..recorded.recorded import RecordedRuns
+from ..recorded.shapes import ColumnOptions
 from ..statistics.values import BoolArray, FloatArray
-from .axes import Axis, Level, axis_of
+from .axes import Level, SurfaceAxis, axis_of
 
 Given = Literal["runs", "variance", "sd", "cv", "mean", "value"]
 """What a row holds: the outcome of one run, or a number of a whole cell."""
@@ -27,10 +27,10 @@ FEWEST = 8
 
 
 @dataclass(frozen=True)
-class Cells:
+class CellOutcomes:
     """Configurations and the outcomes measured in each."""
 
-    axes: tuple[Axis, ...]
+    axes: tuple[SurfaceAxis, ...]
     columns: Mapping[str, tuple[Level, ...]]
     """Setting to its value in each cell."""
     outcomes: tuple[FloatArray, ...]
@@ -44,7 +44,7 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Asked:
+class SurfaceOptions:
     """What the user says about the table; () and None leave it to the table."""
 
     settings: tuple[str, ...] = ()
@@ -53,9 +53,9 @@ class Asked:
     lower_is_better: bool | None = None
 
 
-def cells(recorded: Recorded, asked: Asked) -> Cells:
+def cells(recorded: RecordedRuns, asked: SurfaceOptions) -> CellOutcomes:
     """Gather the runs of each configuration; raises VgoError where no surface can be made of the table."""
-    wanted = Wanted(outcome=asked.outcome, lower_is_better=asked.lower_is_better)
+    wanted = ColumnOptions(outcome=asked.outcome, lower_is_better=asked.lower_is_better)
     outcome = outcome_column(recorded, wanted)
     lower, assumed = lower_is_better(recorded, wanted, outcome.name, outcome.unit)
     settings = _settings(recorded, asked, outcome.name)
@@ -78,7 +78,7 @@ def cells(recorded: Recorded, asked: Asked) -> Cells:
     doubled = sum(len(part) > 1 for part in rows)
     if asked.given != "runs" and doubled:
         notes.append(f"{doubled} configurations stand in the table more than once: their rows were averaged.")
-    return Cells(
+    return CellOutcomes(
         axes=tuple(axis_of(name, columns[name], recorded.units.get(name, "")) for name in varied),
         columns=columns,
         outcomes=tuple(outcome.values[part] for part in rows),
@@ -95,7 +95,7 @@ def _shown(level: Level) -> str:
     return f"{level:g}" if isinstance(level, float) else str(level)
 
 
-def _settings(recorded: Recorded, asked: Asked, outcome: str) -> Sequence[str]:
+def _settings(recorded: RecordedRuns, asked: SurfaceOptions, outcome: str) -> Sequence[str]:
     """Take the settings that were named, or those that the table says were varied."""
     there = recorded.frame.columns
     for name in asked.settings:
@@ -121,7 +121,7 @@ def _setting(column: pl.Series) -> pl.Series:
     return text.set(text.str.strip_chars() == "", None)
 
 
-def _counted(recorded: Recorded, values: FloatArray, settings: pl.DataFrame, notes: list[str]) -> BoolArray:
+def _counted(recorded: RecordedRuns, values: FloatArray, settings: pl.DataFrame, notes: list[str]) -> BoolArray:
     """Say which rows count: those that did not fail, with an outcome and all settings."""
     keep = np.ones(len(values), dtype=np.bool_)
     if _OK in numeric(recorded.frame) or recorded.frame.schema.get(_OK) == pl.Boolean:

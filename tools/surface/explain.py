@@ -6,14 +6,14 @@ import numpy as np
 
 from ..statistics.surface.shares import Share, shares
 from ..statistics.surface.variance import Variance, analyse
-from ..statistics.values import FloatArray, Result
-from .axes import Axis, Level
+from ..statistics.values import FiniteResult, FloatArray
+from .axes import Level, SurfaceAxis
 from .by_runs import analyse_runs, factor
 from .fitted import Surface, forth
 from .stored import Fitted
 
 
-class Explained(Result):
+class SurfaceExplanation(FiniteResult):
     """Both answers."""
 
     variance: Variance | None
@@ -27,7 +27,7 @@ class Explained(Result):
     notes: tuple[str, ...]
 
 
-def explain(fitted: Fitted) -> Explained:
+def explain(fitted: Fitted) -> SurfaceExplanation:
     """Analyse the measured responses, on the scale of the fit, the runs behind them, and the fitted surface."""
     surface = fitted.response
     record = surface.record
@@ -42,10 +42,10 @@ def explain(fitted: Fitted) -> Explained:
             "measured, and the rest is what the model makes of them."
         )
     by_runs, of = analyse_runs(fitted.cells, record.response) if fitted.cells else (None, "")
-    return Explained(variance=variance, by_runs=by_runs, by_runs_of=of, shares=drawn, notes=tuple(notes))
+    return SurfaceExplanation(variance=variance, by_runs=by_runs, by_runs_of=of, shares=drawn, notes=tuple(notes))
 
 
-def effects(surface: Surface) -> list[tuple[Axis, float]]:
+def effects(surface: Surface) -> list[tuple[SurfaceAxis, float]]:
     """Give each axis the share of variability that it has a part in."""
     drawn = shares(
         lambda columns: _fitted(surface, columns), [axis.name for axis in surface.record.axes], surface.record.seed, 256
@@ -60,6 +60,6 @@ def _fitted(surface: Surface, unit: FloatArray) -> FloatArray:
     return np.log(found) if surface.record.logarithmic else found
 
 
-def _chosen(axis: Axis, unit: FloatArray) -> list[Level]:
+def _chosen(axis: SurfaceAxis, unit: FloatArray) -> list[Level]:
     place = np.minimum((unit * len(axis.levels)).astype(int), len(axis.levels) - 1)
     return [axis.levels[at] for at in place]

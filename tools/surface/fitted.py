@@ -14,11 +14,11 @@ from ...knowledge.errors import VgoError
 from ..statistics.surface.catalogue import MODELS
 from ..statistics.surface.errors import MOST_GROUPS, Errors, errors, groups, unseen
 from ..statistics.surface.hybrid import HybridRecipe
-from ..statistics.surface.model import Model, Recipe, Untuned
+from ..statistics.surface.model import SurfaceEstimator, SurfaceModel, Untuned
 from ..statistics.surface.threads import one_thread
-from ..statistics.values import FloatArray, Result
-from .axes import Axis, Level, encode
-from .cells import Cells
+from ..statistics.values import FiniteResult, FloatArray
+from .axes import Level, SurfaceAxis, encode
+from .cells import CellOutcomes
 from .response import response_of
 
 WIDEST = 0.25
@@ -32,14 +32,24 @@ FEWEST = 10
 """Errors on unseen cells that an interval needs."""
 
 
-class Scored(Result):
+class Scored(FiniteResult):
     """One model and its errors on cells that it did not see."""
 
     model: str
     errors: Errors
 
 
-class SurfaceRecord(Result):
+class KeptOut(FiniteResult):
+    """Predictions of cells that had no part in the fit, nor in the choice of the model."""
+
+    cells: int
+    model: str
+    errors: Errors
+    inside: int | None
+    """Cells within the 90 % interval of their prediction; None where it has none."""
+
+
+class SurfaceRecord(FiniteResult):
     """All that a surface is made of, so that it can be stored and fitted again to the same."""
 
     response: str
@@ -47,7 +57,7 @@ class SurfaceRecord(Result):
     unit: str
     lower_is_better: bool
     source: str
-    axes: tuple[Axis, ...]
+    axes: tuple[SurfaceAxis, ...]
     columns: dict[str, tuple[Level, ...]]
     """Setting to its value in each cell."""
     values: tuple[float, ...]
@@ -66,19 +76,21 @@ class SurfaceRecord(Result):
     """Each cell's prediction by the chosen model without it; None where it was not predicted."""
     seed: int
     notes: tuple[str, ...]
+    kept_out: KeptOut | None = None
 
     def error(self, model: str) -> float | None:
         """Give the relative error of a model; None where it was not scored."""
         return next((one.errors.relative for one in self.scored if one.model == model), None)
 
 
-class Prediction(Result):
+class Prediction(FiniteResult):
     """The response at one configuration."""
 
     value: float
     low: float | None
     high: float | None
-    """A 90 % interval for the response of a cell that is measured there; None with fewer than ten cells."""
+    """A 90 % interval for the response of a cell that is measured there; None with fewer than ten cells, or where nine
+    tenths of them were predicted without any error."""
     extrapolated: str
     """Why it is not to be relied on; empty inside what was measured."""
     measured: float | None
@@ -92,7 +104,7 @@ class Surface:
     record: SurfaceRecord
     points: FloatArray
     """Shape (cells, columns): the cells in the space of the surface."""
-    model: Model
+    model: SurfaceModel
     margin: float | None
     """Half the width of the interval, on the scale of the fit."""
 
@@ -120,7 +132,7 @@ def surface(record: SurfaceRecord) -> Surface:
     return Surface(record, points, model, _margin(values, told, record.logarithmic))
 
 
-def recipe_of(model: str, weights: Mapping[str, float]) -> Recipe:
+def recipe_of(model: str, weights: Mapping[str, float]) -> SurfaceEstimator:
     """Give the recipe of a model; the hybrid with its weights."""
     recipe = MODELS[model]
     return HybridRecipe(recipe.members, recipe.seed, weights) if isinstance(recipe, HybridRecipe) else recipe
@@ -147,7 +159,9 @@ def _margin(values: FloatArray, told: FloatArray, logarithmic: bool) -> float | 
     seen = np.isfinite(told)
     missed = np.sort(np.abs(forth(values, logarithmic)[seen] - forth_like(told[seen], logarithmic)))
     place = math.ceil((len(missed) + 1) * CONFIDENCE)
-    return float(missed[place - 1]) if len(missed) >= 10 and place <= len(missed) else None
+    if len(missed) < FEWEST or place > len(missed):
+        return None
+    return float(missed[place - 1]) or None  # no errors at all are no proof that there will be none
 
 
 def forth_like(values: FloatArray, logarithmic: bool) -> FloatArray:
@@ -156,7 +170,7 @@ def forth_like(values: FloatArray, logarithmic: bool) -> FloatArray:
 
 
 def fit_surface(
-    cells: Cells,
+    cells: CellOutcomes,
     response: str,
     models: Sequence[str] = tuple(MODELS),
     one_by_one: bool = False,
@@ -177,7 +191,7 @@ def fit_surface(
     record = SurfaceRecord(
         response=response,
         outcome=cells.outcome,
-        unit=_unit(cells, response),
+        unit="" if cells.given == "variance" else unit_of(response, cells.unit),
         lower_is_better=cells.lower_is_better,
         source=cells.source,
         axes=cells.axes,
@@ -192,6 +206,11 @@ def fit_surface(
         seed=seed,
         notes=(*cells.notes, *found.notes),
     )
+    return fitted_again(record, models, one_by_one)
+
+
+def fitted_again(record: SurfaceRecord, models: Sequence[str], one_by_one: bool = False) -> Surface:
+    """Score models on the cells of a record, and fit the best one."""
     with one_thread():
         return surface(_scored(record, models, one_by_one))
 
@@ -223,16 +242,14 @@ def _error(scored: Scored) -> float:
     return scored.errors.relative
 
 
-def _unit(cells: Cells, response: str) -> str:
+def unit_of(response: str, unit: str) -> str:
+    """Give the unit of a response to an outcome with this unit."""
     if response == "cv":
         return ""
-    squared = {"variance": "variance", "sd": "sd"}.get(response)
-    if cells.given == "variance":
-        return ""
-    return f"{cells.unit}^2" if squared == "variance" and cells.unit else cells.unit
+    return f"{unit}^2" if response == "variance" and unit else unit
 
 
-def _check(values: FloatArray, cells: Cells, response: str) -> None:
+def _check(values: FloatArray, cells: CellOutcomes, response: str) -> None:
     if len(values) < 8:
         raise VgoError(f"{len(values)} configurations have a {response}, and a surface needs 8: record more of them.")
     if np.ptp(values) == 0:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...knowledge.errors import VgoError
 from ..statistics.values import BoolArray, FloatArray
-from .cells import Cells
+from .cells import CellOutcomes
 
 RESPONSES = ("sd", "cv", "variance", "mean", "median")
 _QUANTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
@@ -27,7 +27,7 @@ class Response(NamedTuple):
     notes: tuple[str, ...]
 
 
-def response_of(cells: Cells, name: str) -> Response:
+def response_of(cells: CellOutcomes, name: str) -> Response:
     """Compute the response of every cell; raises VgoError for a name that is unknown or cannot be had."""
     _check(cells, name)
     if cells.given != "runs":
@@ -44,7 +44,7 @@ def response_of(cells: Cells, name: str) -> Response:
     return Response(values, known & np.isfinite(values), notes)
 
 
-def _check(cells: Cells, name: str) -> None:
+def _check(cells: CellOutcomes, name: str) -> None:
     if name not in RESPONSES and not _QUANTILE.fullmatch(name):
         raise VgoError(f"{name} is no response: choose {', '.join(RESPONSES)} or a percentile such as p95.")
     if cells.given not in ("runs", "value") and name not in _FROM[cells.given]:
@@ -52,7 +52,7 @@ def _check(cells: Cells, name: str) -> None:
         raise VgoError(f"{cells.source} gives the {cells.given} of a cell alone, not its {name}: model {there}.")
 
 
-def _converted(values: FloatArray, given: str, name: str, cells: Cells) -> FloatArray:
+def _converted(values: FloatArray, given: str, name: str, cells: CellOutcomes) -> FloatArray:
     if given in ("variance", "sd", "cv") and (values < 0).any():
         raise VgoError(f"{cells.outcome} has values below 0, so it is no {given}: give another --given.")
     if given == "variance" and name == "sd":

@@ -8,9 +8,9 @@ import numpy as np
 
 from ...knowledge.errors import VgoError
 from ..recorded.columns import nearest
-from ..statistics.values import Result
+from ..statistics.values import FiniteResult
 from .ask import read_config
-from .axes import Axis, Level
+from .axes import Level, SurfaceAxis
 from .explain import effects
 from .fitted import Surface
 
@@ -18,7 +18,7 @@ STEPS = 25
 """Points along a setting with more levels than this."""
 
 
-class Slice(Result):
+class Slice(FiniteResult):
     """Predictions over a grid."""
 
     response: str
@@ -61,7 +61,7 @@ def cut(surface: Surface, names: Sequence[str] = (), at: Sequence[str] = ()) -> 
 
 
 def _row(
-    surface: Surface, shown: Sequence[Axis], first: list[Level], level: Level | None, held: dict[str, Level]
+    surface: Surface, shown: Sequence[SurfaceAxis], first: list[Level], level: Level | None, held: dict[str, Level]
 ) -> tuple[float, ...]:
     columns: dict[str, list[Level]] = {name: [value] * len(first) for name, value in held.items()}
     columns[shown[0].name] = first
@@ -70,7 +70,7 @@ def _row(
     return tuple(map(float, surface.at(columns)))
 
 
-def _strongest(surface: Surface, held: dict[str, Level]) -> list[Axis]:
+def _strongest(surface: Surface, held: dict[str, Level]) -> list[SurfaceAxis]:
     order = sorted(effects(surface), key=lambda pair: -pair[1])
     free = [axis for axis, _ in order if axis.name not in held]
     if not free:
@@ -78,7 +78,7 @@ def _strongest(surface: Surface, held: dict[str, Level]) -> list[Axis]:
     return free[:2]
 
 
-def _middle(surface: Surface, axis: Axis, held: dict[str, Level]) -> Level:
+def _middle(surface: Surface, axis: SurfaceAxis, held: dict[str, Level]) -> Level:
     """Take the level that most cells have, of those that share what is held; of equally many the middle one."""
     columns = surface.record.columns
     rows = range(len(surface.record.values))
@@ -88,7 +88,7 @@ def _middle(surface: Surface, axis: Axis, held: dict[str, Level]) -> Level:
     return most[len(most) // 2]
 
 
-def _levels(axis: Axis) -> list[Level]:
+def _levels(axis: SurfaceAxis) -> list[Level]:
     if axis.scale == "named" or len(axis.levels) <= STEPS:
         return list(axis.levels)
     numbers = axis.numbers

@@ -11,14 +11,14 @@ from ...knowledge.errors import VgoError
 from ...knowledge.user_files import regular
 from ...knowledge.wrong import first
 from ..statistics.surface.threads import one_thread
-from ..statistics.values import Result
-from .cells import Cells
+from ..statistics.values import FiniteResult
+from .cells import CellOutcomes
 from .fitted import Surface, SurfaceRecord, surface
 
 FILE = "surface.json"
 
 
-class Stored(Result):
+class Stored(FiniteResult):
     """What `surface fit --save` keeps."""
 
     response: SurfaceRecord
@@ -32,7 +32,7 @@ class Fitted:
 
     response: Surface
     mean: Surface | None = None
-    cells: Cells | None = None
+    cells: CellOutcomes | None = None
     """What they were fitted to; None where they were read from a file."""
 
     @property

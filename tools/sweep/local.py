@@ -16,7 +16,7 @@ from ..execution.way import Way, Ways
 from ..machine import Machine
 from ..mitigation.checks import Check
 from ..mitigation.engine import Applied, applied
-from ..mitigation.kernel_file import Refused
+from ..mitigation.kernel_file import KernelRefusal
 from ..row import Row
 from .cell import Cell
 from .setting import Setting
@@ -58,7 +58,7 @@ class LocalCells:
                 return refused(_plain(error))
             try:
                 self._now = self._prepared(cell, setting)
-            except Refused as error:  # another agent that holds the settings is no matter of the cell
+            except KernelRefusal as error:  # another agent that holds the settings is no matter of the cell
                 return refused(_plain(error))
         try:
             failing = self._failing(self._now)

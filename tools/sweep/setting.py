@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ...knowledge.actions import Apply, Condition, Verify
+from ...knowledge.actions import Apply, Precondition, Verify
 from ...knowledge.errors import VgoError
 from ...knowledge.schema import Mitigation, Scope
 from ..execution.launch import Launch
@@ -128,11 +128,11 @@ def settles_slowly(space: Space, mitigations: Mapping[str, Mitigation]) -> bool:
     return clock or any(not mitigation.interleavable for mitigation in known)
 
 
-def conditions(space: Space, mitigations: Mapping[str, Mitigation]) -> list[Condition]:
+def conditions(space: Space, mitigations: Mapping[str, Mitigation]) -> list[Precondition]:
     """What the machine has to be surveyed for; a parameter that can go nowhere is refused."""
     found = [mitigation_of(one, mitigations).applies for one in space.parameters.values() if one.mitigation]
     if any(one.to == "frequency" for one in space.parameters.values()):
-        found.append(Condition(root=True, file=_FIRST_CLOCK))
+        found.append(Precondition(root=True, file=_FIRST_CLOCK))
     return found
 
 

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..row import Row
-from ..statistics.spread import Summary, log_sd_interval, summarise
+from ..statistics.spread import ArmSummary, log_sd_interval, summarise
 from ..statistics.stopping.rule import equal
-from ..statistics.values import Interval
+from ..statistics.values import IntervalEstimate
 from .space import Repetitions
 
 FAILED_IN_A_ROW = 3
@@ -29,8 +29,8 @@ class Standing(NamedTuple):
     """Why it is given up; empty where it is not."""
     steady: bool = False
     """All runs are equal, so that there is no spread to know."""
-    summary: Summary | None = None
-    interval: Interval | None = None
+    summary: ArmSummary | None = None
+    interval: IntervalEstimate | None = None
     """95 %, of the SD."""
 
     @property

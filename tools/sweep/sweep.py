@@ -15,7 +15,7 @@ from ..execution.series import Log, Measuring, Series
 from ..experiment.condition import BARRIER, Block
 from ..experiment.executor import ExperimentConditions
 from ..experiment.experiment import Done, Experiment, carry_out
-from ..one_level import Level, host_levels, on_one_level
+from ..one_level import HostAdjustment, host_levels, on_one_level
 from ..row import Row
 from .adaptive import Told, propose, response_of
 from .cell import Cell
@@ -53,7 +53,7 @@ class Sweep:
     numbers: int = field(init=False)
     """Rounds of a cell at most; one that was torn is made again by a number beyond."""
     _rows: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
-    _leveled: tuple[int, Mapping[str, Level]] = -1, MappingProxyType({})
+    _leveled: tuple[int, Mapping[str, HostAdjustment]] = -1, MappingProxyType({})
     _given: int = 0
     """Runs in the rounds so far, of the schedule from its start."""
     _complete: bool = False
@@ -108,7 +108,7 @@ class Sweep:
             yield BARRIER
         self._complete = True
 
-    def _levels(self) -> Mapping[str, Level]:
+    def _levels(self) -> Mapping[str, HostAdjustment]:
         """How the outcomes of each host come to the level of all; found again when runs have been added."""
         if self._leveled[0] != len(self.rows):
             self._leveled = len(self.rows), host_levels(self.rows)

@@ -12,7 +12,7 @@ import polars as pl
 
 from ...layers.schema import Layer
 from ..recorded.formats.vgo import measured
-from ..recorded.recorded import Recorded
+from ..recorded.recorded import RecordedRuns
 from ..row import REQUIRED
 from .cell import Cell
 from .sweep import Sweep
@@ -28,7 +28,7 @@ _MEANT = {
 }
 
 
-def runs_table(sweep: Sweep, given: str, layers: Iterable[Layer], facts: Mapping[str, Any]) -> Recorded:
+def runs_table(sweep: Sweep, given: str, layers: Iterable[Layer], facts: Mapping[str, Any]) -> RecordedRuns:
     """Describe the runs as any run table: parameters are its settings; failed runs are kept, with the reason."""
     cells = {cell.id: cell for cell in sweep.cells}
     rows = [_row(row, cells[str(row["condition"])]) for row in in_order(sweep.ran.rows)]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from ...knowledge.actions import Condition
+from ...knowledge.actions import Precondition
 from ...knowledge.errors import VgoError
 from ...knowledge.schema import Mitigation
 from ..execution.bench import Bench
@@ -63,7 +63,7 @@ class Cells(Frozen):
     """Specs of those that are on in every run."""
 
     @property
-    def asks(self) -> Sequence[Condition]:
+    def asks(self) -> Sequence[Precondition]:
         """What the machine has to be surveyed for."""
         return tuple(conditions(self.space, self._known()))
 

@@ -16,7 +16,7 @@ from vgo_agent.knowledge.actions import Apply, Verify
 from vgo_agent.knowledge.index import Index
 from vgo_agent.knowledge.loader import load
 from vgo_agent.knowledge.schema import Mitigation
-from vgo_agent.tools.plan import Plan
+from vgo_agent.tools.plan import TrialPlan
 from vgo_agent.tools.subject import Subject
 
 from ..report.conftest import Diagnosis, varying
@@ -93,7 +93,7 @@ def run_with(words: str, index: Index) -> Conversation:
     diagnosis.refused("apply_mitigation", f"refused: {words}", mitigation="mine", batch=1)
     diagnosis.refused("apply_mitigation", f"refused: {words}", mitigation="jemalloc", batch=1)
     run = diagnosis.finish()
-    plan = Plan(own=own, source="/w/mine.yaml")
+    plan = TrialPlan(own=own, source="/w/mine.yaml")
     machine = run.machine.model_copy(update={"absent": {words: words}})
     told = dataclasses.replace(run, plan=plan, knowledge=plan.known(KNOWN), machine=machine)
     return Conversation(told, index=index)

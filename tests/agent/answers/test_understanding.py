@@ -11,7 +11,7 @@ from vgo_agent.agent.answers.intents import Sources, Understood, understood
 from vgo_agent.agent.answers.near import Near
 from vgo_agent.knowledge.index import Index
 from vgo_agent.knowledge.loader import load
-from vgo_agent.knowledge.passages import Passage
+from vgo_agent.knowledge.passages import KnowledgePassage
 
 KNOWN = load()
 NEAR = Near(KNOWN)
@@ -92,7 +92,7 @@ QUESTIONS = [
 
 
 def taken(question: str, index: Index, before: Understood | None = None) -> Understood:
-    def search(asked: str) -> Sequence[Passage]:
+    def search(asked: str) -> Sequence[KnowledgePassage]:
         return index.search(asked, 8)
 
     return understood(question, Sources(KNOWN, OF_RUN, search, NEAR), before)

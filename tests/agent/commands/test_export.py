@@ -10,7 +10,7 @@ import pytest
 
 from vgo_agent.agent.commands.alone import this_machine
 from vgo_agent.agent.commands.export import FORMATS
-from vgo_agent.knowledge.actions import Apply, Deadline, Gpu, Group, Hold, Limits, Spawn, Write
+from vgo_agent.knowledge.actions import Apply, ControlGroup, DeadlinePolicy, Gpu, Hold, ResourceLimits, Spawn, Write
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.loader import load
 from vgo_agent.knowledge.schema import Mitigation
@@ -189,10 +189,10 @@ def test_what_names_a_cpu_says_that_it_holds_here_only(every):
         ({"spawn": Spawn(nice=-5)}, "systemd", "Nice=-5"),
         ({"spawn": Spawn(io_class="best_effort", io_level=0)}, "systemd", "IOSchedulingClass=best-effort"),
         ({"spawn": Spawn(timer_slack_ns=1)}, "systemd", "TimerSlackNSec=1"),
-        ({"spawn": Spawn(limits=Limits(memlock="unlimited"))}, "systemd", "LimitMEMLOCK=infinity"),
-        ({"spawn": Spawn(limits=Limits(stack="8388608"))}, "slurm", "ulimit -s 8192"),
-        ({"spawn": Spawn(group=Group(cpu_weight=1000))}, "systemd", "CPUWeight=1000"),
-        ({"spawn": Spawn(group=Group(cpu_weight=200))}, "docker", "--cpu-shares=2048"),
+        ({"spawn": Spawn(limits=ResourceLimits(memlock="unlimited"))}, "systemd", "LimitMEMLOCK=infinity"),
+        ({"spawn": Spawn(limits=ResourceLimits(stack="8388608"))}, "slurm", "ulimit -s 8192"),
+        ({"spawn": Spawn(group=ControlGroup(cpu_weight=1000))}, "systemd", "CPUWeight=1000"),
+        ({"spawn": Spawn(group=ControlGroup(cpu_weight=200))}, "docker", "--cpu-shares=2048"),
         ({"environment": {"A": 'x "y" 5%'}}, "systemd", 'Environment="A=x \\"y\\" 5%%"'),
         ({"environment": {"A": "b c"}}, "docker", "ENV A='b c'"),
         ({"write": [Write(path="{cgroup.cpu}/cpu.max", value="150000 100000")]}, "systemd", "CPUQuota=150%"),
@@ -228,7 +228,7 @@ def test_what_systemd_has_no_option_for_is_started_by_a_launcher():
     machine = this_machine(load())
     text = made({"spawn": Spawn(fixed_layout=True)}, machine, ("/bin/true",))["systemd"].text
     assert re.search(r"ExecStart=\nExecStart=/\S*setarch -R /bin/true", text)
-    deadline = Spawn(policy="deadline", deadline=Deadline(runtime_us=1000, period_us=5000))
+    deadline = Spawn(policy="deadline", deadline=DeadlinePolicy(runtime_us=1000, period_us=5000))
     assert "CPUSchedulingPolicy" not in made({"spawn": deadline}, machine)["systemd"].text
 
 

@@ -14,7 +14,7 @@ import pytest
 from vgo_agent.agent.commands import COMMANDS
 from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.session import Asked
-from vgo_agent.tools.mitigation.journal import Group, Journal, new_entry
+from vgo_agent.tools.mitigation.journal import Journal, SavedKnob, new_entry
 from vgo_agent.tools.subject import Limits, Subject
 
 COMMAND = Path(sys.executable).with_name("vgo-agent")
@@ -46,7 +46,7 @@ def knob(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "journal"
     folder.mkdir(mode=0o700)
     monkeypatch.setenv("VGO_AGENT_JOURNAL", str(folder))
-    group = Group(path="/sys/knob", wanted="wanted", saved={"/sys/knob": "old"})
+    group = SavedKnob(path="/sys/knob", wanted="wanted", saved={"/sys/knob": "old"})
     entry = new_entry("some_mitigation", (group,), tmp_path / "root").model_copy(update={"pid": 2**22 + 1})
     Journal(folder).record(entry)
     return path

@@ -187,7 +187,10 @@ def test_failed_runs_and_gaps_are_left_out_and_told(ask: Ask, folder: Path) -> N
         (("predict", *TABLE, "threads=4", "freq"), "is not SETTING=VALUE"),
         (("predict", *TABLE, "threads=4", "frequency=2"), "did you mean freq"),
         (("predict", *TABLE, "threads=four", "freq=2"), "is no number"),
-        (("best", *TABLE, "--minimise", "cv"), "--response cv"),
+        (("best", *TABLE, "--minimise", "p95"), "--response p95"),
+        (("fit", *TABLE, "--keep-out", "0.9"), "give up to 0.6"),
+        (("fit", *TABLE, "--keep-out", "0"), "give up to 0.6"),
+        (("best", *TABLE, "--keep-out", "0.2"), "surface fit"),
         (("best", *TABLE, "--subject-to", "mean<=0"), "allow more"),
         (("best", *TABLE, "--subject-to", "men<=1"), "not known here"),
         (("best", *TABLE, "--picture", "front.png"), "name it *.svg"),
@@ -222,3 +225,21 @@ def test_the_published_variances_give_a_surface_of_the_sd(ask: Ask) -> None:
     assert found["cells"] == 432 and {one["name"]: one["scale"] for one in found["axes"]}["freq_khz"] == "levels"
     assert all(one["errors"]["relative"] < 0.2 for one in found["scored"][:-1])
     assert max(found["explained"]["shares"], key=lambda one: one["total"])["setting"] == "threads"
+
+
+def test_cv_is_minimised_on_a_surface_of_the_sd(ask: Ask) -> None:
+    ask("fit", *TABLE, "--save", "kept")
+    cv = ask("best", "kept", "--minimise", "cv")
+    assert (cv["response"], cv["goal"]) == ("cv", "cv")
+    direct = ask("best", *TABLE, "--response", "cv")
+    assert cv["best"] == direct["best"] and cv["prediction"]["low"] < cv["prediction"]["value"]
+    assert cv["best"]["config"] != ask("best", "kept")["best"]["config"] or cv["best"]["config"]["threads"] == 1
+
+
+def test_a_fit_is_checked_on_cells_that_were_kept_out(ask: Ask, capsys: pytest.CaptureFixture[str]) -> None:
+    kept = ask("fit", *TABLE, "--keep-out", "0.4")["kept_out"]
+    assert kept["cells"] == 8 and kept["errors"]["points"] == 8 and 0 < kept["errors"]["relative"] < 1
+    assert 4 <= kept["inside"] <= 8
+    assert ask("fit", *TABLE)["kept_out"] is None
+    assert main(["surface", "fit", *TABLE, "--keep-out", "0.4"]) == 0
+    assert "On 8 cells that were kept out of the fit" in " ".join(capsys.readouterr().out.split())

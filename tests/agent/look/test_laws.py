@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.agent.look.canvas import Canvas
@@ -15,6 +15,8 @@ from vgo_agent.agent.look.scale import Scale, Window, counts, extent, ticks
 from vgo_agent.agent.look.scenes import Outcomes, Overlay, Scatter
 from vgo_agent.agent.look.sorting import Order, ordered
 from vgo_agent.tools.statistics.labels.classes import label_at
+
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
 NUMBERS = st.floats(-1e9, 1e9)
 ANY = st.floats(allow_nan=True, allow_infinity=True)
@@ -46,6 +48,7 @@ def test_the_drawn_classes_are_those_of_the_label(values, cut, lower_is_better):
     assert slow_of(values, outcomes, cut).tolist() == labelled.slow.tolist()
 
 
+@example(np.array([0.0, 5e-324]), 8)
 @given(SAMPLES, st.integers(8, 80))
 def test_a_density_over_all_that_is_there_adds_up_to_the_runs(values, cells):
     span = extent(values)
@@ -93,6 +96,10 @@ def test_round_numbers_lie_on_the_axis_and_differ(low, width, most, unit):
 
 
 @settings(max_examples=60)
+@example(
+    np.array([0.0, 5e-324, 1.7e308, -1.7e308]), np.array([1e301, 1e302, -1.7e308, 1.7e308]), (40, 20), True, None, None
+)
+@example(np.array([0.0, 1e308]), np.array([1e301, 1e302]), (40, 20), True, None, None)
 @given(WILD, WILD, SIZES, st.booleans(), st.none() | ANY, st.none() | NUMBERS)
 def test_any_runs_are_drawn_in_any_size(values, others, size, fancy, cut, cursor):
     """Empty, one, constant, not finite, enormous: a picture or a sentence, never more than there is room for."""

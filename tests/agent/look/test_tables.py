@@ -16,10 +16,10 @@ from vgo_agent.agent.look.pages import MOST_DRAWN
 from vgo_agent.agent.look.scenes import Outcomes, tree_of
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.analysis.analyse import analyse
-from vgo_agent.tools.analysis.question import Question
-from vgo_agent.tools.recorded.design import Wanted, designs
+from vgo_agent.tools.analysis.question import AnalysisOptions
+from vgo_agent.tools.recorded.design import ColumnOptions, designs
 from vgo_agent.tools.recorded.read import read
-from vgo_agent.tools.statistics.labels.cut import Cut
+from vgo_agent.tools.statistics.labels.cut import CutRule
 
 RNG = np.random.default_rng(7)
 VALUES = RNG.normal(size=(120, 6))
@@ -38,8 +38,8 @@ def table(tmp_path):
 
 def test_an_exact_refit_is_what_analyze_says_of_that_cut(table):
     found = open_file(table, "time_s").fits.refit(Refit(1.4, exact=True))
-    ((_, design),) = designs(read(table), Wanted(outcome="time_s"))
-    asked = analyse(design, Question(cut=Cut("given", (1.4,))))
+    ((_, design),) = designs(read(table), ColumnOptions(outcome="time_s"))
+    asked = analyse(design, AnalysisOptions(cut=CutRule("given", (1.4,))))
     assert asked.tree is not None and found.tree == tree_of(asked.tree.model_dump())
     assert [(one.name, one.p_value, one.auc, one.visible) for one in found.factors] == [
         (one.factor.name, one.factor.p_value, one.factor.auc, one.factor.visible) for one in asked.findings

@@ -19,7 +19,7 @@ from vgo_agent.agent.tui.widgets.card import Card
 from vgo_agent.agent.tui.widgets.conclusion import Conclusion
 from vgo_agent.agent.tui.widgets.header import Header
 from vgo_agent.agent.tui.widgets.prompt import Line
-from vgo_agent.tools.plan import Plan
+from vgo_agent.tools.plan import TrialPlan
 
 from .conftest import on_screen, say, until
 
@@ -180,7 +180,7 @@ def test_a_question_of_a_real_run_is_put_off_stopped_asked_again_and_refused_for
         await until(lambda: len(screen.query(Conclusion)) == 1, pilot)
 
     assert session.request is not None
-    session.request = replace(session.request, planner="fixed", plan=Plan(mitigation="thp_always"))
+    session.request = replace(session.request, planner="fixed", plan=TrialPlan(mitigation="thp_always"))
     session.begin()
     on_screen(session, talk)
     assert session.folder is not None

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from vgo_agent.knowledge import actions
 from vgo_agent.knowledge.errors import VgoError
-from vgo_agent.tools.mitigation.cool_down import CoolDown, cooling, of_processor
+from vgo_agent.tools.mitigation.cool_down import CoolDownWait, cooling, of_processor
 
 ZONE = "sys/class/thermal/thermal_zone0"
 
@@ -34,7 +34,7 @@ class Machine:
         self.now_s += seconds
         self.heat(self.towards + (self.celsius - self.towards) * 0.9**seconds)
 
-    def cooling(self, **action: float) -> CoolDown:
+    def cooling(self, **action: float) -> CoolDownWait:
         return cooling(
             actions.CoolDown.model_validate(action), {"CUDA_VISIBLE_DEVICES": ""}, self.root, self.clock, self.sleep
         )
@@ -141,7 +141,7 @@ def test_a_wait_ends_cool_or_at_its_limit(heats: list[float], within: float, mos
         now["celsius"] = towards + (now["celsius"] - towards) * 0.9**seconds
 
     action = actions.CoolDown(within_celsius=within, most_s=most_s)
-    waiting = CoolDown(action, lambda: {"it": now["celsius"]}, lambda: now["s"], sleep)
+    waiting = CoolDownWait(action, lambda: {"it": now["celsius"]}, lambda: now["s"], sleep)
     waiting.on()
     late = 0
     for celsius in heats:

@@ -19,7 +19,7 @@ from vgo_agent.knowledge.actions import Gpu
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.mitigation.gpu import gpu_knobs, gpu_switchable
-from vgo_agent.tools.mitigation.gpu_clocks import Sample, Watched
+from vgo_agent.tools.mitigation.gpu_clocks import GpuClockHistory, Sample
 from vgo_agent.tools.mitigation.gpu_values import gpu_values, untold, visible
 from vgo_agent.tools.mitigation.journal import Journal
 from vgo_agent.tools.mitigation.permanent_unit import gpu_commands
@@ -433,11 +433,11 @@ def test_a_gpu_lost_in_mid_run_fails_the_proof(run: Run) -> None:
 
 def test_a_clock_is_held_where_nine_of_ten_samples_are_at_it() -> None:
     busy = frozenset[str]()
-    assert Watched([Sample(1980, busy)] * 9 + [Sample(345, busy)]).held(1980)
-    assert not Watched([Sample(1980, busy)] * 8 + [Sample(345, busy)] * 2).held(1980)
-    assert Watched([Sample(1500, busy), Sample(1485, busy)]).held(None)
-    assert not Watched([Sample(1500, busy), Sample(1200, busy)]).held(None)
-    assert Watched([Sample(1500, busy), Sample(345, frozenset({"idle"}))]).held(1500)
+    assert GpuClockHistory([Sample(1980, busy)] * 9 + [Sample(345, busy)]).held(1980)
+    assert not GpuClockHistory([Sample(1980, busy)] * 8 + [Sample(345, busy)] * 2).held(1980)
+    assert GpuClockHistory([Sample(1500, busy), Sample(1485, busy)]).held(None)
+    assert not GpuClockHistory([Sample(1500, busy), Sample(1200, busy)]).held(None)
+    assert GpuClockHistory([Sample(1500, busy), Sample(345, frozenset({"idle"}))]).held(1500)
 
 
 def test_without_the_package_or_the_driver_it_says_what_to_install(run: Run) -> None:

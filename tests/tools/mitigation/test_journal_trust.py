@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from vgo_agent.knowledge.errors import VgoError
-from vgo_agent.tools.mitigation.journal import Group, Journal, new_entry
+from vgo_agent.tools.mitigation.journal import Journal, SavedKnob, new_entry
 from vgo_agent.tools.mitigation.restore import restore
 
 
 def planted(folder: Path, path: str) -> None:
     """An entry of a process that is dead, with a value of somebody's choice."""
-    group = Group(path=path, wanted="1", saved={path: "evil"})
+    group = SavedKnob(path=path, wanted="1", saved={path: "evil"})
     entry = new_entry("thp_always", (group,), Path("/")).model_copy(update={"pid": 2**22 + 1})
     folder.mkdir(exist_ok=True)
     Journal(folder).record(entry)

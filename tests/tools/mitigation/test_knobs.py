@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from vgo_agent.knowledge.actions import Write
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.machine import Machine
-from vgo_agent.tools.mitigation.kernel_file import Refused, cpu_list
+from vgo_agent.tools.mitigation.kernel_file import KernelRefusal, cpu_list
 from vgo_agent.tools.mitigation.knobs import Knob, cpu_mask, resolve, rounded, same
 from vgo_agent.tools.mitigation.memory_limit import limit_bytes
 
@@ -88,13 +88,13 @@ def test_what_is_optional_and_missing_is_left_out_and_told(tree: Path) -> None:
 
 
 def test_at_least_one_of_the_optional_must_be_there(tree: Path) -> None:
-    with pytest.raises(Refused, match="Nothing of this mitigation can be set here"):
+    with pytest.raises(KernelRefusal, match="Nothing of this mitigation can be set here"):
         knobs(tree, Write(path="/sys/no/such", value="0", optional=True))
 
 
 @pytest.mark.parametrize("path", ["/sys/no/such", "/sys/no/*/such", "{cgroup.cpu}/cpu.max"])
 def test_what_is_not_optional_and_missing_is_refused(tree: Path, path: str) -> None:
-    with pytest.raises(Refused, match="leave out the mitigation"):
+    with pytest.raises(KernelRefusal, match="leave out the mitigation"):
         knobs(tree, Write(path=path, value="0"))
 
 
@@ -127,7 +127,7 @@ def test_what_shows_no_value_cannot_be_put_back_and_is_refused(tree: Path, text:
     put(tree / "sys/kernel/once", text)
     (tree / "sys/kernel/once").chmod(mode)
     once = Write(path="/sys/kernel/once", value="1")
-    with pytest.raises(Refused, match=why):
+    with pytest.raises(KernelRefusal, match=why):
         knobs(tree, once)
     here = Write(path="/proc/sys/vm/dirty_bytes", value="1")
     found = resolve((once.model_copy(update={"optional": True}), here), MACHINE, tree)

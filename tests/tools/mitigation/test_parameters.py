@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vgo_agent.knowledge.actions import Parameter
+from vgo_agent.knowledge.actions import MitigationParameter
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.loader import load
 from vgo_agent.knowledge.schema import Mitigation
@@ -87,9 +87,9 @@ def test_a_mitigation_without_parameters_says_so(one: Make) -> None:
 
 
 def test_levels_are_counted_once_and_within_bounds() -> None:
-    parameter = Parameter.model_validate(THREADS | {"levels": ["cpus", "cpus-1", "8", "cpus/2", "16"]})
+    parameter = MitigationParameter.model_validate(THREADS | {"levels": ["cpus", "cpus-1", "8", "cpus/2", "16"]})
     assert levels_of(parameter, EIGHT) == ("8", "7", "4")
-    assert levels_of(Parameter.model_validate(THREADS), Machine(cpus=(0, 1, 2))) == ("1", "2")
+    assert levels_of(MitigationParameter.model_validate(THREADS), Machine(cpus=(0, 1, 2))) == ("1", "2")
 
 
 @given(st.integers(1, 256), st.integers(1, 256))

@@ -9,7 +9,7 @@ import pytest
 from vgo_agent.knowledge.actions import Apply, Write
 from vgo_agent.knowledge.schema import Mitigation
 from vgo_agent.tools.machine import Machine
-from vgo_agent.tools.mitigation.journal import Entry, Group, Journal, new_entry
+from vgo_agent.tools.mitigation.journal import Journal, JournalEntry, SavedKnob, new_entry
 from vgo_agent.tools.mitigation.kernel_file import KernelFiles
 from vgo_agent.tools.mitigation.planned import planned
 from vgo_agent.tools.mitigation.restore import restore
@@ -29,9 +29,9 @@ def shown(root: Path, knob: str, sibling: str) -> None:
     (root / "sys/sibling").write_text(f"{sibling}\n")
 
 
-def left_behind(root: Path, journal: Path, **group: object) -> Entry:
+def left_behind(root: Path, journal: Path, **group: object) -> JournalEntry:
     """An applied entry of a dead agent."""
-    knob = Group.model_validate({"path": "/sys/knob", "wanted": "0", "saved": SAVED, **group})
+    knob = SavedKnob.model_validate({"path": "/sys/knob", "wanted": "0", "saved": SAVED, **group})
     entry = new_entry("some_mitigation", (knob,), root).model_copy(update={"pid": 2**22 + 1, "applied": True})
     journal.mkdir(mode=0o700, exist_ok=True)
     Journal(journal).record(entry)

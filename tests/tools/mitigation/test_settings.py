@@ -24,7 +24,7 @@ from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.mitigation.checks import Check
 from vgo_agent.tools.mitigation.engine import Applied, applied
 from vgo_agent.tools.mitigation.journal import Journal
-from vgo_agent.tools.mitigation.kernel_file import KernelFiles, Refused
+from vgo_agent.tools.mitigation.kernel_file import KernelFiles, KernelRefusal
 from vgo_agent.tools.mitigation.knobs import Knob, resolve, rounded, same
 from vgo_agent.tools.mitigation.launching import command_line
 from vgo_agent.tools.mitigation.parameters import with_values
@@ -84,7 +84,7 @@ def test_a_known_setting_is_set_switched_and_put_back(
 def set_or_skip(change: Applied) -> tuple[Check, ...]:
     try:
         return change.on()
-    except Refused as refused:
+    except KernelRefusal as refused:
         if "can be set here" not in str(refused):
             raise
         pytest.skip(str(refused))
@@ -97,7 +97,7 @@ def resolved(key: str, subject: Subject) -> tuple[Mitigation, Machine, tuple[Kno
     assert mitigation.apply is not None
     try:
         knobs = resolve(mitigation.apply.write, machine).knobs
-    except Refused as missing:
+    except KernelRefusal as missing:
         pytest.skip(f"this machine has none of the files of {key}: {missing}")
     if any(STOPS_A_CPU.search(knob.path) for knob in knobs):
         pytest.skip(f"{key} stops a CPU, which disturbs whatever else runs here")

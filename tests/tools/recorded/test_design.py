@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from vgo_agent.knowledge.errors import VgoError
-from vgo_agent.tools.recorded.design import Design, Wanted, designs
+from vgo_agent.tools.recorded.design import ColumnOptions, Observations, designs
 from vgo_agent.tools.recorded.read import read
-from vgo_agent.tools.recorded.recorded import Recorded
+from vgo_agent.tools.recorded.recorded import RecordedRuns
 
 RNG = np.random.default_rng(4)
 TIMES = RNG.lognormal(3, 0.1, 40)
@@ -62,7 +62,7 @@ def test_an_outcome_whose_unit_stands_beside_it_is_refused_when_mixed_and_read_b
     mixed = table(unit=["ns/op", "msg/s"] * 20, kind=["a", "b"] * 20)
     with pytest.raises(VgoError, match="in several units .msg/s and ns/op.: give --group unit"):
         only(mixed, outcome="time")
-    slow, fast = (design for _, design in designs(mixed, Wanted(outcome="time", group=("kind",))))
+    slow, fast = (design for _, design in designs(mixed, ColumnOptions(outcome="time", group=("kind",))))
     assert (slow.unit, fast.unit) == ("ns/op", "msg/s")
 
 
@@ -101,7 +101,7 @@ def test_the_better_way_is_guessed_by_name_and_said(name: str, lower: bool) -> N
 
 
 def test_the_better_way_is_what_the_user_then_the_format_says() -> None:
-    recorded = Recorded(pl.DataFrame({"throughput": TIMES}), "x", "x", lower_is_better={"throughput": True})
+    recorded = RecordedRuns(pl.DataFrame({"throughput": TIMES}), "x", "x", lower_is_better={"throughput": True})
     assert only(recorded, outcome="throughput").lower_is_better
     assert not only(recorded, outcome="throughput", lower_is_better=False).lower_is_better
     assert not only(recorded, outcome="throughput").warnings
@@ -155,7 +155,7 @@ def test_a_numeric_setting_stays_one_column_though_it_grows_with_order() -> None
 
 
 def test_a_setting_with_too_many_values_is_set_aside() -> None:
-    recorded = Recorded(pl.DataFrame({"time": np.tile(TIMES, 3), "host": [f"h-{n}" for n in range(120)]}), "x", "x")
+    recorded = RecordedRuns(pl.DataFrame({"time": np.tile(TIMES, 3), "host": [f"h-{n}" for n in range(120)]}), "x", "x")
     design = only(recorded, outcome="time", settings=("host",))
     assert design.set_aside["host"] == "a setting with 120 values, more than 100: give it with --group"
 
@@ -168,7 +168,7 @@ def test_two_settings_that_say_the_same_are_kept_once() -> None:
 
 def test_groups_are_every_combination_each_with_its_own_reasons() -> None:
     recorded = table(faults=FAULTS, host=["a", "b"] * 20, size=[1] * 20 + [2] * 20, steady=[7] * 20 + list(range(20)))
-    found = designs(recorded, Wanted(outcome="time", group=("host", "size")))
+    found = designs(recorded, ColumnOptions(outcome="time", group=("host", "size")))
     assert [values for values, _ in found] == [{"host": h, "size": s} for s in (1, 2) for h in "ab"]
     assert [len(design.outcome) for _, design in found] == [10] * 4
     assert found[0][1].set_aside["steady"] == "constant (always 7)"
@@ -177,9 +177,9 @@ def test_groups_are_every_combination_each_with_its_own_reasons() -> None:
 
 
 def test_too_many_groups_are_refused() -> None:
-    many = Recorded(pl.DataFrame({"time": np.ones(10_001), "host": range(10_001)}), "x", "x")
+    many = RecordedRuns(pl.DataFrame({"time": np.ones(10_001), "host": range(10_001)}), "x", "x")
     with pytest.raises(VgoError, match="makes 10,001 groups, more than 10,000: group by fewer"):
-        designs(many, Wanted(outcome="time", group=("host",)))
+        designs(many, ColumnOptions(outcome="time", group=("host",)))
 
 
 def test_only_the_baseline_counts_unless_conditions_are_asked_for(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_only_the_baseline_counts_unless_conditions_are_asked_for(tmp_path: Path
     design = only(recorded)
     assert len(design.outcome) == 30 and design.names == ("minor_faults",)
     assert any("10 runs whose condition is not baseline" in words for words in design.warnings)
-    assert len(designs(recorded, Wanted(group=("condition",)))) == 2
+    assert len(designs(recorded, ColumnOptions(group=("condition",)))) == 2
     assert len(only(recorded, settings=("condition",)).outcome) == 40
 
 
@@ -227,10 +227,10 @@ def test_a_share_is_not_guessed_by_range_where_the_outcome_is_as_small() -> None
     assert design.names == ("waited",) and not design.levels
 
 
-def only(recorded: Recorded, **options: Any) -> Design:
-    ((_, design),) = designs(recorded, Wanted(**options))
+def only(recorded: RecordedRuns, **options: Any) -> Observations:
+    ((_, design),) = designs(recorded, ColumnOptions(**options))
     return design
 
 
-def table(**columns: Any) -> Recorded:
-    return Recorded(pl.DataFrame({"time": TIMES} | columns, strict=False), "runs.csv", "csv")
+def table(**columns: Any) -> RecordedRuns:
+    return RecordedRuns(pl.DataFrame({"time": TIMES} | columns, strict=False), "runs.csv", "csv")

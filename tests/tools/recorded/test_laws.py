@@ -8,9 +8,9 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vgo_agent.tools.recorded.design import Design, Wanted, designs
+from vgo_agent.tools.recorded.design import ColumnOptions, Observations, designs
 from vgo_agent.tools.recorded.read import read
-from vgo_agent.tools.recorded.recorded import Recorded
+from vgo_agent.tools.recorded.recorded import RecordedRuns
 
 SEEDS = st.integers(0, 2**32 - 1)
 LAW = settings(derandomize=True, deadline=None, max_examples=25)
@@ -49,8 +49,8 @@ def test_the_unit_of_a_column_scales_it_and_changes_nothing_else(seed: int, runs
 @given(SEEDS, st.integers(1, 60))
 def test_a_group_sees_what_its_rows_alone_would_show(seed: int, runs: int) -> None:
     frame = anything(seed, runs)
-    recorded = Recorded(frame, "x", "x")
-    for values, design in designs(recorded, Wanted(outcome="time", group=("host",))):
+    recorded = RecordedRuns(frame, "x", "x")
+    for values, design in designs(recorded, ColumnOptions(outcome="time", group=("host",))):
         alone = seen(frame.filter(pl.col("host").eq_missing(values["host"])), exclude=("host",))
         assert (design.names, design.outcome.tolist()) == (alone.names, alone.outcome.tolist())
         assert np.array_equal(design.values, alone.values)
@@ -63,8 +63,8 @@ def test_a_table_written_and_read_again_shows_the_same(seed: int, runs: int, sep
     with TemporaryDirectory() as folder:
         frame.write_csv(Path(folder) / "runs.csv", separator=separator)
         frame.write_parquet(Path(folder) / "runs.parquet")
-        ((_, text),) = designs(read(Path(folder) / "runs.csv"), Wanted(outcome="time"))
-        ((_, binary),) = designs(read(Path(folder) / "runs.parquet"), Wanted(outcome="time"))
+        ((_, text),) = designs(read(Path(folder) / "runs.csv"), ColumnOptions(outcome="time"))
+        ((_, binary),) = designs(read(Path(folder) / "runs.parquet"), ColumnOptions(outcome="time"))
     assert content(text) == content(binary) == content(seen(frame))
 
 
@@ -87,12 +87,12 @@ def anything(seed: int, runs: int) -> pl.DataFrame:
     )
 
 
-def seen(frame: pl.DataFrame, **options: object) -> Design:
-    wanted = Wanted(outcome="time", **options)  # type: ignore[arg-type]
-    ((_, design),) = designs(Recorded(frame, "x", "x"), wanted)
+def seen(frame: pl.DataFrame, **options: object) -> Observations:
+    wanted = ColumnOptions(outcome="time", **options)  # type: ignore[arg-type]
+    ((_, design),) = designs(RecordedRuns(frame, "x", "x"), wanted)
     return design
 
 
-def content(design: Design) -> tuple[object, ...]:
+def content(design: Observations) -> tuple[object, ...]:
     columns = {name: tuple(design.values[:, place]) for place, name in enumerate(design.names)}
     return tuple(design.outcome), columns, dict(design.set_aside), design.levels, design.ordered

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from vgo_agent.knowledge.errors import VgoError
-from vgo_agent.tools.recorded.design import Wanted, designs
+from vgo_agent.tools.recorded.design import ColumnOptions, designs
 from vgo_agent.tools.recorded.mapping import Meanings, read_mapping
 from vgo_agent.tools.recorded.read import read
-from vgo_agent.tools.recorded.recorded import Recorded
+from vgo_agent.tools.recorded.recorded import RecordedRuns
 
 TABLE = "elapsed [ms],kernel,ops,node,temp0,temp1\n1.5,5.10,7,1,60,61\n2.5,5.1,8,2,62,63\n3.5,5.10,9,1,64,65\n"
 MAPPING = """\
@@ -38,7 +38,7 @@ def test_a_mapped_column_is_left_out_by_its_new_name(tmp_path: Path) -> None:
     renamed = "columns: [{name: time, source: 'elapsed [ms]', role: outcome}, {name: work, source: ops}]\n"
     recorded = mapped(tmp_path, renamed, leave_out=("work",))
     assert "work" not in recorded.frame.columns and recorded.left_out == ("work",)
-    ((_, design),) = designs(recorded, Wanted())
+    ((_, design),) = designs(recorded, ColumnOptions())
     assert design.set_aside["work"] == "left out as asked"
 
 
@@ -88,7 +88,7 @@ def test_what_names_a_column_outright_comes_before_a_pattern() -> None:
     assert {one.name: one.unit for one in meanings.expanded(["t0", "t1", "x"])} == {"t0": "C", "t1": "K"}
 
 
-def mapped(folder: Path, mapping: str, table: str = TABLE, leave_out: tuple[str, ...] = ()) -> Recorded:
+def mapped(folder: Path, mapping: str, table: str = TABLE, leave_out: tuple[str, ...] = ()) -> RecordedRuns:
     (folder / "runs.csv").write_text(table)
     (folder / "map.yaml").write_text(mapping)
     return read(folder / "runs.csv", leave_out, read_mapping(folder / "map.yaml"))

@@ -6,25 +6,29 @@ import numpy as np
 import pytest
 
 from vgo_agent.knowledge.errors import VgoError
-from vgo_agent.tools.recorded.design import Design, Wanted, designs
+from vgo_agent.tools.recorded.design import ColumnOptions, Observations, designs
 from vgo_agent.tools.recorded.read import read
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"the published data are not here ({DATA})")
 SETS = {
-    "moana-half/sample_input4d.csv": Wanted("throughput_variance", settings=("threads", "freq_khz")),
-    "sharp-runlogs/ls.csv": Wanted(),
-    "sharp-runlogs/nope_test.csv": Wanted(),
-    "sharp-runlogs/sleep.csv": Wanted(),
-    "sharp-runlogs/sleep_fast.csv": Wanted(),
-    "sharp-runlogs/sleep_slow.csv": Wanted(),
-    "pyperf-json/telco.json": Wanted(),
-    "rajaperf-trials/rajaperf_quartz_trials.csv.gz": Wanted("time_s", group=("kernel",), settings=("compiler", "opt")),
-    "compression-cloud/bzip2.csv.gz": Wanted("time_compress", settings=("server",)),
-    "compression-cloud/gzip.csv.gz": Wanted("time_compress", group=("server",)),
-    "smt-atomic-queue/ryzen_5825u_runs.csv.gz": Wanted("value", group=("kind",), settings=("smt", "queue", "threads")),
-    "stressng-profiles/results.csv.gz": Wanted("result", group=("test",)),
-    "stressng-profiles/machines.csv": Wanted("cores"),
+    "moana-half/sample_input4d.csv": ColumnOptions("throughput_variance", settings=("threads", "freq_khz")),
+    "sharp-runlogs/ls.csv": ColumnOptions(),
+    "sharp-runlogs/nope_test.csv": ColumnOptions(),
+    "sharp-runlogs/sleep.csv": ColumnOptions(),
+    "sharp-runlogs/sleep_fast.csv": ColumnOptions(),
+    "sharp-runlogs/sleep_slow.csv": ColumnOptions(),
+    "pyperf-json/telco.json": ColumnOptions(),
+    "rajaperf-trials/rajaperf_quartz_trials.csv.gz": ColumnOptions(
+        "time_s", group=("kernel",), settings=("compiler", "opt")
+    ),
+    "compression-cloud/bzip2.csv.gz": ColumnOptions("time_compress", settings=("server",)),
+    "compression-cloud/gzip.csv.gz": ColumnOptions("time_compress", group=("server",)),
+    "smt-atomic-queue/ryzen_5825u_runs.csv.gz": ColumnOptions(
+        "value", group=("kind",), settings=("smt", "queue", "threads")
+    ),
+    "stressng-profiles/results.csv.gz": ColumnOptions("result", group=("test",)),
+    "stressng-profiles/machines.csv": ColumnOptions("cores"),
 }
 
 
@@ -47,8 +51,10 @@ def test_every_published_set_is_tried() -> None:
 def test_the_published_traps_are_seen() -> None:
     queue = read(DATA / "smt-atomic-queue/ryzen_5825u_runs.csv.gz")
     with pytest.raises(VgoError, match="several units"):
-        designs(queue, Wanted("value"))
-    latency, throughput = (design for _, design in designs(queue, Wanted("value", group=("kind",))))
+        designs(queue, ColumnOptions("value"))
+    latency, throughput = (design for _, design in designs(queue, ColumnOptions("value", group=("kind",))))
     assert latency.lower_is_better and not throughput.lower_is_better
-    stressed: Design = designs(read(DATA / "stressng-profiles/results.csv.gz"), Wanted("result", group=("test",)))[0][1]
+    stressed: Observations = designs(
+        read(DATA / "stressng-profiles/results.csv.gz"), ColumnOptions("result", group=("test",))
+    )[0][1]
     assert stressed.set_aside["timestamp"].startswith("a date or time")

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from vgo_agent.tools.recorded.read import read
-from vgo_agent.tools.recorded.recorded import Recorded
+from vgo_agent.tools.recorded.recorded import RecordedRuns
 
 
 def test_a_plain_table_is_read_with_its_types_and_no_meaning(tmp_path: Path) -> None:
@@ -298,6 +298,6 @@ def test_a_diagnosis_that_never_ended_is_read_by_its_transcript(tmp_path: Path) 
     assert recorded.lower_is_better == {"outcome": False} and recorded.units["outcome"] == "MB/s"
 
 
-def written(folder: Path, name: str, text: str) -> Recorded:
+def written(folder: Path, name: str, text: str) -> RecordedRuns:
     (folder / name).write_text(text, newline="")
     return read(folder / name)

@@ -13,21 +13,21 @@ from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.layers.schema import Column, Layer
 from vgo_agent.tools.analysis.analyse import columns
 from vgo_agent.tools.analysis.groups import analyse_groups
-from vgo_agent.tools.analysis.question import Question
+from vgo_agent.tools.analysis.question import AnalysisOptions
 from vgo_agent.tools.claim import TooFew, in_a_word
-from vgo_agent.tools.recorded.design import Design, Wanted, designs
+from vgo_agent.tools.recorded.design import ColumnOptions, Observations, designs
 from vgo_agent.tools.recorded.formats.vgo import measured
 from vgo_agent.tools.recorded.read import read
-from vgo_agent.tools.recorded.recorded import Recorded
+from vgo_agent.tools.recorded.recorded import RecordedRuns
 from vgo_agent.tools.recorded.write import write
 from vgo_agent.tools.recorded_comparison.compare import Contrasted, contrast
 from vgo_agent.tools.recorded_comparison.question import Contrast
-from vgo_agent.tools.recorded_power import Wish, plan
+from vgo_agent.tools.recorded_power import PowerRequest, plan
 
 EACH = 10
 
 
-def sampled(seed: int, runs: int = 12, spread: float = 1.0, level: float = 8.0, **more: Any) -> Recorded:
+def sampled(seed: int, runs: int = 12, spread: float = 1.0, level: float = 8.0, **more: Any) -> RecordedRuns:
     """Every run has a level of its own, which its temperature shows; decoding takes part of each sample's time."""
     rng = np.random.default_rng(seed)
     run, place = np.repeat(np.arange(runs), EACH), np.tile(np.arange(EACH), runs)
@@ -45,16 +45,16 @@ def sampled(seed: int, runs: int = 12, spread: float = 1.0, level: float = 8.0, 
             "even_ms": 100 + spread * rng.normal(0, 1, run.size),
         }
     )
-    return Recorded(frame, f"samples{seed}.csv", "vgo-agent", roles={"program.run": "id"}, **more)
+    return RecordedRuns(frame, f"samples{seed}.csv", "vgo-agent", roles={"program.run": "id"}, **more)
 
 
-def design(recorded: Recorded, **options: Any) -> Design:
-    wanted = Wanted(**{"outcome": "total_ms", "lower_is_better": True, "exclude": ("even_ms",), **options})
+def design(recorded: RecordedRuns, **options: Any) -> Observations:
+    wanted = ColumnOptions(**{"outcome": "total_ms", "lower_is_better": True, "exclude": ("even_ms",), **options})
     [(_, found)] = designs(recorded, wanted)
     return found
 
 
-def against(first: Recorded, second: Recorded, **options: Any) -> Contrasted:
+def against(first: RecordedRuns, second: RecordedRuns, **options: Any) -> Contrasted:
     return contrast([first, second], Contrast(**{"metric": "even_ms", "lower_is_better": True, **options}))[0]
 
 
@@ -76,8 +76,8 @@ def test_what_is_the_same_in_a_whole_run_is_set_aside_with_the_reason() -> None:
 
 
 def test_levels_of_runs_give_no_cause_and_a_slow_phase_does() -> None:
-    def verdict(recorded: Recorded) -> tuple[str, list[str], int]:
-        [group] = analyse_groups([({}, design(recorded))], Question()).groups
+    def verdict(recorded: RecordedRuns) -> tuple[str, list[str], int]:
+        [group] = analyse_groups([({}, design(recorded))], AnalysisOptions()).groups
         one = group.analysis
         return one.verdict, [f.factor.name for f in one.findings if f.factor.visible], one.of_runs
 
@@ -88,7 +88,7 @@ def test_levels_of_runs_give_no_cause_and_a_slow_phase_does() -> None:
 
 def test_rows_that_are_runs_of_one_sample_each_stay_as_they_are() -> None:
     recorded = sampled(1)
-    firsts = Recorded(recorded.frame.filter(pl.col("program.iteration") == 0), "firsts.csv", "vgo-agent")
+    firsts = RecordedRuns(recorded.frame.filter(pl.col("program.iteration") == 0), "firsts.csv", "vgo-agent")
     found = design(firsts)
     assert found.runs is None and np.array_equal(found.outcome, firsts.frame["total_ms"].to_numpy())
     assert not any("samples of" in words for words in found.warnings)
@@ -105,11 +105,11 @@ def test_arms_are_compared_by_whole_runs() -> None:
 
 def test_longer_runs_are_cut_to_the_shortest_and_runs_stay_together_whatever_the_order_of_rows() -> None:
     short = sampled(2)
-    short = Recorded(short.frame.filter(pl.col("program.iteration") < 7), short.source, "vgo-agent")
+    short = RecordedRuns(short.frame.filter(pl.col("program.iteration") < 7), short.source, "vgo-agent")
     found = against(sampled(1), short)
     assert found.samples == {short.source: 7}
     assert any("36 samples were left out, so that every run gives 7" in note for note in found.notes)
-    by_place = Recorded(short.frame.sort("program.iteration", maintain_order=True), short.source, "vgo-agent")
+    by_place = RecordedRuns(short.frame.sort("program.iteration", maintain_order=True), short.source, "vgo-agent")
     assert against(sampled(1), by_place).arms == found.arms
 
 
@@ -125,7 +125,7 @@ def test_pairs_are_made_sample_by_sample_of_runs_that_are_pairs() -> None:
                 2 * pl.col("program.run") + seed,
             )
         )
-    table = Recorded(pl.concat(both)[:-1], "runs.csv", "vgo-agent", usual={"condition": "baseline"})
+    table = RecordedRuns(pl.concat(both)[:-1], "runs.csv", "vgo-agent", usual={"condition": "baseline"})
     asked = Contrast(metric="even_ms", condition="condition", paired=True, lower_is_better=True)
     found, _ = contrast([table], asked)
     assert (found.samples, found.alone) == ({"cure": EACH - 1}, {"cure": 1})
@@ -134,7 +134,7 @@ def test_pairs_are_made_sample_by_sample_of_runs_that_are_pairs() -> None:
 
 
 def test_power_says_that_samples_of_one_run_are_not_independent() -> None:
-    planned = plan(sampled(1), "even_ms", Wish(ratio=0.5))
+    planned = plan(sampled(1), "even_ms", PowerRequest(ratio=0.5))
     [note] = [note for note in planned.notes if "samples of 12 runs" in note]
     assert planned.power.runs
     assert f"at 10 samples a run it is at least {-(-planned.power.runs // EACH)} runs" in note
@@ -149,9 +149,9 @@ def test_a_rate_reaches_the_search_as_one_also_when_saved_and_read_again(tmp_pat
     write(measured(frame, "runs", [layer], {}), tmp_path / name)
     recorded = read(tmp_path / name)
     assert recorded.rates == {"misses_share"} and not recorded.levels
-    [(_, found)] = designs(recorded, Wanted(outcome="outcome", lower_is_better=True))
+    [(_, found)] = designs(recorded, ColumnOptions(outcome="outcome", lower_is_better=True))
     assert columns(found).multiplied().sum() == 1 and not columns(found).divided().any()
-    [(_, told)] = designs(recorded, Wanted(outcome="outcome", lower_is_better=True, levels=("misses_share",)))
+    [(_, told)] = designs(recorded, ColumnOptions(outcome="outcome", lower_is_better=True, levels=("misses_share",)))
     assert not columns(told).rates, "the user's word counts"
 
 

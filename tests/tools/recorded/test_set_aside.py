@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from vgo_agent.tools.recorded.design import Design, Wanted, designs
-from vgo_agent.tools.recorded.recorded import Recorded
+from vgo_agent.tools.recorded.design import ColumnOptions, Observations, designs
+from vgo_agent.tools.recorded.recorded import RecordedRuns
 
 RNG = np.random.default_rng(8)
 N = 60
@@ -118,15 +118,15 @@ def test_words_among_numbers_count_as_missing_and_are_said() -> None:
 
 def test_what_the_format_knows_is_believed() -> None:
     frame = pl.DataFrame({"time": TIME, "cpu_s": NOISE, "pair": NOISE[::-1]})
-    recorded = Recorded(frame, "x", "x", outcome="time", roles={"cpu_s": "consequence", "pair": "id"})
-    ((_, design),) = designs(recorded, Wanted())
+    recorded = RecordedRuns(frame, "x", "x", outcome="time", roles={"cpu_s": "consequence", "pair": "id"})
+    ((_, design),) = designs(recorded, ColumnOptions())
     assert design.set_aside["cpu_s"].startswith("a consequence") and design.set_aside["pair"].startswith("it names")
 
 
 def test_ten_thousand_columns_of_fifty_runs_are_all_looked_at() -> None:
     wide = {f"c{number}": RNG.poisson(100, 50) for number in range(10_000)}
     frame = pl.DataFrame({"time": TIME[:50], **wide, "copy_of_c17": wide["c17"], "ms": TIME[:50] * 1000})
-    ((_, design),) = designs(Recorded(frame, "x", "x"), Wanted(outcome="time"))
+    ((_, design),) = designs(RecordedRuns(frame, "x", "x"), ColumnOptions(outcome="time"))
     assert design.values.shape == (50, 10_000)
     assert set(design.set_aside) == {"copy_of_c17", "ms"}
 
@@ -134,11 +134,11 @@ def test_ten_thousand_columns_of_fifty_runs_are_all_looked_at() -> None:
 @pytest.mark.parametrize("runs", [1, 2, 3, 7])
 def test_a_handful_of_runs_is_no_reason_to_fail(runs: int) -> None:
     frame = pl.DataFrame({"time": TIME[:runs], "noise": NOISE[:runs], "host": ["a"] * runs})
-    ((_, design),) = designs(Recorded(frame, "x", "x"), Wanted(outcome="time"))
+    ((_, design),) = designs(RecordedRuns(frame, "x", "x"), ColumnOptions(outcome="time"))
     assert len(design.outcome) == runs and design.values.shape[0] == runs
 
 
-def seen(**columns: object) -> Design:
+def seen(**columns: object) -> Observations:
     frame = pl.DataFrame({"time": TIME, "noise": NOISE} | columns, strict=False)
-    ((_, design),) = designs(Recorded(frame, "runs.csv", "csv"), Wanted(outcome="time"))
+    ((_, design),) = designs(RecordedRuns(frame, "runs.csv", "csv"), ColumnOptions(outcome="time"))
     return design

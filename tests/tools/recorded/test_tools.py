@@ -10,7 +10,7 @@ import pytest
 
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.recorded.read import read
-from vgo_agent.tools.recorded.recorded import Recorded
+from vgo_agent.tools.recorded.recorded import RecordedRuns
 
 PERF = """\
 # started on Sat Nov 21 01:08:38 2026
@@ -185,6 +185,6 @@ def test_pyperf_benchmarks_in_different_units_keep_their_own(tmp_path: Path) -> 
     assert recorded.frame["load"].to_list() == [0.5, 0.5, 0.7]
 
 
-def written(folder: Path, text: str) -> Recorded:
+def written(folder: Path, text: str) -> RecordedRuns:
     (folder / "out.txt").write_text(text)
     return read(folder / "out.txt")

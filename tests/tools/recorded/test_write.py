@@ -14,7 +14,7 @@ from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.layers.schema import Layer
 from vgo_agent.tools.recorded.formats.vgo import counted, measured
 from vgo_agent.tools.recorded.read import read
-from vgo_agent.tools.recorded.recorded import Recorded
+from vgo_agent.tools.recorded.recorded import RecordedRuns
 from vgo_agent.tools.recorded.write import write
 from vgo_agent.tools.statistics.values import LARGEST, countable
 
@@ -25,7 +25,7 @@ FLOATS = st.one_of(st.none(), st.floats(-LARGEST, LARGEST).filter(countable))
 WORDS = st.one_of(st.none(), st.text("abz019.,;\" '#\n", min_size=1).filter(lambda word: word.strip() == word))
 
 
-def a_table() -> Recorded:
+def a_table() -> RecordedRuns:
     frame = pl.DataFrame(
         {
             "time": [0.1, 1 / 3, 2.0000000000000004],
@@ -35,7 +35,7 @@ def a_table() -> Recorded:
             "odd*name": [1.5, 2.5, 3.5],
         }
     )
-    return Recorded(
+    return RecordedRuns(
         frame,
         "trials.csv",
         "elsewhere",
@@ -77,7 +77,7 @@ def test_a_table_comes_back_with_its_digits_types_and_meaning(tmp_path: Path, ta
 @given(st.lists(st.tuples(FLOATS, st.integers(-(2**62), 2**62), WORDS), min_size=1, max_size=30))
 def test_any_values_come_back_from_each_form(rows: list[tuple[float | None, int, str | None]]) -> None:
     frame = pl.DataFrame(rows, schema={"a": pl.Float64, "b": pl.Int64, "c": pl.String}, orient="row")
-    before = Recorded(frame, "x.csv", "x", units={"b": "count"})
+    before = RecordedRuns(frame, "x.csv", "x", units={"b": "count"})
     for target in TARGETS:
         with TemporaryDirectory() as folder:
             after = read(write(before, Path(folder) / target)[0]).frame.select("a", "b", "c")

@@ -80,6 +80,15 @@ def test_efficiency_cores_are_left_first(tmp_path) -> None:
     assert weak.affinity == tuple(range(16, 24))
 
 
+def test_the_kind_of_core_is_not_varied_where_the_memory_node_would_vary_with_it(tmp_path) -> None:
+    for name, weak in (("apart", "0-3"), ("mixed", "0-1,4-5")):
+        root = trees.tree(tmp_path / name, [(cpu,) for cpu in range(8)], {0: "0-3", 1: "4-7"}, {"atom": weak})
+        told = reasons(laid_out(root))
+        assert ("cores", "E only") in told if name == "apart" else ("cores", "E only") not in told
+    told = reasons(laid_out(tmp_path / "apart"))
+    assert "kind and node cannot be told apart" in told["cores", "P only"]
+
+
 def test_small_cores_are_known_by_their_capacity_too(tmp_path) -> None:
     root = trees.tree(tmp_path, [(core,) for core in range(4)], capacity={0: 1024, 1: 1024, 2: 512, 3: 512})
     assert [core.kind for core in topology(root).cores] == ["P", "P", "E", "E"]

@@ -26,7 +26,7 @@ def tree(
         _write(root / f"sys/devices/system/node/node{node}/cpulist", said)
     for kind, said in (kinds or {}).items():
         _write(root / f"sys/devices/cpu_{kind}/cpus", said)
-    (root / "proc").mkdir(exist_ok=True)
+    (root / "proc").mkdir(exist_ok=True, parents=True)
     return root
 
 

@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.knowledge.errors import VgoError
-from vgo_agent.tools.recorded.recorded import Recorded
+from vgo_agent.tools.recorded.recorded import RecordedRuns
 from vgo_agent.tools.surface.ask import predict
 from vgo_agent.tools.surface.axes import axis_of
 from vgo_agent.tools.surface.best import best, field
 from vgo_agent.tools.surface.both import fit_both
-from vgo_agent.tools.surface.cells import Asked, Cells, cells
+from vgo_agent.tools.surface.cells import CellOutcomes, SurfaceOptions, cells
 from vgo_agent.tools.surface.constraint import constraint
 from vgo_agent.tools.surface.fitted import fit_surface, surface
 from vgo_agent.tools.surface.response import response_of
@@ -41,9 +41,9 @@ def runs(each: int = 15, seed: int = 1) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=["threads", "freq", "host", "time_s"], orient="row")
 
 
-def gathered(frame: pl.DataFrame, **asked: object) -> Cells:
+def gathered(frame: pl.DataFrame, **asked: object) -> CellOutcomes:
     named = {"settings": ("threads", "freq", "host"), "outcome": "time_s", **asked}
-    return cells(Recorded(frame, "runs.csv", "CSV"), Asked(**named))  # type: ignore[arg-type]
+    return cells(RecordedRuns(frame, "runs.csv", "CSV"), SurfaceOptions(**named))  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from ..recorded import Recorded
-from ..source import Source
+from ..recorded import RecordedRuns
+from ..source import TableSource
 
 
 @dataclass(frozen=True)
@@ -14,6 +14,6 @@ class Format:
     """How to tell a format by its content, and how to read it."""
 
     name: str
-    recognises: Callable[[Source], bool]
-    read: Callable[[Source, Collection[str]], Recorded]
+    recognises: Callable[[TableSource], bool]
+    read: Callable[[TableSource, Collection[str]], RecordedRuns]
     """The second argument names columns that need not be read."""

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import polars as pl
 
 from ....knowledge.errors import VgoError
-from ..recorded import Recorded
-from ..source import HEAD, Source, not_utf8
+from ..recorded import RecordedRuns
+from ..source import HEAD, TableSource, not_utf8
 from .base import Format
 from .json_text import is_json
 
@@ -37,21 +37,21 @@ class Dialect(NamedTuple):
     header: tuple[str, ...]
 
 
-class Table(NamedTuple):
+class DelimitedTable(NamedTuple):
     """What stands in a text table, and what was noticed while reading it."""
 
     frame: pl.DataFrame
     notes: tuple[str, ...]
 
 
-def header_of(source: Source) -> tuple[str, ...]:
+def header_of(source: TableSource) -> tuple[str, ...]:
     """Return the fields of the first line, () where it is no text table."""
     if source.is_parquet or is_json(source):
         return ()
     return dialect_of(source).header
 
 
-def dialect_of(source: Source) -> Dialect:
+def dialect_of(source: TableSource) -> Dialect:
     """Tell the separator by the header line, and the decimal comma by the first lines."""
     lines = source.head.decode(errors="ignore").splitlines()[:50]
     if len(lines) == 1 and len(source.head) >= HEAD:
@@ -66,7 +66,7 @@ def dialect_of(source: Source) -> Dialect:
     return Dialect(separator, comma, tuple(name.strip() for name in header))
 
 
-def read_table(source: Source, leave_out: Collection[str] = ()) -> Table:
+def read_table(source: TableSource, leave_out: Collection[str] = ()) -> DelimitedTable:
     """Read a text table with polars; names made distinct, an index without a name and empty lines dropped."""
     dialect = dialect_of(source)
     _refuse_header(source, dialect)
@@ -75,7 +75,7 @@ def read_table(source: Source, leave_out: Collection[str] = ()) -> Table:
     frame, dropped = _without_index(frame)
     frame, empty = _without_empty_rows(frame)
     frame, again = _without_headers(frame, source)
-    return Table(frame, (*notes, *dropped, *empty, *again))
+    return DelimitedTable(frame, (*notes, *dropped, *empty, *again))
 
 
 def distinct(header: tuple[str, ...]) -> tuple[list[str], tuple[str, ...]]:
@@ -95,7 +95,7 @@ def distinct(header: tuple[str, ...]) -> tuple[list[str], tuple[str, ...]]:
 
 
 def parse(
-    data: Path | bytes, source: Source, dialect: Dialect, names: list[str], leave_out: Collection[str] = ()
+    data: Path | bytes, source: TableSource, dialect: Dialect, names: list[str], leave_out: Collection[str] = ()
 ) -> pl.DataFrame:
     """Parse a text table into typed columns; what polars cannot parse is said in one sentence."""
     try:
@@ -115,7 +115,7 @@ def parse(
 
 def _scan(
     data: Path | bytes,
-    source: Source,
+    source: TableSource,
     dialect: Dialect,
     names: list[str],
     leave_out: Collection[str],
@@ -142,7 +142,7 @@ def _free(name: str, number: int, taken: set[str]) -> str:
     return f"{name}_{number}"
 
 
-def _refuse_header(source: Source, dialect: Dialect) -> None:
+def _refuse_header(source: TableSource, dialect: Dialect) -> None:
     if b"\r" in source.head and b"\n" not in source.head:
         raise VgoError(f"{source.given} ends its lines by CR alone: convert it, as in `tr '\\r' '\\n' < FILE > NEW`.")
     filled = [name for name in dialect.header if name]
@@ -182,7 +182,7 @@ def _without_empty_rows(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, .
     return kept, ((f"{empty} empty lines were left out.",) if empty else ())
 
 
-def _without_headers(frame: pl.DataFrame, source: Source) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def _without_headers(frame: pl.DataFrame, source: TableSource) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Drop header lines that come again, as in tables that were joined, and read as numbers what they made text."""
     texts = [name for name, dtype in frame.schema.items() if dtype == pl.String]
     if len(texts) < frame.width or not texts:
@@ -197,7 +197,7 @@ def _without_headers(frame: pl.DataFrame, source: Source) -> tuple[pl.DataFrame,
     return kept.with_columns(whole), (f"The header stands in the file {again + 1} times: only rows of runs were read.",)
 
 
-def _refusal(source: Source, dialect: Dialect, message: str) -> VgoError:
+def _refusal(source: TableSource, dialect: Dialect, message: str) -> VgoError:
     if "utf-8" in message:
         return not_utf8(source.given)
     ragged = _first_long_line(source, dialect) if "more fields" in message else None
@@ -210,15 +210,15 @@ def _refusal(source: Source, dialect: Dialect, message: str) -> VgoError:
     return VgoError(f"{source.given} is no table ({message.splitlines()[0]}): look for an unclosed quote and mend it.")
 
 
-def _first_long_line(source: Source, dialect: Dialect) -> tuple[int, int] | None:
+def _first_long_line(source: TableSource, dialect: Dialect) -> tuple[int, int] | None:
     reader = csv.reader(io.StringIO(source.text()), delimiter=dialect.separator)
     return next(((reader.line_num, len(row)) for row in reader if len(row) > len(dialect.header)), None)
 
 
-def _read(source: Source, leave_out: Collection[str]) -> Recorded:
+def _read(source: TableSource, leave_out: Collection[str]) -> RecordedRuns:
     frame, notes = read_table(source, leave_out)
     left = tuple(name for name in leave_out if name in dialect_of(source).header)
-    return Recorded(frame, source.given, "csv", left_out=left, notes=notes)
+    return RecordedRuns(frame, source.given, "csv", left_out=left, notes=notes)
 
 
 CSV = Format("csv", lambda source: bool(header_of(source)), _read)

@@ -7,24 +7,24 @@ from dataclasses import replace
 
 from ..mapping import read_mapping
 from ..meant import meant
-from ..recorded import Recorded
-from ..source import Source
+from ..recorded import RecordedRuns
+from ..source import TableSource
 from .base import Format
 from .delimited import header_of, read_table
 
 SIDECAR = ".columns.yaml"
 
 
-def _recognises(source: Source) -> bool:
+def _recognises(source: TableSource) -> bool:
     return source.beside(SIDECAR).is_file() and bool(header_of(source))
 
 
-def _read(source: Source, leave_out: Collection[str]) -> Recorded:
+def _read(source: TableSource, leave_out: Collection[str]) -> RecordedRuns:
     meanings = read_mapping(source.beside(SIDECAR))
     outside = meanings.in_file(leave_out)
     table = read_table(replace(source, texts=source.texts | meanings.texts), outside)
     left = tuple(name for name in outside if name in header_of(source))
-    return meant(Recorded(table.frame, source.given, "csv", left_out=left, notes=table.notes), meanings)
+    return meant(RecordedRuns(table.frame, source.given, "csv", left_out=left, notes=table.notes), meanings)
 
 
 DESCRIBED_CSV = Format("csv with a mapping", _recognises, _read)

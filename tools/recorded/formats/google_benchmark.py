@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ....knowledge.errors import VgoError
 from ..columns import listed
-from ..recorded import Recorded
-from ..source import Source
+from ..recorded import RecordedRuns
+from ..source import TableSource
 from .base import Format
 from .json_text import flat, load, looks_like
 
@@ -44,7 +44,7 @@ class _File(BaseModel):
     benchmarks: list[_Repetition] = Field(min_length=1)
 
 
-def _read(source: Source, leave_out: Collection[str]) -> Recorded:
+def _read(source: TableSource, leave_out: Collection[str]) -> RecordedRuns:
     file = load(source, _File, "Google Benchmark")
     made = [one for one in file.benchmarks if one.run_type != "aggregate" and "real_time" in one.model_fields_set]
     worked = [one for one in made if not (one.error_occurred or one.skipped)]
@@ -60,7 +60,7 @@ def _read(source: Source, leave_out: Collection[str]) -> Recorded:
     several = frame["benchmark"].n_unique() > 1
     rates = [name for name in _RATES if name in frame.columns]
     varied = frame["threads"].n_unique() > 1
-    return Recorded(
+    return RecordedRuns(
         frame.drop(leave_out, strict=False),
         source.given,
         "google-benchmark",

@@ -8,8 +8,8 @@ from typing import Any
 import polars as pl
 from pydantic import BaseModel, Field
 
-from ..recorded import Recorded
-from ..source import Source
+from ..recorded import RecordedRuns
+from ..source import TableSource
 from .base import Format
 from .json_text import load, looks_like
 
@@ -26,7 +26,7 @@ class _Export(BaseModel):
     results: list[_Command] = Field(min_length=1)
 
 
-def _read(source: Source, leave_out: Collection[str]) -> Recorded:
+def _read(source: TableSource, leave_out: Collection[str]) -> RecordedRuns:
     export = load(source, _Export, "hyperfine")
     frame = pl.DataFrame([row for command in export.results for row in _rows(command)], infer_schema_length=None)
     frame, notes = _without_failed(frame)
@@ -36,7 +36,7 @@ def _read(source: Source, leave_out: Collection[str]) -> Recorded:
     told_apart = len(varied) == len(export.results) and all(
         parameters and command.parameters.keys() == set(parameters) for command in export.results
     )
-    return Recorded(
+    return RecordedRuns(
         frame.drop(leave_out, strict=False),
         source.given,
         "hyperfine",

@@ -12,23 +12,23 @@ from pydantic import BaseModel, ValidationError
 from ....knowledge.errors import VgoError
 from ....knowledge.user_files import parsed_json
 from ....knowledge.wrong import first
-from ..source import Source
+from ..source import TableSource
 
 Shape = TypeVar("Shape", bound=BaseModel)
 _START = re.compile(rb'\s*(\{\s*["}]|\[\s*[\[{"\d\]])')
 
 
-def is_json(source: Source) -> bool:
+def is_json(source: TableSource) -> bool:
     """Tell JSON by how it starts; a table may start with a bracket too, hence the second mark."""
     return bool(_START.match(source.head))
 
 
-def looks_like(source: Source, *keys: str) -> bool:
+def looks_like(source: TableSource, *keys: str) -> bool:
     """Tell whether a file is a JSON object with one of these keys near its start."""
     return is_json(source) and any(f'"{key}"'.encode() in source.head for key in keys)
 
 
-def load(source: Source, shape: type[Shape], tool: str) -> Shape:
+def load(source: TableSource, shape: type[Shape], tool: str) -> Shape:
     """Read a JSON file of a known tool; what is wrong with it is named by place."""
     try:
         return shape.model_validate(parsed_json(source.text()))
@@ -38,7 +38,7 @@ def load(source: Source, shape: type[Shape], tool: str) -> Shape:
         raise VgoError(f"{source.given} is no file of {tool}: {first(error)}, or export it again.") from error
 
 
-def refuse_broken(source: Source) -> None:
+def refuse_broken(source: TableSource) -> None:
     """Refuse JSON that does not parse; several values in one file, as in JSON lines, are whole."""
     try:
         parsed_json(source.text())
@@ -47,7 +47,7 @@ def refuse_broken(source: Source) -> None:
             raise _broken(source, error) from error
 
 
-def _broken(source: Source, error: json.JSONDecodeError) -> VgoError:
+def _broken(source: TableSource, error: json.JSONDecodeError) -> VgoError:
     return VgoError(
         f"{source.given}, line {error.lineno}: {error.msg}: the JSON is cut short or damaged; export it again."
     )

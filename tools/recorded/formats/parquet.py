@@ -9,15 +9,15 @@ import polars as pl
 from ....knowledge.errors import VgoError
 from ..mapping import parse_mapping
 from ..meant import meant
-from ..recorded import Recorded
-from ..source import Source
+from ..recorded import RecordedRuns
+from ..source import TableSource
 from .base import Format
 
 MEANINGS = "vgo-agent"
 """Key of the file's own metadata under which the mapping stands, as JSON."""
 
 
-def _read(source: Source, leave_out: Collection[str]) -> Recorded:
+def _read(source: TableSource, leave_out: Collection[str]) -> RecordedRuns:
     try:
         lazy = pl.scan_parquet(source.path, glob=False)
         names = lazy.collect_schema().names()
@@ -27,7 +27,7 @@ def _read(source: Source, leave_out: Collection[str]) -> Recorded:
         reason = str(error).splitlines()[0]
         raise VgoError(f"{source.given} is no whole Parquet file ({reason}): copy or write it again.") from error
     left = tuple(name for name in leave_out if name in names)
-    recorded = Recorded(frame, source.given, "parquet", left_out=left)
+    recorded = RecordedRuns(frame, source.given, "parquet", left_out=left)
     return meant(recorded, parse_mapping(told, f"the metadata of {source.given}")) if told else recorded
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import polars as pl
 
 from ....knowledge.errors import VgoError
-from ..recorded import Recorded
-from ..whole import Whole
+from ..recorded import RecordedRuns
+from ..whole import RecordedFiles
 
 MOST_CELLS = 200_000_000
 """1,000,000 runs of 200 columns: what an analysis holds in about 5 GB."""
@@ -35,7 +35,7 @@ def files_in(folder: Path) -> list[Path]:
     return sorted(path for path in found if path.is_file())
 
 
-def read_folder(folder: Path, leave_out: Collection[str] = (), most_cells: int = MOST_CELLS) -> Recorded:
+def read_folder(folder: Path, leave_out: Collection[str] = (), most_cells: int = MOST_CELLS) -> RecordedRuns:
     """Read all files of a folder in the order of their names; folders named `host=a` give a column.
 
     Above `most_cells` numbers, and then to a quarter million at most, only those rows are read whose hashed place in
@@ -62,8 +62,8 @@ def read_folder(folder: Path, leave_out: Collection[str] = (), most_cells: int =
             f"{frame.height:,} of {rows:,} rows were drawn (those whose hashed place falls below a share): "
             "shares, factors and intervals are of the sample."
         )
-    whole = Whole(tuple(files), rows) if frame.height < rows else None
-    return Recorded(frame, str(folder), "parquet folder", left_out=left, notes=tuple(notes), whole=whole)
+    whole = RecordedFiles(tuple(files), rows) if frame.height < rows else None
+    return RecordedRuns(frame, str(folder), "parquet folder", left_out=left, notes=tuple(notes), whole=whole)
 
 
 def _some(lazy: pl.LazyFrame, share: float) -> pl.LazyFrame:

@@ -12,8 +12,8 @@ import polars as pl
 
 from ....knowledge.errors import VgoError
 from ..columns import listed
-from ..recorded import Recorded
-from ..source import Source
+from ..recorded import RecordedRuns
+from ..source import TableSource
 from .base import Format
 from .json_text import is_json
 
@@ -47,17 +47,17 @@ class _Reading(NamedTuple):
     """It is a mean over several runs (perf stat -r)."""
 
 
-def _recognises(source: Source) -> bool:
+def _recognises(source: TableSource) -> bool:
     lines = [line for line in source.head.decode(errors="ignore").splitlines()[:50] if line.strip()]
     first = next((line for line in lines if not line.startswith("#")), "")
     return any(line.startswith(_STARTED) for line in lines[:1]) or bool(_first_mark(first)) or _is_json(source)
 
 
-def _is_json(source: Source) -> bool:
+def _is_json(source: TableSource) -> bool:
     return is_json(source) and b'"counter-value"' in source.head
 
 
-def _read(source: Source, leave_out: Collection[str]) -> Recorded:
+def _read(source: TableSource, leave_out: Collection[str]) -> RecordedRuns:
     rows = list(_rows(_readings(source)))
     if not rows:
         raise VgoError(f"{source.given} is of perf stat, but holds no event: give perf -x, or -j, and -o FILE.")
@@ -73,7 +73,7 @@ def _read(source: Source, leave_out: Collection[str]) -> Recorded:
         roles |= {_INTERVAL: "id"}
         units |= {_INTERVAL: "s"}
     timed = _DURATION in events
-    return Recorded(
+    return RecordedRuns(
         frame.drop(leave_out, strict=False),
         source.given,
         "perf stat",
@@ -86,7 +86,7 @@ def _read(source: Source, leave_out: Collection[str]) -> Recorded:
     )
 
 
-def _readings(source: Source) -> Iterator[_Reading | None]:
+def _readings(source: TableSource) -> Iterator[_Reading | None]:
     """Give the events of the file in order, and None where a run begins."""
     lines = source.text().splitlines()
     mark = next(filter(None, map(_first_mark, lines)), ",")

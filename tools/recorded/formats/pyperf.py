@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 from pydantic import BaseModel, Field
 
-from ..recorded import Recorded
-from ..source import Source
+from ..recorded import RecordedRuns
+from ..source import TableSource
 from .base import Format
 from .json_text import flat, load, looks_like
 
@@ -36,7 +36,7 @@ class _Suite(BaseModel):
     metadata: dict[str, Any] = {}
 
 
-def _read(source: Source, leave_out: Collection[str]) -> Recorded:
+def _read(source: TableSource, leave_out: Collection[str]) -> RecordedRuns:
     suite = load(source, _Suite, "pyperf")
     several = len(suite.benchmarks) > 1
     units = [_unit(suite, benchmark) for benchmark in suite.benchmarks]
@@ -50,7 +50,7 @@ def _read(source: Source, leave_out: Collection[str]) -> Recorded:
     frame = pl.DataFrame(rows, infer_schema_length=None)
     if not several and not frame.is_empty():
         frame = frame.drop("benchmark")
-    return Recorded(
+    return RecordedRuns(
         frame.drop(leave_out, strict=False),
         source.given,
         "pyperf",

@@ -17,11 +17,11 @@ import polars as pl
 from ....knowledge.errors import VgoError
 from ..mapping import Meanings, parse_mapping
 from ..meant import meant
-from ..recorded import Recorded
+from ..recorded import RecordedRuns
 from ..sharp_layout import MEANINGS
-from ..source import Source
+from ..source import TableSource
 from .base import Format
-from .delimited import Dialect, Table, dialect_of, header_of, parse, read_table
+from .delimited import DelimitedTable, Dialect, dialect_of, header_of, parse, read_table
 from .json_text import flat
 
 _IDS = ("launch_id", "repeat", "rank")
@@ -56,11 +56,11 @@ class _Page:
     notes: tuple[str, ...] = ()
 
 
-def _recognises(source: Source) -> bool:
+def _recognises(source: TableSource) -> bool:
     return {"outer_time", "repeat"} <= set(header_of(source))
 
 
-def _read(source: Source, leave_out: Collection[str]) -> Recorded:
+def _read(source: TableSource, leave_out: Collection[str]) -> RecordedRuns:
     page = _page(source)
     if page.meanings:
         return _own(source, page.meanings, leave_out)
@@ -75,7 +75,7 @@ def _read(source: Source, leave_out: Collection[str]) -> Recorded:
         notes.append(f"A row is one of {ranks} ranks, not one run: give --group rank.")
     if swept:
         notes.append(f"Swept values were added from the page: {', '.join(swept)}.")
-    return Recorded(
+    return RecordedRuns(
         frame.drop(leave_out, strict=False),
         source.given,
         "sharp",
@@ -90,17 +90,17 @@ def _read(source: Source, leave_out: Collection[str]) -> Recorded:
     )
 
 
-def _own(source: Source, meanings: Meanings, leave_out: Collection[str]) -> Recorded:
+def _own(source: TableSource, meanings: Meanings, leave_out: Collection[str]) -> RecordedRuns:
     """Read a table that vgo-agent wrote: its clock is no SHARP's, and nothing must be guessed."""
     frame, notes = read_table(replace(source, texts=source.texts | meanings.texts | {"launch_id"}))
     added = {name: "id" for name in _IDS if name in frame.columns} | {"outer_time": "consequence"}
-    recorded = Recorded(frame, source.given, "sharp", roles=added, units={"outer_time": "s"}, notes=notes)
+    recorded = RecordedRuns(frame, source.given, "sharp", roles=added, units={"outer_time": "s"}, notes=notes)
     recorded = meant(recorded, meanings)
     left = tuple(name for name in leave_out if name in frame.columns)
     return replace(recorded, frame=recorded.frame.drop(left), format="sharp", left_out=left)
 
 
-def _page(source: Source) -> _Page:
+def _page(source: TableSource) -> _Page:
     path = source.beside(".md")
     if not path.is_file():
         return _Page(notes=(f"There is no page {path.name} beside it: units, options and system are unknown.",))
@@ -130,7 +130,7 @@ def _block(text: str, heading: str, path: Path) -> dict[str, Any]:
     return block if isinstance(block, dict) else {}
 
 
-def _table(source: Source, page: _Page) -> Table:
+def _table(source: TableSource, page: _Page) -> DelimitedTable:
     """Read the CSV; launches appended with other metrics than the header names are named by the page, where it can."""
     dialect = dialect_of(source)
     rows = list(csv.reader(io.StringIO(source.text()), delimiter=dialect.separator))
@@ -139,7 +139,7 @@ def _table(source: Source, page: _Page) -> Table:
     if not odd:
         return read_table(source)
     names = list(dict.fromkeys((*dialect.header, *(page.fields if len(page.fields) in odd else ()))))
-    return Table(_aligned(source, dialect, rows[1:], page, names), tuple(_ragged(widths, dialect, page)))
+    return DelimitedTable(_aligned(source, dialect, rows[1:], page, names), tuple(_ragged(widths, dialect, page)))
 
 
 def _ragged(widths: Counter[int], dialect: Dialect, page: _Page) -> Iterator[str]:
@@ -152,7 +152,9 @@ def _ragged(widths: Counter[int], dialect: Dialect, page: _Page) -> Iterator[str
             yield f"{rows} rows were appended with {abs(extra)} fields {more} than the header names: {how}"
 
 
-def _aligned(source: Source, dialect: Dialect, rows: list[list[str]], page: _Page, names: list[str]) -> pl.DataFrame:
+def _aligned(
+    source: TableSource, dialect: Dialect, rows: list[list[str]], page: _Page, names: list[str]
+) -> pl.DataFrame:
     """Put each field below its name: by the header, by the page, or else only what every launch begins with."""
     leading = [name for name in dialect.header if name in _LEADING]
     own = {len(page.fields): page.fields, len(dialect.header): dialect.header}

@@ -17,8 +17,8 @@ from ....layers.loader import load_layers
 from ....layers.schema import Column, Layer
 from ...row import BASELINE, FIXED, REQUIRED
 from ...statistics.values import finite
-from ..recorded import Recorded
-from ..source import Source
+from ..recorded import RecordedRuns
+from ..source import TableSource
 from .base import Format
 from .delimited import header_of, read_table
 from .json_text import flat
@@ -28,7 +28,7 @@ _NOT_DIVIDED = {"max_rss_kb"}
 _FACTS = re.compile(r"```json\n(.*?)\n```", re.S)
 
 
-def _read(source: Source, leave_out: Collection[str]) -> Recorded:
+def _read(source: TableSource, leave_out: Collection[str]) -> RecordedRuns:
     folder = source.path.parent
     layers = _layers(folder)
     known = _known(header_of(source), layers)
@@ -40,7 +40,7 @@ def _read(source: Source, leave_out: Collection[str]) -> Recorded:
     return replace(recorded, frame=recorded.frame.drop(left), left_out=left)
 
 
-def measured(frame: pl.DataFrame, given: str, layers: Collection[Layer], facts: Mapping[str, Any]) -> Recorded:
+def measured(frame: pl.DataFrame, given: str, layers: Collection[Layer], facts: Mapping[str, Any]) -> RecordedRuns:
     """Describe runs that vgo-agent measured, one row a run with the columns of `tools.row`; failed ones are kept.
 
     `layers` say what the metric columns mean. `facts` may have `subject` (with `unit` and `lower_is_better`) and
@@ -49,7 +49,7 @@ def measured(frame: pl.DataFrame, given: str, layers: Collection[Layer], facts: 
     known = _known(frame.columns, layers)
     subject = facts.get("subject", {})
     usual = {"condition": BASELINE} if BASELINE in frame["condition"] else {}
-    return Recorded(
+    return RecordedRuns(
         frame,
         given,
         VGO_AGENT.name,
@@ -67,7 +67,7 @@ def measured(frame: pl.DataFrame, given: str, layers: Collection[Layer], facts: 
     )
 
 
-def counted(recorded: Recorded) -> Recorded:
+def counted(recorded: RecordedRuns) -> RecordedRuns:
     """Leave out the failed runs of a table that vgo-agent measured, and say so; any other stays as it is."""
     frame = recorded.frame
     if recorded.format != VGO_AGENT.name or "ok" not in frame.columns:

@@ -10,7 +10,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import squareform
 
-from ..values import FloatArray, IntArray, Result
+from ..values import FiniteResult, FloatArray, IntArray
 from .chance import Floats
 
 SAME = 0.9
@@ -18,7 +18,7 @@ WIDTH = 1024
 """Columns compared with all others at a time: bounds the memory for ten thousand."""
 
 
-class Collinear(Result):
+class Collinear(FiniteResult):
     """Columns that say the same thing."""
 
     name: str

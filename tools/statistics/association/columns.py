@@ -61,7 +61,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Table:
+class ColumnMatrix:
     """Columns side by side, one row a run, all finite and none constant."""
 
     names: tuple[str, ...]
@@ -70,7 +70,7 @@ class Table:
     """Name to reason of the columns left out."""
 
 
-def usable(columns: ArrayLike, names: Sequence[str]) -> Table:
+def usable(columns: ArrayLike, names: Sequence[str]) -> ColumnMatrix:
     """Drop columns with missing or infinite values and those that never change."""
     x = np.asarray(columns, dtype=np.float64)
     x = x.reshape(x.shape[0], -1) if x.size else np.zeros((x.shape[0], len(names)))
@@ -84,4 +84,4 @@ def usable(columns: ArrayLike, names: Sequence[str]) -> Table:
         elif constant[place]:
             reasons[name] = "the same in every run"
     keep = [place for place, name in enumerate(names) if name not in reasons]
-    return Table(tuple(names[place] for place in keep), x[:, keep], reasons)
+    return ColumnMatrix(tuple(names[place] for place in keep), x[:, keep], reasons)

@@ -11,13 +11,15 @@ from .importance import Importance, importance, stability
 from .interval import auc_interval
 from .look import Looked
 from .ranked import restrict
-from .results import Factor
+from .results import FactorAssociation
 from .several import independent
 
 UNSEEN = Importance(None, None, None)
 
 
-def explained(looked: Looked, factors: Sequence[Factor], rows: IntArray, alpha: float, seed: int) -> list[Factor]:
+def explained(
+    looked: Looked, factors: Sequence[FactorAssociation], rows: IntArray, alpha: float, seed: int
+) -> list[FactorAssociation]:
     """Complete the factors from the runs in `rows`, and put the more important of equally sure ones first."""
     place_of = {name: place for place, name in enumerate(looked.names)}
     clusters = [[place_of[name] for name in factor.members] for factor in factors]
@@ -68,7 +70,7 @@ def _importance(looked: Looked, clusters: list[list[int]], rows: IntArray, seed:
     return importance(values, looked.classes[rows], inside, seed, block=looked.labels.block)
 
 
-def _interval(looked: Looked, factor: Factor, column: int) -> dict[str, float]:
+def _interval(looked: Looked, factor: FactorAssociation, column: int) -> dict[str, float]:
     """Bounds of the AUC, for independent runs."""
     if looked.labels.block > 1:
         return {}

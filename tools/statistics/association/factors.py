@@ -17,9 +17,9 @@ from .interactions import Interaction as Interaction
 from .look import Looked, look
 from .pairing import Pairing, pair, visible_pairs
 from .results import Association as Association
-from .results import Factor as Factor
+from .results import FactorAssociation as Factor
 from .sample import sample
-from .search import Search, search
+from .search import FamilywiseTest, search
 
 SHARE = 0.8
 """Of alpha that the columns may spend; the rest is for pairs that only work together."""
@@ -117,7 +117,7 @@ def _places(looked: Looked, clusters: Sequence[Collinear]) -> list[list[int]]:
 def _factors(
     looked: Looked,
     clusters: Sequence[Collinear],
-    found: Search,
+    found: FamilywiseTest,
     p_values: Sequence[float],
     standing: Sequence[int],
     alpha: float,

@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 from ..values import FloatArray, IntArray
 from .chance import Floats, Labels
 from .grouped import grouped
-from .ranked import Ranked, lesser
+from .ranked import RankedVectors, lesser
 from .search import strongest
 from .tree import Singles, balanced_accuracy, classifier, numbered, prepared, stratified
 
@@ -108,7 +108,7 @@ def _interval(losses: FloatArray) -> Importance:
 
 
 def stability(
-    ranked: Ranked,
+    ranked: RankedVectors,
     labels: Labels,
     classes: IntArray,
     clusters: Sequence[Sequence[int]],

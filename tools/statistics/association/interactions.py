@@ -8,11 +8,11 @@ from typing import Literal
 import numpy as np
 
 from ..ranks import ranks_of
-from ..values import BoolArray, FloatArray, IntArray, Result
+from ..values import BoolArray, FiniteResult, FloatArray, IntArray
 from .chance import Floats, Labels
 from .parallel import each
 from .ranked import HEAVY, NOTHING_LEFT, unit
-from .search import Search, family_wise
+from .search import FamilywiseTest, family_wise
 
 MOST = 64
 """Columns that are paired, each with each: 2,016 pairs."""
@@ -26,7 +26,7 @@ BUDGET = 10_000_000
 """Runs times pairs that are looked at: more runs are sampled."""
 
 
-class Interaction(Result):
+class Interaction(FiniteResult):
     """Two clusters that go with slow runs together otherwise than each alone would say."""
 
     first: str
@@ -43,7 +43,7 @@ class Interaction(Result):
 
 
 @dataclass(frozen=True)
-class Pairs:
+class ColumnProducts:
     """What was paired."""
 
     first: IntArray
@@ -51,12 +51,12 @@ class Pairs:
     products: Floats
     """Shape (runs, pairs): cleared of trend, both columns and their squares; of length one."""
 
-    def only(self, which: BoolArray) -> Pairs:
+    def only(self, which: BoolArray) -> ColumnProducts:
         """Give some of them, by a mask of shape (pairs,)."""
-        return Pairs(self.first[which], self.second[which], self.products[:, which])
+        return ColumnProducts(self.first[which], self.second[which], self.products[:, which])
 
 
-def pairs_of(vectors: FloatArray, basis: FloatArray) -> Pairs:
+def pairs_of(vectors: FloatArray, basis: FloatArray) -> ColumnProducts:
     """Pair columns (runs, c), given as ranks of length one without trend.
 
     The product of their ranks is cleared of both and of their squares: what a bent line in one column explains, and
@@ -71,10 +71,12 @@ def pairs_of(vectors: FloatArray, basis: FloatArray) -> Pairs:
     products -= terms.astype(precision) @ _weights(terms, products, first, second).astype(precision)
     after = np.sqrt((products**2).sum(axis=0))
     products /= np.where(after > 0.01 * before, after, np.inf)
-    return Pairs(first, second, products)
+    return ColumnProducts(first, second, products)
 
 
-def search_pairs(pairs: Pairs, labels: Labels, known: FloatArray, permutations: int, seed: int) -> Search:
+def search_pairs(
+    pairs: ColumnProducts, labels: Labels, known: FloatArray, permutations: int, seed: int
+) -> FamilywiseTest:
     """Family-wise p-values of all pairs; `known` (runs, k) is what factors that stand already do alone.
 
     z is divided by its own standard error run by run (HC0), so that residuals that are larger where a main effect is
@@ -85,7 +87,7 @@ def search_pairs(pairs: Pairs, labels: Labels, known: FloatArray, permutations: 
     residual = labels.residual - space @ (space.T @ labels.residual)
     count = pairs.first.size
     if not count or float(residual @ residual) <= 1e-9 * max(float(labels.residual @ labels.residual), 1e-300):
-        return Search(p_value=1.0, p_values=(1.0,) * count, statistics=(0.0,) * count)
+        return FamilywiseTest(p_value=1.0, p_values=(1.0,) * count, statistics=(0.0,) * count)
     cleared = replace(labels, residual=residual, basis=space)
     precision, squares = pairs.products.dtype, pairs.products**2
     outside = space.astype(precision)
@@ -137,7 +139,7 @@ def only_together(shares: tuple[float, ...]) -> bool:
     return beside - least <= ALONE * (top - least)
 
 
-def signs(pairs: Pairs, labels: Labels) -> FloatArray:
+def signs(pairs: ColumnProducts, labels: Labels) -> FloatArray:
     """Positive where slow runs have both high or both low."""
     sign: FloatArray = np.sign(labels.residual.astype(pairs.products.dtype) @ pairs.products)
     return sign

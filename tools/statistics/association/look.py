@@ -12,7 +12,7 @@ from ..ranks import auc, auc_error, class_scores, ranks_of
 from ..values import BoolArray, FloatArray, IntArray
 from .chance import Labels, labels_of
 from .columns import Columns
-from .ranked import Ranked, keep, rank
+from .ranked import RankedVectors, keep, rank
 from .sift import beyond, follows, reason, too_few
 from .tree import numbered
 
@@ -31,7 +31,7 @@ class Looked:
     classes: IntArray
     """Numbered from 0, the worst the highest, shape (runs,)."""
     outcome: FloatArray
-    ranked: Ranked
+    ranked: RankedVectors
     """Of the kept columns."""
     labels: Labels
     set_aside: dict[str, str]
@@ -111,7 +111,7 @@ def _divisors(
 
 
 def _following(
-    columns: Columns, ranked: Ranked, classes: IntArray, divisors: FloatArray, names: list[str]
+    columns: Columns, ranked: RankedVectors, classes: IntArray, divisors: FloatArray, names: list[str]
 ) -> dict[str, str]:
     """Reasons of the columns that merely follow one of the divisors."""
     aside: dict[str, str] = {}

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..ranks import auc, class_scores
-from ..values import IntArray, Result
+from ..values import FiniteResult, IntArray
 from .chance import labels_of
 from .clusters import collinear
 from .columns import Columns
@@ -18,7 +18,7 @@ from .look import look
 ORDER = "the order of the runs"
 
 
-class Drift(Result):
+class Drift(FiniteResult):
     """How slowness goes with the order of the runs itself."""
 
     auc: float

@@ -19,8 +19,8 @@ from .interactions import (
     KNOWN,
     MOST,
     RUNS_A_FACTOR,
+    ColumnProducts,
     Interaction,
-    Pairs,
     alone,
     only_together,
     pairs_of,
@@ -32,7 +32,7 @@ from .interactions import (
 from .look import Looked
 from .ranked import restrict
 from .sample import sample
-from .search import Search
+from .search import FamilywiseTest
 
 LEAST_RUNS = 1000
 RELATED, RELATED_Z = 0.1, 2.576
@@ -47,15 +47,15 @@ class Pairing:
     """Clusters that were paired, each with each."""
     rows: IntArray
     """Runs that were looked at."""
-    pairs: Pairs
-    searched: Search
+    pairs: ColumnProducts
+    searched: FamilywiseTest
     """Not yet paid for."""
     together: FloatArray
     """Sign of each pair: positive where slow runs have both high or both low."""
 
 
 def pair(
-    looked: Looked, clusters: Sequence[Collinear], found: Search, alpha: float, permutations: int, seed: int
+    looked: Looked, clusters: Sequence[Collinear], found: FamilywiseTest, alpha: float, permutations: int, seed: int
 ) -> Pairing | None:
     """Search the pairs of clusters; None where there is at most one cluster, or one class.
 
@@ -121,7 +121,7 @@ def _unrelated(looked: Looked, first: str, second: str) -> bool:
     return abs(float(one @ other)) <= max(RELATED_Z / math.sqrt(looked.classes.size), RELATED)
 
 
-def _standing(looked: Looked, found: Search, speakers: IntArray, alpha: float) -> list[int]:
+def _standing(looked: Looked, found: FamilywiseTest, speakers: IntArray, alpha: float) -> list[int]:
     """Clusters that go with slow runs alone, also those that do so in spells, where luck is not ruled out.
 
     What one column tells must not pass for what two do: it is known either way.

@@ -23,7 +23,7 @@ LEAST_LENGTH = 1e-4
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedVectors:
     """`m` vectors over the runs, each a version of a column: as it is, or divided or multiplied by a divisor."""
 
     vectors: Floats
@@ -55,7 +55,7 @@ def rank(
     divisors: FloatArray,
     divided: BoolArray,
     multiplied: BoolArray | None = None,
-) -> Ranked:
+) -> RankedVectors:
     """Rank columns (runs, p) against class scores (runs,); divisors (runs, d); `basis` orthonormal (runs, terms).
 
     Columns to be `divided` have a version divided by each divisor, those to be `multiplied` one multiplied by it.
@@ -84,10 +84,10 @@ def rank(
         vectors[:, place] = left
 
     each(work, range(len(jobs)), runs >= HEAVY)
-    return Ranked(vectors, np.stack(places), *facts.T.copy())
+    return RankedVectors(vectors, np.stack(places), *facts.T.copy())
 
 
-def keep(ranked: Ranked, columns: BoolArray) -> Ranked:
+def keep(ranked: RankedVectors, columns: BoolArray) -> RankedVectors:
     """Keep some of the columns. The vectors move up in their own memory, so the old `ranked` must not be used again."""
     if columns.all():
         return ranked
@@ -95,7 +95,7 @@ def keep(ranked: Ranked, columns: BoolArray) -> Ranked:
     for to, source in enumerate(wanted.tolist()):
         if to != source:
             ranked.vectors[:, to] = ranked.vectors[:, source]
-    return Ranked(
+    return RankedVectors(
         vectors=ranked.vectors[:, : wanted.size],
         places=np.searchsorted(wanted, ranked.places[:, columns]),
         auc=ranked.auc[wanted],
@@ -114,7 +114,7 @@ def lesser(z: FloatArray, places: IntArray) -> FloatArray:
     return least
 
 
-def restrict(ranked: Ranked, labels: Labels, rows: IntArray) -> tuple[Ranked, Labels]:
+def restrict(ranked: RankedVectors, labels: Labels, rows: IntArray) -> tuple[RankedVectors, Labels]:
     """Keep some of the runs, in order: trend and lengths are taken anew."""
     if rows.size == labels.residual.size:
         return ranked, labels

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from ..values import Result
+from ..values import FiniteResult
 from .interactions import Interaction
 
 
-class Factor(Result):
+class FactorAssociation(FiniteResult):
     """A cluster of columns that say the same thing, and how it goes with slow runs; None says undefined."""
 
     name: str
@@ -56,12 +56,12 @@ class Factor(Result):
     """Share of subsamples in which it is among the top three."""
 
 
-class Association(Result):
+class Association(FiniteResult):
     """What goes with slow runs: association, not cause."""
 
     p_value: float
     """Of the whole search, pairs included: that chance alone would show anything so strongly."""
-    factors: tuple[Factor, ...] = ()
+    factors: tuple[FactorAssociation, ...] = ()
     """The most convincing first; those that are not visible too."""
     set_aside: Mapping[str, str] = {}
     """Column to reason."""

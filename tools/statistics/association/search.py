@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..values import FloatArray, IntArray, Result
+from ..values import FiniteResult, FloatArray, IntArray
 from .chance import Floats, Labels
 from .grouped import Grouped, grouped
 from .parallel import each
-from .ranked import HEAVY, Ranked, lesser
+from .ranked import HEAVY, RankedVectors, lesser
 
 
-class Search(Result):
+class FamilywiseTest(FiniteResult):
     """Family-wise p-values."""
 
     p_value: float
@@ -27,13 +27,13 @@ class Search(Result):
 
 
 def search(
-    ranked: Ranked,
+    ranked: RankedVectors,
     labels: Labels,
     clusters: Sequence[Sequence[int]],
     permutations: int = 2000,
     seed: int = 0,
     groups: Sequence[int] = (),
-) -> Search:
+) -> FamilywiseTest:
     """Draw the labels anew and search again, over all versions of all columns.
 
     `groups` are the clusters that are the indicators of one setting: each has one statistic (see `grouped`), in the
@@ -52,7 +52,7 @@ def search(
     links = float(np.sqrt(labels.freedom)) * _z(labels.residual[None, :], ranked.vectors)[0]
     length = float(np.sqrt(labels.residual @ labels.residual))
     if not clusters or length == 0:
-        return Search(p_value=1.0, p_values=(1.0,) * len(clusters), statistics=(0.0,) * len(clusters))
+        return FamilywiseTest(p_value=1.0, p_values=(1.0,) * len(clusters), statistics=(0.0,) * len(clusters))
     together = grouped(ranked.vectors, [ranked.places[0, list(clusters[group])].tolist() for group in groups])
     chance = _by_chance(ranked.vectors, labels, together, permutations, seed)
     z = links / length
@@ -62,13 +62,15 @@ def search(
     return family_wise(observed, greatest, exact=ranked.vectors.dtype == np.float64)
 
 
-def family_wise(observed: FloatArray, greatest: FloatArray, exact: bool) -> Search:
+def family_wise(observed: FloatArray, greatest: FloatArray, exact: bool) -> FamilywiseTest:
     """Count how often chance did as well; the margin only guards rounding, so that equals are equal."""
     ascending = np.sort(greatest)
     reached = observed * (1 - (1e-9 if exact else 1e-5)) - 1e-9
     beaten = greatest.size - np.searchsorted(ascending, reached, side="left")
     p_values = (1 + beaten) / (1 + greatest.size)
-    return Search(p_value=float(p_values.min()), p_values=tuple(p_values.tolist()), statistics=tuple(observed.tolist()))
+    return FamilywiseTest(
+        p_value=float(p_values.min()), p_values=tuple(p_values.tolist()), statistics=tuple(observed.tolist())
+    )
 
 
 def strongest(column_z: FloatArray, clusters: Sequence[Sequence[int]]) -> FloatArray:

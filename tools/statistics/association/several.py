@@ -10,7 +10,7 @@ import numpy as np
 from ..values import FloatArray
 from .chance import Labels
 from .interactions import alone
-from .ranked import LEAST_LENGTH, NOTHING_LEFT, Ranked, unit
+from .ranked import LEAST_LENGTH, NOTHING_LEFT, RankedVectors, unit
 from .search import search
 
 MOST = 12
@@ -22,7 +22,7 @@ NEW = 0.02
 
 
 def independent(
-    ranked: Ranked,
+    ranked: RankedVectors,
     labels: Labels,
     factors: Sequence[Sequence[int]],
     values: Callable[[int], FloatArray],
@@ -50,7 +50,7 @@ def independent(
 
 
 def _linked(
-    ranked: Ranked, columns: Sequence[int], left: FloatArray, labels: Labels, basis: FloatArray, seed: int
+    ranked: RankedVectors, columns: Sequence[int], left: FloatArray, labels: Labels, basis: FloatArray, seed: int
 ) -> float:
     """p-value of one factor, all its versions together."""
     residual = labels.residual - basis @ (basis.T @ labels.residual)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 from sklearn.tree import DecisionTreeClassifier
 
-from ..values import BoolArray, FloatArray, IntArray, Result
+from ..values import BoolArray, FiniteResult, FloatArray, IntArray
 from .sample import sample
 
 FOLDS = 5
@@ -24,7 +24,7 @@ BINS = 256
 Singles = npt.NDArray[np.float32]
 
 
-class Node(Result):
+class TreeNode(FiniteResult):
     """A question, or with no column an answer."""
 
     id: int
@@ -40,10 +40,10 @@ class Node(Result):
     """Share of each class, the best first, where there are more than two."""
 
 
-class Tree(Result):
+class DecisionTree(FiniteResult):
     """Its nodes, the root first, and how well it does."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[TreeNode, ...]
     in_sample: float
     """Balanced accuracy on the runs it was fitted to: near 1 even for noise."""
     cross_validated: float | None
@@ -55,7 +55,7 @@ class Tree(Result):
         """Draw it with one line a node."""
         return "\n".join(self._lines(self.nodes[0], "")) + "\n"
 
-    def _lines(self, node: Node, indent: str) -> list[str]:
+    def _lines(self, node: TreeNode, indent: str) -> list[str]:
         if node.column is None or node.left is None or node.right is None:
             return [f"{indent}{_answer(node)}"]
         return [
@@ -66,7 +66,7 @@ class Tree(Result):
         ]
 
 
-def _answer(node: Node) -> str:
+def _answer(node: TreeNode) -> str:
     if not node.shares:
         return f"{node.slow_share:.0%} of {node.n} runs slow"
     return f"{node.n} runs, best class first: {', '.join(f'{share:.0%}' for share in node.shares)}"
@@ -80,7 +80,7 @@ def fit_tree(
     leaf: int = 5,
     seed: int = 0,
     block: int = 1,
-) -> Tree:
+) -> DecisionTree:
     """Fit to all runs for the questions, and to four fifths at a time for the accuracy on unseen runs.
 
     `columns` (runs, columns); `classes` a mask of slow runs or class numbers, the worst the highest. With `block`,
@@ -89,11 +89,11 @@ def fit_tree(
     labels = numbered(classes)
     count = int(labels.max(initial=0)) + 1
     if not len(names) or count < 2:
-        return Tree(nodes=(_bare(classes, labels),), in_sample=0.5, cross_validated=None, runs=labels.size)
+        return DecisionTree(nodes=(_bare(classes, labels),), in_sample=0.5, cross_validated=None, runs=labels.size)
     rows = sample(labels, MOST_RUNS, seed)
     chosen, table = labels[rows], prepared(columns, rows)
     fitted = classifier(depth, leaf, seed).fit(table, chosen)
-    return Tree(
+    return DecisionTree(
         nodes=_nodes(fitted, table, columns, rows, names, chosen),
         in_sample=balanced_accuracy(chosen, fitted.predict(table)),
         cross_validated=_unseen(table, chosen, depth, leaf, seed, block),
@@ -177,13 +177,13 @@ def _unseen(table: Singles, labels: IntArray, depth: int, leaf: int, seed: int, 
     return balanced_accuracy(labels, guesses)
 
 
-def _bare(classes: ArrayLike, labels: IntArray) -> Node:
+def _bare(classes: ArrayLike, labels: IntArray) -> TreeNode:
     """One node for runs of one class: slow ones if a mask says so."""
     slow = np.asarray(classes).ravel()
     share = (
         float((slow == slow.max()).mean()) if labels.max(initial=0) else float(np.mean(slow > 0)) if slow.size else 0.0
     )
-    return Node(id=0, n=labels.size, slow_share=share)
+    return TreeNode(id=0, n=labels.size, slow_share=share)
 
 
 def _nodes(
@@ -193,7 +193,7 @@ def _nodes(
     rows: IntArray,
     names: Sequence[str],
     labels: IntArray,
-) -> tuple[Node, ...]:
+) -> tuple[TreeNode, ...]:
     inner, count = fitted.tree_, int(labels.max()) + 1
     through = fitted.decision_path(table).toarray().astype(bool)
     nodes = []
@@ -203,10 +203,12 @@ def _nodes(
         facts = {"n": int(here.sum()), "slow_share": shares[-1], "shares": shares if count > 2 else ()}
         left, right = int(inner.children_left[place]), int(inner.children_right[place])
         if left < 0:
-            nodes.append(Node(id=place, **facts))
+            nodes.append(TreeNode(id=place, **facts))
             continue
         column = int(inner.feature[place])
         values = columns[rows, column]
         threshold = (values[through[:, left]].max() + values[through[:, right]].min()) / 2
-        nodes.append(Node(id=place, column=names[column], threshold=float(threshold), left=left, right=right, **facts))
+        nodes.append(
+            TreeNode(id=place, column=names[column], threshold=float(threshold), left=left, right=right, **facts)
+        )
     return tuple(nodes)

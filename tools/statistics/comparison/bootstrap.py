@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from ..values import FloatArray, Result, number
-from .resampling import SHARES, Rows, Sampled, affordable, chunks, draw
+from ..values import FiniteResult, FloatArray, number
+from .resampling import SHARES, Rows, SortedArm, affordable, chunks, draw
 from .smooth import SMOOTH, DeltaMethod
 from .weighted import Counts, Statistic
 
@@ -25,7 +25,7 @@ UNDEFINED_SHARE = 0.1
 TAILS = np.array([0.025, 0.975])
 
 
-class Ratio(Result):
+class BootstrapRatio(FiniteResult):
     """The other arm over the baseline: below 1 is less."""
 
     statistic: Statistic
@@ -38,7 +38,7 @@ class Ratio(Result):
     high: float | None
 
 
-class Shift(Result):
+class Shift(FiniteResult):
     """One quantile of both arms, in the unit of the outcome."""
 
     share: float
@@ -66,7 +66,7 @@ class Drawing:
     """Samples that one run gave: they are drawn together."""
 
 
-class Replicates(NamedTuple):
+class BootstrapReplicates(NamedTuple):
     """Statistics of both arms, one value a resample; the errors are of the log ratios."""
 
     baseline: Rows
@@ -74,7 +74,9 @@ class Replicates(NamedTuple):
     errors: Rows
 
 
-def ratios(baseline: FloatArray, other: FloatArray, drawing: Drawing) -> tuple[tuple[Ratio, ...], tuple[Shift, ...]]:
+def ratios(
+    baseline: FloatArray, other: FloatArray, drawing: Drawing
+) -> tuple[tuple[BootstrapRatio, ...], tuple[Shift, ...]]:
     """All ratios and shifts from the same resamples; of pairs, so that what a pair shares cancels.
 
     On the log of the ratio: bootstrap-t with the error of the delta method for mean, SD and CV; the bootstrap's SD for
@@ -101,22 +103,22 @@ class Bootstrap:
         self.normal = resamples < drawing.resamples
         # Blocks would need an error of their own.
         delta = DeltaMethod(baseline, other, drawing.paired) if drawing.blocks == (1, 1) and not self.normal else None
-        arms = Sampled.of(baseline), Sampled.of(other)
+        arms = SortedArm.of(baseline), SortedArm.of(other)
 
-        def replicate(counts: tuple[Counts, Counts]) -> Replicates:
+        def replicate(counts: tuple[Counts, Counts]) -> BootstrapReplicates:
             before, after = (arm.resampled(n, drawing.lower_is_better) for arm, n in zip(arms, counts, strict=True))
-            return Replicates(before, after, delta.errors(counts) if delta else {})
+            return BootstrapReplicates(before, after, delta.errors(counts) if delta else {})
 
         sizes = baseline.size, other.size
         self.observed = replicate((np.ones((1, sizes[0]), dtype=np.int64), np.ones((1, sizes[1]), dtype=np.int64)))
         self.drawn = _joined([replicate(counts) for counts in _draws(sizes, resamples, drawing)])
 
-    def ratio(self, name: Statistic) -> Ratio:
+    def ratio(self, name: Statistic) -> BootstrapRatio:
         """Divide, and bound where the runs suffice."""
         before, after = self.observed.baseline[name], self.observed.other[name]
         value = float(_ratio(before, after)[0])
         low, high = self._interval(name, value) if self._bounded(name) else (None, None)
-        return Ratio(
+        return BootstrapRatio(
             statistic=name,
             baseline=number(before[0]),
             other=number(after[0]),
@@ -205,10 +207,12 @@ def _draws(sizes: tuple[int, int], resamples: int, drawing: Drawing) -> Iterator
         yield first, first if drawing.paired else draw(rng, sizes[1], rows, drawing.blocks[1], drawing.whole)
 
 
-def _joined(parts: list[Replicates]) -> Replicates:
+def _joined(parts: list[BootstrapReplicates]) -> BootstrapReplicates:
     """Put the resamples of all chunks behind each other."""
     sides = list(zip(*parts, strict=True))
-    return Replicates(*({name: np.concatenate([rows[name] for rows in side]) for name in side[0]} for side in sides))
+    return BootstrapReplicates(
+        *({name: np.concatenate([rows[name] for rows in side]) for name in side[0]} for side in sides)
+    )
 
 
 def _ratio(before: FloatArray, after: FloatArray) -> FloatArray:

@@ -11,15 +11,15 @@ from scipy.stats import wasserstein_distance
 
 from ....knowledge.errors import VgoError
 from ..shape.describe import describe
-from ..values import BoolArray, FloatArray, IntArray, Result
-from .bootstrap import Drawing, Ratio, Shift, ratios
+from ..values import BoolArray, FiniteResult, FloatArray, IntArray
+from .bootstrap import BootstrapRatio, Drawing, Shift, ratios
 from .dependence import block_length
 from .resampling import affordable
 from .weighted import Statistic
-from .within import Within, within
+from .within import LevelledArms, within
 
 
-class Description(Result):
+class Description(FiniteResult):
     """Two arms side by side."""
 
     paired: bool
@@ -30,7 +30,7 @@ class Description(Result):
     """Pairs, or single runs of unpaired arms, left out because a value was not finite."""
     block: int
     """Neighbouring runs kept together because they depend on each other; 1 where they do not."""
-    ratios: tuple[Ratio, ...]
+    ratios: tuple[BootstrapRatio, ...]
     shifts: tuple[Shift, ...]
     distance: float
     """Wasserstein's (earth mover's) between both distributions, in the unit of the outcome."""
@@ -41,7 +41,7 @@ class Description(Result):
     notes: tuple[str, ...]
     """What to know before believing it."""
 
-    def ratio(self, statistic: Statistic) -> Ratio:
+    def ratio(self, statistic: Statistic) -> BootstrapRatio:
         """Pick one ratio."""
         return next(ratio for ratio in self.ratios if ratio.statistic == statistic)
 
@@ -72,7 +72,7 @@ def describe_arms(
 class _Arms(NamedTuple):
     """Both arms, ready to be described."""
 
-    inside: Within
+    inside: LevelledArms
     dropped: int
     blocks: tuple[int, int]
     modes: tuple[int, int]
@@ -128,8 +128,8 @@ def _finite(x: ArrayLike, y: ArrayLike) -> BoolArray:
     return whole
 
 
-def _inside(x: FloatArray, y: FloatArray, hosts: IntArray | None) -> Within:
-    return Within((x, y), 1, 0) if hosts is None else within(x, y, hosts)
+def _inside(x: FloatArray, y: FloatArray, hosts: IntArray | None) -> LevelledArms:
+    return LevelledArms((x, y), 1, 0) if hosts is None else within(x, y, hosts)
 
 
 def _apart(baseline: ArrayLike, other: ArrayLike) -> tuple[FloatArray, FloatArray, int]:
@@ -179,7 +179,7 @@ def _notes(paired: bool, block: int, together: tuple[int, str], runs: int, resam
         )
 
 
-def _of_hosts(inside: Within) -> Iterator[str]:
+def _of_hosts(inside: LevelledArms) -> Iterator[str]:
     if inside.hosts > 1:
         yield f"Spreads are those within {inside.hosts} hosts; what the hosts differ by is left out."
     if inside.hosts > 1 and inside.alone:

@@ -21,7 +21,7 @@ Rows = Mapping[Key, FloatArray]
 
 
 @dataclass(frozen=True)
-class Sampled:
+class SortedArm:
     """One arm: its runs in run order and where each stands when sorted."""
 
     values: FloatArray
@@ -29,7 +29,7 @@ class Sampled:
     ascending: FloatArray
 
     @classmethod
-    def of(cls, values: FloatArray) -> Sampled:
+    def of(cls, values: FloatArray) -> SortedArm:
         """Sort once."""
         order = np.argsort(values, kind="stable")
         return cls(values, order, values[order])

@@ -11,7 +11,7 @@ from ..values import FloatArray, IntArray
 Arms = tuple[FloatArray, FloatArray]
 
 
-class Within(NamedTuple):
+class LevelledArms(NamedTuple):
     """Both arms brought to one level; the mean of either arm stays as it is."""
 
     arms: Arms
@@ -22,7 +22,7 @@ class Within(NamedTuple):
     """Pairs that are the only ones of their host: they stay where they are, differences between hosts and all."""
 
 
-def within(x: FloatArray, y: FloatArray, hosts: IntArray) -> Within:
+def within(x: FloatArray, y: FloatArray, hosts: IntArray) -> LevelledArms:
     """Take the host of each pair (pairs,) for what it is; `x`, `y` are of the same shape.
 
     Simulated (100 series a cell for an SD ratio of .66, 40 for .13; normal, lognormal and bimodal runs; 3 to 15 hosts
@@ -38,4 +38,4 @@ def within(x: FloatArray, y: FloatArray, hosts: IntArray) -> Within:
         level = own[many].mean() if many.any() else 0.0
         return np.where(many, (arm - own) * wider + level, arm)
 
-    return Within((moved(x), moved(y)), pairs.size, int((~many).sum()))
+    return LevelledArms((moved(x), moved(y)), pairs.size, int((~many).sum()))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..values import BoolArray, FloatArray, IntArray, Interval, Result
+from ..values import BoolArray, FiniteResult, FloatArray, IntArray, IntervalEstimate
 
 RESAMPLES = 999
 
 
-class Drained(Result):
+class Drained(FiniteResult):
     """All runs without some nodes, over all runs."""
 
     sd_ratio: float
-    sd_interval: Interval
+    sd_interval: IntervalEstimate
     """95 %, by a bootstrap of the runs within each node."""
     mean_ratio: float
     runs_left: int
@@ -33,7 +33,7 @@ def drained(outcome: FloatArray, codes: IntArray, out: BoolArray, *, seed: int =
     low, high = np.quantile(ratios, [0.025, 0.975])
     return Drained(
         sd_ratio=_ratio(sorted_outcome, stays),
-        sd_interval=Interval(low=float(low), high=float(high)),
+        sd_interval=IntervalEstimate(low=float(low), high=float(high)),
         mean_ratio=float(sorted_outcome[stays].mean() / outcome.mean()),
         runs_left=int(stays.sum()),
     )

@@ -20,7 +20,7 @@ LEAST_RUNS = 5
 """A node with fewer runs has no standard error worth its name."""
 
 
-class Levels(NamedTuple):
+class NodeEstimates(NamedTuple):
     """Arrays of shape (nodes,), nodes in the order of their names."""
 
     names: tuple[str, ...]
@@ -33,7 +33,7 @@ class Levels(NamedTuple):
     spread_error: FloatArray
 
 
-def levels(outcome: FloatArray, codes: IntArray, names: Sequence[str], *, ordered: bool = True) -> Levels:
+def levels(outcome: FloatArray, codes: IntArray, names: Sequence[str], *, ordered: bool = True) -> NodeEstimates:
     """Describe each node from the outcomes (runs,) in run order and the number of the node of each run (runs,).
 
     Raises VgoError for outcomes at or below 0, and for a node with fewer than five runs.
@@ -48,7 +48,7 @@ def levels(outcome: FloatArray, codes: IntArray, names: Sequence[str], *, ordere
     rows = [(*_location(part, ordered), *_spread(part, ordered)) for part in parts]
     location, location_error, spread, spread_error = np.array(rows).T
     runs = np.array([part.size for part in parts], dtype=np.int64)
-    return Levels(tuple(names), runs, location, location_error, spread, spread_error)
+    return NodeEstimates(tuple(names), runs, location, location_error, spread, spread_error)
 
 
 def _location(logs: FloatArray, ordered: bool) -> tuple[float, float]:

@@ -7,16 +7,16 @@ import math
 import numpy as np
 from scipy.stats import t as student
 
-from ..values import FloatArray, Interval, Result
+from ..values import FiniteResult, FloatArray, IntervalEstimate
 
 
-class Pooled(Result):
+class Pooled(FiniteResult):
     """A ratio over all nodes."""
 
     ratio: float
-    interval: Interval
+    interval: IntervalEstimate
     """95 %, of the mean ratio: Hartung and Knapp 2001."""
-    expected: Interval | None
+    expected: IntervalEstimate | None
     """95 %, of the ratio on a further node; None with fewer than three nodes."""
     heterogeneity: float
     """Share of the variance of the ratios that is more than their errors (I squared)."""
@@ -39,10 +39,10 @@ def pooled(log_ratios: FloatArray, errors: FloatArray) -> Pooled:
     expected = None
     if k > 2:
         wide = float(student.ppf(0.975, k - 2)) * math.sqrt(between + error**2)
-        expected = Interval(low=math.exp(mean - wide), high=math.exp(mean + wide))
+        expected = IntervalEstimate(low=math.exp(mean - wide), high=math.exp(mean + wide))
     return Pooled(
         ratio=math.exp(mean),
-        interval=Interval(low=math.exp(mean - half), high=math.exp(mean + half)),
+        interval=IntervalEstimate(low=math.exp(mean - half), high=math.exp(mean + half)),
         expected=expected,
         heterogeneity=min(max(float(found.i2), 0.0), 1.0),
         nodes=k,

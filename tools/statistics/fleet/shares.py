@@ -9,15 +9,15 @@ import numpy as np
 from numpy.linalg import LinAlgError
 from scipy.stats import f as fisher
 
-from ..values import FloatArray, IntArray, Interval, Result
+from ..values import FiniteResult, FloatArray, IntArray, IntervalEstimate
 
 
-class Shares(Result):
+class Shares(FiniteResult):
     """Of the variance of log outcome."""
 
     between: float
     """Share that lies between nodes (intraclass correlation)."""
-    interval: Interval
+    interval: IntervalEstimate
     """95 %, of that share."""
     between_sd: float
     """SD of nodes, as a ratio less one: 0.05 says that nodes differ by about 5 %."""
@@ -67,7 +67,7 @@ def _reml(logs: FloatArray, codes: IntArray, between: float, within: float) -> t
     return found if fit.converged and np.isfinite(found).all() else None
 
 
-def _anova(logs: FloatArray, codes: IntArray) -> tuple[float, float, Interval]:
+def _anova(logs: FloatArray, codes: IntArray) -> tuple[float, float, IntervalEstimate]:
     """Variance within and between, and the interval of the share, from the unweighted means of nodes."""
     sizes = np.bincount(codes)
     means = np.bincount(codes, weights=logs) / sizes
@@ -77,10 +77,10 @@ def _anova(logs: FloatArray, codes: IntArray) -> tuple[float, float, Interval]:
     of_means = float(means.var(ddof=1))
     if within == 0:
         share = float(of_means > 0)
-        return 0.0, of_means, Interval(low=share, high=share)
+        return 0.0, of_means, IntervalEstimate(low=share, high=share)
     ratio = usual * of_means / within
     low, high = (_share(ratio / float(fisher.ppf(level, k - 1, max(n - k, 1))), usual) for level in (0.975, 0.025))
-    return within, max(of_means - within / usual, 0.0), Interval(low=low, high=high)
+    return within, max(of_means - within / usual, 0.0), IntervalEstimate(low=low, high=high)
 
 
 def _share(ratio: float, usual: float) -> float:

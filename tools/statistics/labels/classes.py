@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ....knowledge.errors import VgoError
-from ..shape.describe import Shape
-from ..values import BoolArray, FloatArray, IntArray, Result, complete
-from .cut import AUTOMATIC, Cut
+from ..shape.describe import DistributionShape
+from ..values import BoolArray, FiniteResult, FloatArray, IntArray, complete
+from .cut import AUTOMATIC, CutRule
 
 Kind = Literal[
     "modes",
@@ -30,7 +30,7 @@ LEAST_IN_TAIL = 8
 LEAST_IN_CLASS = 5
 
 
-class Classes(Result):
+class Classes(FiniteResult):
     """Where the outcome is cut and why, and how many runs fall into each class."""
 
     kind: Kind
@@ -68,7 +68,9 @@ class _Choice:
     cuts: tuple[float, ...]
 
 
-def label(outcome: ArrayLike, shape: Shape, lower_is_better: bool = True, cut: Cut = AUTOMATIC) -> Labelled:
+def label(
+    outcome: ArrayLike, shape: DistributionShape, lower_is_better: bool = True, cut: CutRule = AUTOMATIC
+) -> Labelled:
     """Cut the outcome into classes.
 
     Automatic: between modes, else before a heavy tail (the worse one first), else at the median. Drift does not
@@ -91,7 +93,7 @@ def label_at(
     return _labelled(complete(outcome), _Choice(kind, how, points), lower_is_better)
 
 
-def _choose(ascending: FloatArray, shape: Shape, lower_is_better: bool, cut: Cut) -> _Choice:
+def _choose(ascending: FloatArray, shape: DistributionShape, lower_is_better: bool, cut: CutRule) -> _Choice:
     if cut.kind == "given":
         return _Choice("given", "where it was asked for", cut.points)
     if cut.kind == "percentile":
@@ -109,7 +111,7 @@ def _choose(ascending: FloatArray, shape: Shape, lower_is_better: bool, cut: Cut
     return _of_shape(ascending, shape, lower_is_better, cut)
 
 
-def _of_shape(ascending: FloatArray, shape: Shape, lower_is_better: bool, cut: Cut) -> _Choice:
+def _of_shape(ascending: FloatArray, shape: DistributionShape, lower_is_better: bool, cut: CutRule) -> _Choice:
     if cut.kind == "mean":
         return _Choice("mean", "at the mean", (float(ascending.mean()) if ascending.size else 0.0,))
     if cut.kind == "median":
@@ -123,7 +125,7 @@ def _of_shape(ascending: FloatArray, shape: Shape, lower_is_better: bool, cut: C
     return _automatic(ascending, shape, lower_is_better)
 
 
-def _automatic(ascending: FloatArray, shape: Shape, lower_is_better: bool) -> _Choice:
+def _automatic(ascending: FloatArray, shape: DistributionShape, lower_is_better: bool) -> _Choice:
     if shape.valley is not None and _smaller(ascending, shape.valley) >= LEAST_IN_CLASS:
         return _Choice("modes", "in the valley between two modes", (shape.valley,))
     for worse in (lower_is_better, not lower_is_better):

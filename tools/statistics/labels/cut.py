@@ -26,7 +26,7 @@ CHOICES = f"a number, pNN (p90), several of either with commas between, or one o
 
 
 @dataclass(frozen=True)
-class Cut:
+class CutRule:
     """A wish; `labels.classes` makes cuts of it."""
 
     kind: CutKind
@@ -34,25 +34,25 @@ class Cut:
     """Ascending. given, or search once made: in the unit of the outcome; percentile: between 0 and 100."""
 
 
-AUTOMATIC = Cut("auto")
+AUTOMATIC = CutRule("auto")
 
 
-def parse(text: str) -> Cut:
+def parse(text: str) -> CutRule:
     """Understand `auto`, `1.5`, `1,2.5`, `p90`, `p33,p66`, `mean` and so on; VgoError names the choices."""
     word = text.strip().lower()
     for kind in NAMED:
         if word == kind:
-            return Cut(kind)
+            return CutRule(kind)
     parts = [part.strip() for part in word.split(",")]
     percentiles = [re.fullmatch(r"p(\d+(?:\.\d+)?)", part) for part in parts]
     found = [float(match[1]) for match in percentiles if match]
     if len(found) == len(parts) and all(0 < share < 100 for share in found):
-        return Cut("percentile", tuple(sorted(set(found))))
+        return CutRule("percentile", tuple(sorted(set(found))))
     numbers = [_number(part) for part in parts]
     known = [number for number in numbers if number is not None]
     if len(known) < len(parts):
         raise VgoError(f"--cut {text} is no cut: give {CHOICES}.")
-    return Cut("given", tuple(sorted(set(known))))
+    return CutRule("given", tuple(sorted(set(known))))
 
 
 def _number(text: str) -> float | None:

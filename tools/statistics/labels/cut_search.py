@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from ....knowledge.errors import VgoError
 from ..shape.order import block_length
-from ..values import BoolArray, FloatArray, IntArray, Result, complete
+from ..values import BoolArray, FiniteResult, FloatArray, IntArray, complete
 from .cut_p_value import cut_p_value, strongest
 
 LEAST_RUNS = 20
@@ -32,7 +32,7 @@ DEPTH, LEAF = 3, 5
 FOLDS = 5
 
 
-class CutSearch(Result):
+class CutSearch(FiniteResult):
     """The cut that a tree explains best, and how much of that is more than luck."""
 
     cut: float

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
-from ..values import FloatArray, Result
+from ..values import FiniteResult, FloatArray
 
 MOST_BLOCKS = 2000
 """Longer series are averaged in blocks: the search takes quadratic time, 0.02 s for this many means."""
@@ -25,7 +25,7 @@ CALM_SHARE = 0.95
 MOST_RHO = 0.95
 
 
-class ChangePoint(Result):
+class ChangePoint(FiniteResult):
     """One shift of the level."""
 
     run: int

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..dependence import inflation
-from ..values import FloatArray, IntArray, Result
+from ..values import FiniteResult, FloatArray, IntArray
 from . import mixture, order, tails
 from .change_points import ChangePoint, change_points, shifts
 from .clock import resolution, tie_gap, untied
@@ -15,7 +15,7 @@ LEAST_IN_MODE = 5
 """Runs on either side of the valley, or tails are judged as if there were one mode: so few make no class either."""
 
 
-class Mode(Result):
+class Mode(FiniteResult):
     """One hump: the runs between two valleys."""
 
     position: float
@@ -24,7 +24,7 @@ class Mode(Result):
     """Share of the runs."""
 
 
-class Shape(Result):
+class DistributionShape(FiniteResult):
     """What the distribution looks like, of the runs after warm-up; `warm_up` counts those before."""
 
     n: int
@@ -65,7 +65,7 @@ class Shape(Result):
     all_equal: bool
 
 
-def describe(values: ArrayLike, ordered: bool = True) -> Shape:
+def describe(values: ArrayLike, ordered: bool = True) -> DistributionShape:
     """Describe the finite values of one column; `ordered`: they stand in the order in which the runs were made.
 
     Of more than 2000 runs the mixture sees 2000 evenly spaced order statistics, and change points are sought among
@@ -86,7 +86,7 @@ def describe(values: ArrayLike, ordered: bool = True) -> Shape:
     cuts = [] if all_equal or coarse else mixture.valleys(smooth, gap or 0.0)
     lowest, highest = _outer(smooth, cuts)
     found = tails.outliers(steady, smooth, sorted(cuts))
-    return Shape(
+    return DistributionShape(
         n=steady.size,
         modes=_modes(ascending, sorted(cuts)),
         valley=cuts[0] if cuts else None,

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.stats import norm, t
 
-from ..values import FloatArray, Result, sorted_quantile
+from ..values import FiniteResult, FloatArray, sorted_quantile
 
 TAIL_RATIO = 1.183
 """Mean distance of the upper half from the median over the median absolute deviation, for a normal law."""
@@ -28,7 +28,7 @@ MOST_SHOWN = 20
 RULE = "robust z score above {bar:.2f} after the logarithm that makes p10, the median and p90 symmetrical"
 
 
-class Outliers(Result):
+class Outliers(FiniteResult):
     """Runs beyond the reach of a shifted lognormal law that fits the bulk."""
 
     count: int

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 
 from ..dependence import inflation
 from ..sd_interval import log_sd_interval
-from ..values import FloatArray, Result, finite
+from ..values import FiniteResult, FloatArray, finite
 
 
-class Stopping(Result):
+class Stopping(FiniteResult):
     """Whether to stop, and why or why not, in words."""
 
     known: bool
@@ -25,7 +25,7 @@ class Stopping(Result):
 
 
 @dataclass(frozen=True)
-class Runs:
+class OutcomesSoFar:
     """What a rule may look at."""
 
     outcomes: FloatArray
@@ -34,14 +34,14 @@ class Runs:
     """Seconds of the user's program: an outcome may be anything else."""
 
     @classmethod
-    def of(cls, outcomes: ArrayLike, spent_s: float | None = None) -> Runs:
+    def of(cls, outcomes: ArrayLike, spent_s: float | None = None) -> OutcomesSoFar:
         """Take outcomes as they come; unless told otherwise, they are seconds."""
         x = finite(outcomes)
         return cls(x, float(x.sum()) if spent_s is None else spent_s)
 
 
 @dataclass(frozen=True)
-class Rule:
+class StoppingRule:
     """One way to say that there are enough runs."""
 
     name: str
@@ -52,13 +52,13 @@ class Rule:
     """Unless another is given; the unit and meaning are the rule's."""
     meaning: str
     """Of the target, in a few words."""
-    decide: Callable[[Runs, float], Stopping]
+    decide: Callable[[OutcomesSoFar, float], Stopping]
     """Pure: the same runs and target give the same answer."""
     at_every_run: bool = False
     """It does not look at outcomes, so that looking often cannot stop it by luck."""
 
 
-def looks(rule: Rule, minimum: int) -> Iterator[int]:
+def looks(rule: StoppingRule, minimum: int) -> Iterator[int]:
     """After how many runs to ask a rule: at the minimum, then after 10 % more each time, so that luck stops little."""
     n = minimum
     while True:
@@ -66,7 +66,7 @@ def looks(rule: Rule, minimum: int) -> Iterator[int]:
         n += 1 if rule.at_every_run else max(1, math.ceil(n / 10))
 
 
-def stopping(runs: Runs, known: bool, reason: str) -> Stopping:
+def stopping(runs: OutcomesSoFar, known: bool, reason: str) -> Stopping:
     """Answer for a rule, with how well the SD is known once it says stop."""
     return Stopping(
         known=known, reason=reason, n=runs.outcomes.size, factor=known_within(runs.outcomes) if known else None

@@ -12,7 +12,7 @@ from scipy.stats import binomtest
 
 from ..deviations import contributions
 from ..exchange import ratio_test
-from ..values import FloatArray, Result
+from ..values import FiniteResult, FloatArray
 from .alternative import Kind, Law, law
 
 LEAST_RUNS, MOST_RUNS = 10, 5000
@@ -25,7 +25,7 @@ REFINED = 3
 Z = 1.96
 
 
-class PowerPoint(Result):
+class PowerPoint(FiniteResult):
     """Share of simulated experiments that showed the change, with its 95 % Monte Carlo interval (Clopper-Pearson)."""
 
     runs: int
@@ -36,7 +36,7 @@ class PowerPoint(Result):
     high: float
 
 
-class Power(Result):
+class Power(FiniteResult):
     """How many runs of each arm show a change, and how surely that is known."""
 
     kind: Kind

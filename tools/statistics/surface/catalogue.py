@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from .gaussian import GaussianRecipe
 from .hybrid import HybridRecipe
 from .mars import fit_mars
-from .model import Recipe, Untuned
+from .model import SurfaceEstimator, Untuned
 from .radial import RadialRecipe
 from .ranked import RankedRecipe
 from .shepard import fit_shepard
@@ -15,7 +15,7 @@ from .trees import fit_boosting, fit_forest
 from .uneven import UnevenRecipe
 
 HYBRID = "hybrid"
-SINGLE: Mapping[str, Recipe] = {
+SINGLE: Mapping[str, SurfaceEstimator] = {
     "shepard": Untuned(fit_shepard),
     "mars": Untuned(fit_mars),
     "gaussian": GaussianRecipe(),
@@ -23,7 +23,7 @@ SINGLE: Mapping[str, Recipe] = {
     "boosting": Untuned(fit_boosting),
     "forest": Untuned(fit_forest),
 }
-STACKED: Mapping[str, Recipe] = {
+STACKED: Mapping[str, SurfaceEstimator] = {
     "shepard": SINGLE["shepard"],
     "mars": SINGLE["mars"],
     "boosting": SINGLE["boosting"],
@@ -31,4 +31,4 @@ STACKED: Mapping[str, Recipe] = {
     "gaussian, noise by size, levels evenly spaced": RankedRecipe(UnevenRecipe()),
 }
 """Members of the hybrid: local, piecewise linear, stepwise, smooth, smooth over ranks; each misses other things."""
-MODELS: Mapping[str, Recipe] = {**SINGLE, HYBRID: HybridRecipe(STACKED)}
+MODELS: Mapping[str, SurfaceEstimator] = {**SINGLE, HYBRID: HybridRecipe(STACKED)}

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..values import FloatArray, IntArray, Result
-from .model import Recipe
+from ..values import FiniteResult, FloatArray, IntArray
+from .model import SurfaceEstimator
 
 MOST_GROUPS = 10
 MANY = 2000
 """Of more points only one group is predicted: a random tenth."""
 
 
-class Errors(Result):
+class Errors(FiniteResult):
     """Errors in the unit of the response, over the points that were predicted."""
 
     points: int
@@ -48,7 +48,9 @@ def groups(points: int, seed: int, most: int = MOST_GROUPS) -> IntArray:
     return group
 
 
-def unseen(recipe: Recipe, x: FloatArray, y: FloatArray, group: IntArray, one_by_one: bool = False) -> FloatArray:
+def unseen(
+    recipe: SurfaceEstimator, x: FloatArray, y: FloatArray, group: IntArray, one_by_one: bool = False
+) -> FloatArray:
     """Predict each group by a fit without it, shape (points,); of many points only the first group, else NaN.
 
     One by one: each point is predicted by a fit without it alone. What is tuned (length scales, smoothing, weights of a

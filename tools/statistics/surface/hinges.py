@@ -36,7 +36,7 @@ Term = tuple[Hinge, ...]
 """A product of hinges in distinct variables; () is the constant."""
 
 
-class Choice(NamedTuple):
+class HingePair(NamedTuple):
     """The pair that is added next."""
 
     gain: float
@@ -96,10 +96,10 @@ class _Candidates:
             self.on_linear = np.vstack((self.on_linear, moved @ self.x))
             self.on_hinges = np.concatenate((self.on_hinges, (moved @ self.hinged)[None]))
 
-    def best(self, variable: int, residual: FloatArray) -> Choice:
+    def best(self, variable: int, residual: FloatArray) -> HingePair:
         """Find the pair that lowers the squared error most."""
         if not self.parents or not len(self.knots):
-            return Choice(0.0, 0, variable, 0.0)
+            return HingePair(0.0, 0, variable, 0.0)
         moved = self.values * residual
         slope, hinges = moved @ self.x, moved @ self.hinged
         left = self.straight - (self.on_linear**2).sum(axis=0)
@@ -112,7 +112,7 @@ class _Candidates:
         usable = norms > TOLERANCE * np.maximum(self.norms, 1e-300)
         gains = np.where(usable, hinges**2 / np.where(usable, norms, 1.0), 0.0) + (slope**2 * share)[:, None]
         parent, knot = np.unravel_index(int(np.argmax(gains >= (1 - TIE) * gains.max())), gains.shape)
-        return Choice(float(gains[parent, knot]), self.parents[parent], variable, float(self.knots[knot]))
+        return HingePair(float(gains[parent, knot]), self.parents[parent], variable, float(self.knots[knot]))
 
 
 class Forward:
@@ -138,13 +138,13 @@ class Forward:
             self.add(chosen)
         return self.terms
 
-    def best(self) -> Choice:
+    def best(self) -> HingePair:
         """Find the pair that lowers the squared error most."""
         choices = [one.best(place, self.residual) for place, one in enumerate(self.candidates)]
         most = max(each.gain for each in choices)
         return next(each for each in choices if each.gain >= (1 - TIE) * most)
 
-    def add(self, chosen: Choice) -> None:
+    def add(self, chosen: HingePair) -> None:
         """Add a pair of terms."""
         first = len(self.terms)
         for sign in (1, -1):

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from ..values import FloatArray
-from .model import Model, Recipe
+from .model import SurfaceEstimator, SurfaceModel
 from .ranked import RankedRecipe, says_more
 
 FOLDS = 5
@@ -26,7 +26,7 @@ LEAST_WEIGHT = 0.01
 class Hybrid:
     """Fitted members and their weights."""
 
-    members: Mapping[str, Model]
+    members: Mapping[str, SurfaceModel]
     weights: Mapping[str, float]
 
     def predict(self, x: FloatArray) -> FloatArray:
@@ -41,7 +41,7 @@ class Hybrid:
 class HybridRecipe:
     """What is stacked; without weights they are chosen at each fit."""
 
-    members: Mapping[str, Recipe]
+    members: Mapping[str, SurfaceEstimator]
     seed: int = 1
     weights: Mapping[str, float] = field(default_factory=dict)
 

@@ -9,7 +9,7 @@ from typing import Protocol
 from ..values import FloatArray
 
 
-class Model(Protocol):
+class SurfaceModel(Protocol):
     """A fitted surface."""
 
     def predict(self, x: FloatArray) -> FloatArray:
@@ -17,14 +17,14 @@ class Model(Protocol):
         ...
 
 
-class Recipe(Protocol):
+class SurfaceEstimator(Protocol):
     """A way to fit a surface."""
 
-    def tuned(self, x: FloatArray, y: FloatArray) -> Recipe:
+    def tuned(self, x: FloatArray, y: FloatArray) -> SurfaceEstimator:
         """Choose what is costly to choose once for these points, for fits to nearly the same points."""
         ...
 
-    def fit(self, x: FloatArray, y: FloatArray) -> Model:
+    def fit(self, x: FloatArray, y: FloatArray) -> SurfaceModel:
         """Fit to distinct points of shape (points, dimensions), scaled to about 0 to 1, with a value each."""
         ...
 
@@ -33,12 +33,12 @@ class Recipe(Protocol):
 class Untuned:
     """A recipe with nothing to choose beforehand."""
 
-    how: Callable[[FloatArray, FloatArray], Model]
+    how: Callable[[FloatArray, FloatArray], SurfaceModel]
 
     def tuned(self, x: FloatArray, y: FloatArray) -> Untuned:
         """Return itself."""
         return self
 
-    def fit(self, x: FloatArray, y: FloatArray) -> Model:
+    def fit(self, x: FloatArray, y: FloatArray) -> SurfaceModel:
         """Fit."""
         return self.how(x, y)

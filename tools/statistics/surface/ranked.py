@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..values import FloatArray
-from .model import Model, Recipe
+from .model import SurfaceEstimator, SurfaceModel
 
 MOST_LEVELS = 64
 """A dimension with more distinct values is left as it is: they are points drawn at random, and no levels."""
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankModel:
     """A model that sees ranks."""
 
-    inner: Model
+    inner: SurfaceModel
     levels: tuple[FloatArray, ...]
 
     def predict(self, x: FloatArray) -> FloatArray:
@@ -30,16 +30,16 @@ class Ranked:
 class RankedRecipe:
     """Fits another recipe to ranks."""
 
-    inner: Recipe
+    inner: SurfaceEstimator
 
     def tuned(self, x: FloatArray, y: FloatArray) -> RankedRecipe:
         """Tune the other recipe on ranks."""
         return replace(self, inner=self.inner.tuned(ranked(x, levels_of(x)), y))
 
-    def fit(self, x: FloatArray, y: FloatArray) -> Ranked:
+    def fit(self, x: FloatArray, y: FloatArray) -> RankModel:
         """Fit the other recipe to ranks."""
         levels = levels_of(x)
-        return Ranked(self.inner.fit(ranked(x, levels), y), levels)
+        return RankModel(self.inner.fit(ranked(x, levels), y), levels)
 
 
 def levels_of(x: FloatArray) -> tuple[FloatArray, ...]:

@@ -13,7 +13,7 @@ FEWEST = 3
 """Runs of a cell that say something about its spread by deviations from a median."""
 
 
-class Replicates(NamedTuple):
+class CellReplicates(NamedTuple):
     """Runs summed up by cell: all that the analysis needs of them."""
 
     means: FloatArray
@@ -29,11 +29,11 @@ class Replicates(NamedTuple):
         return int(self.runs.sum()) - len(self.runs)
 
 
-def replicates(runs: Sequence[FloatArray]) -> Replicates:
+def replicates(runs: Sequence[FloatArray]) -> CellReplicates:
     """Sum up the runs of each cell."""
     means = np.array([one.mean() for one in runs])
     squares = sum(float(((one - mean) ** 2).sum()) for one, mean in zip(runs, means, strict=True))
-    return Replicates(means, np.array([float(len(one)) for one in runs]), squares)
+    return CellReplicates(means, np.array([float(len(one)) for one in runs]), squares)
 
 
 def deviations(runs: FloatArray, relative: bool = False) -> FloatArray:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..values import FloatArray, Result
+from ..values import FiniteResult, FloatArray
 
 DRAWN = 1024
 """Base points; a power of two."""
 
 
-class Share(Result):
+class Share(FiniteResult):
     """Of the variance over all configurations, each equally likely."""
 
     setting: str

@@ -18,14 +18,14 @@ from scipy.stats import f as f_law
 from statsmodels.regression.linear_model import OLS
 from statsmodels.tools.sm_exceptions import SingularMatrixWarning
 
-from ..values import FloatArray, IntArray, Result
-from .replicates import Replicates
+from ..values import FiniteResult, FloatArray, IntArray
+from .replicates import CellReplicates
 
 LEAST_RESIDUAL = 5
 """Degrees of freedom that must be left over; pairs that leave fewer are not tested."""
 
 
-class Factor(NamedTuple):
+class AnovaFactor(NamedTuple):
     """One setting: levels by number, or a quantity that is taken straight and squared."""
 
     name: str
@@ -34,7 +34,7 @@ class Factor(NamedTuple):
     quantity: FloatArray | None
 
 
-class Effect(Result):
+class AnovaRow(FiniteResult):
     """One line of the table."""
 
     term: tuple[str, ...]
@@ -49,10 +49,10 @@ class Effect(Result):
     """The same without the share that chance would have; 0 where that is more."""
 
 
-class Variance(Result):
+class Variance(FiniteResult):
     """The table; terms in the order of their size."""
 
-    effects: tuple[Effect, ...]
+    effects: tuple[AnovaRow, ...]
     residual_df: int
     residual_squares: float
     whole_squares: float
@@ -66,7 +66,7 @@ HIGHER = ("higher interactions",)
 """Term of what settings and pairs leave unexplained between the cells."""
 
 
-def analyse(factors: Sequence[Factor], y: FloatArray, replicated: Replicates | None = None) -> Variance | None:
+def analyse(factors: Sequence[AnovaFactor], y: FloatArray, replicated: CellReplicates | None = None) -> Variance | None:
     """Test each setting and pair; `y` has one value a cell. None where the settings alone leave too few cells.
 
     Type II: a term is added to all terms that do not contain it. Cells that are missing from the full cross leave pairs
@@ -127,7 +127,7 @@ class _Cells:
         return float(fitted.ssr), round(float(fitted.df_resid))
 
 
-def _columns(factor: Factor) -> FloatArray:
+def _columns(factor: AnovaFactor) -> FloatArray:
     if factor.codes is not None:
         return np.asarray(factor.codes[:, None] == np.unique(factor.codes)[1:], dtype=np.float64)
     assert factor.quantity is not None
@@ -163,17 +163,17 @@ def _df(term: tuple[str, ...], blocks: dict[tuple[str, ...], FloatArray], cells:
     return cells.rest(others)[1] - cells.rest([*others, blocks[term]])[1]
 
 
-def _effect(term: tuple[str, ...], blocks: dict[tuple[str, ...], FloatArray], cells: _Cells, error: _Error) -> Effect:
+def _effect(term: tuple[str, ...], blocks: dict[tuple[str, ...], FloatArray], cells: _Cells, error: _Error) -> AnovaRow:
     others = _others(term, blocks)
     without, more = cells.rest(others)
     with_it, fewer = cells.rest([*others, blocks[term]])
     return _sized(term, more - fewer, max(without - with_it, 0.0), error)
 
 
-def _sized(term: tuple[str, ...], df: int, squares: float, error: _Error) -> Effect:
+def _sized(term: tuple[str, ...], df: int, squares: float, error: _Error) -> AnovaRow:
     """Test a sum of squares, and say how large it is."""
     f = squares / df / error.scale if df and error.scale > 0 else 0.0
-    return Effect(
+    return AnovaRow(
         term=term,
         df=df,
         sum_squares=squares,

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from vgo_agent.tools.statistics.association.tree import Tree, fit_tree
+from vgo_agent.tools.statistics.association.tree import DecisionTree, fit_tree
 from vgo_agent.tools.statistics.values import BoolArray, FloatArray
 
 
@@ -69,7 +69,7 @@ def test_one_class_or_no_column_gives_a_bare_root() -> None:
 def test_a_tree_survives_the_transcript() -> None:
     columns, slow = planted()
     tree = fit_tree(columns, ["noise", "faults"], slow)
-    assert Tree.model_validate(json.loads(tree.model_dump_json())) == tree
+    assert DecisionTree.model_validate(json.loads(tree.model_dump_json())) == tree
 
 
 def test_several_classes_have_their_shares_at_each_node() -> None:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.statistics.comparison.description import Description, describe_arms
-from vgo_agent.tools.statistics.comparison.resampling import Sampled, draw
+from vgo_agent.tools.statistics.comparison.resampling import SortedArm, draw
 from vgo_agent.tools.statistics.comparison.weighted import Statistic
 from vgo_agent.tools.statistics.values import FloatArray
 
@@ -219,7 +219,7 @@ def test_an_arm_of_one_run_is_refused() -> None:
 def test_counting_resamples_gives_what_sorting_them_would(values: list[float], seed: int) -> None:
     x = np.array(values)
     counts = draw(np.random.default_rng(seed), x.size, 20, 1)
-    found = Sampled.of(x).resampled(counts, True)
+    found = SortedArm.of(x).resampled(counts, True)
     for row in range(20):
         drawn = np.repeat(x, counts[row])
         middle = np.median(drawn)

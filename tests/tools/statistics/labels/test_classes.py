@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike
 
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.statistics.labels.classes import Labelled, label, label_at
-from vgo_agent.tools.statistics.labels.cut import AUTOMATIC, Cut, parse
+from vgo_agent.tools.statistics.labels.cut import AUTOMATIC, CutRule, parse
 from vgo_agent.tools.statistics.shape.describe import describe
 
 steady = settings(max_examples=40, deadline=None, derandomize=True)
 
 
-def labelled(outcome: ArrayLike, lower_is_better: bool = True, cut: Cut = AUTOMATIC) -> Labelled:
+def labelled(outcome: ArrayLike, lower_is_better: bool = True, cut: CutRule = AUTOMATIC) -> Labelled:
     return label(outcome, describe(outcome), lower_is_better, cut)
 
 

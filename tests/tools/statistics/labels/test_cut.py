@@ -5,24 +5,24 @@ from __future__ import annotations
 import pytest
 
 from vgo_agent.knowledge.errors import VgoError
-from vgo_agent.tools.statistics.labels.cut import AUTOMATIC, Cut, parse
+from vgo_agent.tools.statistics.labels.cut import AUTOMATIC, CutRule, parse
 
 
 @pytest.mark.parametrize(
     ("text", "cut"),
     [
         ("auto", AUTOMATIC),
-        (" Median ", Cut("median")),
-        ("between-modes", Cut("between-modes")),
-        ("search", Cut("search")),
-        ("1.5", Cut("given", (1.5,))),
-        ("-2e-3", Cut("given", (-0.002,))),
-        ("3,1, 2,2", Cut("given", (1.0, 2.0, 3.0))),
-        ("p90", Cut("percentile", (90.0,))),
-        ("P99.5,p50", Cut("percentile", (50.0, 99.5))),
+        (" Median ", CutRule("median")),
+        ("between-modes", CutRule("between-modes")),
+        ("search", CutRule("search")),
+        ("1.5", CutRule("given", (1.5,))),
+        ("-2e-3", CutRule("given", (-0.002,))),
+        ("3,1, 2,2", CutRule("given", (1.0, 2.0, 3.0))),
+        ("p90", CutRule("percentile", (90.0,))),
+        ("P99.5,p50", CutRule("percentile", (50.0, 99.5))),
     ],
 )
-def test_what_is_understood(text: str, cut: Cut) -> None:
+def test_what_is_understood(text: str, cut: CutRule) -> None:
     assert parse(text) == cut
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.statistics.labels.classes import label
-from vgo_agent.tools.statistics.labels.cut import Cut
+from vgo_agent.tools.statistics.labels.cut import CutRule
 from vgo_agent.tools.statistics.labels.cut_search import CutSearch, search_cut
 from vgo_agent.tools.statistics.shape.describe import describe
 from vgo_agent.tools.statistics.values import FloatArray
@@ -75,7 +75,7 @@ def test_runs_that_drift_together_are_no_cause() -> None:
 def test_the_found_cut_labels_runs() -> None:
     values, outcome = planted(np.random.default_rng(5))
     found = search(values, outcome)
-    classes = label(outcome, describe(outcome), cut=Cut("search", (found.cut,))).classes
+    classes = label(outcome, describe(outcome), cut=CutRule("search", (found.cut,))).classes
     assert (classes.kind, classes.cut) == ("search", found.cut) and min(classes.sizes) >= 5
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.signal import lfilter
 
-from vgo_agent.tools.statistics.stopping.rule import Runs, looks
+from vgo_agent.tools.statistics.stopping.rule import OutcomesSoFar, looks
 from vgo_agent.tools.statistics.stopping.rules import RULES
 from vgo_agent.tools.statistics.values import FloatArray
 from vgo_agent.tools.subject import Stop
@@ -24,7 +24,7 @@ ON_THE_MEAN = ("se", "ci", "hdi", "bayesian-bootstrap")
 
 
 def asked(name: str, runs: FloatArray, target: float | None = None) -> bool:
-    return RULES[name].decide(Runs.of(runs), RULES[name].target if target is None else target).known
+    return RULES[name].decide(OutcomesSoFar.of(runs), RULES[name].target if target is None else target).known
 
 
 def stopped(name: str, runs: FloatArray, minimum: int = 30) -> int:
@@ -45,7 +45,7 @@ def test_the_setting_names_the_rules_that_there_are() -> None:
 @steady
 @given(ANY_RULE, TIMES)
 def test_the_same_runs_get_the_same_answer_with_a_reason(name: str, times: list[float]) -> None:
-    rule, runs = RULES[name], Runs.of(times)
+    rule, runs = RULES[name], OutcomesSoFar.of(times)
     answer = rule.decide(runs, rule.target)
     assert answer == rule.decide(runs, rule.target)
     assert answer.reason
@@ -94,7 +94,7 @@ def test_rules_on_the_mean_stop_at_their_minimum_where_the_sd_is_hardly_known(na
 def test_the_spread_rule_goes_on_until_the_sd_is_known() -> None:
     runs = normal(400)
     assert not asked("spread", runs[:60]), "six runs above p90 say little about a tail"
-    answer = RULES["spread"].decide(Runs.of(runs[:120]), 1.25)
+    answer = RULES["spread"].decide(OutcomesSoFar.of(runs[:120]), 1.25)
     assert answer.known and answer.factor is not None and answer.factor <= 1.25
     assert "fewer than one of 40 runs may not have been seen" in answer.reason
 
@@ -134,6 +134,6 @@ def test_fixed_rules_are_asked_after_every_run_and_the_others_after_a_tenth_more
 
 
 def test_a_duration_is_that_of_the_program_whatever_the_outcome_is() -> None:
-    runs = Runs.of([5000.0] * 10, spent_s=2.0)
+    runs = OutcomesSoFar.of([5000.0] * 10, spent_s=2.0)
     assert not RULES["duration"].decide(runs, 3.0).known
     assert RULES["duration"].decide(runs, 2.0).known

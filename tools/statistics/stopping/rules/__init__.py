@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..rule import Rule
+from ..rule import StoppingRule
 from .bayesian_bootstrap import BAYESIAN_BOOTSTRAP
 from .ci import CI
 from .count import COUNT
@@ -13,6 +13,6 @@ from .mixture import MIXTURE
 from .se import SE
 from .spread import SPREAD
 
-RULES: dict[str, Rule] = {
+RULES: dict[str, StoppingRule] = {
     rule.name: rule for rule in (SPREAD, COUNT, SE, CI, HDI, KS, BAYESIAN_BOOTSTRAP, MIXTURE, DURATION)
 }

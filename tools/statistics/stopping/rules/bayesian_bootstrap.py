@@ -8,14 +8,14 @@ import numpy as np
 
 from ...dependence import autocorrelation
 from ...values import FloatArray
-from ..rule import Rule, Runs, Stopping, equal, stopping
+from ..rule import OutcomesSoFar, Stopping, StoppingRule, equal, stopping
 
 DRAWS = 1000
 LEVEL = 0.95
 FEWEST_BLOCKS = 8
 
 
-def decide(runs: Runs, target: float) -> Stopping:
+def decide(runs: OutcomesSoFar, target: float) -> Stopping:
     """Stop when the 95 % interval of the mean lies within `target` of it (SHARP's BB: 0.03, 1,000 draws).
 
     Bayesian bootstrap (Rubin 1981) of blocks, as in "Performance testing for cloud computing with dependent data
@@ -53,7 +53,7 @@ def _means(x: FloatArray, length: int) -> FloatArray:
     return means
 
 
-BAYESIAN_BOOTSTRAP = Rule(
+BAYESIAN_BOOTSTRAP = StoppingRule(
     "bayesian-bootstrap",
     "bootstrap of blocks",
     0.03,

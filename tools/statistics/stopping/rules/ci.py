@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from scipy.special import stdtrit
 
-from ..rule import Rule, Runs, Stopping, relative_error, stopping
+from ..rule import OutcomesSoFar, Stopping, StoppingRule, relative_error, stopping
 
 LEVEL = 0.95
 
 
-def decide(runs: Runs, target: float) -> Stopping:
+def decide(runs: OutcomesSoFar, target: float) -> Stopping:
     """Stop when half the 95 % interval of the mean (Student's t) is at most `target` of it (SHARP's CI: 0.05).
 
     Mended: two-sided, where SHARP's quantile is one-sided and so 90 %; dependent runs count for what they are worth;
@@ -22,4 +22,4 @@ def decide(runs: Runs, target: float) -> Stopping:
     return stopping(runs, half <= target, f"the mean is known within {half:.2g} of itself (target {target:g})")
 
 
-CI = Rule("ci", "confidence interval", 0.05, "half of the mean's 95 % interval, as a share of it", decide)
+CI = StoppingRule("ci", "confidence interval", 0.05, "half of the mean's 95 % interval, as a share of it", decide)

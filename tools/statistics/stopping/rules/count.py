@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ..rule import Rule, Runs, Stopping, stopping
+from ..rule import OutcomesSoFar, Stopping, StoppingRule, stopping
 
 
-def decide(runs: Runs, target: float) -> Stopping:
+def decide(runs: OutcomesSoFar, target: float) -> Stopping:
     """Stop at `target` runs: 1,000 in the paper's figures; SHARP's own default of 1 says nothing about spread."""
     n = runs.outcomes.size
     return stopping(runs, n >= target, f"{n} of {target:g} runs")
 
 
-COUNT = Rule("count", "fixed count", 1000, "runs", decide, at_every_run=True)
+COUNT = StoppingRule("count", "fixed count", 1000, "runs", decide, at_every_run=True)

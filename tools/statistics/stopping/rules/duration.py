@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ..rule import Rule, Runs, Stopping, stopping
+from ..rule import OutcomesSoFar, Stopping, StoppingRule, stopping
 
 
-def decide(runs: Runs, target: float) -> Stopping:
+def decide(runs: OutcomesSoFar, target: float) -> Stopping:
     """Stop when the program has run for `target` seconds (SHARP: one minute), our own time not counted."""
     return stopping(runs, runs.spent_s >= target, f"{runs.spent_s:.3g} of {target:g} s of the program")
 
 
-DURATION = Rule("duration", "fixed duration", 60.0, "seconds of the program", decide, at_every_run=True)
+DURATION = StoppingRule("duration", "fixed duration", 60.0, "seconds of the program", decide, at_every_run=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from scipy.special import stdtrit
 
-from ..rule import Rule, Runs, Stopping, relative_error, stopping
+from ..rule import OutcomesSoFar, Stopping, StoppingRule, relative_error, stopping
 
 LEVEL = 0.89
 
 
-def decide(runs: Runs, target: float) -> Stopping:
+def decide(runs: OutcomesSoFar, target: float) -> Stopping:
     """Stop when the 89 % highest-density interval of the mean spans at most `target` of it (SHARP's HDI: 0.1).
 
     Mended: SHARP takes the interval of the runs themselves, which no number of runs narrows: it stops at once on
@@ -23,4 +23,6 @@ def decide(runs: Runs, target: float) -> Stopping:
     return stopping(runs, width <= target, f"the interval of the mean spans {width:.2g} of it (target {target:g})")
 
 
-HDI = Rule("hdi", "density interval", 0.1, "width of the mean's 89 % density interval, as a share of it", decide)
+HDI = StoppingRule(
+    "hdi", "density interval", 0.1, "width of the mean's 89 % density interval, as a share of it", decide
+)

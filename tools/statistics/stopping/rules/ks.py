@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ...values import FloatArray
-from ..rule import Rule, Runs, Stopping, stopping
+from ..rule import OutcomesSoFar, Stopping, StoppingRule, stopping
 
 
-def decide(runs: Runs, target: float) -> Stopping:
+def decide(runs: OutcomesSoFar, target: float) -> Stopping:
     """Stop when the Kolmogorov-Smirnov distance between first and second half is at most `target` (SHARP's KS: 0.1).
 
     Mended: each run counts once, where SHARP stores it twice after the fifth and then compares halves that overlap.
@@ -29,4 +29,4 @@ def _distance(one: FloatArray, other: FloatArray) -> float:
     return float(np.abs(np.subtract(*shares)).max())
 
 
-KS = Rule("ks", "halves agree", 0.1, "Kolmogorov-Smirnov distance between the halves", decide)
+KS = StoppingRule("ks", "halves agree", 0.1, "Kolmogorov-Smirnov distance between the halves", decide)

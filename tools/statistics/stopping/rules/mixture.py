@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...values import FloatArray
-from ..rule import Rule, Runs, Stopping, equal, stopping
+from ..rule import OutcomesSoFar, Stopping, StoppingRule, equal, stopping
 
 MOST_COMPONENTS = 8
 MOST_FITTED = 2000
@@ -17,7 +17,7 @@ LEAST = 20
 """SHARP's own start: fewer runs fit anything."""
 
 
-def decide(runs: Runs, target: float) -> Stopping:
+def decide(runs: OutcomesSoFar, target: float) -> Stopping:
     """Stop when the likelihood has settled: a fit to every other run loses at most `target` nats a run on the rest.
 
     Mended: SHARP compares the log-density itself with a constant (2), which depends on the unit: the same runs stop
@@ -63,4 +63,6 @@ def _best(half: FloatArray) -> Any:
     return best
 
 
-MIXTURE = Rule("mixture", "mixture settled", 0.05, "log-likelihood lost on runs that were not fitted, in nats", decide)
+MIXTURE = StoppingRule(
+    "mixture", "mixture settled", 0.05, "log-likelihood lost on runs that were not fitted, in nats", decide
+)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..rule import Rule, Runs, Stopping, relative_error, stopping
+from ..rule import OutcomesSoFar, Stopping, StoppingRule, relative_error, stopping
 
 
-def decide(runs: Runs, target: float) -> Stopping:
+def decide(runs: OutcomesSoFar, target: float) -> Stopping:
     """Stop when standard error / |mean| is at most `target` (SHARP's RSE: 0.1).
 
     Mended: the standard error counts dependent runs for what they are worth, and a negative mean does not stop at
@@ -17,4 +17,4 @@ def decide(runs: Runs, target: float) -> Stopping:
     return stopping(runs, error <= target, f"the standard error is {error:.2g} of the mean (target {target:g})")
 
 
-SE = Rule("se", "standard error", 0.1, "standard error of the mean, as a share of it", decide)
+SE = StoppingRule("se", "standard error", 0.1, "standard error of the mean, as a share of it", decide)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from ...dependence import inflation
-from ..rule import Rule, Runs, Stopping, equal, known_within, stopping
+from ..rule import OutcomesSoFar, Stopping, StoppingRule, equal, known_within, stopping
 
 TAIL_RUNS = 10
 """Runs in the slowest tenth: fewer say little about a tail."""
 
 
-def decide(runs: Runs, target: float) -> Stopping:
+def decide(runs: OutcomesSoFar, target: float) -> Stopping:
     """Stop when the 95 % interval of log SD lies within `target` and ten runs lie in the slowest tenth.
 
     Rules on the mean stop at their minimum and leave the SD wrong by a third or more. Runs that resemble their
@@ -39,4 +39,4 @@ def decide(runs: Runs, target: float) -> Stopping:
     )
 
 
-SPREAD = Rule("spread", "spread known", 1.25, "factor within which the SD is known at 95 %", decide)
+SPREAD = StoppingRule("spread", "spread known", 1.25, "factor within which the SD is known at 95 %", decide)
