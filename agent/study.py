@@ -25,10 +25,10 @@ from ..tools.one_level import on_one_level
 from ..tools.recorded.formats.vgo import measured as described
 from ..tools.recorded.write import write as write_table
 from ..tools.row import Row
-from ..tools.study.design import Design
+from ..tools.study.design import StudyDesign
 from ..tools.study.laid_out import Wanted
 from ..tools.study.rounds import LEAST, Plan, run_rounds
-from ..tools.study.setting import Setting
+from ..tools.study.setting import StudySetting
 from ..tools.study.spreads import outcomes, spreads
 from ..tools.study.study import Study, answered, choose, measured
 from ..tools.study.warm_up import Tried, warm_up
@@ -54,7 +54,7 @@ class Asked(Frozen):
     """What a study was asked for, and what its warm-up showed: all that it takes to go on with it."""
 
     subject: Subject
-    design: Design
+    design: StudyDesign
     rounds: Annotated[int, Field(ge=2)]
     budget_s: Annotated[float, Field(gt=0)]
     seed: int
@@ -90,7 +90,7 @@ class Question:
     clock: Clock = field(default_factory=Clock)
     """Counts the budget, from when the command began."""
 
-    def asked(self, design: Design, layers: tuple[str, ...], tried: tuple[Tried, ...], load_1min: float) -> Asked:
+    def asked(self, design: StudyDesign, layers: tuple[str, ...], tried: tuple[Tried, ...], load_1min: float) -> Asked:
         """With what the machine and the warm-up have shown."""
         return Asked(
             subject=self.subject,
@@ -140,7 +140,7 @@ def go_on(path: Path, lines: Lines, on: str = "", clock: Clock | None = None) ->
         return _carry_on(asked, folder, there, lines, clock or Clock())
 
 
-def laid_out_there(bench: Measuring, wanted: Wanted) -> Design:
+def laid_out_there(bench: Measuring, wanted: Wanted) -> StudyDesign:
     """Have the hosts lay the study out."""
     from ..tools.fleet.bench import FleetBench
     from ..tools.fleet.every import laid_out
@@ -149,7 +149,7 @@ def laid_out_there(bench: Measuring, wanted: Wanted) -> Design:
     return laid_out(bench.executor, wanted)
 
 
-def _warmed_up(bench: Measuring, design: Design, lines: Lines) -> tuple[Tried, ...]:
+def _warmed_up(bench: Measuring, design: StudyDesign, lines: Lines) -> tuple[Tried, ...]:
     """Run every setting once, here or on every host."""
     if isinstance(bench, Bench):
         return warm_up(bench, design.settings, lines.say)
@@ -224,7 +224,7 @@ def logs(folder: Path) -> tuple[Path, Path]:
     return partial / f"{ROUNDS}.jsonl", partial / f"{CONFIRM}.jsonl"
 
 
-def _warn_of_budget(asked: Asked, settings: Sequence[Setting], deadline: Deadline, lines: Lines) -> None:
+def _warn_of_budget(asked: Asked, settings: Sequence[StudySetting], deadline: Deadline, lines: Lines) -> None:
     """Say before the first round what the warm-up runs let expect."""
     took = {its.setting: its.wall_s for its in asked.tried}
     rounds = deadline.left_s / max(sum(took[one.name] for one in settings), 1e-9)
@@ -236,7 +236,7 @@ def _warn_of_budget(asked: Asked, settings: Sequence[Setting], deadline: Deadlin
 
 
 def _runs(
-    asked: Asked, settings: Sequence[Setting], bench: Measuring, lines: Lines, clock: Clock
+    asked: Asked, settings: Sequence[StudySetting], bench: Measuring, lines: Lines, clock: Clock
 ) -> tuple[Sequence[Row], Sequence[Row]]:
     """Run the rounds, then the chosen setting and the baseline in pairs of their own, as many as there were rounds."""
     plan, budget_s = Plan(asked.rounds, asked.seed, asked.layers), asked.budget_s

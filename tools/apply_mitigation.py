@@ -20,7 +20,7 @@ from .experiment.condition import AS_GIVEN, Condition
 from .experiment.experiment import Experiment, carry_out
 from .experiment.schedules import Crossover, block_of, pairs_in
 from .failures import Failures, broken_by, expected_of, failures_of
-from .interim import Look, LookAtHalf, left_after, look_after, stopped_early
+from .interim import InterimLook, LookAtHalf, left_after, look_after, stopped_early
 from .look_up import busy_cpus, out_of_reach
 from .mitigation.checks import Check
 from .mitigation.launching import command_line
@@ -64,7 +64,7 @@ class ApplyResult(Result):
     """What happened to settings meanwhile that a user should hear."""
     command: str
     """The command line that reproduces it by hand."""
-    looks: tuple[Look, ...] = ()
+    looks: tuple[InterimLook, ...] = ()
     """At half of the pairs, where those are enough to tell by."""
     left: float = 1.0
     """Share of alpha at which these pairs are to be judged, the look paid for.
@@ -92,10 +92,9 @@ def run(arguments: ApplyArguments, case: Case) -> Outcome:
             raise ToolError(OUT_OF_TIME)
         sound = all(check.passed for check in proof.checks) and not proof.broke
         with bench.series(case.call_id, layers, planned=2 * pairs_in(schedule.numbers, schedule.block)) as series:
-            if sound:
-                # They end where the mitigation is seen to make the program fail.
-                stop = lambda series: broken_by(mitigation.key, series.rows, expected)  # noqa: E731
-                broke = carry_out(Experiment(applied, schedule, stop), series)
+            if sound:  # it ends where the mitigation is seen to make the program fail
+                stops = Experiment(applied, schedule, lambda made: broken_by(mitigation.key, made.rows, expected))
+                broke = carry_out(stops, series)
     if sound and len(series.rows) < 2:
         raise ToolError(OUT_OF_TIME)
     result = _result(arguments, case, series, Proof(proof.checks, proof.broke or broke), applied.heard, looks.taken)
@@ -152,7 +151,7 @@ def _result(
     series: Series,
     proof: Proof,
     told: Sequence[str],
-    looks: tuple[Look, ...],
+    looks: tuple[InterimLook, ...],
 ) -> ApplyResult:
     checks, broke = proof
     failing = next((check for check in checks if not check.passed), None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Annotated
@@ -103,9 +103,8 @@ def run(arguments: ProfileArguments, case: Case) -> Outcome:
     conditions = {name: Condition(name=BASELINE, layers=layers) for name, layers in named.items()}
     broken = BrokenSets([set_name(layers, bench) for layers in sets], expected)
     with bench.series(case.call_id, choice.layers, planned=len(order)) as series:
-        # Sets under which the program fails are set aside, and the others go on.
-        stop = lambda series: "broken" * broken.all(series.rows) or _enough(series, named, arguments)  # noqa: E731
-        carry_out(Experiment(AppliedConditions(bench, conditions), Rotation(order, broken), stop), series)
+        applied, schedule = AppliedConditions(bench, conditions), Rotation(order, broken)
+        carry_out(Experiment(applied, schedule, lambda made: _enough(made, broken, arguments)), series)
     broke = {named[name]: why for name, why in broken(series.rows).items()}
     left_behind = artefacts(series.rows, bench.described_by(choice.layers), bench.executor.beside)
     return Outcome(_result(series, sets, choice, case, broke), left_behind)
@@ -113,7 +112,7 @@ def run(arguments: ProfileArguments, case: Case) -> Outcome:
 
 @dataclass
 class BrokenSets:
-    """The sets of layers under which the program fails, by name."""
+    """The sets of layers under which the program fails, by name: they are set aside, and the others go on."""
 
     names: Sequence[str]
     expected: Expected
@@ -138,16 +137,16 @@ class BrokenSets:
         return broken_among(own, [row for row in rows if row["layers"] == ""], self.expected)
 
 
-def _enough(series: Series, named: Iterable[str], arguments: ProfileArguments) -> str:
-    """The time is up, or runs that give several samples have given each set as many as were asked for."""
+def _enough(series: Series, broken: BrokenSets, arguments: ProfileArguments) -> str:
+    """The time is up, no set is left, or runs that give several samples have given each as many as were asked for."""
     if not series.rows:
         return ""
-    if series.elapsed_s >= arguments.max_seconds:
-        return "time cap"
+    if series.elapsed_s >= arguments.max_seconds or broken.all(series.rows):
+        return "no time, or no set of layers, is left"
     if series.processes == len(series.rows):
         return ""
     counts = Counter(row["layers"] for row in series.rows if row["ok"] == 1)
-    return "samples" * all(counts[name] >= arguments.runs for name in named)
+    return "samples" * all(counts[name] >= arguments.runs for name in ("", *broken.names))
 
 
 def _allowed(layers: tuple[str, ...], case: Case) -> tuple[str, ...]:

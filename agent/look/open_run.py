@@ -13,7 +13,7 @@ from ...knowledge.errors import VgoError
 from ...knowledge.loader import load as load_knowledge
 from ...tools.analysis.verdict import LEAST_IN_CLASS
 from ...tools.base import ToolError
-from ...tools.candidates import ORDER, Block, Candidates, candidates
+from ...tools.candidates import ORDER, Candidates, ColumnBlock, candidates
 from ...tools.case import Case, Finished, Record
 from ...tools.fit_tree import FitTreeArguments, fitted
 from ...tools.label import LabelResult, RunClasses
@@ -160,7 +160,7 @@ def _quickly(chosen: Candidates, case: Case) -> tuple[tuple[Factor, ...], float]
     return tuple(found), min((one.p_value for one in found), default=1.0)
 
 
-def _associated(block: Block, blocks: int, case: Case) -> list[Factor]:
+def _associated(block: ColumnBlock, blocks: int, case: Case) -> list[Factor]:
     alpha = case.limits.alpha
     searched = associate(
         block.columns,

@@ -23,7 +23,7 @@ from ...tools.row import Row
 from ...tools.subject import Frozen, Subject
 from ...tools.sweep.cell import Cell
 from ...tools.sweep.local import LocalCells
-from ...tools.sweep.space import Budget, Repetitions, Space
+from ...tools.sweep.space import Repetitions, Space, SweepBudget
 from ...tools.sweep.sweep import Sweep
 from ...tools.sweep.treatments import CellsHere, CellsThere
 from ..child import ChildFile, end_orphan
@@ -55,7 +55,7 @@ class Asked(Frozen):
 
     def but_for_limits(self) -> Asked:
         """The same with the usual repetitions and budget, which may change from one command to the next."""
-        free = {"repetitions": Repetitions(), "budget": Budget(), "description": ""}
+        free = {"repetitions": Repetitions(), "budget": SweepBudget(), "description": ""}
         return self.model_copy(update={"space": self.space.model_copy(update=free)})
 
 
@@ -98,12 +98,8 @@ def conduct(wish: Wish, interface: Lines) -> Ending:
         layers = choose(wish.layers, bench).layers if wish.layers else ()
         seconds = wish.space.budget.seconds or wish.settings.budget_s
         bench.deadline = wish.clock.deadline(seconds, min(FILES_S, SHARE * seconds))
-        told = Told(interface, wish.space)
+        told = SweepProgress(interface, wish.space)
         sweep = Sweep(wish.space, wish.settings.seed, drawn, ran, asked.hosts, told, bench.deadline)
-        conditions: CellsHere | CellsThere = CellsThere(wish.space, wish.subject, layers, sweep.cell)
-        if isinstance(bench, Bench):
-            cells = LocalCells(wish.cells(machine).of, machine, bench, layers)
-            conditions = CellsHere(stack.enter_context(contextlib.closing(cells)), sweep.cell)
         template = subject.model_copy(update={"command": wish.space.command})
 
         def write_files() -> tuple[dict[str, Any], str]:
@@ -113,7 +109,14 @@ def conduct(wish: Wish, interface: Lines) -> Ending:
                 write(folder / name, content)
             return Files(folder, template, machine, bench.described_by(layers)).write(sweep)
 
-        _run(lambda: sweep.go(bench, conditions, layers if asked.hosts else ()), write_files)
+        def go() -> None:
+            if not isinstance(bench, Bench):
+                sweep.go(bench, CellsThere(wish.space, wish.subject, layers, sweep.cell), layers)
+                return
+            with contextlib.closing(LocalCells(wish.cells(machine).of, machine, bench, layers)) as cells:
+                sweep.go(bench, CellsHere(cells, sweep.cell))
+
+        _run(go, write_files)
         return _ending(sweep, *write_files())
 
 
@@ -214,7 +217,7 @@ def _differs(before: Asked, now: Asked) -> str:
 
 
 @dataclass
-class Told:
+class SweepProgress:
     """Says now and then how far it is."""
 
     interface: Lines

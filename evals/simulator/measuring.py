@@ -15,7 +15,7 @@ from ...tools.case import Record
 from ...tools.claim import FEWEST, MARGIN, Claim, TooFew
 from ...tools.compare import CompareResult
 from ...tools.comparison import Comparison, below, direction
-from ...tools.interim import Look, left_after, look_after, stopped_early
+from ...tools.interim import InterimLook, left_after, look_after, stopped_early
 from ...tools.measure import FLOOR, LEAST, MeasureResult
 from ...tools.mitigation.checks import Check
 from ...tools.profile import ProfileResult
@@ -98,7 +98,7 @@ def apply_mitigation(world: World, record: Record, arguments: Arguments, chance:
     )
 
 
-def _looks(world: World, key: str, batch: int, pairs: int, chance: random.Random) -> tuple[Look, ...]:
+def _looks(world: World, key: str, batch: int, pairs: int, chance: random.Random) -> tuple[InterimLook, ...]:
     half = look_after(pairs)
     if half is None:
         return ()
@@ -106,7 +106,7 @@ def _looks(world: World, key: str, batch: int, pairs: int, chance: random.Random
     estimate = math.log(world.effect(key)) + chance.gauss(0, error)
     spread = _claim("spread", estimate, error, half, bounds(world.limits.alpha).first)
     limit = 1.0 if batch == 1 else world.limits.target_ratio
-    return (Look(pairs=half, spread=spread, stopped=direction(spread) == "more" or below(spread, limit)),)
+    return (InterimLook(pairs=half, spread=spread, stopped=direction(spread) == "more" or below(spread, limit)),)
 
 
 def compare(world: World, record: Record, arguments: Arguments, chance: random.Random) -> CompareResult:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from ..study.background import beside
-from ..study.setting import Setting
+from ..study.setting import StudySetting
 from .condition import AS_GIVEN, Block, Condition
 from .executor import Instructions
 
@@ -51,8 +51,8 @@ class AppliedConditions:
 
     @property
     def alike(self) -> bool:
-        """Whether there are two at most."""
-        return len(self.conditions) <= 2
+        """Whether one at most changes anything but layers."""
+        return sum(bool(one.mitigation or one.setting) for one in self.conditions.values()) <= 1
 
     def prove(self, key: str) -> Proof:
         """Show that a condition is in force, here or on every host; raises VgoError where that is refused."""
@@ -72,7 +72,7 @@ class AppliedConditions:
             self._change.off()
         series.run(condition.name, launch, pair, condition.layers)
 
-    def _run_setting(self, series: Series, setting: Setting, pair: int) -> None:
+    def _run_setting(self, series: Series, setting: StudySetting, pair: int) -> None:
         """On one thread it may rightly take as many times longer as there are CPUs."""
         if setting.name not in self._launches:
             self._launches[setting.name] = setting.launch(self.bench.launch)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ...knowledge.schema import Mitigation
 from ..row import BASELINE
-from ..study.setting import Setting
+from ..study.setting import StudySetting
 from ..subject import Frozen
 
 OUTSIDE = -1
@@ -22,7 +22,7 @@ class Condition(Frozen):
     """In force in its runs, with the values of its parameters; None: nothing is set."""
     source: str = ""
     """The user's file that the mitigation was read from; empty where it is one of ours."""
-    setting: Setting | None = None
+    setting: StudySetting | None = None
     """Of a study, and what it changes about the start of the program."""
     layers: tuple[str, ...] | None = None
     """On in its runs; None: those of the series."""

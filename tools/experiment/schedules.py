@@ -46,7 +46,7 @@ class Complete:
             yield Block(number, tuple(coin.sample(self.keys, len(self.keys))))
 
 
-class Looks(Protocol):
+class InterimLooks(Protocol):
     """A look at the first pairs."""
 
     @property
@@ -71,7 +71,7 @@ class Crossover:
     seed: str | int
     block: int = 1
     """Pairs in a block."""
-    looks: Looks | None = None
+    looks: InterimLooks | None = None
     """Where the conditions take turns pair by pair: half of the blocks are too few to tell by."""
 
     def blocks(self, done: Done) -> Iterator[Block]:

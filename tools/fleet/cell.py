@@ -49,7 +49,7 @@ def main() -> None:
     with (
         Spawner() as spawner,
         temporary_folder() as folder,
-        contextlib.closing(Cell(spawner, folder)) as cell,
+        contextlib.closing(HostProcess(spawner, folder)) as cell,
         contextlib.suppress(BrokenPipeError),  # who asked has gone
     ):
         for line in orders():
@@ -65,7 +65,7 @@ def orders() -> Iterator[bytes]:
 
 
 @dataclass
-class Cell:
+class HostProcess:
     """One program on this host, its bench opened once."""
 
     spawner: Spawner

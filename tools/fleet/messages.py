@@ -9,9 +9,9 @@ from ..execution.expected import Expected
 from ..experiment.condition import Block, Condition
 from ..machine import Machine
 from ..mitigation.checks import Check
-from ..study.design import Design
+from ..study.design import StudyDesign
 from ..study.laid_out import Wanted
-from ..study.setting import Setting
+from ..study.setting import StudySetting
 from ..study.warm_up import Tried
 from ..subject import Frozen, Subject
 from ..sweep.treatments import Cells
@@ -42,7 +42,7 @@ class Order(Frozen):
     """Of these blocks, by key; with `prove`, the one to prove."""
     cells: Cells | None = None
     """Of these blocks, where they are those of a sweep."""
-    settings: tuple[Setting, ...] = ()
+    settings: tuple[StudySetting, ...] = ()
     """With `warm_up`."""
     wanted: Wanted | None = None
     """With `lay_out`: the study."""
@@ -77,7 +77,7 @@ class Answer(Frozen):
     broke: str = ""
     """What the mitigation did to the program there."""
     sight: Sight | None = None
-    design: Design | None = None
+    design: StudyDesign | None = None
     """Of a study, as it would be there."""
     tried: tuple[Tried, ...] = ()
     """Its warm-up runs."""

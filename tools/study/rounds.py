@@ -10,7 +10,7 @@ from ..experiment.applied import AppliedConditions
 from ..experiment.condition import Condition
 from ..experiment.experiment import Experiment, carry_out
 from ..experiment.schedules import Complete
-from .setting import Setting
+from .setting import StudySetting
 
 LEAST = 10
 """Rounds; fewer show no spread at all."""
@@ -24,7 +24,7 @@ class Plan(NamedTuple):
     layers: tuple[str, ...]
 
 
-def run_rounds(bench: Measuring, call: str, settings: Sequence[Setting], plan: Plan) -> Series:
+def run_rounds(bench: Measuring, call: str, settings: Sequence[StudySetting], plan: Plan) -> Series:
     """Run the rounds, or go on with those that a killed agent left; the rows are in the series."""
     conditions = {one.name: Condition(name=one.name, setting=one) for one in settings}
     schedule = Complete(tuple(conditions), plan.rounds, f"study:{plan.seed}")

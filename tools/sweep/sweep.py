@@ -17,7 +17,7 @@ from ..experiment.executor import ExperimentConditions
 from ..experiment.experiment import Done, Experiment, carry_out
 from ..one_level import HostAdjustment, host_levels, on_one_level
 from ..row import Row
-from .adaptive import Told, propose, response_of
+from .adaptive import MeasuredCell, propose, response_of
 from .cell import Cell
 from .designs import first_cells
 from .space import Space
@@ -133,7 +133,7 @@ class Sweep:
         if design.kind != "adaptive" or room < 1:
             return []
         better = not self.space.higher_is_better
-        told = [Told(cell.values, self._response(cell, better)) for cell in self.cells]
+        told = [MeasuredCell(cell.values, self._response(cell, better)) for cell in self.cells]
         proposals = propose(self.space, told, room, design.seek, self.seed)
         return self._draw(proposals, number)
 

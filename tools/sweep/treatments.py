@@ -21,7 +21,7 @@ from ..subject import Frozen, Subject
 from .cell import Cell
 from .level import Level
 from .local import LocalCells
-from .setting import Setting, Settings, conditions
+from .setting import CellSetting, CellSettings, conditions
 from .space import Space
 
 if TYPE_CHECKING:
@@ -75,8 +75,8 @@ class Cells(Frozen):
         """Run cells with what they set, which is put back at the end."""
         asked = {one.id: one for one in self.cells}
 
-        def setting(cell: Cell) -> Setting:
-            return Settings(self.space, self._known(), machine, lambda texts: asked[cell.id].found()).of(cell)
+        def setting(cell: Cell) -> CellSetting:
+            return CellSettings(self.space, self._known(), machine, lambda texts: asked[cell.id].found()).of(cell)
 
         executor = LocalCells(setting, machine, bench, self.layers, proved)
         with contextlib.closing(executor):
