@@ -16,10 +16,15 @@ import yaml
 from pydantic import Field, ValidationError
 
 from ..knowledge.errors import VgoError
+from ..tools.claim import FEWEST
 from ..tools.execution.bench import Bench, Progress
 from ..tools.execution.deadline import Deadline
 from ..tools.execution.series import Measuring
 from ..tools.execution.spawn import Spawner
+from ..tools.experiment.applied import AppliedConditions
+from ..tools.experiment.condition import Condition
+from ..tools.experiment.experiment import Experiment, carry_out
+from ..tools.experiment.schedules import Complete
 from ..tools.machine import busy_words
 from ..tools.one_level import on_one_level
 from ..tools.recorded.formats.vgo import measured as described
@@ -27,7 +32,6 @@ from ..tools.recorded.write import write as write_table
 from ..tools.row import Row
 from ..tools.study.design import StudyDesign
 from ..tools.study.laid_out import Wanted
-from ..tools.study.rounds import LEAST, Plan, run_rounds
 from ..tools.study.setting import StudySetting
 from ..tools.study.spreads import outcomes, spreads
 from ..tools.study.study import Study, answered, choose, measured
@@ -228,9 +232,9 @@ def _warn_of_budget(asked: Asked, settings: Sequence[StudySetting], deadline: De
     """Say before the first round what the warm-up runs let expect."""
     took = {its.setting: its.wall_s for its in asked.tried}
     rounds = deadline.left_s / max(sum(took[one.name] for one in settings), 1e-9)
-    if rounds < LEAST:
+    if rounds < FEWEST:
         lines.say(
-            f"  --budget {asked.budget_s:g} may end after {max(int(rounds), 1)} rounds, and fewer than {LEAST} "
+            f"  --budget {asked.budget_s:g} may end after {max(int(rounds), 1)} rounds, and fewer than {FEWEST} "
             "say nothing: raise it, name fewer --factors, or give the program less to do"
         )
 
@@ -239,20 +243,28 @@ def _runs(
     asked: Asked, settings: Sequence[StudySetting], bench: Measuring, lines: Lines, clock: Clock
 ) -> tuple[Sequence[Row], Sequence[Row]]:
     """Run the rounds, then the chosen setting and the baseline in pairs of their own, as many as there were rounds."""
-    plan, budget_s = Plan(asked.rounds, asked.seed, asked.layers), asked.budget_s
+    budget_s = asked.budget_s
     answer_s = min(ANSWER_S, FOR_CONFIRMING * budget_s)
     bench.deadline = clock.deadline(budget_s, answer_s + FOR_CONFIRMING * budget_s)
-    series = run_rounds(bench, ROUNDS, settings, plan)
-    rows = on_one_level(series.rows)
+    made = _rounds(asked, settings, bench, ROUNDS, asked.seed)
+    rows = on_one_level(made)
     found = spreads(rows, asked.alpha, asked.seed)
     chosen = choose(found, asked.design, outcomes(rows), asked.subject.lower_is_better, asked.alpha, asked.seed)
     if chosen is None:
-        return series.rows, ()
+        return made, ()
     lines.say(f"{chosen.name} looks best: it and the baseline run {asked.rounds} more rounds, to confirm it")
     pair = [one for one in asked.design.settings if one.baseline or one.name == chosen.name]
     bench.deadline = clock.deadline(budget_s, answer_s)
-    batch = run_rounds(bench, CONFIRM, pair, plan._replace(seed=plan.seed + 1))
-    return series.rows, batch.rows
+    return made, _rounds(asked, pair, bench, CONFIRM, asked.seed + 1)
+
+
+def _rounds(asked: Asked, settings: Sequence[StudySetting], bench: Measuring, call: str, seed: int) -> Sequence[Row]:
+    """Run randomised complete blocks, or go on with those that a killed agent left."""
+    conditions = {one.name: Condition(name=one.name, setting=one) for one in settings}
+    schedule = Complete(tuple(conditions), asked.rounds, f"study:{seed}")
+    with bench.series(call, asked.layers, asked.rounds * len(settings)) as series:
+        carry_out(Experiment(AppliedConditions(bench, conditions), schedule), series)
+    return series.rows
 
 
 class Pace:

@@ -21,12 +21,11 @@ from .execution.series import Measuring, Series
 from .experiment.applied import AppliedConditions
 from .experiment.condition import Condition
 from .experiment.experiment import Experiment, carry_out
-from .experiment.schedules import Rotation
+from .experiment.rotation import BARE, LayerSet, Rotation, layer_sets, rotated
 from .failures import Failures, broken_among, expected_of, failures_of
 from .hosts import Hosts, hosts_of
 from .layer_choice import LayerChoice, choose_once
 from .measure import MeasureResult
-from .rotation import BARE, LayerSet, layer_sets, rotated
 from .row import BASELINE, FIXED, Row
 from .run_table import artefacts
 from .statistics.spread import ArmSummary, summarise

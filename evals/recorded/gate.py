@@ -13,7 +13,7 @@ from ...agent.planners.amounts import MOST_PAIRS
 from ...knowledge.errors import VgoError
 from ...knowledge.files import duplicate_keys
 from ...tools.execution.samples import ITERATION
-from ...tools.rotation import bare_runs
+from ...tools.experiment.rotation import bare_runs
 from ...tools.row import BASELINE, FIXED
 from ...tools.run_table import described
 from .bench import BATCHES, SHARE

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ...agent.planners.amounts import LEAST_PAIRS
 from ...knowledge.errors import VgoError
-from ...tools.rotation import bare_runs
+from ...tools.experiment.rotation import bare_runs
 from .bench import BATCHES, SHARE
 
 MINUTE_S = 60.0

@@ -29,10 +29,10 @@ from vgo_agent.evals.recorded.schema import (
 )
 from vgo_agent.knowledge.loader import load
 from vgo_agent.layers.loader import load_layers
+from vgo_agent.tools.experiment.rotation import BARE, bare_runs, rotated
 from vgo_agent.tools.experiment.schedules import Crossover
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.mitigation.checks import Check
-from vgo_agent.tools.rotation import BARE, bare_runs, rotated
 from vgo_agent.tools.row import BASELINE, FIXED
 from vgo_agent.tools.run_table import LAYERS, write_layers
 from vgo_agent.tools.subject import Limits, Subject

@@ -1,9 +1,9 @@
-"""Schedules that decide little: repetitions, randomised complete blocks, pairs that cross over, layers in rotation."""
+"""Schedules that decide little: repetitions, randomised complete blocks, pairs that cross over."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -102,18 +102,3 @@ def block_of(pairs: int, interleavable: bool) -> int:
 def pairs_in(pairs: int, block: int) -> int:
     """Lessen the pairs to an even number of whole blocks, so that both orders come equally often."""
     return pairs if block == 1 else pairs // (2 * block) * 2 * block
-
-
-@dataclass(frozen=True)
-class Rotation:
-    """ExperimentConditions in an order that was drawn, less those that turned out to be no use."""
-
-    order: tuple[str, ...]
-    left_out: Callable[[Sequence[Row]], Container[str]]
-    numbers: int = 0
-
-    def blocks(self, done: Done) -> Iterator[Block]:
-        """Give one run after the other; a condition that was left out once stays out."""
-        for key in self.order:
-            if key not in self.left_out(done()):
-                yield Block(OUTSIDE, (key,))

@@ -21,11 +21,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import t as student
 
+from ..claim import FEWEST
 from ..statistics.holm import holm
 from ..statistics.values import FloatArray
 from ..subject import Frozen
 from .design import Studied, StudyDesign
-from .rounds import LEAST
 from .spreads import TIMES
 
 RESAMPLES = 2000
@@ -81,7 +81,7 @@ def effects(design: StudyDesign, times: TIMES, runs: Runs, seed: int) -> tuple[E
     table = np.array([times[name] for name in names])
     table = table[:, np.isfinite(table).all(axis=0)]
     rounds = table.shape[1]
-    if rounds < LEAST:
+    if rounds < FEWEST:
         return ()
     spread, mean = _responses(table, seed)
     found = []

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..claim import Claim, interval
+from ..claim import FEWEST, Claim, interval
 from ..row import BASELINE, Row
 from ..subject import Frozen, Subject
 from .advice import Advice, advice
 from .design import StudyDesign
 from .effects import Effect, Runs, effects
 from .reservation import Reservation, reservation
-from .rounds import LEAST
 from .setting import StudySetting
 from .spreads import TIMES, Against, Spread, held_against, outcomes, spreads
 from .warm_up import Tried, ignores_threads
@@ -44,7 +43,7 @@ class Study(Frozen):
     @property
     def headline(self) -> str:
         """The verdict in a line of a list."""
-        if self.rounds < LEAST:
+        if self.rounds < FEWEST:
             return "too few rounds"
         if self.advice is None:
             return "no setting is steadier"
@@ -142,9 +141,9 @@ def _confirmed(batch: Sequence[Row], chosen: StudySetting, alpha: float) -> Agai
 
 
 def _verdict(chosen: StudySetting | None, confirmed: Against | None, found: Sequence[Spread], rounds: int) -> str:
-    if rounds < LEAST:
+    if rounds < FEWEST:
         return (
-            f"Rounds that count: {rounds}, and {LEAST} are the least: nothing can be said; raise --budget or --rounds."
+            f"Rounds that count: {rounds}, and {FEWEST} are the least: nothing can be said; raise --budget or --rounds."
         )
     if chosen is None:
         return NONE
@@ -173,7 +172,7 @@ def _notes(design: StudyDesign, tried: Sequence[Tried], found: Sequence[Spread],
     baseline = next((one for one in found if one.setting == BASELINE), None)
     if baseline and baseline.cv is not None and baseline.cv < STEADY_CV:
         yield f"As it is given its spread is only {100 * baseline.cv:.2g} % of its mean: there is little to reduce."
-    if LEAST <= rounds < 2 * LEAST:
+    if FEWEST <= rounds < 2 * FEWEST:
         yield f"{rounds} rounds show only large differences of spread; take 20 or more."
     if lost := [one.setting for one in found if one.against and one.against.hidden]:
         yield (

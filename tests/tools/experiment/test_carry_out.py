@@ -21,7 +21,8 @@ from vgo_agent.tools.experiment.condition import BARRIER, OUTSIDE, Block, Condit
 from vgo_agent.tools.experiment.executor import LOCAL, Executor, ExperimentConditions
 from vgo_agent.tools.experiment.experiment import Experiment, Schedule, Stop, carry_out, never
 from vgo_agent.tools.experiment.race import Elimination, Race
-from vgo_agent.tools.experiment.schedules import Complete, Crossover, Repeat, Rotation
+from vgo_agent.tools.experiment.rotation import Rotation
+from vgo_agent.tools.experiment.schedules import Complete, Crossover, Repeat
 from vgo_agent.tools.row import BASELINE, Row
 
 KEYS = (BASELINE, "a", "b", "c")
