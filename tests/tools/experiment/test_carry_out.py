@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.tools.execution.deadline import NEVER, Deadline
@@ -83,13 +83,13 @@ def row(rows: Sequence[Row], condition: str, pair: int) -> Row:
 
 @dataclass
 class Half:
-    """Stops at a look where the second arm scatters less."""
+    """Stops at a look in about half of all cases."""
 
     after: int | None
 
     def stops(self, rows: Sequence[Row]) -> bool:
         assert Counter(one["condition"] for one in rows) == dict.fromkeys((BASELINE, "a"), self.after)
-        return bool(sum(abs(one["outcome"] - 100) for one in rows if one["condition"] == "a") < 5)
+        return bool(sum(abs(one["outcome"] - 100) for one in rows if one["condition"] == "a") < 0.08 * len(rows) / 2)
 
 
 def breaking(rows: Sequence[Row]) -> set[str]:
@@ -127,8 +127,10 @@ def made(schedule: Schedule, journal: Journal, bench: Script, stop: Stop = never
     return carry_out(Experiment(conditions, schedule, stop), series), journal.rows
 
 
-@settings(deadline=None, max_examples=12)
-@given(st.sampled_from(sorted(SCHEDULES)), st.integers(1, 24), st.integers(0, 99))
+@pytest.mark.parametrize("name", SCHEDULES)
+@settings(deadline=None, max_examples=3)
+@given(size=st.integers(1, 24), seed=st.integers(0, 99))
+@example(size=22, seed=1)
 def test_killed_after_any_row_it_goes_on_to_the_same_table(name: str, size: int, seed: int) -> None:
     _, whole = made(SCHEDULES[name](size, seed), Journal(), Script())
     for kept in range(len(whole) + 1):
