@@ -170,7 +170,7 @@ class Sweep:
             if self.hosts:
                 yield from self._whole(number, order)
             else:
-                yield from (Block(number, (cell,)) for cell in order)
+                yield from (Block(number, (cell,)) for cell in order if not given_up(self._rows[cell]))
             if not live:
                 return
 

@@ -104,6 +104,11 @@ def test_an_impossible_cell_is_tried_once_and_the_others_go_on():
     assert (sweep.runs, sweep.impossible) == (27, False)
 
 
+def test_in_blocks_too_an_impossible_cell_is_tried_once():
+    sweep = walked(space(repetitions={"block": 3}), 1, Decreed(frozenset({2})), Memory(), Memory())
+    assert Counter(cell for cell, _ in order(sweep)) == {"c0001": 9, "c0002": 9, "c0003": 1, "c0004": 9}
+
+
 def test_where_all_are_impossible_it_ends():
     sweep = walked(space(), 1, Decreed(frozenset(range(4))), Memory(), Memory())
     assert (sweep.runs, len(sweep.ran.rows), sweep.impossible) == (0, 4, True)
