@@ -55,6 +55,6 @@ def ask_program(question: Mapping[str, Any], read: Callable[[], str], write: Cal
 
 
 def _told(question: Mapping[str, Any], line: str) -> Sequence[str]:
-    from .answers.of_question import told
+    from .answers.of_question import facts_for
 
-    return told(question, line) or told(question, "what is it, what does it change, and is it safe?")
+    return facts_for(question, line) or facts_for(question, "what is it, what does it change, and is it safe?")

@@ -16,7 +16,7 @@ from ..knowledge.errors import VgoError
 from ..tools.amount import LONGEST, MOST
 from ..tools.stop import came
 from .began import process_began_s
-from .commands import COMMANDS, Command
+from .commands import COMMANDS, Subcommand
 from .ending import say_stopped
 from .terminal import columns, printable, terminal_gone
 
@@ -184,7 +184,7 @@ def overview() -> Parser:
     return parser
 
 
-def sentence(command: Command) -> str:
+def sentence(command: Subcommand) -> str:
     """Describe a command in its own help."""
     return f"{command.words[0].upper()}{command.words[1:]}."
 

@@ -11,7 +11,7 @@ from ..tools.execution.deadline import Deadline
 
 
 @dataclass
-class Clock:
+class BudgetClock:
     """Counts the budget of one command; what a person takes to answer is not the command's."""
 
     began_s: float = field(default_factory=time.monotonic)

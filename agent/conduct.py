@@ -18,19 +18,19 @@ from ..tools.layer_choice import choose
 from ..tools.machine import Machine
 from .began import process_age_s
 from .child import ChildFile
-from .clock import Clock
+from .clock import BudgetClock
 from .finished import FinishedRun
 from .graph import Loop
 from .interface import Interface
 from .live import Live, clear_partial
-from .place import Place, place
+from .place import ProgramBench, place
 from .planning import Planning, planning
 from .record import bodies, limits_of, record_of
 from .report.render import outputs
 from .report.summary import summary, text
 from .run_folder import RunFolder, write
 from .schemas import schemas_digest
-from .session import Asked, Ending
+from .session import DiagnosisEnding, DiagnosisRequest
 from .steering import GivenMore, Steering
 from .transcript import Decision, LimitsChanged, RunEnd, RunStart, ToolEnd, Transcript, canonical, read
 
@@ -40,26 +40,26 @@ class Conducted:
     """The parts of one diagnosis in this process."""
 
     folder: RunFolder
-    asked: Asked
+    asked: DiagnosisRequest
     spawner: Spawner
     knowledge: Knowledge
     transcript: Transcript
-    clock: Clock
+    clock: BudgetClock
     shown: Expected
     """By trial runs of this process."""
 
 
 def conduct(
     folder: RunFolder,
-    asked: Asked,
+    asked: DiagnosisRequest,
     spawner: Spawner,
     interface: Interface,
     steering: Steering | None = None,
-    clock: Clock | None = None,
+    clock: BudgetClock | None = None,
     more_s: float | None = None,
     shown: Expected | None = None,
     accept: tuple[str, ...] = (),
-) -> Ending:
+) -> DiagnosisEnding:
     """Begin, or go on with, the diagnosis in a folder; end its transcript however it ends.
 
     `more_s` are seconds to go on for, after a verdict too where the budget had left something untried; `accept` are
@@ -67,7 +67,7 @@ def conduct(
     """
     path = folder.transcript
     transcript = Transcript.open(path) if path.exists() else Transcript.create(path)
-    clock = clock or Clock()
+    clock = clock or BudgetClock()
     clock.before_s = transcript.elapsed_s
     part = Conducted(folder, asked, spawner, asked.plan.known(load_knowledge()), transcript, clock, shown or Expected())
     if more_s is not None or accept:
@@ -139,7 +139,7 @@ def _loop(part: Conducted, chosen: Planning, interface: Interface, steering: Ste
         loop.run(part.folder.checkpoint, interface.approve)
 
 
-def _start(part: Conducted, chosen: Planning, there: Place) -> RunStart:
+def _start(part: Conducted, chosen: Planning, there: ProgramBench) -> RunStart:
     """The start event on disk, or a new one from a survey of this machine."""
     begun = bodies(part.transcript.events, RunStart)
     if begun:
@@ -215,7 +215,7 @@ def finished_run(folder: RunFolder, transcript: Transcript, knowledge: Knowledge
     )
 
 
-def _finish(part: Conducted) -> Ending:
+def _finish(part: Conducted) -> DiagnosisEnding:
     """Write the report and the end record."""
     _note_end(part)
     run = finished_run(part.folder, part.transcript, part.knowledge)
@@ -268,7 +268,7 @@ def _times(folder: RunFolder) -> tuple[float, float]:
     )
 
 
-def _ending(part: Conducted) -> Ending:
+def _ending(part: Conducted) -> DiagnosisEnding:
     run = finished_run(part.folder, part.transcript, part.knowledge)
     verdict = run.record.latest("conclude").read(ConcludeResult).verdict
-    return Ending(summary(run), text(run), 1 if verdict == "insufficient data" else 0)
+    return DiagnosisEnding(summary(run), text(run), 1 if verdict == "insufficient data" else 0)

@@ -22,7 +22,7 @@ LONGEST_REASON = 500
 
 
 @dataclass(frozen=True)
-class Answer:
+class ConsentOption:
     """One of the answers."""
 
     key: str
@@ -38,8 +38,8 @@ class Answer:
     """What else it answers, for the rest of the diagnosis."""
 
 
-ONCE = Answer("once", "This once", True, "this once", "yes|y|this once")
-PROCESS = Answer(
+ONCE = ConsentOption("once", "This once", True, "this once", "yes|y|this once")
+PROCESS = ConsentOption(
     "process",
     "This, and all that need no system change",
     True,
@@ -47,7 +47,7 @@ PROCESS = Answer(
     "this,? and all that need no system change",
     "grant process",
 )
-NO_SYSTEM = Answer(
+NO_SYSTEM = ConsentOption(
     "no-system",
     "Not this, and no system change at all in this diagnosis",
     False,
@@ -55,19 +55,19 @@ NO_SYSTEM = Answer(
     "(?:not this,? and )?no system changes?(?: at all)?(?: in this diagnosis)?",
     "deny system",
 )
-NO = Answer("no", "Not this", False, "not this", "n|not this")
+NO = ConsentOption("no", "Not this", False, "not this", "n|not this")
 FOUR = (ONCE, PROCESS, NO_SYSTEM, NO)
 BY_HAND = (
-    Answer("done", "Done: I have done it", True, "done by hand", ""),
-    Answer("skip", "Not this", False, "skipped", "no|n|not this"),
-    Answer("never", "Stop asking", False, NO_MORE, "stop asking"),
+    ConsentOption("done", "Done: I have done it", True, "done by hand", ""),
+    ConsentOption("skip", "Not this", False, "skipped", "no|n|not this"),
+    ConsentOption("never", "Stop asking", False, NO_MORE, "stop asking"),
 )
 ENDED = "not this: the input has ended, and nobody is there to answer"
 
 _BECAUSE = re.compile(r"(?P<answer>.+?)[,:]? because (?P<reason>.+)", re.IGNORECASE)
 
 
-def answers_to(question: Mapping[str, Any]) -> tuple[Answer, ...]:
+def answers_to(question: Mapping[str, Any]) -> tuple[ConsentOption, ...]:
     """List the answers that a question takes, in the order of their numbers."""
     if question.get("steps"):
         return BY_HAND
@@ -96,7 +96,7 @@ def typed(line: str, question: Mapping[str, Any]) -> dict[str, Any] | None:
     return found
 
 
-def _read(line: str, answers: Mapping[str, Answer]) -> dict[str, Any] | None:
+def _read(line: str, answers: Mapping[str, ConsentOption]) -> dict[str, Any] | None:
     text = " ".join(line.split()).rstrip(".!")
     because = _BECAUSE.fullmatch(text)
     for pattern, one in answers.items():

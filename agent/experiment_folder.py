@@ -40,16 +40,16 @@ def experiment_in(folder: Path) -> ExperimentKind | None:
     return next((one for one in (STUDY, SWEEP) if (folder / one.asked).is_file()), None)
 
 
-class Outcome(NamedTuple):
+class ExperimentOutcome(NamedTuple):
     """What came of it."""
 
     headline: str
     command: str
 
 
-def outcome(folder: Path, one: ExperimentKind) -> Outcome:
+def outcome(folder: Path, one: ExperimentKind) -> ExperimentOutcome:
     """Read its line; of one that has not come to its answer, that."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         found = json.loads((folder / one.answer).read_text(encoding="utf-8"))
-        return Outcome(f"{one.name}: {found['headline']}", " ".join(found["command"]))
-    return Outcome(f"({one.name}, unfinished)", "")
+        return ExperimentOutcome(f"{one.name}: {found['headline']}", " ".join(found["command"]))
+    return ExperimentOutcome(f"({one.name}, unfinished)", "")

@@ -51,13 +51,13 @@ MOST_ERRORS = 3
 """After so many errors of its own in a row the rule policy takes the next decision."""
 
 
-class State(TypedDict):
+class GraphState(TypedDict):
     """JSON primitives only."""
 
     events: Annotated[list[dict[str, Any]], operator.add]
 
 
-NO_EVENTS: State = {"events": []}
+NO_EVENTS: GraphState = {"events": []}
 
 
 class Loop:
@@ -122,8 +122,8 @@ class Loop:
         graph.update_state(config, {"events": whole}, as_node="conclude")
         return True
 
-    def _graph(self) -> StateGraph[State, None, State, State]:
-        graph = StateGraph(State)
+    def _graph(self) -> StateGraph[GraphState, None, GraphState, GraphState]:
+        graph = StateGraph(GraphState)
         for node in (self.intake, self.plan, self.gate, self.act, self.observe, self.conclude):
             graph.add_node(node.__name__, node)
         graph.add_edge(START, "intake")
@@ -144,17 +144,17 @@ class Loop:
         for make in makes[len(self.transcript.events) :]:
             self.transcript.append(make())
 
-    def intake(self, state: State) -> State:
+    def intake(self, state: GraphState) -> GraphState:
         """Write down what is diagnosed."""
         return self._emit(state, lambda: self.start)
 
-    def plan(self, state: State) -> State:
+    def plan(self, state: GraphState) -> GraphState:
         """Let the user or the planner choose; after repeated errors, the rule policy."""
         changed = self._changed(state)
-        both: State = {"events": state["events"] + changed["events"]}
+        both: GraphState = {"events": state["events"] + changed["events"]}
         return {"events": changed["events"] + self._emit(both, self._decide)["events"]}
 
-    def gate(self, state: State) -> State:
+    def gate(self, state: GraphState) -> GraphState:
         """Ask before anything beyond process scope, and before what changes a promise of the program.
 
         The interrupt stands alone, since a resume re-runs this node.
@@ -168,39 +168,39 @@ class Loop:
         answer = self._answered(decision, scope) or interrupt(self.acting.question(decision))
         return self._emit(state, lambda: Approval(call_id=decision.call_id, scope=scope, **answer))
 
-    def act(self, state: State) -> State:
+    def act(self, state: GraphState) -> GraphState:
         """Run the call; one that has ended is not run again, one that was cut off goes on."""
         decision = self._decision()
         approvals = [a for a in bodies(self.transcript.events, Approval) if a.call_id == decision.call_id]
         if approvals and not approvals[-1].granted:
             return {"events": []}
         started = self._emit(state, lambda: self._begun(decision.call_id))
-        both: State = {"events": state["events"] + started["events"]}
+        both: GraphState = {"events": state["events"] + started["events"]}
         ended = self._emit(both, lambda: self._timed(self.acting.act(decision, self._record(), self.limits)))
         return {"events": started["events"] + ended["events"]}
 
-    def observe(self, state: State) -> State:
+    def observe(self, state: GraphState) -> GraphState:
         """Bring the run table up to date."""
         ends = bodies(self.transcript.events, ToolEnd)
         if ends:
             self.acting.observed(ends[-1], self._record())
         return {"events": []}
 
-    def route(self, state: State) -> Literal["plan", "conclude"]:
+    def route(self, state: GraphState) -> Literal["plan", "conclude"]:
         """Go on until a call of conclude has given its result."""
         verdicts = len(bodies(self.transcript.events, VerdictGiven))
         return "conclude" if len(self._record().succeeded("conclude")) > verdicts else "plan"
 
-    def after(self, state: State) -> Literal["plan", "end"]:
+    def after(self, state: GraphState) -> Literal["plan", "end"]:
         """End with the verdict, unless more time was given after it."""
         decisions = len(bodies(self.transcript.events, Decision))
         return "plan" if self._ahead(state) or self.steering.goes_on(decisions) else "end"
 
-    def conclude(self, state: State) -> State:
+    def conclude(self, state: GraphState) -> GraphState:
         """Give the verdict with the events it rests on."""
         return self._emit(state, self._verdict)
 
-    def _changed(self, state: State) -> State:
+    def _changed(self, state: GraphState) -> GraphState:
         """Write down other limits, where the user has set some since the last step."""
         if ahead := self._ahead(state):
             return self._emit(state, lambda: ahead[0].body) if isinstance(ahead[0].body, LimitsChanged) else NO_EVENTS
@@ -287,11 +287,11 @@ class Loop:
     def _record(self) -> Record:
         return record_of(self.transcript.events, self.store)
 
-    def _ahead(self, state: State) -> list[Event]:
+    def _ahead(self, state: GraphState) -> list[Event]:
         """Events that this node wrote before it was cut off."""
         return self.transcript.events[len(state["events"]) :]
 
-    def _emit(self, state: State, make: Callable[[], EventBody]) -> State:
+    def _emit(self, state: GraphState, make: Callable[[], EventBody]) -> GraphState:
         """Give the next event: the one already on disk, or a new one."""
         ahead = self._ahead(state)
         event = ahead[0] if ahead else self.transcript.append(make())

@@ -16,7 +16,7 @@ TAIL = 1 << 16
 """Bytes read from the end of a transcript: the verdict and the call before it."""
 
 
-class Listed(NamedTuple):
+class ListedRun(NamedTuple):
     """One run; `verdict` is in brackets when there is none to show."""
 
     when: str
@@ -28,7 +28,7 @@ class Listed(NamedTuple):
     folder: str
 
 
-def history(out: Path) -> list[Listed]:
+def history(out: Path) -> list[ListedRun]:
     """List the runs, newest first; a broken one is listed as such."""
     try:
         folders = [path for path in out.iterdir() if path.is_dir() and not path.name.startswith(".")]
@@ -39,7 +39,7 @@ def history(out: Path) -> list[Listed]:
     return sorted(map(listed, folders), key=lambda one: (one.when, one.folder), reverse=True)
 
 
-def listed(folder: Path) -> Listed:
+def listed(folder: Path) -> ListedRun:
     """Describe one run without reading its middle."""
     when = _when(folder)
     try:
@@ -49,16 +49,16 @@ def listed(folder: Path) -> Listed:
     except FileNotFoundError:
         if one := experiment_in(folder):
             headline, command = outcome(folder, one)
-            return Listed(when, headline, None, None, command, str(folder))
+            return ListedRun(when, headline, None, None, command, str(folder))
         begun = "not begun" if (folder / "request.json").exists() else "no transcript"
-        return Listed(when, f"({begun})", None, None, "", str(folder))
+        return ListedRun(when, f"({begun})", None, None, "", str(folder))
     except OSError as error:
-        return Listed(when, f"(unreadable: {error.strerror})", None, None, "", str(folder))
+        return ListedRun(when, f"(unreadable: {error.strerror})", None, None, "", str(folder))
     except ValidationError:
-        return Listed(when, "(broken)", None, None, "", str(folder))
+        return ListedRun(when, "(broken)", None, None, "", str(folder))
     command = " ".join(start.subject.command) if isinstance(start, RunStart) else ""
     factor, sd_ratio = _finding(events)
-    return Listed(when, _verdict(events), factor, sd_ratio, command, str(folder))
+    return ListedRun(when, _verdict(events), factor, sd_ratio, command, str(folder))
 
 
 def _ends(path: Path) -> tuple[bytes, list[bytes]]:

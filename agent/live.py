@@ -22,7 +22,7 @@ from ..tools.plan import NO_PLAN, TrialPlan
 from ..tools.registry import TOOLS
 from ..tools.run_table import LAYERS, RUNS, write_layers
 from ..tools.subject import Limits, Subject
-from .clock import Clock
+from .clock import BudgetClock
 from .costs import after_s
 from .interface import Interface
 from .legal import legal
@@ -42,7 +42,7 @@ class Live:
     bench: Measuring
     interface: Interface
     plan: TrialPlan = NO_PLAN
-    clock: Clock | None = None
+    clock: BudgetClock | None = None
     """Counts the budget; None where runs are served from a record."""
 
     def act(self, decision: Decision, record: Record, limits: Limits) -> ToolEnd:

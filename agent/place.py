@@ -20,7 +20,7 @@ from .session import base_launch, launcher_of
 
 
 @dataclass(frozen=True)
-class Place:
+class ProgramBench:
     """A bench, and what it stands on."""
 
     bench: Measuring
@@ -43,7 +43,7 @@ def place(
     conditions: bool = False,
     told: Callable[[str], None] | None = None,
     lenient: bool = False,
-) -> Iterator[Place]:
+) -> Iterator[ProgramBench]:
     """Open the bench of a subject, here or where it names; `conditions`: preconditions will be asked about.
 
     `lenient`: its trial runs on hosts may fail, since it is one setting of many.
@@ -68,7 +68,7 @@ def place(
     )
     with contextlib.closing(bench):
         described = partial(survey, subject, root=Path(subject.root), launcher=launcher)
-        yield Place(bench, described, partial(setattr, bench, "folder"))
+        yield ProgramBench(bench, described, partial(setattr, bench, "folder"))
 
 
 @contextlib.contextmanager
@@ -81,7 +81,7 @@ def _elsewhere(
     conditions: bool,
     ran: Callable[[float], None],
     lenient: bool,
-) -> Iterator[Place]:
+) -> Iterator[ProgramBench]:
     from ..tools.fleet.needed import refuse_missing
     from ..tools.fleet.where import read_where
 
@@ -89,4 +89,4 @@ def _elsewhere(
     from ..tools.fleet.ready import fleet_bench
 
     with fleet_bench(subject, layers, folder, told, listener, conditions, ran, lenient) as (bench, machine):
-        yield Place(bench, lambda asked: machine, partial(setattr, bench, "folder"))
+        yield ProgramBench(bench, lambda asked: machine, partial(setattr, bench, "folder"))

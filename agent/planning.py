@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from ..knowledge.errors import VgoError
 from ..prompts.render import versions
-from .model.asked import Asked, ModelFailed
+from .model.asked import LanguageModel, ModelFailed
 from .model.chosen import open_source
 from .model.facts import ModelFacts, facts_of
-from .model.wish import ModelWish
+from .model.wish import ModelChoice
 from .planners import PLANNERS
 from .planners.base import Planner
 from .planners.compact import digest
@@ -33,7 +33,7 @@ class Planning:
 
 
 @contextmanager
-def planning(name: str, wish: ModelWish | None) -> Iterator[Planning]:
+def planning(name: str, wish: ModelChoice | None) -> Iterator[Planning]:
     """Give a planner; raises VgoError for a model that cannot be used at all."""
     if name != LLAMA or wish is None:
         yield Planning(PLANNERS[name]())
@@ -43,7 +43,7 @@ def planning(name: str, wish: ModelWish | None) -> Iterator[Planning]:
         yield Planning(asking(model, wish, facts), facts)
 
 
-def told_by(model: Asked, wish: ModelWish) -> ModelFacts:
+def told_by(model: LanguageModel, wish: ModelChoice) -> ModelFacts:
     """Load the model, and ask what it is."""
     try:
         described = model.describe()
@@ -65,6 +65,6 @@ def told_by(model: Asked, wish: ModelWish) -> ModelFacts:
     return facts
 
 
-def asking(model: Asked, wish: ModelWish, facts: ModelFacts) -> Llama:
+def asking(model: LanguageModel, wish: ModelChoice, facts: ModelFacts) -> Llama:
     """Make the planner of a model."""
     return Llama(model, wish, facts.notation, facts.context, facts.characters_a_token)

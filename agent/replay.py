@@ -18,10 +18,10 @@ from ..tools.subject import Limits
 from .conduct import machine_of
 from .graph import Loop
 from .live import call_tool, ended, mitigation_scope, promise_changed
-from .model.asked import Asked
+from .model.asked import LanguageModel
 from .model.facts import ModelFacts
 from .model.retold import Retold
-from .model.wish import ModelWish
+from .model.wish import ModelChoice
 from .planners import PLANNERS
 from .planners.base import Choice, Planner, View
 from .planners.llama import Llama
@@ -44,7 +44,7 @@ class Diverged(Exception):
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedPlanner:
     """The recorded decisions, for planners that cannot be run again."""
 
     decisions: Sequence[Decision]
@@ -59,7 +59,7 @@ class Recorded:
 
 
 @dataclass(frozen=True)
-class Served:
+class ReplayExecutor:
     """Serves measurements from the record; runs everything else."""
 
     events: Sequence[Event]
@@ -132,7 +132,7 @@ def replay(folder: RunFolder, without_model: bool = False) -> Report:
         return _differs(report, "the run did not reach its verdict; `vgo-agent resume` it first")
     knowledge = load_knowledge()
     again = start[0].model_copy(update={"knowledge": knowledge.digest, "schemas": schemas_digest()})
-    served = Served(events, again, folder, again.plan.known(knowledge))
+    served = ReplayExecutor(events, again, folder, again.plan.known(knowledge))
     fresh = Transcript.in_memory()
     with _planning(start[0], events, folder, without_model) as (planner, note):
         try:
@@ -153,7 +153,7 @@ def _planning(
         yield PLANNERS[start.planner](), ""
         return
     if start.model is None:
-        yield Recorded(bodies(events, Decision), start.planner), ""
+        yield RecordedPlanner(bodies(events, Decision), start.planner), ""
         return
     said = [decision.said for decision in bodies(events, Decision) if decision.said]
     wish = _wish(start.model, folder)
@@ -174,9 +174,9 @@ def _planning(
         )
 
 
-def _wish(model: ModelFacts, folder: RunFolder) -> ModelWish:
+def _wish(model: ModelFacts, folder: RunFolder) -> ModelChoice:
     """Ask as was asked: where the model was is in the request, how it was asked is in the transcript."""
-    wish = read_request(folder).model or ModelWish(spec=model.name)
+    wish = read_request(folder).model or ModelChoice(spec=model.name)
     return wish.model_copy(
         update={
             "context": model.context,
@@ -189,7 +189,7 @@ def _wish(model: ModelFacts, folder: RunFolder) -> ModelWish:
     )
 
 
-def _same_file(then: ModelFacts, now: Planning) -> tuple[Asked | None, str]:
+def _same_file(then: ModelFacts, now: Planning) -> tuple[LanguageModel | None, str]:
     """Take the model if it is the same file, and say where it may write otherwise nevertheless."""
     assert isinstance(now.planner, Llama) and now.model is not None
     if then.sha256 != now.model.sha256:

@@ -26,9 +26,9 @@ from ..tools.plan import NO_PLAN, TrialPlan
 from ..tools.subject import LOCAL, Frozen, Limits, Subject
 from .began import process_age_s
 from .child import ChildFile, end_orphan
-from .clock import Clock
+from .clock import BudgetClock
 from .ending import goes_on_with
-from .model.wish import ModelWish
+from .model.wish import ModelChoice
 from .run_folder import RunFolder, write
 
 if TYPE_CHECKING:
@@ -40,13 +40,13 @@ TO_LEAVE_S, SHARE = 1.0, 0.5
 """Of the budget: to end a trial run that is too long, and to say so; no more than a share of it."""
 
 
-class Asked(Frozen):
+class DiagnosisRequest(Frozen):
     """What the user asked for: written first, so that a diagnosis killed at any moment can go on."""
 
     subject: Subject
     limits: Limits
     planner: str = "rules"
-    model: ModelWish | None = None
+    model: ModelChoice | None = None
     """What the planner asks, where it asks a language model."""
     plan: TrialPlan = NO_PLAN
     after: str = ""
@@ -66,13 +66,13 @@ class Request:
     planner: str = "rules"
     plan: TrialPlan = NO_PLAN
     after: str = ""
-    model: ModelWish | None = None
-    clock: Clock = field(default_factory=Clock)
+    model: ModelChoice | None = None
+    clock: BudgetClock = field(default_factory=BudgetClock)
     """Counts the budget, from when the command began."""
 
 
 @dataclass(frozen=True)
-class Ending:
+class DiagnosisEnding:
     """How a diagnosis ended."""
 
     summary: dict[str, Any]
@@ -81,11 +81,11 @@ class Ending:
     """0: a verdict; 1: the data say nothing, and the text says why."""
 
 
-def diagnose(request: Request, interface: Interface) -> Ending:
+def diagnose(request: Request, interface: Interface) -> DiagnosisEnding:
     """Run the program for trial while libraries load, then conduct the diagnosis."""
     tell_restored(interface)
     with Spawner() as spawner:
-        trial = Trial(spawner, request.subject, interface, trial_deadline(request.clock, request.limits))
+        trial = TrialRuns(spawner, request.subject, interface, trial_deadline(request.clock, request.limits))
         folder = opened(request)
         with resumable(folder):
             shown = trial.until_loaded(folder)
@@ -94,7 +94,7 @@ def diagnose(request: Request, interface: Interface) -> Ending:
 
 def opened(request: Request) -> RunFolder:
     """Make the folder of a diagnosis that is to begin, with what is asked for in it."""
-    asked = Asked(
+    asked = DiagnosisRequest(
         subject=request.subject,
         limits=request.limits,
         planner=request.planner,
@@ -110,10 +110,10 @@ def opened(request: Request) -> RunFolder:
 def resume(
     folder: RunFolder,
     interface: Interface,
-    clock: Clock,
+    clock: BudgetClock,
     more_s: float | None = None,
     accept: tuple[str, ...] = (),
-) -> Ending:
+) -> DiagnosisEnding:
     """Go on where a diagnosis was cut short; with more seconds, also where its verdict says what they would be for.
 
     `accept` are mitigations that may change a promise from here on.
@@ -124,7 +124,7 @@ def resume(
         return _gone_on(folder, spawner, interface, clock, more_s=more_s, accept=accept)
 
 
-def work(folder: RunFolder, interface: Interface, steering: Steering, clock: Clock) -> Ending:
+def work(folder: RunFolder, interface: Interface, steering: Steering, clock: BudgetClock) -> DiagnosisEnding:
     """Begin, or go on with, what a folder asks for; the caller holds it."""
     tell_restored(interface)
     asked = read_request(folder)
@@ -132,7 +132,7 @@ def work(folder: RunFolder, interface: Interface, steering: Steering, clock: Clo
         if folder.transcript.exists():
             return _gone_on(folder, spawner, interface, clock, steering)
         end_orphan(folder.child)
-        trial = Trial(spawner, asked.subject, interface, trial_deadline(clock, asked.limits))
+        trial = TrialRuns(spawner, asked.subject, interface, trial_deadline(clock, asked.limits))
         return conduct()(folder, asked, spawner, interface, steering, clock, shown=trial.until_loaded(folder))
 
 
@@ -140,23 +140,23 @@ def _gone_on(
     folder: RunFolder,
     spawner: Spawner,
     interface: Interface,
-    clock: Clock,
+    clock: BudgetClock,
     steering: Steering | None = None,
     more_s: float | None = None,
     accept: tuple[str, ...] = (),
-) -> Ending:
+) -> DiagnosisEnding:
     asked = read_request(folder)
     end_orphan(folder.child)
     interface.loading(" ".join(asked.subject.command), str(folder.path))
     return conduct()(folder, asked, spawner, interface, steering, clock, more_s, accept=accept)
 
 
-def trial_deadline(clock: Clock, limits: Limits) -> Deadline:
+def trial_deadline(clock: BudgetClock, limits: Limits) -> Deadline:
     """When trial runs have to end."""
     return clock.deadline(limits.budget_s, min(TO_LEAVE_S, SHARE * limits.budget_s))
 
 
-class Trial:
+class TrialRuns:
     """Trial runs: a broken command is told at once, and heavy libraries load meanwhile."""
 
     def __init__(self, spawner: Spawner, subject: Subject, interface: Interface, deadline: Deadline) -> None:
@@ -178,11 +178,11 @@ class Trial:
         return self._shown
 
 
-def read_request(folder: RunFolder) -> Asked:
+def read_request(folder: RunFolder) -> DiagnosisRequest:
     """Read what was asked for."""
     path = folder.path / "request.json"
     try:
-        return Asked.model_validate_json(path.read_bytes())
+        return DiagnosisRequest.model_validate_json(path.read_bytes())
     except (OSError, ValueError) as error:
         raise VgoError(f"{path} is missing or broken; begin again with `vgo-agent diagnose`.") from error
 
@@ -212,9 +212,9 @@ def _opened(spec: str) -> Launcher:
     return open_launcher(spec)
 
 
-def conduct() -> Callable[..., Ending]:
+def conduct() -> Callable[..., DiagnosisEnding]:
     """The part that needs heavy libraries."""
-    function: Callable[..., Ending] = importlib.import_module(CONDUCT).conduct
+    function: Callable[..., DiagnosisEnding] = importlib.import_module(CONDUCT).conduct
     return function
 
 

@@ -27,7 +27,7 @@ def _named_model(spec: str) -> str:
     return "" if spec == NO_MODEL else spec
 
 
-class Settings(Limits):
+class UserSettings(Limits):
     """The limits of a diagnosis and what surrounds them; `budget_s` is written `budget`, as its flag is."""
 
     model_config = ConfigDict(alias_generator=lambda name: name.removesuffix("_s"), allow_inf_nan=False)
@@ -61,12 +61,12 @@ class Settings(Limits):
         return Limits.model_validate({name: getattr(self, name) for name in Limits.model_fields})
 
 
-KEYS = tuple(field.alias or name for name, field in Settings.model_fields.items())
+KEYS = tuple(field.alias or name for name, field in UserSettings.model_fields.items())
 """As the file names them."""
 _LISTS = ("layers", "accept")
 
 
-class Given(NamedTuple):
+class SettingValue(NamedTuple):
     """A value and who gave it."""
 
     value: Any
@@ -75,13 +75,13 @@ class Given(NamedTuple):
     """As an error names it."""
 
 
-def effective(flags: Mapping[str, Any]) -> tuple[Settings, dict[str, Origin]]:
+def effective(flags: Mapping[str, Any]) -> tuple[UserSettings, dict[str, Origin]]:
     """Return the settings in force and where each comes from; of `flags`, those that are settings count."""
     given = dict(_from_file(config_file()))
     given |= _from_environment(os.environ)
-    given |= {key: Given(flags[key], "flag", _flag(key)) for key in KEYS if key in flags}
+    given |= {key: SettingValue(flags[key], "flag", _flag(key)) for key in KEYS if key in flags}
     try:
-        settings = Settings.model_validate({key: source.value for key, source in given.items()})
+        settings = UserSettings.model_validate({key: source.value for key, source in given.items()})
     except ValidationError as error:
         raise _refusal(given, error) from error
     return settings, {key: given[key].origin if key in given else "default" for key in KEYS}
@@ -92,7 +92,7 @@ def config_file() -> Path:
     return user_config_path("vgo-agent") / "config.toml"
 
 
-def _from_file(path: Path) -> Iterator[tuple[str, Given]]:
+def _from_file(path: Path) -> Iterator[tuple[str, SettingValue]]:
     try:
         values = tomllib.loads(regular(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -106,10 +106,10 @@ def _from_file(path: Path) -> Iterator[tuple[str, Given]]:
             meant = _meant(key)
             hint = f"did you mean {meant}?" if meant else f"known are {', '.join(KEYS)}."
             raise VgoError(f"{path} has the unknown key {key}; {hint}")
-        yield key, Given(value, "file", f"{key} in {path}")
+        yield key, SettingValue(value, "file", f"{key} in {path}")
 
 
-def _from_environment(environment: Mapping[str, str]) -> dict[str, Given]:
+def _from_environment(environment: Mapping[str, str]) -> dict[str, SettingValue]:
     """Read one variable a setting; one that looks like a misspelt setting is refused, since it would do nothing."""
     given = {}
     for name, value in environment.items():
@@ -117,7 +117,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Given]:
         if not name.startswith(PREFIX) or not value:
             continue
         if key in KEYS:
-            given[key] = Given(value.split(",") if key in _LISTS else value, "environment", name)
+            given[key] = SettingValue(value.split(",") if key in _LISTS else value, "environment", name)
         elif meant := _meant(key):
             raise VgoError(f"{name} is no setting; did you mean {PREFIX}{meant.upper()}?")
     return given
@@ -132,7 +132,7 @@ def _flag(key: str) -> str:
     return "--layer" if key == "layers" else f"--{key.replace('_', '-')}"
 
 
-def _refusal(given: Mapping[str, Given], error: ValidationError) -> VgoError:
+def _refusal(given: Mapping[str, SettingValue], error: ValidationError) -> VgoError:
     """Name the first wrong value and whoever gave it."""
     first = error.errors()[0]
     source = given[str(first["loc"][0])]

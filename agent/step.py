@@ -19,7 +19,7 @@ from ..tools.mitigation.owned_folder import temporary_folder
 from ..tools.row import Row
 from ..tools.stop import answers
 from ..tools.subject import Limits, Subject
-from .clock import Clock
+from .clock import BudgetClock
 from .finished import FinishedRun
 from .interface import Interface
 from .place import place
@@ -43,7 +43,7 @@ class Wish:
     tool: Tool
     arguments: Mapping[str, Any]
     why: str
-    clock: Clock = field(default_factory=Clock)
+    clock: BudgetClock = field(default_factory=BudgetClock)
     """Counts the budget, from when the command began."""
 
 

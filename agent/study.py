@@ -37,9 +37,9 @@ from ..tools.study.spreads import outcomes, spreads
 from ..tools.study.study import Study, answered, choose, measured
 from ..tools.study.warm_up import Tried, warm_up
 from ..tools.subject import Frozen, Subject
-from .clock import Clock
+from .clock import BudgetClock
 from .ending import goes_on_with
-from .place import Place, place
+from .place import ProgramBench, place
 from .progress import Lines
 from .run_folder import RunFolder, write
 from .session import held, tell_restored
@@ -91,7 +91,7 @@ class Question:
     budget_s: float
     seed: int
     alpha: float
-    clock: Clock = field(default_factory=Clock)
+    clock: BudgetClock = field(default_factory=BudgetClock)
     """Counts the budget, from when the command began."""
 
     def asked(self, design: StudyDesign, layers: tuple[str, ...], tried: tuple[Tried, ...], load_1min: float) -> Asked:
@@ -129,7 +129,7 @@ def begin(question: Question, out: Path, name: str, lines: Lines) -> Studied:
         return _carry_on(complete, folder, there, lines, question.clock)
 
 
-def go_on(path: Path, lines: Lines, on: str = "", clock: Clock | None = None) -> Studied:
+def go_on(path: Path, lines: Lines, on: str = "", clock: BudgetClock | None = None) -> Studied:
     """Go on with a study that was cut off, on hosts that may be reached elsewhere now; one that had ended is answered
     again.
     """
@@ -141,7 +141,7 @@ def go_on(path: Path, lines: Lines, on: str = "", clock: Clock | None = None) ->
         asked = asked.model_copy(update={"subject": asked.subject.model_copy(update={"on": on})})
     tell_restored(lines)
     with _place(asked.subject, lines) as there:
-        return _carry_on(asked, folder, there, lines, clock or Clock())
+        return _carry_on(asked, folder, there, lines, clock or BudgetClock())
 
 
 def laid_out_there(bench: Measuring, wanted: Wanted) -> StudyDesign:
@@ -179,7 +179,7 @@ def read(folder: Path) -> Asked:
 
 
 @contextlib.contextmanager
-def _place(subject: Subject, lines: Lines) -> Iterator[Place]:
+def _place(subject: Subject, lines: Lines) -> Iterator[ProgramBench]:
     pace = Pace(lines)
     with (
         Spawner() as spawner,
@@ -188,7 +188,7 @@ def _place(subject: Subject, lines: Lines) -> Iterator[Place]:
         yield there
 
 
-def _carry_on(asked: Asked, folder: RunFolder, there: Place, lines: Lines, clock: Clock) -> Studied:
+def _carry_on(asked: Asked, folder: RunFolder, there: ProgramBench, lines: Lines, clock: BudgetClock) -> Studied:
     command = f"vgo-agent study openmp --resume {quote(str(folder.path))}"
     with held(folder), goes_on_with(lambda: command):
         bench = there.bench
@@ -240,7 +240,7 @@ def _warn_of_budget(asked: Asked, settings: Sequence[StudySetting], deadline: De
 
 
 def _runs(
-    asked: Asked, settings: Sequence[StudySetting], bench: Measuring, lines: Lines, clock: Clock
+    asked: Asked, settings: Sequence[StudySetting], bench: Measuring, lines: Lines, clock: BudgetClock
 ) -> tuple[Sequence[Row], Sequence[Row]]:
     """Run the rounds, then the chosen setting and the baseline in pairs of their own, as many as there were rounds."""
     budget_s = asked.budget_s
@@ -289,7 +289,7 @@ def _numbered(asked: Asked, rows: Sequence[Row], batch: Sequence[Row]) -> tuple[
     return (*({**row, "batch": 1} for row in rows), *later)
 
 
-def _save_table(asked: Asked, frame: pl.DataFrame, there: Place, folder: Path) -> None:
+def _save_table(asked: Asked, frame: pl.DataFrame, there: ProgramBench, folder: Path) -> None:
     """Write the table in the form that analyze, compare and import read."""
     facts = {
         "subject": asked.subject.model_dump(mode="json"),

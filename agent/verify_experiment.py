@@ -23,7 +23,7 @@ SAME = 1e-9
 
 
 @dataclass(frozen=True)
-class Checked:
+class ExperimentCheck:
     """What was checked, and the first difference."""
 
     ok: bool
@@ -42,7 +42,7 @@ class Checked:
         return f"Made again from the {self.rows} rows of its log, the same: {made}. No hash covers the log itself."
 
 
-def verify_experiment(folder: Path, one: ExperimentKind) -> Checked:
+def verify_experiment(folder: Path, one: ExperimentKind) -> ExperimentCheck:
     """Make tables and answer again and compare them with the files; nothing is run or written."""
     files: list[str] = []
     rows = 0
@@ -54,8 +54,8 @@ def verify_experiment(folder: Path, one: ExperimentKind) -> Checked:
             files.append(name)
         _compare_answer(folder / one.answer, made.answer)
     except VgoError as error:
-        return Checked(False, rows, tuple(files), str(error))
-    return Checked(True, rows, (*files, one.answer))
+        return ExperimentCheck(False, rows, tuple(files), str(error))
+    return ExperimentCheck(True, rows, (*files, one.answer))
 
 
 @dataclass(frozen=True)

@@ -28,15 +28,15 @@ from random_gguf import BILLION_AND_A_HALF, write
 
 from vgo_agent.agent.answers.answer import TEMPLATES
 from vgo_agent.agent.answers.conversation import Conversation
-from vgo_agent.agent.model.asked import Asked
+from vgo_agent.agent.model.asked import LanguageModel
 from vgo_agent.agent.model.chosen import SHIPPED, open_source, wish_of
 from vgo_agent.agent.model.process import ModelProcess
-from vgo_agent.agent.model.wish import ModelWish
+from vgo_agent.agent.model.wish import ModelChoice
 from vgo_agent.agent.planners.base import Choice, Planner, View
 from vgo_agent.agent.planners.llama import ONLY, Llama
 from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.agent.planning import asking, told_by
-from vgo_agent.agent.settings import Settings
+from vgo_agent.agent.settings import UserSettings
 from vgo_agent.evals.contest.loop import PlannerContestant
 from vgo_agent.evals.contest.random_legal import RandomLegal
 from vgo_agent.evals.recorded.given import USUAL
@@ -73,7 +73,7 @@ class AskedBefore(Exception):
 class Watched:
     """Passes questions on, and keeps the answers with their times."""
 
-    model: Asked
+    model: LanguageModel
     once: bool = False
     """Ask nothing twice."""
     temperature: float = 0.0
@@ -112,8 +112,8 @@ def main() -> int:
             BILLION_AND_A_HALF._replace(width=64, layers=2, heads=2, shared_heads=1, feed=128, vocabulary=4000),
         )
         counted = [
-            decided("shipped", wish_of(SHIPPED, Settings()), asked.decisions),
-            decided("random weights", wish_of(str(small), Settings()), asked.decisions, DRAWN),
+            decided("shipped", wish_of(SHIPPED, UserSettings()), asked.decisions),
+            decided("random weights", wish_of(str(small), UserSettings()), asked.decisions, DRAWN),
         ]
         said = explained(small, asked.explanations)
         large = None if asked.without_large else large_model(Path(folder))
@@ -125,7 +125,7 @@ def main() -> int:
     return 0 if all(one.kept for one in limits) else 1
 
 
-def decided(name: str, wish: ModelWish, many: int, temperature: float = 0.0) -> Decisions:
+def decided(name: str, wish: ModelChoice, many: int, temperature: float = 0.0) -> Decisions:
     """Ask a model about so many different states of simulated diagnoses."""
     with open_source(wish) as model:
         facts, watched = told_by(model, wish), Watched(model, True, temperature)
@@ -234,7 +234,7 @@ def _runs() -> Iterator[tuple[Planner, Path]]:
 def large_model(folder: Path) -> Large:
     """Take decisions in states that follow each other, with random weights in the shape of a model of 1.5 billion."""
     path = write(folder / "large.gguf", BILLION_AND_A_HALF)
-    wish = wish_of(str(path), Settings()).model_copy(update={"decision_timeout_s": 600.0})
+    wish = wish_of(str(path), UserSettings()).model_copy(update={"decision_timeout_s": 600.0})
     with open_source(wish) as model:
         facts, watched = told_by(model, wish), Watched(model, once=True)
         planner = Beside(asking(watched, wish, facts), watched, Decisions("large"), FEW)

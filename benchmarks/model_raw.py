@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from vgo_agent.agent.answers.answer import Answer
+from vgo_agent.agent.answers.answer import QuestionAnswer
 from vgo_agent.agent.answers.checker import objections, sentences
-from vgo_agent.agent.answers.fact import Fact
+from vgo_agent.agent.answers.fact import CitableFact
 from vgo_agent.agent.answers.speaker import Speaker
-from vgo_agent.agent.answers.written import Chosen, Dropped
+from vgo_agent.agent.answers.written import Dropped, SentenceChoice
 from vgo_agent.agent.planners.base import View
 from vgo_agent.agent.planners.menu import menu
 from vgo_agent.agent.planners.state import quoted
@@ -89,11 +89,11 @@ def _at_places(text: str, view: View) -> Call | None:
 class Overheard(Speaker):
     """A speaker that keeps the facts from which it was let choose."""
 
-    offered: list[Sequence[Fact]] = field(default_factory=list)
+    offered: list[Sequence[CitableFact]] = field(default_factory=list)
 
     def choose(
-        self, question: str, direct: Sequence[Fact], more: Sequence[Fact], known: Knowledge, prompt: str
-    ) -> tuple[list[Chosen], list[Dropped]]:
+        self, question: str, direct: Sequence[CitableFact], more: Sequence[CitableFact], known: Knowledge, prompt: str
+    ) -> tuple[list[SentenceChoice], list[Dropped]]:
         """Choose, and keep them."""
         self.offered.append((*direct, *more))
         return super().choose(question, direct, more, known, prompt)
@@ -119,7 +119,7 @@ class Claims(NamedTuple):
         return self.objected + self.dropped + self.shown + self.numbers
 
 
-def claims(text: str, cut: bool, answer: Answer, offered: Sequence[Fact], known: Knowledge) -> Claims:
+def claims(text: str, cut: bool, answer: QuestionAnswer, offered: Sequence[CitableFact], known: Knowledge) -> Claims:
     """Judge the raw text of an explanation, and the answer that was made of it."""
     written = list(sentences(text))
     last = written.pop() if cut and written and not written[-1].endswith(".") else ""
@@ -133,13 +133,13 @@ def claims(text: str, cut: bool, answer: Answer, offered: Sequence[Fact], known:
     )
 
 
-def _stands(sentence: str, offered: Sequence[Fact], known: Knowledge) -> bool:
+def _stands(sentence: str, offered: Sequence[CitableFact], known: Knowledge) -> bool:
     """Ask the checker, with the capital at the beginning and without: a name is taken away as it is written."""
     begun = (sentence, sentence[:1].lower() + sentence[1:])
     return any(not objections(one, offered, known) for one in begun)
 
 
-def _foreign(answer: Answer) -> int:
+def _foreign(answer: QuestionAnswer) -> int:
     """Count numbers that the fact of their sentence does not have."""
     return sum(
         len(set(NUMBER.findall(REFERENCES.sub("", one.text))) - set(NUMBER.findall(one.fact.shown)))

@@ -30,7 +30,7 @@ from pathlib import Path
 import numpy as np
 
 from vgo_agent.agent.run_folder import RunFolder, write
-from vgo_agent.agent.session import Asked
+from vgo_agent.agent.session import DiagnosisRequest
 from vgo_agent.agent.terminal import table
 from vgo_agent.agent.transcript import Decision, RunStart, ToolEnd, ToolStart, Transcript
 from vgo_agent.tools.row import RUNS
@@ -173,7 +173,7 @@ async def refits() -> float:
     """Ask the process that computes, as the tabs do."""
     from vgo_agent.agent.look.asked import GiveRuns, Refit
     from vgo_agent.agent.look.computer import Computer
-    from vgo_agent.agent.look.scenes import Outcomes
+    from vgo_agent.agent.look.scenes import PlottedOutcomes
 
     random = np.random.default_rng(1)
     outcomes = random.gamma(2.0, size=1000)
@@ -184,7 +184,7 @@ async def refits() -> float:
     try:
         for number in range(11):
             question = Refit(float(np.quantile(outcomes, 0.5 + 0.03 * number))) if number else None
-            given = GiveRuns(Outcomes(outcomes, "s"), tuple(f"c{n}" for n in range(100)), values)
+            given = GiveRuns(PlottedOutcomes(outcomes, "s"), tuple(f"c{n}" for n in range(100)), values)
             answered.clear()
             begun = time.perf_counter()
             computer.ask(question or given)
@@ -201,7 +201,7 @@ def begun(path: Path) -> RunFolder:
     (path / "partial").mkdir()
     folder = RunFolder(path)
     subject = Subject(command=("./bench.sh",), argv=("/bin/true",), directory="/")
-    write(path / "request.json", Asked(subject=subject, limits=Limits()).model_dump_json().encode())
+    write(path / "request.json", DiagnosisRequest(subject=subject, limits=Limits()).model_dump_json().encode())
     transcript = Transcript.create(folder.transcript)
     start = RunStart(subject=subject, limits=Limits(), planner="rules", machine="", knowledge="", schemas="")
     chosen = Decision(call_id="c001", tool="measure", arguments={}, why="first", origin="rules", legal=("measure",))

@@ -14,7 +14,7 @@ from ..knowledge.errors import VgoError
 from .demo_words import next_commands, opening, typed
 
 if TYPE_CHECKING:
-    from ..agent.settings import Settings
+    from ..agent.settings import UserSettings
     from ..tools.subject import Subject
     from .workloads.workload import Workload
 
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     """List, or diagnose."""
     if arguments.list:
         return _list(arguments.json)
-    from ..agent.clock import Clock
+    from ..agent.clock import BudgetClock
     from ..agent.commands.wanted import accepted
     from ..agent.model.chosen import who_decides
     from ..agent.session import Request
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
             folded(opening(workload, steady, limits.budget_s, settings.allow)), end="\n\n", file=sys.stderr, flush=True
         )
     planner, model = who_decides(settings)
-    clock = Clock(arguments.began_s)
+    clock = BudgetClock(arguments.began_s)
     request = Request(subject, limits, settings.out, workload.name, planner, model=model, clock=clock)
     told = settings.quiet or arguments.json
     with surrounded(workload, steady):
@@ -95,7 +95,7 @@ def only_here(workload: Workload, steady: bool) -> str:
     return "what makes its runs slow is set up around them on this machine only; leave --on out"
 
 
-def _subject(workload: Workload, settings: Settings, steady: bool, arguments: argparse.Namespace) -> Subject:
+def _subject(workload: Workload, settings: UserSettings, steady: bool, arguments: argparse.Namespace) -> Subject:
     from ..agent.commands.subject import on_of
     from .workloads.subject import subject_of
 

@@ -13,7 +13,7 @@ from .record_command import add_record
 from .refusals import GATED, folder_of, refuse, refuse_strangers, refuse_unknown
 
 if TYPE_CHECKING:
-    from .run import Pace
+    from .run import EvaluationPace
     from .scores.difference import Difference
     from .scores.evaluate import Tell
     from .scores.results import Results, Row
@@ -179,12 +179,12 @@ def _nobody(results: Results) -> list[str]:
     return ["nobody could answer: the table says why."]
 
 
-def _pace(arguments: argparse.Namespace) -> Pace:
+def _pace(arguments: argparse.Namespace) -> EvaluationPace:
     import os
 
-    from .run import Pace
+    from .run import EvaluationPace
 
-    return Pace(arguments.jobs or len(os.sched_getaffinity(0)), arguments.limit or LIMIT_S, arguments.twice)
+    return EvaluationPace(arguments.jobs or len(os.sched_getaffinity(0)), arguments.limit or LIMIT_S, arguments.twice)
 
 
 def _tell(arguments: argparse.Namespace) -> Tell:

@@ -42,7 +42,7 @@ PASSED_ON = ("allow", "budget", "layers")
 """Options that the diagnoses obey; they are checked as settings are."""
 
 
-class Wish(NamedTuple):
+class LiveDiagnosis(NamedTuple):
     """One diagnosis that is wanted."""
 
     workload: Workload
@@ -82,14 +82,14 @@ def _tell(words: str, arguments: argparse.Namespace) -> None:
         print(printable(words), file=sys.stderr)
 
 
-def _wishes(names: Sequence[str], steady: bool) -> Iterator[Wish]:
+def _wishes(names: Sequence[str], steady: bool) -> Iterator[LiveDiagnosis]:
     for workload in [find(name) for name in names] or WORKLOADS:
-        yield Wish(workload, False)
+        yield LiveDiagnosis(workload, False)
         if steady and has_twin(workload):
-            yield Wish(workload, True)
+            yield LiveDiagnosis(workload, True)
 
 
-def _row(wish: Wish, arguments: argparse.Namespace) -> LiveRow:
+def _row(wish: LiveDiagnosis, arguments: argparse.Namespace) -> LiveRow:
     workload = wish.workload
     if (reason := missing(workload)) is not None:
         return skipped(workload, wish.steady, reason)
@@ -101,7 +101,7 @@ def _row(wish: Wish, arguments: argparse.Namespace) -> LiveRow:
     return judged(workload, wish.steady, said, () if "error" in said else _layers(Path(said["run_dir"])))
 
 
-def _demo(wish: Wish, arguments: argparse.Namespace) -> dict[str, Any]:
+def _demo(wish: LiveDiagnosis, arguments: argparse.Namespace) -> dict[str, Any]:
     """Give the object that the command answers with; `error` says why there is none."""
     limit_s = LIMIT_S if arguments.limit is None else arguments.limit
     with subprocess.Popen(_command(wish, arguments), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as child:
@@ -121,7 +121,7 @@ def _demo(wish: Wish, arguments: argparse.Namespace) -> dict[str, Any]:
     return found
 
 
-def _command(wish: Wish, arguments: argparse.Namespace) -> list[str]:
+def _command(wish: LiveDiagnosis, arguments: argparse.Namespace) -> list[str]:
     words = ["demo", wish.workload.name, "--json", "--allow", arguments.allow or "process"]
     words += ["--steady"] if wish.steady else []
     words += ["--budget", f"{arguments.budget:g}"] if arguments.budget is not None else []

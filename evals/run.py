@@ -42,7 +42,7 @@ STARTS = 3
 """Processes in a row that may fail to start before no further one is started."""
 
 
-class Task(NamedTuple):
+class EvaluationTask(NamedTuple):
     """One answer that is wanted."""
 
     contestant: str
@@ -51,7 +51,7 @@ class Task(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Pace:
+class EvaluationPace:
     """How many at a time, for how long, how often."""
 
     jobs: int
@@ -85,12 +85,12 @@ class _Worker:
     pipe: Connection
     deadline: float
     """On the monotonic clock: to be ready, then to answer."""
-    task: Task | None = None
+    task: EvaluationTask | None = None
     case: Path | None = None
     """Of the last task: its tables are read and its mitigations compared."""
     ready: bool = False
 
-    def give(self, task: Task, limit_s: float) -> None:
+    def give(self, task: EvaluationTask, limit_s: float) -> None:
         """Start a task."""
         self.task, self.case = task, task.case
         self.deadline = time.monotonic() + limit_s
@@ -110,7 +110,7 @@ class _Worker:
         self.pipe.close()
 
 
-def rows(contest: Contest, tasks: Iterable[Task], pace: Pace) -> Iterator[Row]:
+def rows(contest: Contest, tasks: Iterable[EvaluationTask], pace: EvaluationPace) -> Iterator[Row]:
     """Give each answer, scored, as soon as it is there."""
     waiting = list(tasks)
     crew = _Crew(contest, pace)
@@ -132,7 +132,7 @@ class _Crew:
     """The processes that answer; who is lost is replaced, until several in a row could not even start."""
 
     contest: Contest
-    pace: Pace
+    pace: EvaluationPace
     workers: list[_Worker] = field(default_factory=list)
     failed: int = 0
     """Processes that did not start, since the last one that did."""
@@ -148,7 +148,7 @@ class _Crew:
             except OSError as error:
                 self._not_started(f"failed: {error}")
 
-    def give(self, waiting: list[Task]) -> None:
+    def give(self, waiting: list[EvaluationTask]) -> None:
         """Give tasks to those that have none."""
         for worker in self.workers:
             if worker.ready and worker.task is None and waiting:
@@ -193,7 +193,7 @@ class _Crew:
         self.lost = f"no process could be started; the last one {why}"
 
 
-def _next(waiting: Sequence[Task], crew: Sequence[_Worker], worker: _Worker) -> int:
+def _next(waiting: Sequence[EvaluationTask], crew: Sequence[_Worker], worker: _Worker) -> int:
     """Choose a task of the case that the worker knows already, else of one that no other works on, else the first."""
     elsewhere = {other.case for other in crew if other is not worker}
     same = (place for place, task in enumerate(waiting) if task.case == worker.case)
@@ -249,7 +249,7 @@ def _no_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _unanswered(task: Task, why: str) -> Row:
+def _unanswered(task: EvaluationTask, why: str) -> Row:
     """Make the row of a task that nobody has answered."""
     return _row(task, Answer(verdict="", ended=why), 0.0)
 
@@ -262,7 +262,7 @@ def _work(pipe: Connection, contest: Contest) -> None:
     pipe.send(None)
     while True:
         try:
-            task: Task = pipe.recv()
+            task: EvaluationTask = pipe.recv()
         except EOFError:
             return
         began = time.monotonic()
@@ -271,7 +271,10 @@ def _work(pipe: Connection, contest: Contest) -> None:
 
 
 def _answered(
-    task: Task, made: dict[str, Contestant], contestants: Mapping[str, Factory], cases: Mapping[Path, RecordedCase]
+    task: EvaluationTask,
+    made: dict[str, Contestant],
+    contestants: Mapping[str, Factory],
+    cases: Mapping[Path, RecordedCase],
 ) -> Answer:
     try:
         if task.contestant not in made:
@@ -283,7 +286,7 @@ def _answered(
         return Answer(verdict="", ended=f"crashed: {said} ({Path(where.filename).name}, line {where.lineno})")
 
 
-def _row(task: Task, answer: Answer, seconds: float, case: RecordedCase | None = None) -> Row:
+def _row(task: EvaluationTask, answer: Answer, seconds: float, case: RecordedCase | None = None) -> Row:
     """Score an answer; where the case was changed or taken away meanwhile, the row says that."""
     try:
         scores = scored(answer, read_truth(task.case), case or read_case(task.case))

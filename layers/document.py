@@ -14,14 +14,14 @@ from ..knowledge.errors import VgoError
 from ..knowledge.user_files import parsed_yaml, regular
 from ..knowledge.wrong import words
 
-Place = tuple[int | str, ...]
+DocumentPath = tuple[int | str, ...]
 """Steps from the top of a YAML file to a value in it."""
 
 
 class Problem(NamedTuple):
     """Something to mend."""
 
-    place: Place
+    place: DocumentPath
     """Keys and indices that lead to it from the top of the file."""
     what: str
 
@@ -54,13 +54,13 @@ def read_document(path: Path) -> Document:
         raise VgoError(f"{path}, line {mark.line + 1 if mark else 1}: {what}: {cure}.") from error
 
 
-def wrong(error: ValidationError, shape_at: Callable[[Place], type[BaseModel]]) -> Iterator[Problem]:
+def wrong(error: ValidationError, shape_at: Callable[[DocumentPath], type[BaseModel]]) -> Iterator[Problem]:
     """Name unknown keys first: a misspelt key is both unknown and missing."""
     for one in sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden"):
         yield Problem(one["loc"], _words(one, shape_at))
 
 
-def _words(one: ErrorDetails, shape_at: Callable[[Place], type[BaseModel]]) -> str:
+def _words(one: ErrorDetails, shape_at: Callable[[DocumentPath], type[BaseModel]]) -> str:
     if one["type"] == "extra_forbidden":
         return unknown(shape_at(one["loc"]))
     return words(one)
@@ -72,7 +72,7 @@ def unknown(shape: type[BaseModel]) -> str:
     return f"is not a known key; use one of these: {known}"
 
 
-def twice(node: yaml.Node | None, place: Place = ()) -> Iterator[Problem]:
+def twice(node: yaml.Node | None, place: DocumentPath = ()) -> Iterator[Problem]:
     """Find keys that stand twice: YAML silently keeps the last."""
     if isinstance(node, yaml.MappingNode):
         seen = set()
@@ -86,7 +86,7 @@ def twice(node: yaml.Node | None, place: Place = ()) -> Iterator[Problem]:
             yield from twice(value, (*place, index))
 
 
-def line_of(node: yaml.Node | None, place: Place) -> int:
+def line_of(node: yaml.Node | None, place: DocumentPath) -> int:
     """Return the line of a value, or of the nearest thing around it that the file has."""
     line = 1
     for step in (*place, None):
@@ -97,14 +97,14 @@ def line_of(node: yaml.Node | None, place: Place) -> int:
     return line
 
 
-def holds(node: yaml.Node | None, place: Place) -> bool:
+def holds(node: yaml.Node | None, place: DocumentPath) -> bool:
     """Tell whether a file has a value at a place."""
     for step in place:
         node = node and _child(node, step)
     return node is not None
 
 
-def last_holding(documents: Sequence[Document], place: Place) -> Document:
+def last_holding(documents: Sequence[Document], place: DocumentPath) -> Document:
     """Return the last file that has a value at a place, else the last of all: what comes later replaces."""
     return next((one for one in reversed(documents) if holds(one.node, place)), documents[-1])
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 
 from ..knowledge.errors import VgoError
-from .document import Document, Place, Problem, line_of, read_document, twice, wrong
+from .document import Document, DocumentPath, Problem, line_of, read_document, twice, wrong
 from .schema import Column, Extract, Layer
 from .sharp import is_sharp, read_sharp
 from .soundness import unsound
@@ -53,14 +53,16 @@ def _ours(document: Document) -> Layer | list[str]:
 def _placed(layer: Layer, document: Document) -> Layer:
     """Tell a layer where its columns stand, and a user's own where its command does, for what goes wrong in a run."""
     metrics = document.content.get("metrics", {}) if is_sharp(document.content) else {}
-    named: dict[str, Place] = {f"{document.path.name} metrics.{name}": ("metrics", name) for name in metrics or {}}
+    named: dict[str, DocumentPath] = {
+        f"{document.path.name} metrics.{name}": ("metrics", name) for name in metrics or {}
+    }
     places = [named.get(column.source, ("columns", index)) for index, column in enumerate(layer.columns)]
     file = document.path.name if shipped(document.path) else document.path
     lines = tuple(f"{file}, line {line_of(document.node, place)}" for place in places)
-    place: Place = ("run",) if layer.run else ()
+    place: DocumentPath = ("run",) if layer.run else ()
     return layer.at("" if shipped(document.path) else f"{file}, line {line_of(document.node, place)}", lines)
 
 
-def shape_at(place: Place) -> type[BaseModel]:
+def shape_at(place: DocumentPath) -> type[BaseModel]:
     """Name the model whose keys may stand at a place."""
     return Extract if "extract" in place[:-1] else Column if "columns" in place[:-1] else Layer

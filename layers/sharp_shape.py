@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, StrictBool, ValidationError
 
 from ..knowledge.errors import VgoError
-from .document import Document, Place, twice, wrong
+from .document import Document, DocumentPath, twice, wrong
 
 BESIDE = {"description", "references", "mitigations"}
 """The keys of a recipe: SHARP's file of mitigations has them beside the backends that carry them out."""
@@ -106,7 +106,7 @@ def refuse_unsound(document: Document) -> None:
     raise VgoError(document.sentence(problem))
 
 
-def shape_at(place: Place) -> type[BaseModel]:
+def shape_at(place: DocumentPath) -> type[BaseModel]:
     """Name the model whose keys may stand at a place."""
     below: dict[str, type[BaseModel]] = {"backend_options": SharpBackend, "metrics": SharpMetric}
     return below[str(place[0])] if len(place) > 2 else SharpFile

@@ -10,34 +10,34 @@ from typing import Any
 
 from ...prompts.render import render
 from ..terminal import WIDTH
-from .fact import START, Fact
-from .intents import Understood
-from .steps import Step
+from .fact import START, CitableFact
+from .intents import ParsedQuestion
+from .steps import SuggestedCommand
 from .written import Dropped
 
 TEMPLATES = "templates"
 
 
 @dataclass(frozen=True)
-class Spoken:
+class AnswerSentence:
     """One sentence."""
 
     text: str
     """With its reference."""
-    fact: Fact
+    fact: CitableFact
     added: bool = False
     """It answers directly and the model had passed it over."""
 
 
 @dataclass(frozen=True)
-class Answer:
+class QuestionAnswer:
     """What is said to one question; no sentences: it is not known."""
 
-    asked: Understood
+    asked: ParsedQuestion
     by: str
     """`templates`, or the name of the model that chose."""
-    spoken: tuple[Spoken, ...] = ()
-    steps: tuple[Step, ...] = ()
+    spoken: tuple[AnswerSentence, ...] = ()
+    steps: tuple[SuggestedCommand, ...] = ()
     dropped: tuple[Dropped, ...] = ()
     """What a model wrote that could not stand."""
     passed_over: str = ""
@@ -51,7 +51,7 @@ class Answer:
         return bool(self.spoken)
 
     @property
-    def facts(self) -> tuple[Fact, ...]:
+    def facts(self) -> tuple[CitableFact, ...]:
         """What its sentences refer to."""
         return tuple(one.fact for one in self.spoken)
 
@@ -130,7 +130,7 @@ def _were(sentences: Sequence[object]) -> str:
     return "was" if len(sentences) == 1 else "were"
 
 
-def _reference(fact: Fact) -> dict[str, Any]:
+def _reference(fact: CitableFact) -> dict[str, Any]:
     return {
         "tag": fact.tag,
         "kind": fact.kind,
@@ -141,7 +141,7 @@ def _reference(fact: Fact) -> dict[str, Any]:
     }
 
 
-def _footnotes(facts: tuple[Fact, ...]) -> Iterator[str]:
+def _footnotes(facts: tuple[CitableFact, ...]) -> Iterator[str]:
     """Say what references stand for: calls of the run with the numbers of their events, or works; each text once."""
     resting: dict[str, list[str]] = {}
     for fact in facts:
@@ -151,7 +151,7 @@ def _footnotes(facts: tuple[Fact, ...]) -> Iterator[str]:
         yield "\n".join(textwrap.wrap(line, WIDTH, subsequent_indent=" " * 6, **_WHOLE))
 
 
-def _rests_on(fact: Fact) -> str:
+def _rests_on(fact: CitableFact) -> str:
     calls = ", ".join("the start of the run" if call == START else call for call in fact.calls)
     calls = f"the decisions on {calls}" if fact.decided else calls
     events = f" (event{'s' * (len(fact.events) > 1)} {', '.join(map(str, fact.events))})" if fact.events else ""

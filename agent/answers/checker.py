@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ...knowledge.loader import Knowledge
-from .fact import Fact
+from .fact import CitableFact
 
 TAGS = re.compile(r"\[((?:f|k)\d+(?:, (?:f|k)\d+)*)\]\.?")
 WORD = re.compile(r"""[^\W_](?:[\w.%/'-]*\w)?|[<>=≤≥%"]|-(?=\d)""")
@@ -46,7 +46,7 @@ class Objection(NamedTuple):
     why: str
 
 
-def objections(text: str, facts: Sequence[Fact], known: Knowledge) -> list[Objection]:
+def objections(text: str, facts: Sequence[CitableFact], known: Knowledge) -> list[Objection]:
     """List what in a text is not borne out by these facts; empty means that all of it is."""
     listed = {fact.tag: fact for fact in facts}
     found = ((sentence, _objection(sentence, listed, known)) for sentence in sentences(text))
@@ -64,7 +64,7 @@ def sentences(text: str) -> Iterator[str]:
         yield rest
 
 
-def _objection(sentence: str, listed: Mapping[str, Fact], known: Knowledge) -> str:
+def _objection(sentence: str, listed: Mapping[str, CitableFact], known: Knowledge) -> str:
     found = TAGS.search(sentence)
     if found is None:
         return "it has no reference"
@@ -78,7 +78,7 @@ def _objection(sentence: str, listed: Mapping[str, Fact], known: Knowledge) -> s
     return next((why for why in rules if why), "")
 
 
-def _number(said: str, facts: Sequence[Fact]) -> str:
+def _number(said: str, facts: Sequence[CitableFact]) -> str:
     """Each number, in digits or in words, must stand in what is referred to."""
     allowed = {word for fact in facts for wording in fact.wordings for word in _split(wording.shown)}
     for word in _split(said):
@@ -87,7 +87,7 @@ def _number(said: str, facts: Sequence[Fact]) -> str:
     return ""
 
 
-def _name(said: str, facts: Sequence[Fact], known: Knowledge) -> str:
+def _name(said: str, facts: Sequence[CitableFact], known: Knowledge) -> str:
     """Each factor and mitigation that is named must be one that the references are about, or name themselves."""
     spoken = _spaced(said)
     allowed = [_spaced(wording.shown) for fact in facts for wording in fact.wordings]
@@ -97,7 +97,7 @@ def _name(said: str, facts: Sequence[Fact], known: Knowledge) -> str:
     return ""
 
 
-def _direction(said: str, facts: Sequence[Fact]) -> str:
+def _direction(said: str, facts: Sequence[CitableFact]) -> str:
     """What is so must not be said not to be so, and the other way round; a sentence of one reference is looked at."""
     if len(facts) != 1 or facts[0].affirmed is None:
         return ""
@@ -108,7 +108,7 @@ def _direction(said: str, facts: Sequence[Fact]) -> str:
     return ""
 
 
-def _words(said: str, facts: Sequence[Fact]) -> str:
+def _words(said: str, facts: Sequence[CitableFact]) -> str:
     """What is left must be a wording of each reference, one after the other."""
     left = [word for word in _split(_without(said, facts)) if word not in JOINING]
     ends = {0}
@@ -117,7 +117,7 @@ def _words(said: str, facts: Sequence[Fact]) -> str:
     return "" if len(left) in ends else f"it says something else than {_tags(facts)}"
 
 
-def _ends(left: Sequence[str], start: int, fact: Fact, facts: Sequence[Fact]) -> Iterator[int]:
+def _ends(left: Sequence[str], start: int, fact: CitableFact, facts: Sequence[CitableFact]) -> Iterator[int]:
     for wording in fact.wordings:
         for text in (wording.clause, wording.shown, wording.written):
             words = [word for word in _split(_without(text, facts)) if word not in JOINING]
@@ -125,7 +125,7 @@ def _ends(left: Sequence[str], start: int, fact: Fact, facts: Sequence[Fact]) ->
                 yield start + len(words)
 
 
-def _without(text: str, facts: Sequence[Fact]) -> str:
+def _without(text: str, facts: Sequence[CitableFact]) -> str:
     """Take the names away that the references stand for, so that a name with a `no` in it denies nothing."""
     names = {name for fact in facts for name in (fact.name.shown, fact.name.written) if name}
     for name in sorted(names, key=len, reverse=True):
@@ -133,7 +133,7 @@ def _without(text: str, facts: Sequence[Fact]) -> str:
     return text
 
 
-def _tags(facts: Sequence[Fact]) -> str:
+def _tags(facts: Sequence[CitableFact]) -> str:
     return ", ".join(fact.tag for fact in facts)
 
 

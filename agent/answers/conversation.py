@@ -16,16 +16,16 @@ from ...knowledge.passages import KnowledgePassage
 from ..finished import FinishedRun
 from ..planners.state import quoted
 from ..report.evidence import gather
-from .answer import TEMPLATES, Answer, Spoken
+from .answer import TEMPLATES, AnswerSentence, QuestionAnswer
 from .checker import objections
-from .fact import Fact, numbered, sentence
-from .intents import Sources, Understood, understood
+from .fact import CitableFact, numbered, sentence
+from .intents import ParsedQuestion, Sources, understood
 from .material import Material, Said, material
 from .near import Near
 from .of_known import other_knowledge
 from .of_run import RunFacts, run_facts
 from .speaker import NotSpoken, Speaker
-from .written import Chosen, Dropped
+from .written import Dropped, SentenceChoice
 
 if TYPE_CHECKING:
     from ...knowledge.index import Index
@@ -46,7 +46,7 @@ class Conversation:
     """One that is open already; None: its own, opened when first needed, for that costs a second."""
     facts: RunFacts = field(init=False)
     near: Near = field(init=False)
-    _before: Understood | None = field(default=None, init=False)
+    _before: ParsedQuestion | None = field(default=None, init=False)
     _open: ExitStack = field(default_factory=ExitStack, init=False)
 
     def __post_init__(self) -> None:
@@ -62,14 +62,14 @@ class Conversation:
         """Close the index."""
         self._open.close()
 
-    def ask(self, question: str) -> Answer:
+    def ask(self, question: str) -> QuestionAnswer:
         """Answer one question."""
         sources = Sources(self.run.knowledge, self.facts.mitigations, self._search, self.near)
         asked = understood(question, sources, self._before)
         gathered = material(asked, self.facts, self._search, self.near)
         direct, more = self._tagged(gathered)
         if not direct:
-            return Answer(asked, TEMPLATES)
+            return QuestionAnswer(asked, TEMPLATES)
         self._before = asked
         answer = self._checked(self._formulated(asked, direct, more, gathered))
         return replace(answer, steps=gathered.steps, left_out=max(0, len(gathered.direct) - MOST_DIRECT))
@@ -81,24 +81,24 @@ class Conversation:
             self.index = self._open.enter_context(open_index())
         return self.index.search(question, MOST_PASSAGES)
 
-    def _tagged(self, gathered: Material) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
+    def _tagged(self, gathered: Material) -> tuple[tuple[CitableFact, ...], tuple[CitableFact, ...]]:
         """Give what is known its references, in the order in which it comes; nothing is said twice."""
         first = gathered.direct[:MOST_DIRECT]
         rest: tuple[Said, ...] = gathered.more
-        if any(not isinstance(one, Fact) for one in (*first, *rest)):
+        if any(not isinstance(one, CitableFact) for one in (*first, *rest)):
             rest = (*rest, *other_knowledge(self.recorded_knowledge, self.facts.evidence))
-        drafts = [one for one in (*first, *rest) if not isinstance(one, Fact)]
+        drafts = [one for one in (*first, *rest) if not isinstance(one, CitableFact)]
         named = numbered(drafts, "k", self.facts.events)
-        placed = [one if isinstance(one, Fact) else next(named) for one in (*first, *rest)]
+        placed = [one if isinstance(one, CitableFact) else next(named) for one in (*first, *rest)]
         direct = {fact.wordings: fact for fact in reversed(placed[: len(first)])}
         more = {fact.wordings: fact for fact in reversed(placed[len(first) :]) if fact.wordings not in direct}
         return tuple(direct.values())[::-1], tuple(more.values())[::-1]
 
     def _formulated(
-        self, asked: Understood, direct: tuple[Fact, ...], more: tuple[Fact, ...], gathered: Material
-    ) -> Answer:
+        self, asked: ParsedQuestion, direct: tuple[CitableFact, ...], more: tuple[CitableFact, ...], gathered: Material
+    ) -> QuestionAnswer:
         """Let the model choose where there is one and what it wrote stands; else take the templates."""
-        plain = Answer(asked, TEMPLATES, tuple(map(_plain, (*direct, *more[: gathered.most_more]))))
+        plain = QuestionAnswer(asked, TEMPLATES, tuple(map(_plain, (*direct, *more[: gathered.most_more]))))
         if self.speaker is None:
             return plain
         try:
@@ -114,9 +114,9 @@ class Conversation:
             (*map(_put, chosen), *added),
             key=lambda one: (_said(one.fact) not in ahead, one.fact.kind != "verdict"),
         )
-        return Answer(asked, self.speaker.name, tuple(spoken), dropped=tuple(dropped))
+        return QuestionAnswer(asked, self.speaker.name, tuple(spoken), dropped=tuple(dropped))
 
-    def _checked(self, answer: Answer) -> Answer:
+    def _checked(self, answer: QuestionAnswer) -> QuestionAnswer:
         """Let the checker go over the text, whoever has written it; what it objects to is not said."""
         found = objections(answer.prose, answer.facts, self.run.knowledge)
         wrong = {one.sentence for one in found}
@@ -130,11 +130,11 @@ def _said(one: Said) -> tuple[str, str]:
     return one.kind, one.name.key
 
 
-def _plain(fact: Fact) -> Spoken:
-    return Spoken(sentence(fact.shown, (fact.tag,), fact.name.shown), fact)
+def _plain(fact: CitableFact) -> AnswerSentence:
+    return AnswerSentence(sentence(fact.shown, (fact.tag,), fact.name.shown), fact)
 
 
-def _put(one: Chosen) -> Spoken:
+def _put(one: SentenceChoice) -> AnswerSentence:
     """Make the sentence anew from the fact: nothing is copied from what the model wrote. A verdict comes first."""
     connective = "" if one.fact.kind == "verdict" else one.connective
-    return Spoken(sentence(one.wording.shown, (one.fact.tag,), one.fact.name.shown, connective), one.fact)
+    return AnswerSentence(sentence(one.wording.shown, (one.fact.tag,), one.fact.name.shown, connective), one.fact)

@@ -29,7 +29,7 @@ class Wording(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Draft:
+class UnnumberedFact:
     """A fact before it has its place in a list."""
 
     kind: str
@@ -50,7 +50,7 @@ class Draft:
 
 
 @dataclass(frozen=True)
-class Fact:
+class CitableFact:
     """One thing that may be said, under the reference that everybody cites it by."""
 
     tag: str
@@ -78,11 +78,11 @@ class Fact:
         return self.wordings[0].shown
 
 
-def numbered(drafts: Iterable[Draft], letter: str, events: Mapping[str, int]) -> Iterator[Fact]:
+def numbered(drafts: Iterable[UnnumberedFact], letter: str, events: Mapping[str, int]) -> Iterator[CitableFact]:
     """Give each its reference, in their order."""
     for place, draft in enumerate(drafts, start=1):
         calls = tuple(dict.fromkeys(draft.calls))
-        yield Fact(
+        yield CitableFact(
             tag=f"{letter}{place}",
             kind=draft.kind,
             name=draft.name,
@@ -102,12 +102,12 @@ def sentence(clause: str, tags: Sequence[str], name: str = "", connective: str =
     return f"{connective}{clause} [{', '.join(tags)}]."
 
 
-def _wordings(draft: Draft) -> Iterator[Wording]:
+def _wordings(draft: UnnumberedFact) -> Iterator[Wording]:
     shown, written = (_lines(draft, name) for name in (draft.name.shown, draft.name.written))
     for clause, plain in zip(shown, written, strict=True):
         yield Wording(plain, clause, f"{clause}: {draft.detail}" if draft.detail else clause)
 
 
-def _lines(draft: Draft, it: str) -> list[str]:
+def _lines(draft: UnnumberedFact, it: str) -> list[str]:
     text = render(f"statement/{draft.kind}.txt.j2", it=it, **draft.words)
     return [line.strip() for line in text.splitlines() if line.strip()]

@@ -55,7 +55,7 @@ class Sources:
 
 
 @dataclass(frozen=True)
-class Understood:
+class ParsedQuestion:
     """A question as it was taken."""
 
     question: str
@@ -73,17 +73,17 @@ class Understood:
         return tuple(name.partition(":")[2] for name in self.names if name.startswith(f"{kind}:"))
 
 
-def understood(question: str, sources: Sources, before: Understood | None = None) -> Understood:
+def understood(question: str, sources: Sources, before: ParsedQuestion | None = None) -> ParsedQuestion:
     """Take a question; what came before it says what `it` is, and what a bare name is asked for."""
     asked = " ".join(question[:MOST].split())
     plain = _plain(asked)
     if terms := of_terms.meant(plain):
-        return Understood(asked, "term", tuple(f"term:{key}" for key in terms), cut=len(question) > MOST)
+        return ParsedQuestion(asked, "term", tuple(f"term:{key}" for key in terms), cut=len(question) > MOST)
     contexts = tuple(context for context, cues in CONTEXTS.items() if any(_has(plain, cue) for cue in cues))
     names, others = _outright_and_others(asked, plain, sources.known)
     intent = _intent(plain, (*names, *others), contexts)
     both = (*names, *(name for name in others if _kind(name) in WANTED.get(intent, KINDS)))[:MOST_NAMES]
-    taken = Understood(asked, intent, both, bool(both and not names), contexts, cut=len(question) > MOST)
+    taken = ParsedQuestion(asked, intent, both, bool(both and not names), contexts, cut=len(question) > MOST)
     if before is not None:
         taken = _leaning(taken, plain, before)
     return _settled(_searched(taken, sources), plain, sources.near)
@@ -156,7 +156,7 @@ def _kind(name: str) -> str:
     return name.partition(":")[0]
 
 
-def _leaning(taken: Understood, plain: str, before: Understood) -> Understood:
+def _leaning(taken: ParsedQuestion, plain: str, before: ParsedQuestion) -> ParsedQuestion:
     """Complete a question by the one before it."""
     said = plain.split()
     of_names = {word for name in taken.names for word in name.partition(":")[2].split("_")}
@@ -167,7 +167,7 @@ def _leaning(taken: Understood, plain: str, before: Understood) -> Understood:
     return taken
 
 
-def _searched(taken: Understood, sources: Sources) -> Understood:
+def _searched(taken: ParsedQuestion, sources: Sources) -> ParsedQuestion:
     """Say which entries are meant, where the kind of question needs some and none is named: of the run, else of all."""
     wanted = LOOKED_UP.get(taken.intent, ())
     asked = " ".join(matter(taken.question))
@@ -200,7 +200,7 @@ def _denied(name: str, asked: str) -> bool:
     return bool(_DENIED & set(name.lower().split()) - set(asked.split()))
 
 
-def _settled(taken: Understood, plain: str, near: Near) -> Understood:
+def _settled(taken: ParsedQuestion, plain: str, near: Near) -> ParsedQuestion:
     """Tell apart what the names decide: a cause that is named, and a kind that needs a name and has none."""
     if taken.intent == "why" and taken.keys("factor") and any(_has(plain, cue) for cue in SUSPECTING):
         return replace(taken, intent="suspect")
@@ -214,7 +214,7 @@ def _settled(taken: Understood, plain: str, near: Near) -> Understood:
     return taken
 
 
-def _elsewhere(taken: Understood, plain: str, near: Near) -> bool:
+def _elsewhere(taken: ParsedQuestion, plain: str, near: Near) -> bool:
     """Tell a question that was taken by one word of it, and has another that nothing known speaks of."""
     by_word = {
         "cost": not taken.names,

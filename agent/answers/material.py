@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 from ...knowledge.passages import KnowledgePassage
 from . import of_known, of_named, of_terms, steps
 from .cues import Intent
-from .fact import Draft, Fact
-from .intents import Understood, matter
+from .fact import CitableFact, UnnumberedFact
+from .intents import ParsedQuestion, matter
 from .near import Near
 from .of_run import RunFacts
-from .steps import Step
+from .steps import SuggestedCommand
 
 MOST_OTHERS = 3
 MOST_FOUND = 3
 FEW = 2
 FORMATS = {"cluster": "slurm", "container": "docker"}
 
-Said = Fact | Draft
+Said = CitableFact | UnnumberedFact
 Search = Callable[[str], Sequence[KnowledgePassage]]
 
 
@@ -31,7 +31,7 @@ class Material:
     """All of them are said, whoever writes."""
     more: tuple[Said, ...] = ()
     """May be said."""
-    steps: tuple[Step, ...] = ()
+    steps: tuple[SuggestedCommand, ...] = ()
     prompt: str = "answer"
     """Of a model: a template of that name."""
     most_more: int = 4
@@ -40,7 +40,7 @@ class Material:
     """The first of the direct ones: how what the question names stands in this run. Nothing is said before them."""
 
 
-def material(asked: Understood, run: RunFacts, search: Search, near: Near) -> Material:
+def material(asked: ParsedQuestion, run: RunFacts, search: Search, near: Near) -> Material:
     """Gather what belongs to a question; nothing direct means that the answer is not known."""
     found = _general(asked, run, search, near)
     if not asked.names or asked.intent not in NAMES_FIRST:
@@ -52,7 +52,7 @@ def material(asked: Understood, run: RunFacts, search: Search, near: Near) -> Ma
     return replace(found, direct=(*first, *rest), leading=first)
 
 
-def _general(asked: Understood, run: RunFacts, search: Search, near: Near) -> Material:
+def _general(asked: ParsedQuestion, run: RunFacts, search: Search, near: Near) -> Material:
     """Gather what belongs to a question of its kind."""
     if asked.intent in _OF_RUN:
         return _OF_RUN[asked.intent](run)
@@ -182,14 +182,14 @@ NAMES_FIRST: frozenset[Intent] = frozenset({*_OF_RUN, "do", "suspect"})
 """Kinds in which what is named is answered about first; the others are about names anyway."""
 
 
-def _effect(asked: Understood, run: RunFacts) -> Material:
+def _effect(asked: ParsedQuestion, run: RunFacts) -> Material:
     """Did it help, would it help: the run where it was tried, else how it stands to what was found."""
     known = run.evidence.run.knowledge
     keys = list(asked.keys("mitigation"))
     for factor in asked.keys("factor") if not keys else ():
         keys += known.factors[factor].mitigations[:MOST_FOUND]
     keys = keys or list(run.tried)
-    direct, more, proposed = list[Said](), list[Said](), list[Step]()
+    direct, more, proposed = list[Said](), list[Said](), list[SuggestedCommand]()
     for key in dict.fromkeys(keys):
         tried = run.of("tried", key=key)
         direct += (*tried, *run.of("relative", key=key)) or of_named.of_mitigation(key, run)
@@ -205,7 +205,7 @@ def _effect(asked: Understood, run: RunFacts) -> Material:
     return Material(tuple(direct) or run.of("nothing_tried"), tuple(more), tuple(proposed), most_more=most)
 
 
-def _proposals(key: str, run: RunFacts) -> Iterator[Step]:
+def _proposals(key: str, run: RunFacts) -> Iterator[SuggestedCommand]:
     """What to do about one mitigation: keep it where it is the answer, try it where that can be done."""
     if key == run.winner:
         yield steps.export(key)
@@ -215,7 +215,7 @@ def _proposals(key: str, run: RunFacts) -> Iterator[Step]:
         yield steps.attempt(key, run.evidence) if can else steps.explain(key)
 
 
-def _cost(asked: Understood, run: RunFacts) -> Material:
+def _cost(asked: ParsedQuestion, run: RunFacts) -> Material:
     """What it does to the mean, and when it hurts."""
     keys = asked.keys("mitigation") or ((run.winner,) if run.winner else run.tried)
     known = run.evidence.run.knowledge.mitigations
@@ -227,7 +227,7 @@ def _cost(asked: Understood, run: RunFacts) -> Material:
     return Material(direct_all, (*back, *run.of("warning")), tuple(map(steps.explain, keys[:1])))
 
 
-def _do(asked: Understood, run: RunFacts) -> Material:
+def _do(asked: ParsedQuestion, run: RunFacts) -> Material:
     """What to do, here or where the user says."""
     evidence, known = run.evidence, run.evidence.run.knowledge.mitigations
     kept = list(of_known.keep(known[run.winner], evidence)) if run.winner in known else []
@@ -247,21 +247,21 @@ def _do(asked: Understood, run: RunFacts) -> Material:
     return Material(tuple(direct), rest, (*proposed, steps.diagnose(evidence)))
 
 
-def _ready(run: RunFacts) -> list[Step]:
+def _ready(run: RunFacts) -> list[SuggestedCommand]:
     """Propose what was found, could be tried and was not; the first only, since each takes as long as the run."""
     left = {fact.key for fact in run.of("untried")}
     ready = (key for key, one in run.evidence.candidates.items() if key in left and one.automatic and not one.unmet)
     return [steps.attempt(key, run.evidence) for key in list(ready)[:1]]
 
 
-def _suspect(asked: Understood, run: RunFacts) -> Material:
+def _suspect(asked: ParsedQuestion, run: RunFacts) -> Material:
     """Whether it is what the question names; what the verdict says is the other half of the answer."""
     told = _entries(asked, run)
     more = (*(one for one in told.direct if one.kind == "what"), *told.more)
     return replace(told, direct=(*run.of("verdict"), *run.of("suspect")[:1]), more=more)
 
 
-def _entries(asked: Understood, run: RunFacts) -> Material:
+def _entries(asked: ParsedQuestion, run: RunFacts) -> Material:
     """What something is, and what this run says of it."""
     evidence, known = run.evidence, run.evidence.run.knowledge
     direct, more = list[Said](), list[Said]()
@@ -277,7 +277,7 @@ def _entries(asked: Understood, run: RunFacts) -> Material:
     return Material(tuple(direct), tuple(more), tuple(map(steps.explain, keys[:1])))
 
 
-def _terms(asked: Understood, run: RunFacts) -> Material:
+def _terms(asked: ParsedQuestion, run: RunFacts) -> Material:
     """What a word of the report means, and where it shows in this run."""
     keys = asked.keys("term")
     direct = tuple(draft for key in keys for draft in of_terms.definition(key))
@@ -286,7 +286,7 @@ def _terms(asked: Understood, run: RunFacts) -> Material:
     return Material(direct, shown, (steps.report(run.evidence),), most_more=FEW)
 
 
-def _found(asked: Understood, run: RunFacts, search: Search, near: Near) -> Material:
+def _found(asked: ParsedQuestion, run: RunFacts, search: Search, near: Near) -> Material:
     """Anything else: what a search finds, and what this run says of it."""
     words = " ".join(matter(asked.question))
     found = [one for one in search(words) if near.fits(one, asked.question)][:MOST_FOUND] if words else []

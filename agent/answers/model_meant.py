@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from ...knowledge.errors import VgoError
 from ..model.chosen import open_source
-from ..model.wish import ModelWish
+from ..model.wish import ModelChoice
 from ..planners.llama import PROMPT_TOKENS
 from ..planners.state import quoted
 from ..planning import told_by
@@ -19,7 +19,7 @@ SPEAKS = "json"
 
 
 @contextmanager
-def speaking(wish: ModelWish | None, decision_s: float, demanded: bool) -> Iterator[Speaker | None]:
+def speaking(wish: ModelChoice | None, decision_s: float, demanded: bool) -> Iterator[Speaker | None]:
     """Open the model that is wished for, for as long as it is needed; None where that is none that can speak.
 
     Raises VgoError for one that cannot be used, and where the user demanded one that can only plan.

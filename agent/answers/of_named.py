@@ -12,14 +12,14 @@ from ...knowledge.schema import KnownFactor
 from ...tools.rank_factors import RankedFactor
 from ..planners.state import quoted
 from . import names
-from .fact import Draft, Fact
-from .intents import Understood
+from .fact import CitableFact, UnnumberedFact
+from .intents import ParsedQuestion
 from .of_run import MOST_WORDS, RunFacts, last_call, ranked
 
-Said = Fact | Draft
+Said = CitableFact | UnnumberedFact
 
 
-def stands(asked: Understood, run: RunFacts) -> Iterator[Said]:
+def stands(asked: ParsedQuestion, run: RunFacts) -> Iterator[Said]:
     """Say of each name how it stands in this run, mitigations first."""
     for key in asked.keys("mitigation"):
         yield from of_mitigation(key, run)
@@ -34,7 +34,9 @@ def of_mitigation(key: str, run: RunFacts) -> tuple[Said, ...]:
         return (*tried, *run.of("price", key=key))
     words = {"met": key in run.evidence.candidates}
     name, calls = names.of_mitigation(key, run.evidence), last_call(run.evidence, "conclude")
-    return run.of("untried", key=key) or (Draft("never_tried", name, calls=calls, affirmed=False, words=words),)
+    return run.of("untried", key=key) or (
+        UnnumberedFact("never_tried", name, calls=calls, affirmed=False, words=words),
+    )
 
 
 def of_factor(factor: KnownFactor, run: RunFacts) -> tuple[Said, ...]:
@@ -43,24 +45,24 @@ def of_factor(factor: KnownFactor, run: RunFacts) -> tuple[Said, ...]:
     return seen or (_beyond(factor, run) or _grouped(factor, run) or _unranked(factor, run),)
 
 
-def _beyond(factor: KnownFactor, run: RunFacts) -> Draft | None:
+def _beyond(factor: KnownFactor, run: RunFacts) -> UnnumberedFact | None:
     """Look behind the first of the ranking, which alone are listed."""
     found = (one for one in _ranking(run) if one.factor == factor.key)
     return next((ranked(one, run.evidence) for one in found), None)
 
 
-def _grouped(factor: KnownFactor, run: RunFacts) -> Draft | None:
+def _grouped(factor: KnownFactor, run: RunFacts) -> UnnumberedFact | None:
     """Find its column among those that another one stands for."""
     known = run.evidence.run.knowledge
     for group in _ranking(run):
         if own := [name for name in group.members if factor.place(name)]:
             found = ranked(group, run.evidence)
             detail = f"{names.column(own[0], known)}, grouped with {found.name.shown}, {found.detail}"
-            return Draft("grouped", names.of_factor(factor.key, known), detail, found.calls, affirmed=False)
+            return UnnumberedFact("grouped", names.of_factor(factor.key, known), detail, found.calls, affirmed=False)
     return None
 
 
-def _unranked(factor: KnownFactor, run: RunFacts) -> Draft:
+def _unranked(factor: KnownFactor, run: RunFacts) -> UnnumberedFact:
     """Set aside before, not measured at all, or not looked at."""
     evidence, known = run.evidence, run.evidence.run.knowledge
     name = names.of_factor(factor.key, known)
@@ -69,9 +71,9 @@ def _unranked(factor: KnownFactor, run: RunFacts) -> Draft:
     for column, why in aside.items():
         if factor.place(column):
             detail = f"{names.column(column, known)}, {quoted(why, MOST_WORDS)}"
-            return Draft("aside", name, detail, calls, affirmed=False)
+            return UnnumberedFact("aside", name, detail, calls, affirmed=False)
     kind = "not_ranked" if any(factor.place(column) for column in evidence.columns) else "unmeasured"
-    return Draft(kind, name, calls=calls, affirmed=False)
+    return UnnumberedFact(kind, name, calls=calls, affirmed=False)
 
 
 def _ranking(run: RunFacts) -> tuple[RankedFactor, ...]:

@@ -6,24 +6,24 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-Asked = Mapping[str, Any]
+GateQuestion = Mapping[str, Any]
 """What the gate asks, as `Live.question` makes it."""
 
 
-def told(question: Asked, line: str) -> list[str]:
+def facts_for(question: GateQuestion, line: str) -> list[str]:
     """Answer in lines; none where nothing in the line asks about what is known of the change."""
     plain = f" {' '.join(re.findall('[a-z]+', line.lower()))} "
     return [said for words, answer in TOPICS if re.search(words, plain) for said in answer(question)]
 
 
-def _what(question: Asked) -> Iterator[str]:
+def _what(question: GateQuestion) -> Iterator[str]:
     if said := question.get("description"):
         yield f"What it is: {_one_line(said)}."
     elif not question.get("would"):
         yield f"{question['mitigation']} (scope {question['scope']}): no more is known of it."
 
 
-def _change(question: Asked) -> Iterator[str]:
+def _change(question: GateQuestion) -> Iterator[str]:
     steps, would = question.get("steps") or (), question.get("would") or ()
     yield "You would do this yourself:" if steps else "It would do this, and nothing else:"
     yield from (f"  {number}. {step}" for number, step in enumerate(steps, 1))
@@ -32,7 +32,7 @@ def _change(question: Asked) -> Iterator[str]:
         yield "  change nothing that is known"
 
 
-def _why(question: Asked) -> Iterator[str]:
+def _why(question: GateQuestion) -> Iterator[str]:
     if why := question.get("why"):
         who = "You" if question.get("origin") == "user" else f"The planner ({question.get('origin', 'rules')})"
         yield f"Why now: {who} chose it: {_one_line(why)}."
@@ -40,11 +40,11 @@ def _why(question: Asked) -> Iterator[str]:
         yield f"When it helps: {_one_line(when)}."
 
 
-def _risk(question: Asked) -> Iterator[str]:
+def _risk(question: GateQuestion) -> Iterator[str]:
     yield f"The risk: {_one_line(question['hurts'])}." if question.get("hurts") else "The risk: none is known."
 
 
-def _back(question: Asked) -> Iterator[str]:
+def _back(question: GateQuestion) -> Iterator[str]:
     if question.get("steps"):
         yield "How it is put back: by you; nothing of it is done, or undone, by vgo-agent."
         return
@@ -59,7 +59,7 @@ def _back(question: Asked) -> Iterator[str]:
         yield "How it is put back: it holds for the processes of its runs, and ends with them."
 
 
-def _sources(question: Asked) -> Iterator[str]:
+def _sources(question: GateQuestion) -> Iterator[str]:
     listed = question.get("sources") or ()
     yield from (f"Source: {one}" for one in listed) if listed else ("No source is noted for it.",)
 
@@ -68,7 +68,7 @@ def _one_line(text: str) -> str:
     return " ".join(str(text).split()).removesuffix(".")
 
 
-TOPICS: tuple[tuple[str, Callable[[Asked], Iterator[str]]], ...] = (
+TOPICS: tuple[tuple[str, Callable[[GateQuestion], Iterator[str]]], ...] = (
     (r" (what is (it|this|that)|what s (it|this|that)|explain|describe|how does it work|mean|means) ", _what),
     (r" (chang\w*|(it|this) do|writes?|touch\w*|modif\w*|steps?|what (would|will) \w+) ", _change),
     (r" (why|reason|reasons|when|help|helps|what for|purpose|chosen|chose) ", _why),

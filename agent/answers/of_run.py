@@ -21,7 +21,7 @@ from ..report.tables import absent
 from ..report.tell import tell, verdict_words
 from ..transcript import Approval, Decision, ToolEnd
 from . import names, of_runs
-from .fact import START, Draft, Fact, numbered
+from .fact import START, CitableFact, UnnumberedFact, numbered
 from .of_trials import ratios, size, trials
 
 MOST_FACTORS = 8
@@ -35,11 +35,11 @@ class RunFacts:
     """The closed list of what may be said of one run; references are the same for every question."""
 
     evidence: Evidence
-    facts: tuple[Fact, ...]
+    facts: tuple[CitableFact, ...]
     events: Mapping[str, int]
     """Where each call ended, by number of the event."""
 
-    def of(self, *kinds: str, key: str | None = None) -> tuple[Fact, ...]:
+    def of(self, *kinds: str, key: str | None = None) -> tuple[CitableFact, ...]:
         """Pick by kind, and by what they are about."""
         return tuple(fact for fact in self.facts if fact.kind in kinds and key in (None, fact.key))
 
@@ -80,7 +80,7 @@ def last_call(evidence: Evidence, tool: str) -> tuple[str, ...]:
     return tuple(call.call_id for call in evidence.run.record.succeeded(tool)[-1:])
 
 
-def _drafts(evidence: Evidence) -> Iterator[Draft]:
+def _drafts(evidence: Evidence) -> Iterator[UnnumberedFact]:
     yield _verdict(evidence)
     yield from _baseline(evidence)
     yield from of_runs.cut(evidence)
@@ -95,15 +95,15 @@ def _drafts(evidence: Evidence) -> Iterator[Draft]:
     yield from of_runs.classes(evidence)
     yield from of_runs.runs(evidence)
     root = evidence.run.machine.root
-    yield Draft("rights", calls=(START,), affirmed=root, words={"root": root})
+    yield UnnumberedFact("rights", calls=(START,), affirmed=root, words={"root": root})
 
 
-def _verdict(evidence: Evidence) -> Draft:
+def _verdict(evidence: Evidence) -> UnnumberedFact:
     """Name the mitigation, or else the factor; with the numbers of the claim, or else the reason."""
     conclusion, known = evidence.conclusion, evidence.run.knowledge
     key, factor = conclusion.mitigation, conclusion.factor or conclusion.column
     found = names.of_factor(factor, known) if factor else names.NOBODY
-    return Draft(
+    return UnnumberedFact(
         "verdict",
         names.of_mitigation(key, evidence) if key else found,
         _claim(evidence, found.shown) if conclusion.verdict in GOOD else quoted(conclusion.reason, MOST_WORDS),
@@ -124,7 +124,7 @@ def _claim(evidence: Evidence, factor: str) -> str:
     return ", ".join((*against, *decides, ratios(found, "sd", "mean", "cv"), size(found)))
 
 
-def _baseline(evidence: Evidence) -> Iterator[Draft]:
+def _baseline(evidence: Evidence) -> Iterator[UnnumberedFact]:
     measured = evidence.measured
     if measured is None:
         return
@@ -136,29 +136,29 @@ def _baseline(evidence: Evidence) -> Iterator[Draft]:
     )
     calls = last_call(evidence, "measure")
     words = {"steady": measured.steady, "scatter": not measured.unusable}
-    yield Draft("baseline", detail=detail, calls=calls, words=words)
+    yield UnnumberedFact("baseline", detail=detail, calls=calls, words=words)
     for finding in findings(measured, unit):
-        yield Draft("shape", detail=quoted(finding, MOST_WORDS), calls=calls)
+        yield UnnumberedFact("shape", detail=quoted(finding, MOST_WORDS), calls=calls)
 
 
-def _factors(evidence: Evidence) -> Iterator[Draft]:
+def _factors(evidence: Evidence) -> Iterator[UnnumberedFact]:
     ranking = evidence.ranking
     if ranking is None:
         return
     yield from (ranked(factor, evidence) for factor in ranking.factors[:MOST_FACTORS])
     aside = f"{number(len(ranking.set_aside))} columns"
-    yield Draft("set_aside", detail=aside, calls=last_call(evidence, "rank_factors"))
+    yield UnnumberedFact("set_aside", detail=aside, calls=last_call(evidence, "rank_factors"))
 
 
-def ranked(factor: RankedFactor, evidence: Evidence) -> Draft:
+def ranked(factor: RankedFactor, evidence: Evidence) -> UnnumberedFact:
     """Say whether the slow runs go with a factor, with its numbers."""
     kind = "suspect" if factor.suspect else "contrary" if factor.visible else "not_visible"
     name = names.of_factor(factor.factor, evidence.run.knowledge)
     calls = last_call(evidence, "rank_factors")
-    return Draft(kind, name, _numbers(factor, evidence), calls, affirmed=factor.suspect)
+    return UnnumberedFact(kind, name, _numbers(factor, evidence), calls, affirmed=factor.suspect)
 
 
-def _others(evidence: Evidence) -> Iterator[Draft]:
+def _others(evidence: Evidence) -> Iterator[UnnumberedFact]:
     """Name in one sentence what else may make runs slow, beside the first of the ranking."""
     found = [factor for factor in evidence.ranking.factors if factor.suspect][1:] if evidence.ranking else []
     known = evidence.run.knowledge
@@ -168,7 +168,9 @@ def _others(evidence: Evidence) -> Iterator[Draft]:
     ]
     if named:
         more = f"; and {len(found) - MOST_FACTORS} more" if len(found) > MOST_FACTORS else ""
-        yield Draft("others", detail="; ".join(named) + more, calls=last_call(evidence, "rank_factors"), affirmed=True)
+        yield UnnumberedFact(
+            "others", detail="; ".join(named) + more, calls=last_call(evidence, "rank_factors"), affirmed=True
+        )
 
 
 def _numbers(factor: RankedFactor, evidence: Evidence) -> str:
@@ -183,65 +185,71 @@ def _beside(factor: RankedFactor) -> str:
     return ", nothing of it left beside stronger ones" if factor.independent is False else ""
 
 
-def _looked_up(evidence: Evidence) -> Iterator[Draft]:
+def _looked_up(evidence: Evidence) -> Iterator[UnnumberedFact]:
     for call, found in zip(evidence.run.record.succeeded("look_up"), evidence.looked_up, strict=True):
         detail = f"{number(len(found.candidates))} known, {number(len(found.offered))} can be tried here"
         name = names.of_factor(found.factor, evidence.run.knowledge)
-        yield Draft("looked_up", name, detail, (call.call_id,))
+        yield UnnumberedFact("looked_up", name, detail, (call.call_id,))
 
 
-def _hidden(evidence: Evidence) -> Iterator[Draft]:
+def _hidden(evidence: Evidence) -> Iterator[UnnumberedFact]:
     """What could not be seen: sources that this machine lacks, factors that leave no counter."""
     calls = (START, *last_call(evidence, "profile"))
     for fact in absent(evidence.run):
-        yield Draft("absent", detail=f"{quoted(fact.name, 160)}, since {quoted(fact.text, MOST_WORDS)}", calls=calls)
+        yield UnnumberedFact(
+            "absent", detail=f"{quoted(fact.name, 160)}, since {quoted(fact.text, MOST_WORDS)}", calls=calls
+        )
     keys = {factor.name: key for key, factor in evidence.run.knowledge.factors.items()}
     for suspect in suspects(evidence):
         name = names.of_factor(keys.get(suspect.name, suspect.name), evidence.run.knowledge)
-        yield Draft("hidden", name, calls=calls, affirmed=False)
+        yield UnnumberedFact("hidden", name, calls=calls, affirmed=False)
 
 
-def _remarks(evidence: Evidence) -> Iterator[Draft]:
+def _remarks(evidence: Evidence) -> Iterator[UnnumberedFact]:
     """Warnings and next steps of the report, in its words."""
     calls = last_call(evidence, "conclude")
     for text in warnings(evidence):
-        yield Draft("warning", detail=quoted(text, MOST_WORDS), calls=calls)
+        yield UnnumberedFact("warning", detail=quoted(text, MOST_WORDS), calls=calls)
     _, steps = verdict_words(evidence, untried(evidence), suspects(evidence))
     for text in steps:
-        yield Draft("advice", detail=quoted(text, MOST_WORDS), calls=calls)
+        yield UnnumberedFact("advice", detail=quoted(text, MOST_WORDS), calls=calls)
 
 
-def _failing(evidence: Evidence) -> Iterator[Draft]:
+def _failing(evidence: Evidence) -> Iterator[UnnumberedFact]:
     """Failed runs and what goes with failing, in the words of the report."""
     calls = tuple(call for tool in ("measure", "profile", "rank_factors") for call in last_call(evidence, tool))
     told = [*failing.sentences(evidence), *failing.of_mitigations(evidence)]
     for text in told:
-        yield Draft("failing", detail=quoted(text, MOST_WORDS), calls=calls, affirmed=True)
+        yield UnnumberedFact("failing", detail=quoted(text, MOST_WORDS), calls=calls, affirmed=True)
     if not told:
-        yield Draft("none_failed", calls=calls or (START,), affirmed=False)
+        yield UnnumberedFact("none_failed", calls=calls or (START,), affirmed=False)
 
 
-def _manner(evidence: Evidence) -> Iterator[Draft]:
+def _manner(evidence: Evidence) -> Iterator[UnnumberedFact]:
     """How it was done, and how it can be checked."""
     run, concluded = evidence.run, last_call(evidence, "conclude")
     limits = run.limits
     detail = (
         f"alpha {number(limits.alpha)}, target spread ratio below {number(limits.target_ratio)}, seed {limits.seed}"
     )
-    yield Draft("method", detail=detail, calls=(START,))
+    yield UnnumberedFact("method", detail=detail, calls=(START,))
     yield _planner(evidence)
     surveyed = "; ".join(f"{fact.name} {fact.text}" for fact in tell(evidence).machine)
-    yield Draft("machine", detail=quoted(surveyed, MOST_WORDS), calls=(START,))
+    yield UnnumberedFact("machine", detail=quoted(surveyed, MOST_WORDS), calls=(START,))
     if evidence.conclusion.command:
-        yield Draft("reproduce", names.of_mitigation(evidence.conclusion.mitigation or "", evidence), calls=concluded)
-    yield Draft("recorded", detail=f"its tip is {run.tip[:16]}", calls=concluded)
+        yield UnnumberedFact(
+            "reproduce", names.of_mitigation(evidence.conclusion.mitigation or "", evidence), calls=concluded
+        )
+    yield UnnumberedFact("recorded", detail=f"its tip is {run.tip[:16]}", calls=concluded)
 
 
-def _planner(evidence: Evidence) -> Draft:
+def _planner(evidence: Evidence) -> UnnumberedFact:
     """Count the steps by who chose them, resting on the decisions themselves."""
     run = evidence.run
     decided = {event.body.call_id: event for event in run.events if isinstance(event.body, Decision)}
     origins = Counter(body.origin for body in bodies(run.events, Decision)) or {run.planner: 0}
     steps = ", ".join(f"{quoted(origin)} {number(count)}" for origin, count in sorted(origins.items()))
     events = tuple(event.seq for event in decided.values())
-    return Draft("planner", detail=f"steps by planner: {steps}", calls=tuple(decided) or (START,), decided=events)
+    return UnnumberedFact(
+        "planner", detail=f"steps by planner: {steps}", calls=tuple(decided) or (START,), decided=events
+    )

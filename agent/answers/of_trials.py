@@ -15,7 +15,7 @@ from ..report.evidence import Batch, Evidence
 from ..report.mitigations import untried
 from ..report.numbers import number, p_value, quantity
 from . import names
-from .fact import Draft
+from .fact import UnnumberedFact
 
 NAMES: Mapping[Measure, str] = {"spread": "spread", "sd": "SD", "cv": "CV", "mean": "mean"}
 OUTCOMES: Mapping[Direction, str] = {
@@ -42,7 +42,7 @@ AFFIRMED = {
 """What came of a trial, and whether that says that it helps."""
 
 
-class Trial(NamedTuple):
+class MitigationTrial(NamedTuple):
     """One mitigation that was applied."""
 
     key: str
@@ -69,26 +69,26 @@ def size(found: Comparison) -> str:
     return f"{runs} pairs" if found.described.paired else f"{runs} runs before and {others} after"
 
 
-def trials(evidence: Evidence) -> Iterator[Draft]:
+def trials(evidence: Evidence) -> Iterator[UnnumberedFact]:
     """Tell of each mitigation in the order of the first try, then of the rest."""
     found = list(_tried(evidence))
     for trial in found:
         name = names.of_mitigation(trial.key, evidence)
         detail = effect(trial.comparison) if trial.comparison else ""
         words = {"outcome": trial.outcome}
-        yield Draft("tried", name, detail, trial.calls, affirmed=AFFIRMED[trial.outcome], words=words)
+        yield UnnumberedFact("tried", name, detail, trial.calls, affirmed=AFFIRMED[trial.outcome], words=words)
         yield from _price(trial, evidence)
         yield from _relative(trial, evidence)
     yield from _moved(evidence)
     yield from _levels(evidence)
     if not found:
         calls = tuple(call.call_id for call in evidence.run.record.succeeded("conclude")[-1:])
-        yield Draft("nothing_tried", calls=calls, affirmed=False)
+        yield UnnumberedFact("nothing_tried", calls=calls, affirmed=False)
     yield from _untried(evidence)
     yield from _put_back(found, evidence)
 
 
-def _tried(evidence: Evidence) -> Iterator[Trial]:
+def _tried(evidence: Evidence) -> Iterator[MitigationTrial]:
     by_key: dict[str, list[Batch]] = {}
     for batch in evidence.batches:
         by_key.setdefault(batch.applied.mitigation, []).append(batch)
@@ -98,7 +98,7 @@ def _tried(evidence: Evidence) -> Iterator[Trial]:
         calls = tuple(call for batch in batches for call in (batch.call.call_id, *_comparing(batch.call, evidence)))
         named = any(batch is evidence.confirming for batch in batches)
         outcome = "helped" if named else "confirmed too" if key in also else _outcome(last)
-        yield Trial(key, outcome, calls, last.compared.comparison if last.compared else None)
+        yield MitigationTrial(key, outcome, calls, last.compared.comparison if last.compared else None)
     yield from _by_hand(evidence)
 
 
@@ -126,7 +126,7 @@ def _confirmed(evidence: Evidence) -> set[str]:
     return {batch.applied.mitigation for batch in evidence.batches if batch.call.call_id in shown}
 
 
-def _by_hand(evidence: Evidence) -> Iterator[Trial]:
+def _by_hand(evidence: Evidence) -> Iterator[MitigationTrial]:
     """Series that were made after a person had changed something."""
     record = evidence.run.record
     for call in record.succeeded("apply_by_hand"):
@@ -135,18 +135,18 @@ def _by_hand(evidence: Evidence) -> Iterator[Trial]:
         better = found is not None and found.direction == "less"
         outcome = "by hand" if better else "by hand, not shown"
         calls = (call.call_id, *(one.call_id for one in compared))
-        yield Trial(str(call.arguments["mitigation"]), outcome, calls, found)
+        yield MitigationTrial(str(call.arguments["mitigation"]), outcome, calls, found)
 
 
-def _price(trial: Trial, evidence: Evidence) -> Iterator[Draft]:
+def _price(trial: MitigationTrial, evidence: Evidence) -> Iterator[UnnumberedFact]:
     """What it does to the mean, of which the verdict on the spread says nothing."""
     words = {"mean": _mean(trial, evidence)}
     if trial.comparison and words["mean"]:
         detail = ratios(trial.comparison, "mean")
-        yield Draft("price", names.of_mitigation(trial.key, evidence), detail, trial.calls, words=words)
+        yield UnnumberedFact("price", names.of_mitigation(trial.key, evidence), detail, trial.calls, words=words)
 
 
-def _mean(trial: Trial, evidence: Evidence) -> str:
+def _mean(trial: MitigationTrial, evidence: Evidence) -> str:
     """Say what became of the mean; nothing where there is no claim."""
     mean = trial.comparison.claims["mean"] if trial.comparison else None
     if not isinstance(mean, Claim):
@@ -155,15 +155,15 @@ def _mean(trial: Trial, evidence: Evidence) -> str:
     return {worse: "worse", better: "better"}.get(mean.direction, "no different")
 
 
-def _relative(trial: Trial, evidence: Evidence) -> Iterator[Draft]:
+def _relative(trial: MitigationTrial, evidence: Evidence) -> Iterator[UnnumberedFact]:
     """Say where the spread may have fallen with the mean only: the CV is not shown to fall."""
     cv = trial.comparison.claims["cv"] if trial.comparison and AFFIRMED[trial.outcome] else None
     if trial.comparison and isinstance(cv, Claim) and cv.direction != "less":
         words, detail = {"mean": _mean(trial, evidence)}, ratios(trial.comparison, "cv")
-        yield Draft("relative", names.of_mitigation(trial.key, evidence), detail, trial.calls, words=words)
+        yield UnnumberedFact("relative", names.of_mitigation(trial.key, evidence), detail, trial.calls, words=words)
 
 
-def _moved(evidence: Evidence) -> Iterator[Draft]:
+def _moved(evidence: Evidence) -> Iterator[UnnumberedFact]:
     """Whether the factor fell while the mitigation of the verdict was in force."""
     batch, known = evidence.confirming, evidence.run.knowledge
     if batch is None or batch.compared is None:
@@ -174,10 +174,10 @@ def _moved(evidence: Evidence) -> Iterator[Draft]:
         detail = f"{names.column(moved.column, known)} {moved.words}, {fall}, with {batch.applied.mitigation}"
         name = names.of_factor(factor.key if factor else moved.column, known)
         calls = _comparing(batch.call, evidence)
-        yield Draft("moved", name, detail, calls, affirmed=moved.fell, words={"fell": moved.fell})
+        yield UnnumberedFact("moved", name, detail, calls, affirmed=moved.fell, words={"fell": moved.fell})
 
 
-def _levels(evidence: Evidence) -> Iterator[Draft]:
+def _levels(evidence: Evidence) -> Iterator[UnnumberedFact]:
     screened = evidence.screened
     if screened is None:
         return
@@ -185,10 +185,10 @@ def _levels(evidence: Evidence) -> Iterator[Draft]:
     best = f"; the least {screened.minimise} was left at {screened.best}" if screened.best else ""
     detail = quoted(f"{screened.parameter}: {tried}{best}", MOST_WORDS)
     calls = tuple(call.call_id for call in evidence.run.record.succeeded("screen_levels")[-1:])
-    yield Draft("levels", names.of_mitigation(screened.mitigation, evidence), detail, calls)
+    yield UnnumberedFact("levels", names.of_mitigation(screened.mitigation, evidence), detail, calls)
 
 
-def _untried(evidence: Evidence) -> Iterator[Draft]:
+def _untried(evidence: Evidence) -> Iterator[UnnumberedFact]:
     calls = tuple(call.call_id for call in evidence.run.record.succeeded("look_up"))
     refusing = {
         str(call.arguments.get("mitigation")): call.call_id
@@ -200,17 +200,19 @@ def _untried(evidence: Evidence) -> Iterator[Draft]:
     reasons |= {one.key: one.reason for one in untried(evidence) if one.key not in reasons}
     for key, reason in list(reasons.items())[:MOST_UNTRIED]:
         rests = (refusing[key],) if key in refusing else calls
-        yield Draft("untried", names.of_mitigation(key, evidence), quoted(reason, MOST_WORDS), rests, affirmed=False)
+        yield UnnumberedFact(
+            "untried", names.of_mitigation(key, evidence), quoted(reason, MOST_WORDS), rests, affirmed=False
+        )
 
 
-def _put_back(found: list[Trial], evidence: Evidence) -> Iterator[Draft]:
+def _put_back(found: list[MitigationTrial], evidence: Evidence) -> Iterator[UnnumberedFact]:
     """What was done to the machine, as the record has it."""
     known = evidence.run.knowledge.mitigations
     for trial in (one for one in found if one.key in known):
         name = names.of_mitigation(trial.key, evidence)
         words = {"scope": "by hand" if trial.outcome.startswith("by hand") else known[trial.key].scope}
-        yield Draft("put_back", name, calls=trial.calls, words=words)
+        yield UnnumberedFact("put_back", name, calls=trial.calls, words=words)
     for batch in evidence.batches:
         for told in batch.applied.told:
             name = names.of_mitigation(batch.applied.mitigation, evidence)
-            yield Draft("told", name, quoted(told, MOST_WORDS), (batch.call.call_id,))
+            yield UnnumberedFact("told", name, quoted(told, MOST_WORDS), (batch.call.call_id,))

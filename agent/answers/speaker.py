@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from ...knowledge.loader import Knowledge
 from ...prompts.render import render
-from ..model.asked import Asked, ModelFailed
+from ..model.asked import LanguageModel, ModelFailed
 from ..planners.state import quoted
 from . import written
-from .fact import Fact
-from .written import Chosen, Dropped
+from .fact import CitableFact
+from .written import Dropped, SentenceChoice
 
 MOST_FACTS = 20
 WORDS = (220, 120, 60)
@@ -32,7 +32,7 @@ class NotSpoken(Exception):
 class Speaker:
     """Keeps no state: each question is asked by itself, from the facts that belong to it."""
 
-    model: Asked
+    model: LanguageModel
     name: str
     seconds: float = 300.0
     seed: int = 1
@@ -40,10 +40,10 @@ class Speaker:
     """Of a prompt at most: beside it the answer has to fit into the model's context."""
 
     def choose(
-        self, question: str, direct: Sequence[Fact], more: Sequence[Fact], known: Knowledge, prompt: str
-    ) -> tuple[list[Chosen], list[Dropped]]:
+        self, question: str, direct: Sequence[CitableFact], more: Sequence[CitableFact], known: Knowledge, prompt: str
+    ) -> tuple[list[SentenceChoice], list[Dropped]]:
         """Let it choose what is said, in which order and in which wording; raises NotSpoken without an answer."""
-        text, rest = told(question, direct, more, prompt, self.characters)
+        text, rest = facts_prompt(question, direct, more, prompt, self.characters)
         request = {
             "messages": [{"role": "user", "content": text}],
             "grammar": written.grammar(direct, rest),
@@ -59,17 +59,17 @@ class Speaker:
         return written.read(str(answer.get("text", "")), (*direct, *rest), known)
 
 
-class Told(NamedTuple):
+class FactsPrompt(NamedTuple):
     """What a model is told."""
 
     text: str
-    rest: Sequence[Fact]
+    rest: Sequence[CitableFact]
     """Of those that belong to the answer, the ones that are in it."""
 
 
-def told(
-    question: str, direct: Sequence[Fact], more: Sequence[Fact], prompt: str, characters: int = CHARACTERS
-) -> Told:
+def facts_prompt(
+    question: str, direct: Sequence[CitableFact], more: Sequence[CitableFact], prompt: str, characters: int = CHARACTERS
+) -> FactsPrompt:
     """Write the prompt: the question and the facts, each quoted and bounded; what is left out is counted.
 
     First the facts that only belong to the answer go, the last first; then each of the others is cut shorter. Where
@@ -78,13 +78,15 @@ def told(
     most = max(0, MOST_FACTS - len(direct))
     for words in WORDS:
         for kept in range(min(most, len(more)), -1, -1):
-            found = Told(_written(question, direct, more[:kept], len(more) - kept, prompt, words), more[:kept])
+            found = FactsPrompt(_written(question, direct, more[:kept], len(more) - kept, prompt, words), more[:kept])
             if len(found.text) <= characters:
                 return found
     return found
 
 
-def _written(question: str, direct: Sequence[Fact], rest: Sequence[Fact], left: int, prompt: str, words: int) -> str:
+def _written(
+    question: str, direct: Sequence[CitableFact], rest: Sequence[CitableFact], left: int, prompt: str, words: int
+) -> str:
     return render(
         f"model/{prompt}.txt.j2",
         question=quoted(question, MOST_QUESTION),
@@ -95,5 +97,5 @@ def _written(question: str, direct: Sequence[Fact], rest: Sequence[Fact], left: 
     )
 
 
-def _line(fact: Fact, words: int) -> str:
+def _line(fact: CitableFact, words: int) -> str:
     return f"[{fact.tag}] {quoted(fact.shown, words)}"

@@ -10,57 +10,61 @@ from ..again import again
 from ..report.evidence import Evidence
 
 
-class Step(NamedTuple):
+class SuggestedCommand(NamedTuple):
     """A command and what it is for."""
 
     command: str
     why: str
 
 
-def attempt(key: str, evidence: Evidence) -> Step:
+def attempt(key: str, evidence: Evidence) -> SuggestedCommand:
     """Try one mitigation on the same program."""
-    return Step(again("try", (key,), evidence.run.subject), "applies it, proves it, compares in pairs, puts it back")
+    return SuggestedCommand(
+        again("try", (key,), evidence.run.subject), "applies it, proves it, compares in pairs, puts it back"
+    )
 
 
-def diagnose(evidence: Evidence, *options: str) -> Step:
+def diagnose(evidence: Evidence, *options: str) -> SuggestedCommand:
     """Diagnose the same program once more."""
-    return Step(again("diagnose", options, evidence.run.subject), "measures anew and searches from the start")
+    return SuggestedCommand(
+        again("diagnose", options, evidence.run.subject), "measures anew and searches from the start"
+    )
 
 
-def export(key: str, format: str = "") -> Step:
+def export(key: str, format: str = "") -> SuggestedCommand:
     """Print how to keep a mitigation."""
     words = ("vgo-agent", "export", key, *(("--format", format) if format else ()))
-    return Step(shlex.join(words), "prints how to keep it, and changes nothing")
+    return SuggestedCommand(shlex.join(words), "prints how to keep it, and changes nothing")
 
 
-def explain(key: str) -> Step:
+def explain(key: str) -> SuggestedCommand:
     """Print all that is known of an entry."""
-    return Step(shlex.join(("vgo-agent", "explain", key)), "tells all that is known of it, with sources")
+    return SuggestedCommand(shlex.join(("vgo-agent", "explain", key)), "tells all that is known of it, with sources")
 
 
-def layers() -> Step:
+def layers() -> SuggestedCommand:
     """List what could be measured."""
-    return Step("vgo-agent layers", "says what this machine can show, what not, and what would make it so")
+    return SuggestedCommand("vgo-agent layers", "says what this machine can show, what not, and what would make it so")
 
 
-def restore() -> Step:
+def restore() -> SuggestedCommand:
     """Put back what a killed run may have left."""
-    return Step("vgo-agent restore", "says whether anything was left changed, and puts it back")
+    return SuggestedCommand("vgo-agent restore", "says whether anything was left changed, and puts it back")
 
 
-def check(evidence: Evidence) -> Iterator[Step]:
+def check(evidence: Evidence) -> Iterator[SuggestedCommand]:
     """Check a run, in two ways."""
     folder = shlex.quote(evidence.run.run_dir)
-    yield Step(f"vgo-agent replay {folder}", "computes all that was not measured again, and compares")
-    yield Step(f"vgo-agent verify {folder}", "checks that the record is as it was written")
+    yield SuggestedCommand(f"vgo-agent replay {folder}", "computes all that was not measured again, and compares")
+    yield SuggestedCommand(f"vgo-agent verify {folder}", "checks that the record is as it was written")
 
 
-def recorded(evidence: Evidence) -> Iterator[Step]:
+def recorded(evidence: Evidence) -> Iterator[SuggestedCommand]:
     """Give the command line that the verdict recorded."""
     if evidence.conclusion.command:
-        yield Step(evidence.conclusion.command, "the program with the mitigation, started by hand")
+        yield SuggestedCommand(evidence.conclusion.command, "the program with the mitigation, started by hand")
 
 
-def report(evidence: Evidence) -> Step:
+def report(evidence: Evidence) -> SuggestedCommand:
     """Point at the whole report."""
-    return Step(f"less {shlex.quote(evidence.run.run_dir + '/report.md')}", "the whole report")
+    return SuggestedCommand(f"less {shlex.quote(evidence.run.run_dir + '/report.md')}", "the whole report")

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from ...knowledge.loader import Knowledge
 from ..planners.state import quoted
 from .checker import CONNECTIVES, objections, sentences
-from .fact import Fact, Wording, sentence
+from .fact import CitableFact, Wording, sentence
 
 MOST_SENTENCES = 6
 MOST_TOKENS = 512
@@ -31,10 +31,10 @@ LISTED = "sentences"
 PROSE = re.compile(r"[A-Za-z ,'/+-]+")
 
 
-class Chosen(NamedTuple):
+class SentenceChoice(NamedTuple):
     """One sentence as the model chose it."""
 
-    fact: Fact
+    fact: CitableFact
     wording: Wording
     connective: str
 
@@ -47,7 +47,7 @@ class Dropped(NamedTuple):
     why: str
 
 
-def grammar(direct: Sequence[Fact], more: Sequence[Fact]) -> str:
+def grammar(direct: Sequence[CitableFact], more: Sequence[CitableFact]) -> str:
     """Write in GBNF what may be written: first something that answers, then anything that belongs to it."""
     first = [text for text, one in _listed(direct) if not one.connective]
     rest = list(_listed((*direct, *more)))
@@ -67,17 +67,17 @@ def grammar(direct: Sequence[Fact], more: Sequence[Fact]) -> str:
     )
 
 
-def schema(direct: Sequence[Fact], more: Sequence[Fact]) -> dict[str, Any]:
+def schema(direct: Sequence[CitableFact], more: Sequence[CitableFact]) -> dict[str, Any]:
     """The same as a JSON schema, a list of sentences, for a server that takes no grammar."""
     listed = [text for text, _ in _listed((*direct, *more))]
     array = {"type": "array", "minItems": 1, "maxItems": MOST_SENTENCES, "items": {"enum": listed}}
     return {"type": "object", "properties": {LISTED: array}, "required": [LISTED], "additionalProperties": False}
 
 
-def read(text: str, facts: Sequence[Fact], known: Knowledge) -> tuple[list[Chosen], list[Dropped]]:
+def read(text: str, facts: Sequence[CitableFact], known: Knowledge) -> tuple[list[SentenceChoice], list[Dropped]]:
     """Read what was written, each fact once; whatever is not on the list is dropped, with the reason."""
     listed = dict(_listed(facts))
-    chosen: dict[str, Chosen] = {}
+    chosen: dict[str, SentenceChoice] = {}
     dropped: list[Dropped] = []
     for piece in sentences(_flat(text)):
         one = listed.get(piece)
@@ -88,7 +88,7 @@ def read(text: str, facts: Sequence[Fact], known: Knowledge) -> tuple[list[Chose
     return list(chosen.values())[:MOST_SENTENCES], dropped[:MOST_DROPPED]
 
 
-def _listed(facts: Sequence[Fact]) -> Iterator[tuple[str, Chosen]]:
+def _listed(facts: Sequence[CitableFact]) -> Iterator[tuple[str, SentenceChoice]]:
     """Every sentence that may be written."""
     for fact in facts:
         for wording in fact.wordings:
@@ -96,7 +96,7 @@ def _listed(facts: Sequence[Fact]) -> Iterator[tuple[str, Chosen]]:
                 continue
             for connective in ("", *CONNECTIVES):
                 text = sentence(wording.written, (fact.tag,), connective=connective)
-                yield text, Chosen(fact, wording, connective)
+                yield text, SentenceChoice(fact, wording, connective)
 
 
 def _flat(text: str) -> str:
@@ -109,7 +109,7 @@ def _flat(text: str) -> str:
     return " ".join(map(str, listed)) if isinstance(listed, list) else text
 
 
-def _why(piece: str, facts: Sequence[Fact], known: Knowledge) -> str:
+def _why(piece: str, facts: Sequence[CitableFact], known: Knowledge) -> str:
     found = objections(piece, facts, known)
     return found[0].why if found else "it is not one of the sentences to choose from"
 

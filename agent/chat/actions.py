@@ -13,26 +13,26 @@ from ...tools.case import DENY_SYSTEM, changes_system
 from ...tools.plan import TrialPlan
 from ..session_view.step import WORDS
 from .past_runs import PAST, compared, open_run, split
-from .reply import Reply
+from .reply import ChatReply
 from .session import NO_QUESTION, READ_ONLY, ChatSession
-from .status import told
+from .status import status_lines
 from .take_away import TAKEN
 from .words import COMMANDS, Meant, meant
 
-Action = Callable[[ChatSession, str], Reply]
+Action = Callable[[ChatSession, str], ChatReply]
 CONCLUDING = ("chosen", "going on", "done")
 """States of the last step of a run: no call is taken after it."""
 STEPS = {"measure": "measure", "profile": "profile", "tree": "fit_tree", "rank": "rank_factors"}
 """Commands that are one call without a choice."""
 
 
-def do(session: ChatSession, line: str) -> Reply:
+def do(session: ChatSession, line: str) -> ChatReply:
     """Do what a line asks for; what cannot be done is said."""
     asked = meant(line)
     try:
         return _action(asked)(session, asked.argument)
     except VgoError as error:
-        return Reply(str(error), failed=True)
+        return ChatReply(str(error), failed=True)
 
 
 def _action(asked: Meant) -> Action:
@@ -41,7 +41,7 @@ def _action(asked: Meant) -> Action:
     return ACTIONS[asked.name]
 
 
-def _wish(session: ChatSession, tool: str, arguments: Mapping[str, Any] | None = None) -> Reply:
+def _wish(session: ChatSession, tool: str, arguments: Mapping[str, Any] | None = None) -> ChatReply:
     """Ask for a call; where nothing goes on yet, begin, and take the steps one by one."""
     if session.place in ("none", "still"):
         _refuse_ended(session)
@@ -49,7 +49,7 @@ def _wish(session: ChatSession, tool: str, arguments: Mapping[str, Any] | None =
     elif any(step.tool == "conclude" and step.state in CONCLUDING for step in session.view.steps):
         raise VgoError("This run has its verdict, and its report is being written; say it again in a moment.")
     session.tell("wish", tool=tool, arguments=arguments or {}, why="you asked for it")
-    return Reply(f"{WORDS.get(tool, tool)}: next.")
+    return ChatReply(f"{WORDS.get(tool, tool)}: next.")
 
 
 def _refuse_ended(session: ChatSession) -> None:
@@ -63,7 +63,7 @@ def _step(tool: str) -> Action:
     return lambda session, argument: _wish(session, tool)
 
 
-def _label(session: ChatSession, argument: str) -> Reply:
+def _label(session: ChatSession, argument: str) -> ChatReply:
     if not argument:
         return _wish(session, "label")
     try:
@@ -82,17 +82,17 @@ def _label(session: ChatSession, argument: str) -> Reply:
     return _wish(session, "label", {"cut": cut})
 
 
-def _look_up(session: ChatSession, argument: str) -> Reply:
+def _look_up(session: ChatSession, argument: str) -> ChatReply:
     return _wish(session, "look_up", {"factor": argument} if argument else {})
 
 
-def _try(session: ChatSession, argument: str) -> Reply:
+def _try(session: ChatSession, argument: str) -> ChatReply:
     if not argument:
         raise VgoError("Name the mitigation: /try pin_to_cpu; `vgo-agent mitigations` lists them.")
     named = session.desk.ask("named", word=argument)
     if session.view.status == "finished":
         session.again(TrialPlan(mitigation=named["key"], by_hand=named["by_hand"]))
-        return Reply(f"A new run of the same program begins, to try {named['key']} and nothing else.")
+        return ChatReply(f"A new run of the same program begins, to try {named['key']} and nothing else.")
     refused = (step for step in session.view.steps if step.approval and step.approval.standing == DENY_SYSTEM)
     if changes_system(named["scope"]) and (said := next(refused, None)):
         raise VgoError(
@@ -102,66 +102,66 @@ def _try(session: ChatSession, argument: str) -> Reply:
     return _wish(session, "apply_mitigation", {"mitigation": named["key"]})
 
 
-def _compare(session: ChatSession, argument: str) -> Reply:
+def _compare(session: ChatSession, argument: str) -> ChatReply:
     return compared(session, argument) or _wish(session, "compare")
 
 
-def _diagnose(session: ChatSession, argument: str) -> Reply:
+def _diagnose(session: ChatSession, argument: str) -> ChatReply:
     if argument:
         session.begin_with(split(argument))
-        return Reply("It begins: first a trial run, then the baseline.", opens="run")
+        return ChatReply("It begins: first a trial run, then the baseline.", opens="run")
     if session.place == "ours":
         session.tell("mode", mode="auto")
-        return Reply("The planner takes the steps from here on; what you ask for still comes first.")
+        return ChatReply("The planner takes the steps from here on; what you ask for still comes first.")
     _refuse_ended(session)
     session.begin("auto")
-    return Reply("It begins: first a trial run, then the baseline.")
+    return ChatReply("It begins: first a trial run, then the baseline.")
 
 
-def _again(session: ChatSession, argument: str) -> Reply:
+def _again(session: ChatSession, argument: str) -> ChatReply:
     session.again()
-    return Reply("A new run of the same program begins.")
+    return ChatReply("A new run of the same program begins.")
 
 
-def _resume(session: ChatSession, argument: str) -> Reply:
+def _resume(session: ChatSession, argument: str) -> ChatReply:
     opens = open_run(session, argument).opens if argument else ""
     if session.place == "ours":
         session.tell("go")
-        return Reply("It goes on.", opens=opens)
+        return ChatReply("It goes on.", opens=opens)
     _refuse_ended(session)
     session.begin("auto")
-    return Reply("It goes on where it was cut off.", opens=opens)
+    return ChatReply("It goes on where it was cut off.", opens=opens)
 
 
-def _pause(session: ChatSession, argument: str) -> Reply:
+def _pause(session: ChatSession, argument: str) -> ChatReply:
     session.tell("pause")
-    return Reply("It waits after the run that goes on; /resume goes on.")
+    return ChatReply("It waits after the run that goes on; /resume goes on.")
 
 
-def _stop(session: ChatSession, argument: str) -> Reply:
+def _stop(session: ChatSession, argument: str) -> ChatReply:
     session.tell("stop")
-    return Reply("It ends, and every setting is put back; /resume goes on later.")
+    return ChatReply("It ends, and every setting is put back; /resume goes on later.")
 
 
-def _mode_step(session: ChatSession, argument: str) -> Reply:
+def _mode_step(session: ChatSession, argument: str) -> ChatReply:
     if session.place != "ours":
         _refuse_ended(session)
         session.begin("step")
-        return Reply("It begins; every step waits for you. /measure comes first.")
+        return ChatReply("It begins; every step waits for you. /measure comes first.")
     session.tell("mode", mode="step")
-    return Reply("Every step waits for you; /diagnose lets the planner go on.")
+    return ChatReply("Every step waits for you; /diagnose lets the planner go on.")
 
 
-def _undo(session: ChatSession, argument: str) -> Reply:
+def _undo(session: ChatSession, argument: str) -> ChatReply:
     if not session.state.wishes:
-        return Reply("Nothing waits that could be taken back; a step that has begun stands in the record.")
+        return ChatReply("Nothing waits that could be taken back; a step that has begun stands in the record.")
     session.tell("unwish")
-    return Reply("What you asked for and had not begun is taken back.")
+    return ChatReply("What you asked for and had not begun is taken back.")
 
 
-def _budget(session: ChatSession, argument: str) -> Reply:
+def _budget(session: ChatSession, argument: str) -> ChatReply:
     if not argument:
-        return Reply("", opens="budget")
+        return ChatReply("", opens="budget")
     words = argument.replace("minutes", "").replace("runs", "").replace("min", "").split()
     try:
         minutes, *runs = map(float, words)
@@ -170,7 +170,7 @@ def _budget(session: ChatSession, argument: str) -> Reply:
     except ValueError as error:
         raise VgoError(f"{argument!r} is no budget: write /budget 20 for 20 minutes, or /budget 20 300.") from error
     session.tell("limits", limits=limits)
-    return Reply("The new budget holds from the next step on.")
+    return ChatReply("The new budget holds from the next step on.")
 
 
 def _positive(number: float) -> float:
@@ -179,57 +179,57 @@ def _positive(number: float) -> float:
     return number
 
 
-def _status(session: ChatSession, argument: str) -> Reply:
-    return Reply("\n".join(f"- {line}" for line in told(session)))
+def _status(session: ChatSession, argument: str) -> ChatReply:
+    return ChatReply("\n".join(f"- {line}" for line in status_lines(session)))
 
 
-def _answer(session: ChatSession, argument: str) -> Reply:
+def _answer(session: ChatSession, argument: str) -> ChatReply:
     if session.state.question is None:
         raise VgoError(NO_QUESTION)
     if not session.state.in_charge:
         raise VgoError(READ_ONLY)
-    return Reply("", opens="question")
+    return ChatReply("", opens="question")
 
 
-def _report(session: ChatSession, argument: str) -> Reply:
+def _report(session: ChatSession, argument: str) -> ChatReply:
     if session.view.status != "finished":
         return _wish(session, "conclude")
     assert session.folder is not None
-    return Reply(f"The report: {session.folder.path / 'report.md'}", opens="report")
+    return ChatReply(f"The report: {session.folder.path / 'report.md'}", opens="report")
 
 
-def _explain(session: ChatSession, argument: str) -> Reply:
+def _explain(session: ChatSession, argument: str) -> ChatReply:
     if not argument:
         raise VgoError("Name a factor, a mitigation or a column: /explain page_faults.")
-    return Reply(session.desk.ask("explain", name=argument)["markdown"])
+    return ChatReply(session.desk.ask("explain", name=argument)["markdown"])
 
 
-def _ask(session: ChatSession, argument: str) -> Reply:
+def _ask(session: ChatSession, argument: str) -> ChatReply:
     if not argument:
-        return Reply("")
+        return ChatReply("")
     run = str(session.folder.path) if session.folder and session.view.status == "finished" else ""
     given = session.desk.ask("ask", question=argument, run=run, model=session.speaks)
     note = "" if run or session.folder is None else "\n\n*From what is known; the run has no verdict yet.*"
-    return Reply(given["markdown"] + note, given["sources"], given["next"])
+    return ChatReply(given["markdown"] + note, given["sources"], given["next"])
 
 
-def _help(session: ChatSession, argument: str) -> Reply:
+def _help(session: ChatSession, argument: str) -> ChatReply:
     text = "\n".join(f"- `{one.usage}` {one.words}" for one in COMMANDS.values())
-    return Reply(
+    return ChatReply(
         f"{text}\n\nPlain words do the same, as *measure it*, *cut at 0.42*, *try pin_to_cpu*; the rest is a question."
     )
 
 
-def _unknown(session: ChatSession, argument: str) -> Reply:
+def _unknown(session: ChatSession, argument: str) -> ChatReply:
     near = difflib.get_close_matches(argument, COMMANDS, n=1)
-    return Reply(
+    return ChatReply(
         f"There is no /{argument}{f'; did you mean /{near[0]}?' if near else '; /help lists what there is.'}",
         failed=True,
     )
 
 
-def _quit(session: ChatSession, argument: str) -> Reply:
-    return Reply("", opens="quit")
+def _quit(session: ChatSession, argument: str) -> ChatReply:
+    return ChatReply("", opens="quit")
 
 
 ACTIONS: dict[str, Action] = {

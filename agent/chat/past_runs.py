@@ -13,7 +13,7 @@ from ..past.deletion import delete, refuse, size
 from ..past.listing import Past, described, past
 from ..run_folder import RunFolder
 from ..terminal import table
-from .reply import Reply
+from .reply import ChatReply
 from .session import ChatSession
 
 HEADER = ("WHEN", "VERDICT", "FACTOR", "SD RATIO", "COMMAND", "RUN")
@@ -23,15 +23,15 @@ SURE = "yes"
 JUDGED_BY = ("--metric", "--outcome")
 
 
-def runs(session: ChatSession, argument: str) -> Reply:
+def runs(session: ChatSession, argument: str) -> ChatReply:
     """List the runs, newest first."""
     found = past(session.out)
     if not found:
-        return Reply(f"There are no runs in {session.out} yet.", opens="runs")
+        return ChatReply(f"There are no runs in {session.out} yet.", opens="runs")
     lines = [table(HEADER, [row(one) for one in found[:MOST_LISTED]])]
     lines += [f"... and {len(found) - MOST_LISTED} older ones."] if len(found) > MOST_LISTED else []
     lines += [f"{one.folder.name}: {one.note}" for one in found[:MOST_LISTED] if one.note]
-    return Reply("```text\n" + "\n".join(lines) + "\n```", opens="runs")
+    return ChatReply("```text\n" + "\n".join(lines) + "\n```", opens="runs")
 
 
 def row(one: Past) -> tuple[str, ...]:
@@ -41,7 +41,7 @@ def row(one: Past) -> tuple[str, ...]:
     return one.when, one.listed.verdict, one.listed.factor or "", one.ratio, short, one.folder.name
 
 
-def open_run(session: ChatSession, argument: str) -> Reply:
+def open_run(session: ChatSession, argument: str) -> ChatReply:
     """Open a run; a file of recorded runs, or several, are looked at side by side."""
     words, metric = _judged_by(split(argument))
     if not words:
@@ -54,19 +54,19 @@ def open_run(session: ChatSession, argument: str) -> Reply:
         raise VgoError(f"{one.folder.name} cannot be opened. {one.note}")
     session.open(RunFolder(places[0]))
     said = one.listed.verdict if one.state == "finished" else one.note
-    return Reply(f"{one.folder}: {said}", opens="run")
+    return ChatReply(f"{one.folder}: {said}", opens="run")
 
 
-def open_files(session: ChatSession, places: list[Path], metric: str) -> Reply:
+def open_files(session: ChatSession, places: list[Path], metric: str) -> ChatReply:
     """Show recorded files in the tabs, as a run is shown; several are held against the first."""
     paths = [str(place) for place in places]
     given = session.desk.ask("recorded", paths=paths, metric=metric)
     session.leave()
     session.files = {**given, "paths": paths}
-    return Reply(as_markdown(given["words"]), opens="files", about=paths)
+    return ChatReply(as_markdown(given["words"]), opens="files", about=paths)
 
 
-def compared(session: ChatSession, argument: str) -> Reply | None:
+def compared(session: ChatSession, argument: str) -> ChatReply | None:
     """Hold runs or files side by side; None where none is named."""
     words, metric = _judged_by(split(argument.replace(" and ", " ").replace(" with ", " ")))
     if argument.strip() in ("last two", "the last two", "last two runs"):
@@ -77,14 +77,16 @@ def compared(session: ChatSession, argument: str) -> Reply | None:
     return side_by_side(session, [_place(session, word) for word in words], metric) if words else None
 
 
-def side_by_side(session: ChatSession, places: list[Path], metric: str = "") -> Reply:
+def side_by_side(session: ChatSession, places: list[Path], metric: str = "") -> ChatReply:
     """Look at recorded runs together, the first one the baseline; one alone is described."""
     paths = [str(place) for place in places]
     given = session.desk.ask("recorded", paths=paths, metric=metric)
-    return Reply(f"```text\n{given['words']}\n```", opens="recorded", about=[metric, *paths], brief=given["headline"])
+    return ChatReply(
+        f"```text\n{given['words']}\n```", opens="recorded", about=[metric, *paths], brief=given["headline"]
+    )
 
 
-def delete_run(session: ChatSession, argument: str) -> Reply:
+def delete_run(session: ChatSession, argument: str) -> ChatReply:
     """Delete a run, once that was confirmed."""
     *words, last = split(argument) or [""]
     sure = bool(words) and last.lower() == SURE
@@ -95,10 +97,10 @@ def delete_run(session: ChatSession, argument: str) -> Reply:
     refuse(place)
     if not sure:
         question = f"{place} ({size(place) / 1e6:.1f} MB) would be deleted for good."
-        return Reply(f"{question} To do it, say: /delete {name} {SURE}", opens="delete", about=[str(place)])
+        return ChatReply(f"{question} To do it, say: /delete {name} {SURE}", opens="delete", about=[str(place)])
     if session.folder is not None and session.folder.path.resolve() == place.resolve():
         session.leave()
-    return Reply(f"{place} is deleted ({delete(place) / 1e6:.1f} MB).", opens="runs")
+    return ChatReply(f"{place} is deleted ({delete(place) / 1e6:.1f} MB).", opens="runs")
 
 
 def _judged_by(words: list[str]) -> tuple[list[str], str]:
@@ -141,4 +143,4 @@ def _is_run(path: Path) -> bool:
     )
 
 
-PAST: dict[str, Callable[[ChatSession, str], Reply]] = {"runs": runs, "open": open_run, "delete": delete_run}
+PAST: dict[str, Callable[[ChatSession, str], ChatReply]] = {"runs": runs, "open": open_run, "delete": delete_run}

@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Reply:
+class ChatReply:
     """One answer in the conversation."""
 
     text: str

@@ -18,10 +18,10 @@ from ..run_folder import RunFolder
 from ..session import Request, opened
 from ..session_view.following import Following
 from ..session_view.view import EMPTY, SessionView
-from ..worker.link import Link, last_words, started
-from ..worker.wire import Mode, State
+from ..worker.link import WorkerConnection, last_words, started
+from ..worker.wire import Mode, WorkerState
 
-Place = Literal["none", "ours", "watching", "elsewhere", "still"]
+RunControl = Literal["none", "ours", "watching", "elsewhere", "still"]
 """none: no run; ours: a worker that obeys us; watching: another app commands it; elsewhere: a one-shot command has it;
 still: nobody works on it."""
 
@@ -64,12 +64,12 @@ class ChatSession:
         self.wished = 0
         """Steps that were asked for, over all runs."""
         self._following: Following | None = None
-        self._link: Link | None = None
+        self._link: WorkerConnection | None = None
         self._worker: subprocess.Popen[bytes] | None = None
         """It works on the run that is open; one that was left goes on, and is found by its link."""
         self._waiting: list[tuple[str, dict[str, Any]]] = []
         """Commands for a worker that has not said yet whom it obeys."""
-        self._seen: Place = "none"
+        self._seen: RunControl = "none"
         self._lock = threading.RLock()
 
     def begin(self, mode: Mode = "auto") -> None:
@@ -125,7 +125,7 @@ class ChatSession:
             self.leave()
             self._worker = worker
             self.folder, self._following, self.failure = folder, Following(folder), ""
-            self._link = Link.to(folder)
+            self._link = WorkerConnection.to(folder)
             self.look()
 
     def leave(self) -> None:
@@ -155,9 +155,9 @@ class ChatSession:
             return changed or grown
 
     @property
-    def state(self) -> State:
+    def state(self) -> WorkerState:
         """What the worker last told."""
-        return self._link.state if self._link and self._link.open else State(doing="")
+        return self._link.state if self._link and self._link.open else WorkerState(doing="")
 
     @property
     def restored(self) -> tuple[str, ...]:
@@ -165,7 +165,7 @@ class ChatSession:
         return (*self._put_back, *self.state.restored)
 
     @property
-    def place(self) -> Place:
+    def place(self) -> RunControl:
         """Say who works on the run."""
         with self._lock:
             if self.folder is None:
@@ -205,10 +205,10 @@ class ChatSession:
 
     def about(self, question: Mapping[str, Any], line: str) -> list[str]:
         """Answer what is asked about a change that waits for a yes: from the question, else from what is known."""
-        from ..answers.of_question import told
+        from ..answers.of_question import facts_for
         from ..desk.unmarked import unmarked
 
-        found = told(question, line)
+        found = facts_for(question, line)
         return found or unmarked(self.desk.ask("ask", question=f"{question['mitigation']}: {line}")["markdown"])
 
     def close(self) -> None:
@@ -220,7 +220,7 @@ class ChatSession:
         assert self.folder is not None
         if self._link is None or not self._link.open:
             working = self._worker is not None or self.place == "elsewhere"  # one that was just started may listen soon
-            fresh = Link.to(self.folder) if working else None
+            fresh = WorkerConnection.to(self.folder) if working else None
             self._link = fresh or self._link
             changed = fresh is not None
         else:

@@ -29,7 +29,7 @@ def lines_of(session: ChatSession) -> tuple[str, str]:
     return command, " | ".join(words)
 
 
-def told(session: ChatSession) -> list[str]:
+def status_lines(session: ChatSession) -> list[str]:
     """Say where it stands, a line each: the program, the step, runs and budget, what waits for whom."""
     title, _ = lines_of(session)
     lines = [f"Program: {title}", f"Now: {_now(session)}"]

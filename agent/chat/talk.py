@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from ..run_folder import RunFolder
-from .reply import Reply
+from .reply import ChatReply
 
 TALK = "talk.jsonl"
 MOST = 500
@@ -20,7 +20,7 @@ class Exchange:
     """A line of the user and what was said back."""
 
     line: str
-    reply: Reply
+    reply: ChatReply
     after: int
     """Events that the run had then."""
 
@@ -41,5 +41,5 @@ def kept(folder: RunFolder) -> Sequence[Exchange]:
     for line in lines:
         with contextlib.suppress(ValueError, KeyError, TypeError):
             values = json.loads(line)
-            found.append(Exchange(values["line"], Reply(**values["reply"]), int(values["after"])))
+            found.append(Exchange(values["line"], ChatReply(**values["reply"]), int(values["after"])))
     return found

@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 
-class Command(NamedTuple):
+class SlashCommand(NamedTuple):
     """A slash command."""
 
     name: str
@@ -28,85 +28,97 @@ class Meant(NamedTuple):
 COMMANDS = {
     command.name: command
     for command in (
-        Command(
+        SlashCommand(
             "diagnose",
             "/diagnose [COMMAND]",
             "let the planner take the steps, up to the verdict",
             r"diagnose (?!it$)(\S.*)|(?:diagnose(?: it)?|go|find (?:out )?(?:the cause|why).*|do (?:it )?all)",
         ),
-        Command("measure", "/measure", "run until the spread is known", r"(?:please )?(?:measure|run)(?: it| again)?"),
-        Command("profile", "/profile", "run with counters beside", r"(?:please )?(?:profile|explore|count)(?: it)?"),
-        Command(
+        SlashCommand(
+            "measure", "/measure", "run until the spread is known", r"(?:please )?(?:measure|run)(?: it| again)?"
+        ),
+        SlashCommand(
+            "profile", "/profile", "run with counters beside", r"(?:please )?(?:profile|explore|count)(?: it)?"
+        ),
+        SlashCommand(
             "label",
             "/label [CUT]",
             "split slow from fast, at CUT or where it finds one",
             r"(?:label|cut)(?: (?:it )?(?:at )?(\S+))?",
         ),
-        Command(
+        SlashCommand(
             "tree",
             "/tree",
             "fit a shallow tree that explains slow and fast",
             r"(?:fit|show|draw)?(?: me)? ?(?:a|the)? ?tree",
         ),
-        Command(
+        SlashCommand(
             "rank",
             "/rank",
             "rank the factors that go with slow runs",
             r"(?:rank|show)(?: me)?(?: the)? factors|what goes with slow(?: runs)?",
         ),
-        Command("lookup", "/lookup FACTOR", "see what is known of a factor, and what may help", r"look up (\S+)"),
-        Command("try", "/try MITIGATION", "apply a mitigation, prove it, compare in pairs", r"(?:try|apply) (\S+)"),
-        Command(
+        SlashCommand("lookup", "/lookup FACTOR", "see what is known of a factor, and what may help", r"look up (\S+)"),
+        SlashCommand(
+            "try", "/try MITIGATION", "apply a mitigation, prove it, compare in pairs", r"(?:try|apply) (\S+)"
+        ),
+        SlashCommand(
             "compare",
             "/compare [RUN RUN]",
             "judge the pairs, or two runs",
             r"compare(?: (?:it|them|(?:the )?(last two)(?: runs)?|(\S+ (?:and|with) \S+)))?",
         ),
-        Command("explain", "/explain NAME", "say what is known of a factor, a mitigation or a column", r"explain (.+)"),
-        Command("runs", "/runs", "list the runs so far", r"(?:show|list)(?: me)?(?: the)?(?: past| last)? runs"),
-        Command(
+        SlashCommand(
+            "explain", "/explain NAME", "say what is known of a factor, a mitigation or a column", r"explain (.+)"
+        ),
+        SlashCommand("runs", "/runs", "list the runs so far", r"(?:show|list)(?: me)?(?: the)?(?: past| last)? runs"),
+        SlashCommand(
             "open",
             "/open RUN or FILES",
             "open a run, or recorded runs side by side",
             r"open (?:the )?(?:run )?(last|\S+)(?: run)?",
         ),
-        Command("delete", "/delete RUN", "delete a run, after a question", r"delete (?:the )?(?:run )?(\S+)"),
-        Command("report", "/report", "conclude, and show the report", r"(?:show )?(?:the )?report|conclude"),
-        Command(
+        SlashCommand("delete", "/delete RUN", "delete a run, after a question", r"delete (?:the )?(?:run )?(\S+)"),
+        SlashCommand("report", "/report", "conclude, and show the report", r"(?:show )?(?:the )?report|conclude"),
+        SlashCommand(
             "status",
             "/status",
             "say how far it is, and what waits for you",
             r"status|how far(?: is it| are you| along.*)?|what(?: is|s) going on|where are we",
         ),
-        Command("answer", "/answer", "see the question that waits for your answer", r"(?:show )?(?:the )?question"),
-        Command("undo", "/undo", "take back what you asked for and has not begun", r"undo|never mind"),
-        Command("pause", "/pause", "wait after the run that goes on", r"pause|wait"),
-        Command("resume", "/resume [RUN]", "go on", r"(?:resume|go on|continue)(?: with (\S+))?"),
-        Command("stop", "/stop", "end it, and put every setting back", r"stop|abort"),
-        Command("budget", "/budget [MINUTES] [RUNS]", "change how far to go", r"budget(?: (.+))?"),
-        Command("step", "/step", "choose every step yourself", r"step by step"),
-        Command("again", "/again", "begin another run of the same program", r"again|once more"),
-        Command(
+        SlashCommand(
+            "answer", "/answer", "see the question that waits for your answer", r"(?:show )?(?:the )?question"
+        ),
+        SlashCommand("undo", "/undo", "take back what you asked for and has not begun", r"undo|never mind"),
+        SlashCommand("pause", "/pause", "wait after the run that goes on", r"pause|wait"),
+        SlashCommand("resume", "/resume [RUN]", "go on", r"(?:resume|go on|continue)(?: with (\S+))?"),
+        SlashCommand("stop", "/stop", "end it, and put every setting back", r"stop|abort"),
+        SlashCommand("budget", "/budget [MINUTES] [RUNS]", "change how far to go", r"budget(?: (.+))?"),
+        SlashCommand("step", "/step", "choose every step yourself", r"step by step"),
+        SlashCommand("again", "/again", "begin another run of the same program", r"again|once more"),
+        SlashCommand(
             "copy",
             "/copy",
             "copy the command line that won",
             r"copy(?: the)?(?: winning)? (?:command(?: line)?|winner)",
         ),
-        Command("save", "/save [FOLDER]", "save the report there", r"save (?:the )?report(?: (?:to|in|into) (\S+))?"),
-        Command(
+        SlashCommand(
+            "save", "/save [FOLDER]", "save the report there", r"save (?:the )?report(?: (?:to|in|into) (\S+))?"
+        ),
+        SlashCommand(
             "export",
             "/export [FILE]",
             "save the table of runs, as CSV or Parquet",
             r"(?:export|save) (?:the )?(?:table|runs)(?: (?:to|in|into|as) (\S+))?",
         ),
-        Command(
+        SlashCommand(
             "screenshot",
             "/screenshot [FILE]",
             "save a picture of the screen, as SVG or PNG",
             r"(?:take |save )?(?:a |the )?screenshot(?: (?:to|in|into|as) (\S+))?",
         ),
-        Command("help", "/help", "list what you can say", r"help|what can (?:i|you) (?:do|say)"),
-        Command("quit", "/quit", "leave; the run goes on", r"quit|exit|bye"),
+        SlashCommand("help", "/help", "list what you can say", r"help|what can (?:i|you) (?:do|say)"),
+        SlashCommand("quit", "/quit", "leave; the run goes on", r"quit|exit|bye"),
     )
 }
 """In the order of help."""
@@ -128,7 +140,7 @@ def meant(line: str) -> Meant:
     return Meant("ask", text)
 
 
-def completed(start: str) -> list[Command]:
+def completed(start: str) -> list[SlashCommand]:
     """List the commands that a beginning may become."""
     if not start.startswith("/") or " " in start:
         return []

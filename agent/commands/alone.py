@@ -28,7 +28,7 @@ SEEN_LATER = ("single_threaded", "multi_threaded")
 """Those of them that only a profile shows."""
 
 
-class Here(NamedTuple):
+class Applicability(NamedTuple):
     """Whether a mitigation can be tried on this machine."""
 
     by_tool: bool
@@ -60,7 +60,7 @@ def this_machine(known: Knowledge, root: Path = Path("/")) -> Machine:
     return surveyed(nobody(root), known.mitigations.values())
 
 
-def tried_here(mitigation: Mitigation, machine: Machine, subject: Subject | None = None) -> Here:
+def tried_here(mitigation: Mitigation, machine: Machine, subject: Subject | None = None) -> Applicability:
     """Judge by the machine, and by the program as far as it can be seen before it runs; None: by the machine alone."""
     from ...tools.mitigation.parameters import with_values
     from ...tools.mitigation.preconditions import beyond_reach, unmet
@@ -72,6 +72,6 @@ def tried_here(mitigation: Mitigation, machine: Machine, subject: Subject | None
     try:
         filled = with_values(mitigation, {}, machine)
     except VgoError as error:  # the default of a parameter is more than this machine has
-        return Here(by_tool, (str(error),), needs)
+        return Applicability(by_tool, (str(error),), needs)
     why = (*unmet(asked, machine, program, None), *beyond_reach(filled, machine, program))
-    return Here(by_tool, tuple(dict.fromkeys(why)), needs)
+    return Applicability(by_tool, tuple(dict.fromkeys(why)), needs)

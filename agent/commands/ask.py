@@ -12,10 +12,10 @@ from ..terminal import answer, printable, raw
 from .options import add_manners, add_run
 
 if TYPE_CHECKING:
-    from ..answers.answer import Answer
+    from ..answers.answer import QuestionAnswer
     from ..answers.conversation import Conversation
     from ..run_folder import RunFolder
-    from ..settings import Settings
+    from ..settings import UserSettings
 
 EPILOG = """\
 examples:
@@ -88,12 +88,12 @@ def conversation_on(folder: RunFolder) -> Conversation:
     return Conversation(finished_run(folder, Transcript(None, events), known), started[0].knowledge)
 
 
-def _told(found: Answer, as_json: bool) -> int:
+def _told(found: QuestionAnswer, as_json: bool) -> int:
     answer(found.values(), found.text(), as_json)
     return 0 if found.known else 1
 
 
-def _talk(conversation: Conversation, settings: Settings, as_json: bool) -> int:
+def _talk(conversation: Conversation, settings: UserSettings, as_json: bool) -> int:
     """Answer each line; 1 where no question was answered."""
     import json
 

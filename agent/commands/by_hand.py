@@ -19,7 +19,7 @@ from ..record import bodies, record_of
 from ..run_folder import RunFolder
 from ..terminal import printable
 from ..transcript import RunStart, read
-from .trial import Trial, carried_out, looked_at
+from .trial import TrialRequest, carried_out, looked_at
 
 if TYPE_CHECKING:
     from ...tools.case import Record
@@ -62,7 +62,7 @@ def left_for_hands(record: Record, limits: Limits) -> tuple[str, ...]:
     return tuple(by_hand)[: limits.max_mitigations]
 
 
-def _asked(trial: Trial, run: Path) -> str:
+def _asked(trial: TrialRequest, run: Path) -> str:
     """Empty when it has been done, else why not."""
     mitigation = with_values(trial.mitigation, {}, trial.machine)
     question = {
@@ -76,7 +76,7 @@ def _asked(trial: Trial, run: Path) -> str:
     return "" if said["granted"] else str(said["reason"])
 
 
-def _later(trial: Trial, run: Path) -> str:
+def _later(trial: TrialRequest, run: Path) -> str:
     return again("try", (trial.mitigation.key, "--after", str(run)), trial.subject)
 
 

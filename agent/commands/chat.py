@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..chat.session import ChatSession
     from ..desk.desk import Desk
     from ..session import Request
-    from ..settings import Settings
+    from ..settings import UserSettings
 
 EPILOG = """\
 examples:
@@ -116,7 +116,7 @@ def _line_by_line(session: ChatSession, first: str) -> int:
     return 1 if session.failure else 0
 
 
-def _in_browser(arguments: argparse.Namespace, settings: Settings) -> int:
+def _in_browser(arguments: argparse.Namespace, settings: UserSettings) -> int:
     """Begin the run here, once, and let every page follow it: a page that is loaded again begins no other run."""
     from ..desk.desk import Desk
     from ..ending import goes_on_with
@@ -141,7 +141,7 @@ def _in_browser(arguments: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-def _speaker(settings: Settings) -> str:
+def _speaker(settings: UserSettings) -> str:
     """Name the model that is to choose what is said; refused here where it cannot be used."""
     if not settings.model:
         return ""
@@ -175,7 +175,7 @@ def _again(session: ChatSession) -> str:
     return f"vgo-agent chat {shlex.quote(str(session.folder.path))}" if session.folder else ""
 
 
-def session_of(arguments: argparse.Namespace, settings: Settings, desk: Desk) -> ChatSession:
+def session_of(arguments: argparse.Namespace, settings: UserSettings, desk: Desk) -> ChatSession:
     """Make the session that the words name: a run, or a program."""
     from ..chat.session import ChatSession
     from .meant import run_meant
@@ -204,7 +204,7 @@ def _are_recorded(words: Sequence[str], out: Path) -> bool:
     return all(_names_run(word, out) or (os.path.isfile(word) and not os.access(word, os.X_OK)) for word in words)
 
 
-def request_of(arguments: argparse.Namespace, settings: Settings) -> Request:
+def request_of(arguments: argparse.Namespace, settings: UserSettings) -> Request:
     """Read the options as `diagnose` does."""
     from ..model.chosen import who_decides
     from ..session import Request

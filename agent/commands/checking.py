@@ -12,7 +12,7 @@ from ..terminal import answer
 if TYPE_CHECKING:
     from ..run_folder import RunFolder
     from ..verify import Report
-    from ..verify_experiment import Checked
+    from ..verify_experiment import ExperimentCheck
 
 
 def folder_of(arguments: argparse.Namespace) -> RunFolder:
@@ -31,7 +31,7 @@ def place_of(arguments: argparse.Namespace) -> Path:
     return place_meant(arguments.run, settings.out)
 
 
-def tell_experiment(checked: Checked, arguments: argparse.Namespace) -> int:
+def tell_experiment(checked: ExperimentCheck, arguments: argparse.Namespace) -> int:
     """Answer for a study or a sweep; exit 1 when it names a difference."""
     answer(asdict(checked), checked.words, arguments.json)
     return 0 if checked.ok else 1

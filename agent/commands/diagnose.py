@@ -15,7 +15,7 @@ from .options import add_asking, add_cluster, add_manners, add_program, add_sett
 if TYPE_CHECKING:
     from ...tools.plan import TrialPlan
     from ..session import Request
-    from ..settings import Settings
+    from ..settings import UserSettings
 
 EPILOG = """\
 examples:
@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Diagnose."""
     from ...tools.layer_choice import named
-    from ..clock import Clock
+    from ..clock import BudgetClock
     from ..model.chosen import who_decides
     from ..session import Request
     from ..settings import effective
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     name = short_name(subject.command, subject.shell)
     planner, model = who_decides(settings)
     limits = settings.limits().model_copy(update={"accept": accepted(settings.accept)})
-    clock, plan = Clock(arguments.began_s), _plan(arguments.surface)
+    clock, plan = BudgetClock(arguments.began_s), _plan(arguments.surface)
     request = Request(subject, limits, settings.out, name, planner, plan, model=model, clock=clock)
     return carry_out(request, settings, arguments)
 
@@ -82,7 +82,7 @@ def _plan(surface: Path | None) -> TrialPlan:
 
 def carry_out(
     request: Request,
-    settings: Settings,
+    settings: UserSettings,
     arguments: argparse.Namespace,
     afterwards: Callable[[Path], None] = lambda _: None,
 ) -> int:

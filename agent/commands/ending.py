@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from ..terminal import answer, printable
 
 if TYPE_CHECKING:
-    from ..session import Ending
+    from ..session import DiagnosisEnding
 
 
-def give(ending: Ending, as_json: bool | str) -> int:
+def give(ending: DiagnosisEnding, as_json: bool | str) -> int:
     """Answer, and return the exit code."""
     answer(ending.summary, ending.text, as_json)
     if ending.exit_code:

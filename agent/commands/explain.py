@@ -13,7 +13,7 @@ from .options import add_manners
 
 if TYPE_CHECKING:
     from ...knowledge.loader import Knowledge
-    from .explained import Explained
+    from .explained import EntryExplanation
 
 EPILOG = """\
 examples:
@@ -76,7 +76,7 @@ def _unknown(name: str, known: Knowledge, as_json: bool) -> int:
     return 1
 
 
-def words_of(one: Explained) -> str:
+def words_of(one: EntryExplanation) -> str:
     """Lay out one entry."""
     parts = [_head(one), _folded_item(one.values["description"], 0, 0)]
     parts += [_signals(one)] if one.signals else []
@@ -90,7 +90,7 @@ def words_of(one: Explained) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _head(one: Explained) -> str:
+def _head(one: EntryExplanation) -> str:
     values = one.values
     lines = [f"{values['name']}  ({values['kind']} {values['key']})"]
     if column := values.get("column"):
@@ -102,7 +102,7 @@ def _section(title: str, lines: Sequence[str]) -> str:
     return "\n".join((f"{title}:", *lines)) if lines else ""
 
 
-def _signals(one: Explained) -> str:
+def _signals(one: EntryExplanation) -> str:
     header = ("  COLUMN", "LAYER", "HERE", "")
     rows = [(f"  {signal.column}", signal.layer or "-", signal.here, "") for signal in one.signals]
     shown = table(header, rows)
@@ -123,7 +123,7 @@ def _folded_item(text: str, indent: int = 2, further: int = 6) -> str:
     )
 
 
-def _confused(one: Explained) -> str:
+def _confused(one: EntryExplanation) -> str:
     lines = []
     for other in one.values["confused_with"]:
         tells = []
@@ -136,7 +136,7 @@ def _confused(one: Explained) -> str:
     return _section("Easily confused with", lines)
 
 
-def _practice(one: Explained) -> Iterator[str]:
+def _practice(one: EntryExplanation) -> Iterator[str]:
     """What a mitigation is for, what it does, and whether it can be tried."""
     values = one.values
     if values["kind"] != "mitigation":
@@ -158,7 +158,7 @@ _FACTS = (
 )
 
 
-def _cures(one: Explained) -> str:
+def _cures(one: EntryExplanation) -> str:
     lines = []
     for place, cure in enumerate(one.values["mitigations"], start=1):
         sources = f"  {cure['sources']}" if cure["sources"] else ""
@@ -170,7 +170,7 @@ def _cures(one: Explained) -> str:
 _OF_A_CURE = (("When", "when"), ("It hurts", "hurts"), ("Here", "here"))
 
 
-def _notes(one: Explained) -> str:
+def _notes(one: EntryExplanation) -> str:
     lines = []
     for note in one.values["notes"]:
         lines += [_folded_item(note["title"]), _folded_item(note["snippet"], 6, 6), _folded_item(note["source"], 6, 6)]

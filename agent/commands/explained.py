@@ -29,7 +29,7 @@ class Signal(NamedTuple):
     here: str
 
 
-class Explained(NamedTuple):
+class EntryExplanation(NamedTuple):
     """One entry."""
 
     values: dict[str, Any]
@@ -37,19 +37,19 @@ class Explained(NamedTuple):
     signals: Sequence[Signal]
 
 
-def explained(found: Sequence[str], name: str, known: Knowledge, root: Path) -> Explained:
+def explained(found: Sequence[str], name: str, known: Knowledge, root: Path) -> EntryExplanation:
     """Explain the first of the identities that the name stands for."""
     kind, _, key = found[0].partition(":")
     machine = this_machine(known, root)
     also = [identity.partition(":")[2] for identity in found[1:]]
     if kind == "mitigation":
-        return Explained(_of_mitigation(known.mitigations[key], known, machine) | {"also": also}, ())
+        return EntryExplanation(_of_mitigation(known.mitigations[key], known, machine) | {"also": also}, ())
     return _of_factor(known.factors[key], name, known, machine, root, also)
 
 
 def _of_factor(
     factor: KnownFactor, name: str, known: Knowledge, machine: Machine, root: Path, also: list[str]
-) -> Explained:
+) -> EntryExplanation:
     layers = load_layers()
     signals, why = _shown(factor.signals, layers, root)
     cures = [known.mitigations[key] for key in factor.mitigations]
@@ -70,7 +70,7 @@ def _of_factor(
         "notes": _notes((factor.name, *factor.aliases), factor.references),
         "also": also,
     }
-    return Explained(values, signals)
+    return EntryExplanation(values, signals)
 
 
 def _of_mitigation(mitigation: Mitigation, known: Knowledge, machine: Machine) -> dict[str, Any]:

@@ -40,7 +40,7 @@ MOST_NAMED = 6
 """Columns that are named with a reason; the others are counted."""
 
 
-class Listed(NamedTuple):
+class ListedLayer(NamedTuple):
     """One layer, as it is shown."""
 
     spec: str
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     return _refused(listed) if arguments.names else 0
 
 
-def _refused(listed: Sequence[Listed]) -> int:
+def _refused(listed: Sequence[ListedLayer]) -> int:
     """Say on standard error which of those that were asked for are not used; give the exit code."""
     refused = [one.here.why[""] for one in listed if one.here.state == "untrusted"]
     for why in refused:
@@ -111,7 +111,7 @@ def _all() -> Iterator[str]:
         yield from map(str, files(folder))
 
 
-def _look(spec: str, root: Path, spawner: Any, asked: bool) -> Listed:
+def _look(spec: str, root: Path, spawner: Any, asked: bool) -> ListedLayer:
     """See one layer; what a user can mend in it is shown with it, and ends the command only for a name asked for."""
     from ...layers.loader import FOLDER, belongs, read_spec
     from ...layers.sharp import files_of
@@ -123,16 +123,16 @@ def _look(spec: str, root: Path, spawner: Any, asked: bool) -> Listed:
     except VgoError as error:
         if asked:
             raise
-        return Listed(Path(spec).stem, spec, None, LayerStatus("broken", {"": str(error).rstrip(".")}))
+        return ListedLayer(Path(spec).stem, spec, None, LayerStatus("broken", {"": str(error).rstrip(".")}))
     try:
         if not belongs(path, FOLDER):
             refuse_untrusted(layer, files_of(path))
     except VgoError as error:
-        return Listed(layer.key, str(path), layer, LayerStatus("untrusted", {"": str(error).rstrip(".")}))
-    return Listed(layer.key, str(path), layer, here(layer, root, spawner))
+        return ListedLayer(layer.key, str(path), layer, LayerStatus("untrusted", {"": str(error).rstrip(".")}))
+    return ListedLayer(layer.key, str(path), layer, here(layer, root, spawner))
 
 
-def _overview(listed: Sequence[Listed]) -> str:
+def _overview(listed: Sequence[ListedLayer]) -> str:
     launchers = [one for one in listed if one.layer is not None and one.layer.kind == "launcher"]
     metrics = [one for one in listed if one not in launchers]
     parts = [_table(HEADER, [_row(one) for one in metrics])]
@@ -152,13 +152,13 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return table(header, [(*row[:-1], textwrap.shorten(row[-1], WIDTH - taken, placeholder=" ...")) for row in rows])
 
 
-def _row(one: Listed) -> tuple[str, ...]:
+def _row(one: ListedLayer) -> tuple[str, ...]:
     heavy = "heavy" if one.layer and one.layer.heavy else ""
     shown = f"{_shown(one)}/{len(one.layer.columns)}" if one.layer else ""
     return one.spec, one.here.state, shown.rjust(7), _cost(one).rjust(6), heavy, _what(one)
 
 
-def _cost(one: Listed) -> str:
+def _cost(one: ListedLayer) -> str:
     """Say what a layer adds to a run, and behind a + the idle window before it, where there is one."""
     if one.here.cost_ms is None:
         return ""
@@ -166,22 +166,22 @@ def _cost(one: Listed) -> str:
     return f"{one.here.cost_ms:.2f}" + (f"+{idle:.0f}" if idle >= LEAST_IDLE_MS else "")
 
 
-def _launcher_row(one: Listed) -> tuple[str, ...]:
+def _launcher_row(one: ListedLayer) -> tuple[str, ...]:
     given = ",".join(f"{name}=..." for name in one.layer.required) if one.layer else ""
     return f"{one.spec}:{given}" if given else one.spec, one.here.state, _what(one)
 
 
-def _what(one: Listed) -> str:
+def _what(one: ListedLayer) -> str:
     return one.layer.description.split(". ")[0].rstrip(".") if one.layer else "This file cannot be read"
 
 
-def _shown(one: Listed) -> int:
+def _shown(one: ListedLayer) -> int:
     if one.layer is None or one.here.state in ("no", "untrusted"):
         return 0
     return sum(column.name not in one.here.why for column in one.layer.columns)
 
 
-def _reasons(one: Listed) -> Iterator[str]:
+def _reasons(one: ListedLayer) -> Iterator[str]:
     """Say why columns are missing."""
     import textwrap
 
@@ -197,7 +197,7 @@ def _reasons(one: Listed) -> Iterator[str]:
         )
 
 
-def _detail(one: Listed) -> str:
+def _detail(one: ListedLayer) -> str:
     from ...layers.words import spelt
 
     layer = one.layer
@@ -224,13 +224,13 @@ def _detail(one: Listed) -> str:
     return "\n\n".join([*parts, *(["\n".join(reasons)] if (reasons := list(_reasons(one))) else [])])
 
 
-def _column_here(one: Listed, name: str) -> str:
+def _column_here(one: ListedLayer, name: str) -> str:
     if one.here.state == "untrusted":
         return "untrusted"
     return "no" if name in one.here.why or one.here.state == "no" else "yes"
 
 
-def _json(one: Listed) -> dict[str, Any]:
+def _json(one: ListedLayer) -> dict[str, Any]:
     layer = one.layer
     return {
         "layer": one.spec,

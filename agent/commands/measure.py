@@ -12,7 +12,7 @@ from ..terminal import answer, speaks_unicode
 from .options import add_cluster, add_manners, add_program, add_settings
 
 if TYPE_CHECKING:
-    from ..settings import Settings
+    from ..settings import UserSettings
     from ..step import Wish
 
 EPILOG = """\
@@ -46,7 +46,7 @@ def add_save(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Measure."""
     from ...tools.measure import MEASURE
-    from ..clock import Clock
+    from ..clock import BudgetClock
     from ..settings import effective
     from ..step import Wish
     from .subject import subject_of
@@ -54,11 +54,11 @@ def run(arguments: argparse.Namespace) -> int:
     settings, _ = effective(vars(arguments))
     subject = subject_of(arguments, settings)
     limits = {"max_runs": settings.max_runs, "max_seconds": settings.budget_s}
-    why, clock = "run until it is enough", Clock(arguments.began_s)
+    why, clock = "run until it is enough", BudgetClock(arguments.began_s)
     return carry_out(Wish(subject, settings.limits(), MEASURE, limits, why, clock), settings, arguments)
 
 
-def carry_out(wish: Wish, settings: Settings, arguments: argparse.Namespace) -> int:
+def carry_out(wish: Wish, settings: UserSettings, arguments: argparse.Namespace) -> int:
     """Run one step, tell what goes on, save and answer; one that was cut short does so too before it ends as it was."""
     from ..progress import watching
     from ..report.step import summary, text

@@ -40,7 +40,7 @@ NARROW = 72
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedMitigation:
     """One mitigation, as it stands on this machine."""
 
     mitigation: Mitigation
@@ -122,7 +122,7 @@ def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def _looked_at(
     chosen: Sequence[Mitigation], knowledge: Knowledge, command: Sequence[str], arguments: argparse.Namespace
-) -> list[Listed]:
+) -> list[ListedMitigation]:
     """See each on this machine, and on the command where one is given."""
     from ..settings import effective
     from .alone import surveyed
@@ -135,7 +135,7 @@ def _looked_at(
     return [_listed(one, machine, subject, bool(command)) for one in chosen]
 
 
-def _listed(plain: Mitigation, machine: Machine, subject: Subject, has_command: bool) -> Listed:
+def _listed(plain: Mitigation, machine: Machine, subject: Subject, has_command: bool) -> ListedMitigation:
     from ...tools.mitigation.parameters import levels_of, with_values
     from ...tools.mitigation.planned import planned
     from .alone import tried_here
@@ -144,7 +144,7 @@ def _listed(plain: Mitigation, machine: Machine, subject: Subject, has_command: 
     try:
         mitigation = with_values(plain, {}, machine)
     except VgoError:  # the default of a parameter is out of what this machine has, as `here` says
-        return Listed(plain, plain, "no", here.unmet, here.needs, (), {})
+        return ListedMitigation(plain, plain, "no", here.unmet, here.needs, (), {})
     why, would = here.unmet, tuple[str, ...]()
     if mitigation.apply:
         try:
@@ -153,10 +153,10 @@ def _listed(plain: Mitigation, machine: Machine, subject: Subject, has_command: 
             why = why or (str(missing),)
     levels = {one.name: levels_of(one, machine) for one in plain.parameters}
     state = _here(mitigation, why, machine, Path(subject.root))
-    return Listed(mitigation, plain, state, why, here.needs, would, levels)
+    return ListedMitigation(mitigation, plain, state, why, here.needs, would, levels)
 
 
-def _if_trusted(one: Listed, file: Path | None) -> Listed:
+def _if_trusted(one: ListedMitigation, file: Path | None) -> ListedMitigation:
     """Say of a file of the user's that `try` would refuse it before it looked at anything else."""
     from ...tools.mitigation.own import refuse_own
 
@@ -189,7 +189,7 @@ def _on(mitigation: Mitigation, machine: Machine, root: Path) -> bool:
         return False
 
 
-def _overview(listed: Sequence[Listed]) -> str:
+def _overview(listed: Sequence[ListedMitigation]) -> str:
     width = columns()
     if width < NARROW:
         body = "\n".join(line for one in listed for line in _narrow(one, width))
@@ -202,17 +202,17 @@ def _overview(listed: Sequence[Listed]) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _narrow(one: Listed, width: int) -> Iterator[str]:
+def _narrow(one: ListedMitigation, width: int) -> Iterator[str]:
     yield f"{one.mitigation.key}  {one.mitigation.scope}, {one.here}"
     yield f"  {_cut(one.mitigation.name, max(10, width - 2))}"
 
 
-def _what(one: Listed) -> str:
+def _what(one: ListedMitigation) -> str:
     searched = ", ".join(one.levels)
     return one.mitigation.name + (f" (parameter {searched})" if searched else "")
 
 
-def _reasons(one: Listed, width: int) -> Iterator[str]:
+def _reasons(one: ListedMitigation, width: int) -> Iterator[str]:
     import textwrap
 
     if one.here == "no":
@@ -226,7 +226,7 @@ def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 4].rstrip()} ..."
 
 
-def _detail(one: Listed) -> str:
+def _detail(one: ListedMitigation) -> str:
     from ..terminal import folded
 
     mitigation = one.mitigation
@@ -248,7 +248,7 @@ def _detail(one: Listed) -> str:
     return "\n".join(lines)
 
 
-def _parameter(one: Listed, name: str) -> str:
+def _parameter(one: ListedMitigation, name: str) -> str:
     parameter = next(each for each in one.plain.parameters if each.name == name)
     unit = f" {parameter.unit}" if parameter.unit else ""
     levels = ", ".join(one.levels[name]) or "none on this machine"
@@ -256,7 +256,7 @@ def _parameter(one: Listed, name: str) -> str:
     return f"{name}: {words}. Default {parameter.default}{unit}; levels here: {levels}."
 
 
-def _json(one: Listed) -> dict[str, Any]:
+def _json(one: ListedMitigation) -> dict[str, Any]:
     mitigation = one.mitigation
     described = {parameter.name: parameter for parameter in one.plain.parameters}
     return {

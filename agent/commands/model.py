@@ -14,7 +14,7 @@ from .options import add_manners, add_settings
 if TYPE_CHECKING:
     from ..model.facts import ModelFacts
     from ..model.gguf_file import GgufFile
-    from ..settings import Settings
+    from ..settings import UserSettings
 
 ACTIONS = ("list", "use", "pull", "info", "check")
 EPILOG = """\
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.action in ("use", "pull") and not arguments.spec:
         raise VgoError(f"`vgo-agent model {arguments.action}` needs to know which one; see its --help.")
     settings, _ = effective(vars(arguments))
-    actions: dict[str, Callable[[argparse.Namespace, Settings], int]] = {
+    actions: dict[str, Callable[[argparse.Namespace, UserSettings], int]] = {
         "list": _list,
         "use": _use,
         "pull": _pull,
@@ -79,7 +79,7 @@ def size(count: float) -> str:
     return f"{count / unit:.3g} {name}"
 
 
-def _list(arguments: argparse.Namespace, settings: Settings) -> int:
+def _list(arguments: argparse.Namespace, settings: UserSettings) -> int:
     from ..model.chosen import SHIPPED, in_folder, models_folder, path_of
     from ..model.memory import free_memory
     from ..model.recommended import recommended
@@ -143,7 +143,7 @@ def _row(name: str, model: GgufFile) -> dict[str, Any]:
     }
 
 
-def _use(arguments: argparse.Namespace, settings: Settings) -> int:
+def _use(arguments: argparse.Namespace, settings: UserSettings) -> int:
     """Write the choice; a model is opened first, so that one that cannot be used is refused here."""
     from ..settings import NO_MODEL
     from ..settings_file import set_in_file
@@ -160,7 +160,7 @@ def _use(arguments: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-def _opened(spec: str, settings: Settings) -> tuple[str, ModelFacts]:
+def _opened(spec: str, settings: UserSettings) -> tuple[str, ModelFacts]:
     """Open a model, and say how the settings name it: by its name alone where it lies in the folder of models."""
     from ..model.chosen import is_server, models_folder, open_source, wish_of
     from ..planning import told_by
@@ -172,7 +172,7 @@ def _opened(spec: str, settings: Settings) -> tuple[str, ModelFacts]:
     return path.stem if not is_server(wish.spec) and path.parent == models_folder() else wish.spec, facts
 
 
-def _pull(arguments: argparse.Namespace, settings: Settings) -> int:
+def _pull(arguments: argparse.Namespace, settings: UserSettings) -> int:
     from ..model.gguf_file import read_gguf
     from ..model.pull import pull, wanted
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from ..terminal import answer, printable, table
 
 if TYPE_CHECKING:
-    from ..model.asked import Asked
+    from ..model.asked import LanguageModel
     from ..model.gguf_file import GgufFile
-    from ..model.trial import Tried
-    from ..settings import Settings
+    from ..model.trial import ModelDecision
+    from ..settings import UserSettings
 
 NO_TEMPLATE = "none: it is asked in plain text, which models for chats answer worse"
 BYTES = "_bytes"
@@ -29,7 +29,7 @@ DECISION_TOKENS = 2000
 """At most; see planners/llama.py."""
 
 
-def info(arguments: argparse.Namespace, settings: Settings) -> int:
+def info(arguments: argparse.Namespace, settings: UserSettings) -> int:
     """Tell what a model is and needs."""
     from ..model.chosen import SHIPPED, is_server
 
@@ -41,7 +41,7 @@ def info(arguments: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-def _file(spec: str, settings: Settings) -> dict[str, Any]:
+def _file(spec: str, settings: UserSettings) -> dict[str, Any]:
     from ..model.chosen import path_of
     from ..model.digest import sha256_of
     from ..model.gguf_file import read_gguf
@@ -85,7 +85,7 @@ def _note(model: GgufFile, context: int) -> str:
     return f"a decision may take {DECISION_TOKENS} tokens: with {context}, less is told, or the rule policy decides"
 
 
-def _server(spec: str, settings: Settings) -> dict[str, Any]:
+def _server(spec: str, settings: UserSettings) -> dict[str, Any]:
     from ..model.chosen import open_source, wish_of
     from ..planning import told_by
 
@@ -95,7 +95,7 @@ def _server(spec: str, settings: Settings) -> dict[str, Any]:
     return {"server": wish.spec, "name": printable(facts.name), "kind": facts.library, "context": facts.context}
 
 
-def check(arguments: argparse.Namespace, settings: Settings) -> int:
+def check(arguments: argparse.Namespace, settings: UserSettings) -> int:
     """Let a model take recorded decisions."""
     from ..model.chosen import SHIPPED, SHIPPED_FILE, open_source, wish_of
     from ..model.digest import sha256_of
@@ -105,7 +105,7 @@ def check(arguments: argparse.Namespace, settings: Settings) -> int:
 
     wish = wish_of(arguments.spec or settings.model or SHIPPED, settings)
     with open_source(wish) as model:
-        noted = Noted(model)
+        noted = FramingRecorder(model)
         facts = told_by(noted, wish)
         tried = trial(asking(noted, wish, facts), states(), _progress(settings.quiet or arguments.json))
     whole = summary(tried)
@@ -129,10 +129,10 @@ def check(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 @dataclass(frozen=True)
-class Noted:
+class FramingRecorder:
     """A model, and how its prompts were framed."""
 
-    model: Asked
+    model: LanguageModel
     framed: set[str] = field(default_factory=set)
 
     def describe(self) -> dict[str, Any]:
@@ -146,21 +146,21 @@ class Noted:
         return answered
 
 
-def _progress(quiet: bool) -> Callable[[Tried], None]:
-    def tell(one: Tried) -> None:
+def _progress(quiet: bool) -> Callable[[ModelDecision], None]:
+    def tell(one: ModelDecision) -> None:
         if not quiet:
             print(f"  {one.state.case}: {one.chosen} ({one.seconds:.1f} s)", file=sys.stderr)
 
     return tell
 
 
-def _row(one: Tried) -> tuple[str, ...]:
+def _row(one: ModelDecision) -> tuple[str, ...]:
     chosen = f"not usable: {one.passed_over}" if one.passed_over else one.chosen
     shown = chosen if len(chosen) <= LONGEST_WHY else f"{chosen[: LONGEST_WHY - 3]}..."
     return one.state.case, shown, "the same" if one.agrees else one.usual, f"{one.seconds:.2f}"
 
 
-def _told(one: Tried) -> Mapping[str, Any]:
+def _told(one: ModelDecision) -> Mapping[str, Any]:
     return {
         "case": one.state.case,
         "chosen": one.chosen,

@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ...knowledge.errors import VgoError
     from ...tools.layer_choice import named
     from ...tools.profile import PROFILE
-    from ..clock import Clock
+    from ..clock import BudgetClock
     from ..settings import effective
     from ..step import Wish
     from .subject import subject_of
@@ -51,5 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     named(settings.layers)  # a layer that does not exist is told before the first run
     subject = subject_of(arguments, settings)
     wanted = {"layers": settings.layers, "runs": arguments.runs, "max_seconds": settings.budget_s}
-    wish = Wish(subject, settings.limits(), PROFILE, wanted, "read counters around each run", Clock(arguments.began_s))
+    wish = Wish(
+        subject, settings.limits(), PROFILE, wanted, "read counters around each run", BudgetClock(arguments.began_s)
+    )
     return carry_out(wish, settings, arguments)

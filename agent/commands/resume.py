@@ -33,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Go on."""
-    from ..clock import Clock
+    from ..clock import BudgetClock
     from ..progress import watching
     from ..session import read_request, resume
     from ..settings import effective
@@ -46,5 +46,5 @@ def run(arguments: argparse.Namespace) -> int:
     unit = read_request(folder).subject.unit
     with watching(settings.quiet, arguments, unit) as interface:
         more_s = settings.budget_s if "budget" in arguments else None
-        ending = resume(folder, interface, Clock(arguments.began_s), more_s, accept)
+        ending = resume(folder, interface, BudgetClock(arguments.began_s), more_s, accept)
     return give(ending, arguments.json)

@@ -9,7 +9,7 @@ from ..terminal import answer, table
 from .options import add_manners, add_out
 
 if TYPE_CHECKING:
-    from ..history import Listed
+    from ..history import ListedRun
 
 EPILOG = """\
 example:
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _row(one: Listed) -> tuple[str, ...]:
+def _row(one: ListedRun) -> tuple[str, ...]:
     when = one.when[:16].replace("T", " ")
     ratio = "" if one.sd_ratio is None else f"{one.sd_ratio:.2g}"
     command = one.command if len(one.command) <= LONGEST_COMMAND else f"{one.command[: LONGEST_COMMAND - 3]}..."

@@ -11,7 +11,7 @@ from .options import add_cluster, add_manners, add_out, add_program, add_setting
 if TYPE_CHECKING:
     from ...tools.study.laid_out import Wanted
     from ..progress import Lines
-    from ..settings import Settings
+    from ..settings import UserSettings
     from ..study import Question, Studied
 
 EPILOG = """\
@@ -72,7 +72,7 @@ def _openmp(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Study."""
-    from ..clock import Clock
+    from ..clock import BudgetClock
     from ..progress import Lines
     from ..settings import effective
 
@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
         from .subject import on_of
 
         _refuse_command(arguments)
-        clock = Clock(arguments.began_s)
+        clock = BudgetClock(arguments.began_s)
         return _answer(go_on(arguments.resume, lines, on_of(arguments.on, settings), clock), arguments)
     asked = _asked(arguments, settings)
     if arguments.dry_run:
@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
     return _answer(_begun(asked, settings, lines), arguments)
 
 
-def _begun(asked: Question, settings: Settings, lines: Lines) -> Studied:
+def _begun(asked: Question, settings: UserSettings, lines: Lines) -> Studied:
     from ..study import begin
     from .subject import short_name
 
@@ -105,10 +105,10 @@ def _refuse_command(arguments: argparse.Namespace) -> None:
         raise VgoError("--resume goes on with the command of the study: leave COMMAND out.")
 
 
-def _asked(arguments: argparse.Namespace, settings: Settings) -> Question:
+def _asked(arguments: argparse.Namespace, settings: UserSettings) -> Question:
     from ...knowledge.errors import VgoError
     from ...tools.subject import LOCAL
-    from ..clock import Clock
+    from ..clock import BudgetClock
     from ..study import Question
     from .subject import subject_of
 
@@ -126,7 +126,7 @@ def _asked(arguments: argparse.Namespace, settings: Settings) -> Question:
         budget_s=settings.budget_s,
         seed=settings.seed,
         alpha=settings.alpha,
-        clock=Clock(arguments.began_s),
+        clock=BudgetClock(arguments.began_s),
     )
 
 

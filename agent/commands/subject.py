@@ -14,12 +14,12 @@ from ...layers.launcher import open_launcher
 from ...tools.execution.resolve import resolve
 from ...tools.execution.samples import FORMATS, unit_of
 from ...tools.subject import LOCAL, Subject
-from ..settings import Settings
+from ..settings import UserSettings
 
 LONGEST_NAME = 40
 
 
-def subject_of(arguments: argparse.Namespace, settings: Settings) -> Subject:
+def subject_of(arguments: argparse.Namespace, settings: UserSettings) -> Subject:
     """Check the options against each other and the machine; what cannot work is refused before the first run."""
     command = tuple(arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command)
     return Subject(
@@ -41,7 +41,7 @@ def subject_of(arguments: argparse.Namespace, settings: Settings) -> Subject:
     )
 
 
-def on_of(on: str, settings: Settings) -> str:
+def on_of(on: str, settings: UserSettings) -> str:
     """Read where to run now, so that a word that names nothing is told at once; a file is named in full."""
     if not on:
         return ""
@@ -59,7 +59,7 @@ def _argv(command: tuple[str, ...], shell: bool, launcher: str) -> tuple[str, ..
     return command
 
 
-def _root(settings: Settings) -> str:
+def _root(settings: UserSettings) -> str:
     """Refuse what cannot be the root of a machine, and mitigations of another machine than the one that is read."""
     if settings.root == Path("/"):
         return "/"

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from ...tools.plan import TrialPlan
     from ...tools.subject import Subject
     from ..run_folder import RunFolder
-    from ..session import Ending
-    from ..settings import Settings
+    from ..session import DiagnosisEnding
+    from ..settings import UserSettings
 
 BY_HAND = ("reboot", "code", "hardware")
 """Scopes that a person sees to."""
@@ -32,7 +32,7 @@ TOLD = ("kernel", "distribution", "cpu", "cpus", "memory_bytes", "governor", "th
 
 
 @dataclass(frozen=True)
-class Trial:
+class TrialRequest:
     """A mitigation with its values, and what it is to be tried on."""
 
     mitigation: Mitigation
@@ -42,7 +42,7 @@ class Trial:
     values: dict[str, str]
     subject: Subject
     machine: Machine
-    settings: Settings
+    settings: UserSettings
     source: str = ""
     """The user's file that it was read from; empty where it ships."""
     asks: bool = False
@@ -54,7 +54,7 @@ class Trial:
         return self.plain if self.source else None
 
 
-def looked_at(arguments: argparse.Namespace, word: str, params: Sequence[str]) -> Trial:
+def looked_at(arguments: argparse.Namespace, word: str, params: Sequence[str]) -> TrialRequest:
     """Read the options and look at the machine; what is not understood is refused."""
     from ...knowledge.loader import load
     from ...tools.layer_choice import named
@@ -74,7 +74,7 @@ def looked_at(arguments: argparse.Namespace, word: str, params: Sequence[str]) -
     subject = subject_of(arguments, settings)
     machine = surveyed(subject, [*knowledge.mitigations.values(), plain])
     source = str(Path(word).resolve()) if names_file(word) else ""
-    return Trial(
+    return TrialRequest(
         with_values(plain, values, machine),
         plain,
         values,
@@ -101,7 +101,7 @@ def attended() -> bool:
         return False
 
 
-def obstacles(trial: Trial, settings: Settings) -> Iterator[str]:
+def obstacles(trial: TrialRequest, settings: UserSettings) -> Iterator[str]:
     """Say what stands in the way, each with its cure; how many CPUs the program keeps busy is seen later."""
     from ...tools.mitigation.preconditions import beyond_reach, unmet
 
@@ -125,7 +125,7 @@ def obstacles(trial: Trial, settings: Settings) -> Iterator[str]:
         )
 
 
-def _untrusted(trial: Trial) -> Iterator[str]:
+def _untrusted(trial: TrialRequest) -> Iterator[str]:
     from ...tools.mitigation.own import refuse_own
 
     try:
@@ -139,7 +139,7 @@ def _beyond_the_program(mitigation: Mitigation) -> bool:
     return not for_a_person(mitigation) and mitigation.scope != "process"
 
 
-def refuse(trial: Trial) -> None:
+def refuse(trial: TrialRequest) -> None:
     """Refuse before the first run what cannot be tried."""
     reasons = list(obstacles(trial, trial.settings))
     if reasons:
@@ -147,7 +147,7 @@ def refuse(trial: Trial) -> None:
         raise VgoError(f"{trial.mitigation.key} cannot be tried: {reasons[0].rstrip('.')}{more}.")
 
 
-def would_do(trial: Trial) -> tuple[str, ...]:
+def would_do(trial: TrialRequest) -> tuple[str, ...]:
     """List every write, hold, variable and change of the start."""
     from ...tools.mitigation.planned import planned
 
@@ -155,17 +155,25 @@ def would_do(trial: Trial) -> tuple[str, ...]:
 
 
 def carry_out(
-    trial: Trial, plan: TrialPlan, arguments: argparse.Namespace, after: str | None = None, said: Sequence[str] = ()
+    trial: TrialRequest,
+    plan: TrialPlan,
+    arguments: argparse.Namespace,
+    after: str | None = None,
+    said: Sequence[str] = (),
 ) -> int:
     """Run the plan, and give the exit code."""
     return carried_out(trial, plan, arguments, after, said).exit_code
 
 
 def carried_out(
-    trial: Trial, plan: TrialPlan, arguments: argparse.Namespace, after: str | None = None, said: Sequence[str] = ()
-) -> Ending:
+    trial: TrialRequest,
+    plan: TrialPlan,
+    arguments: argparse.Namespace,
+    after: str | None = None,
+    said: Sequence[str] = (),
+) -> DiagnosisEnding:
     """Run the plan as a diagnosis is run, in a folder of its own, and answer; what is `said` comes first."""
-    from ..clock import Clock
+    from ..clock import BudgetClock
     from ..progress import watching
     from ..session import Request, diagnose
     from .subject import short_name
@@ -180,7 +188,7 @@ def carried_out(
         "fixed",
         plan,
         str(earlier.path.resolve()) if earlier else "",
-        clock=Clock(arguments.began_s),
+        clock=BudgetClock(arguments.began_s),
     )
     with watching(settings.quiet, arguments, subject.unit) as interface:
         for line in said:
@@ -193,7 +201,7 @@ def carried_out(
     return ending
 
 
-def _earlier(after: str, trial: Trial) -> RunFolder:
+def _earlier(after: str, trial: TrialRequest) -> RunFolder:
     """The recorded run, of the same program judged by the same outcome."""
     from ..conduct import baseline_in
     from ..session import read_request

@@ -11,7 +11,7 @@ from .options import add_asking, add_cluster, add_manners, add_out, add_program,
 if TYPE_CHECKING:
     from ...knowledge.schema import Mitigation
     from ...tools.plan import TrialPlan
-    from .trial import Trial
+    from .trial import TrialRequest
 
 EPILOG = """\
 examples:
@@ -98,7 +98,7 @@ def _refuse_pairs(pairs: int) -> None:
     raise VgoError(f"--pairs {pairs} cannot show anything; give 10 to 10000 (40 and more give an interval for p95).")
 
 
-def _plan(trial: Trial, arguments: argparse.Namespace) -> TrialPlan | None:
+def _plan(trial: TrialRequest, arguments: argparse.Namespace) -> TrialPlan | None:
     """What to do; None where a person has to do it and nobody is there."""
     from ...tools.plan import TrialPlan
     from .trial import for_a_person, refuse
@@ -120,7 +120,7 @@ def _plan(trial: Trial, arguments: argparse.Namespace) -> TrialPlan | None:
     )
 
 
-def dry_run(trial: Trial, arguments: argparse.Namespace) -> int:
+def dry_run(trial: TrialRequest, arguments: argparse.Namespace) -> int:
     """Print what would be changed, and what stands in the way."""
     from ...knowledge.errors import VgoError
     from ...tools.mitigation.launching import command_line

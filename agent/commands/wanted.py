@@ -24,7 +24,7 @@ _RANGE = re.compile(r"(.+?)\.\.(.+)")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
-class Levels(NamedTuple):
+class SearchLevels(NamedTuple):
     """What is searched."""
 
     name: str
@@ -104,7 +104,7 @@ def parameter_named(name: str, mitigation: Mitigation) -> None:
         raise VgoError(f"{mitigation.key} has no parameter {name!r}; {has}.")
 
 
-def levels_meant(word: str, mitigation: Mitigation, machine: Machine) -> Levels:
+def levels_meant(word: str, mitigation: Mitigation, machine: Machine) -> SearchLevels:
     """Read `name`, `name=a,b,c` or `name=1..8:2`; a number that is not allowed is refused, `n` is brought within."""
     from ...tools.mitigation.parameters import levels_of, with_values
 
@@ -124,7 +124,7 @@ def levels_meant(word: str, mitigation: Mitigation, machine: Machine) -> Levels:
     _refuse_many(name, len(levels))
     for level in levels:
         with_values(mitigation, {name: level}, machine)
-    return Levels(name, levels, clipped)
+    return SearchLevels(name, levels, clipped)
 
 
 def _words(name: str, text: str) -> list[str]:

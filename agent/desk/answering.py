@@ -12,7 +12,7 @@ from ...knowledge.errors import VgoError
 
 if TYPE_CHECKING:
     from ...knowledge.index import Index
-    from ..answers.answer import Answer
+    from ..answers.answer import QuestionAnswer
     from ..answers.conversation import Conversation
     from ..answers.speaker import Speaker
 
@@ -83,9 +83,9 @@ def _conversation(run: str) -> Conversation:
 @functools.lru_cache(maxsize=1)
 def _speaker(model: str) -> Speaker | None:
     from ..answers.model_meant import speaking
-    from ..model.wish import ModelWish
+    from ..model.wish import ModelChoice
 
-    wish = ModelWish.model_validate_json(model)
+    wish = ModelChoice.model_validate_json(model)
     return speaking(wish, wish.decision_timeout_s, False).__enter__()  # open until this process ends
 
 
@@ -96,7 +96,7 @@ def _index() -> Index:
     return open_index().__enter__()  # open until this process ends
 
 
-def _told(answer: Answer) -> dict[str, Any]:
+def _told(answer: QuestionAnswer) -> dict[str, Any]:
     values = answer.values()
     if not values["known"]:
         return {"markdown": answer.text(), "sources": [], "next": [], "known": False}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...tools.statistics.values import FloatArray
-from .scenes import Factor, Outcomes, Tree
+from .scenes import PlottedFactor, PlottedOutcomes, PlottedTree
 
 
 @dataclass(frozen=True)
 class OpenFile:
-    """Read a recorded file, or a run folder; answered by Opened."""
+    """Read a recorded file, or a run folder; answered by OpenedTable."""
 
     path: str
     outcome: str | None = None
@@ -19,9 +19,9 @@ class OpenFile:
 
 @dataclass(frozen=True)
 class GiveRuns:
-    """Take runs that the interface holds; answered by Opened."""
+    """Take runs that the interface holds; answered by OpenedTable."""
 
-    outcomes: Outcomes
+    outcomes: PlottedOutcomes
     names: tuple[str, ...]
     values: FloatArray
     """Shape (runs, columns)."""
@@ -45,7 +45,7 @@ class ReadColumn:
 
 @dataclass(frozen=True)
 class ReadPage:
-    """Read some rows of the whole table; answered by Page."""
+    """Read some rows of the whole table; answered by TablePage."""
 
     first: int = 0
     count: int = 200
@@ -63,11 +63,11 @@ Question = OpenFile | GiveRuns | FindShape | Refit | ReadColumn | ReadPage
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedTable:
     """A table is open: what is drawn at once."""
 
     source: str
-    outcomes: Outcomes
+    outcomes: PlottedOutcomes
     """Of the runs that count."""
     columns: tuple[str, ...]
     """That may explain."""
@@ -81,7 +81,7 @@ class Opened:
 class Shaped:
     """What the runs look like that are labelled."""
 
-    outcomes: Outcomes
+    outcomes: PlottedOutcomes
     """After warm-up; of a diagnosis those of its profile."""
     modes: tuple[float, ...]
     cut: float | None
@@ -96,8 +96,8 @@ class Refitted:
     exact: bool
     n_slow: int
     runs: int
-    tree: Tree | None = None
-    factors: tuple[Factor, ...] = ()
+    tree: PlottedTree | None = None
+    factors: tuple[PlottedFactor, ...] = ()
     p_value: float | None = None
     seconds: float = 0.0
     reason: str = ""
@@ -116,7 +116,7 @@ class ColumnRead:
 
 
 @dataclass(frozen=True)
-class Page:
+class TablePage:
     """Rows as they are shown; numbers are numbers."""
 
     first: int
@@ -133,4 +133,4 @@ class Failed:
     sentence: str
 
 
-Answer = Opened | Shaped | Refitted | ColumnRead | Page | Failed
+Answer = OpenedTable | Shaped | Refitted | ColumnRead | TablePage | Failed

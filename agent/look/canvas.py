@@ -54,7 +54,7 @@ FANCY = Marks("█", " ▁▂▃▄▅▆▇", "▒", "•", "×", "•", "┃",
 ASCII = Marks("#", " .:", "x", ".", "x", "o", "!", "=", ":", "|", "-", "+", "|- ", "`- ", ".", ">")
 
 
-class Span(NamedTuple):
+class RowSpan(NamedTuple):
     """Part of a row."""
 
     row: int
@@ -62,14 +62,14 @@ class Span(NamedTuple):
     last: int
 
 
-class Run(NamedTuple):
+class TextSpan(NamedTuple):
     """Neighbouring characters of one ink."""
 
     text: str
     ink: Ink
 
 
-class Canvas:
+class TextCanvas:
     """Rows of cells; what falls outside is left out, so that no size is too small."""
 
     def __init__(self, width: int, height: int, fancy: bool) -> None:
@@ -128,17 +128,17 @@ class Canvas:
         elif not little:
             self.put(row, column, mark, CROSSING[below])
 
-    def runs(self, row: int) -> list[Run]:
+    def runs(self, row: int) -> list[TextSpan]:
         """One row, as pieces of one ink each."""
-        return [Run("".join(mark for mark, _ in part), ink) for ink, part in groupby(self._cells[row], _ink)]
+        return [TextSpan("".join(mark for mark, _ in part), ink) for ink, part in groupby(self._cells[row], _ink)]
 
-    def changed(self, other: Canvas) -> list[Span]:
+    def changed(self, other: TextCanvas) -> list[RowSpan]:
         """What differs from another canvas of the same size: only that is drawn again."""
         spans = []
         for row, (mine, theirs) in enumerate(zip(self._cells, other._cells, strict=True)):
             if mine != theirs:
                 places = [place for place, (one, two) in enumerate(zip(mine, theirs, strict=True)) if one != two]
-                spans.append(Span(row, places[0], places[-1]))
+                spans.append(RowSpan(row, places[0], places[-1]))
         return spans
 
     def text(self) -> str:

@@ -8,18 +8,18 @@ import numpy as np
 
 from ...tools.statistics.values import FloatArray, IntArray, finite
 from ..shown_range import Shown, shown_range
-from .canvas import Canvas
+from .canvas import TextCanvas
 from .frame import Framed
-from .scale import LARGEST, Scale, Window, counts, extent
+from .scale import LARGEST, AxisWindow, CellScale, counts, extent
 
 
 class Clipped(NamedTuple):
     """What is shown unless somebody zooms, and what lies beyond."""
 
-    window: Window
+    window: AxisWindow
     shown: Shown
 
-    def counts(self, values: FloatArray, scale: Scale) -> IntArray:
+    def counts(self, values: FloatArray, scale: CellScale) -> IntArray:
         """Values in each cell; those beyond are in the first and the last one."""
         found = counts(values, scale)
         if scale.window == self.window:
@@ -27,7 +27,7 @@ class Clipped(NamedTuple):
             found[-1] += int((values > self.window.high).sum())
         return found
 
-    def marks(self, canvas: Canvas, framed: Framed) -> None:
+    def marks(self, canvas: TextCanvas, framed: Framed) -> None:
         """Mark on the axis the cells that hold what lies beyond."""
         if framed.x.window != self.window:
             return
@@ -35,7 +35,7 @@ class Clipped(NamedTuple):
             if runs:
                 canvas.put(framed.bottom + 1, column, canvas.marks.beyond, "cut")
 
-    def legend(self, canvas: Canvas, window: Window, unit: str) -> list[str]:
+    def legend(self, canvas: TextCanvas, window: AxisWindow, unit: str) -> list[str]:
         """Say how many values the marked cells hold, and how far these go."""
         note = self.shown.note(unit) if window == self.window else ""
         return [f"{canvas.marks.beyond} {note}"] if note else []

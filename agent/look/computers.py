@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .asked import Answer, GiveRuns, Opened, OpenFile, Question, Refit
+from .asked import Answer, GiveRuns, OpenedTable, OpenFile, Question, Refit
 from .computer import Computer
 
 
@@ -57,7 +57,7 @@ class Computers:
             self._answered(question, answer)
 
     def _answered_exactly(self, question: Question, answer: Answer) -> None:
-        if isinstance(answer, Opened) or self._open is None:  # the quick process has told so already
+        if isinstance(answer, OpenedTable) or self._open is None:  # the quick process has told so already
             return
         if isinstance(question, Refit) or self._open_exactly is not self._open:
             self._answered(question, answer)

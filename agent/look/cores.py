@@ -25,7 +25,7 @@ class CoreReading:
 
 
 @dataclass(frozen=True)
-class Reading:
+class CoresSnapshot:
     """All cores at one moment."""
 
     at_s: float
@@ -46,7 +46,7 @@ class CoreRates:
     mhz: float | None
 
 
-def read_cores(at_s: float, root: Path = ROOT) -> Reading:
+def read_cores(at_s: float, root: Path = ROOT) -> CoresSnapshot:
     """Read the counters; no cores where the kernel does not tell."""
     stat = _text(root / "proc/stat")
     interrupts = _interrupts(_text(root / "proc/interrupts"))
@@ -57,10 +57,10 @@ def read_cores(at_s: float, root: Path = ROOT) -> Reading:
             core = int(name[3:])
             ticks = dict(zip(TICKS, map(int, numbers), strict=False))
             cores[core] = CoreReading(ticks, interrupts.get(core, 0), _mhz(core, root))
-    return Reading(at_s, cores)
+    return CoresSnapshot(at_s, cores)
 
 
-def rates(before: Reading, after: Reading) -> tuple[CoreRates, ...]:
+def rates(before: CoresSnapshot, after: CoresSnapshot) -> tuple[CoreRates, ...]:
     """What passed between two readings, core by core; those that are in both."""
     seconds = max(after.at_s - before.at_s, 1e-9)
     return tuple(

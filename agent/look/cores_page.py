@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from .canvas import Canvas
+from .canvas import TextCanvas
 from .cores import NOT_LINUX, CoreRates
 
 NUMBERS = 40
 """Cells of the numbers beside the bar."""
 
 
-def cores_page(canvas: Canvas, rates: tuple[CoreRates, ...], first: int = 0, known: bool = True) -> None:
+def cores_page(canvas: TextCanvas, rates: tuple[CoreRates, ...], first: int = 0, known: bool = True) -> None:
     """Draw one line a core, from the `first` on; `known`: the kernel tells about its cores."""
     if not rates:
         canvas.write(0, 0, "Reading the cores." if known else NOT_LINUX)

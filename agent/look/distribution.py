@@ -9,12 +9,12 @@ import numpy as np
 
 from ...tools.amount import amount
 from ...tools.statistics.values import FloatArray, finite, sorted_quantile
-from .canvas import Canvas, Marks
+from .canvas import Marks, TextCanvas
 from .clipped import Clipped, clipped
 from .dots import pointed, slow_of
-from .frame import APART, Axis, Framed, Picture, frame, outcome_axis, words
-from .scale import LARGEST, Scale, Window, counts
-from .scenes import Outcomes
+from .frame import APART, Framed, Picture, PlotAxis, frame, outcome_axis, words
+from .scale import LARGEST, AxisWindow, CellScale, counts
+from .scenes import PlottedOutcomes
 
 EMPTY = "There is no run to show yet."
 QUANTILES = (0.05, 0.5, 0.95)
@@ -34,10 +34,10 @@ class Cutting:
 
 
 def distribution(
-    canvas: Canvas,
-    outcomes: Outcomes,
+    canvas: TextCanvas,
+    outcomes: PlottedOutcomes,
     cutting: Cutting,
-    window: Window | None = None,
+    window: AxisWindow | None = None,
     cursor: float | None = None,
     modes: tuple[float, ...] = (),
 ) -> Picture:
@@ -48,9 +48,9 @@ def distribution(
     if sentence or whole is None:
         return words(canvas, sentence or EMPTY)
     shown = window or whole.window
-    cells = Scale(shown, max(canvas.width - 11, 1))
+    cells = CellScale(shown, max(canvas.width - 11, 1))
     tall = max(float(whole.counts(values, cells).max()), 1.0) * HEADROOM
-    axes = outcome_axis(shown, outcomes), Axis(Window(0.0, tall))
+    axes = outcome_axis(shown, outcomes), PlotAxis(AxisWindow(0.0, tall))
     quantiles = [float(sorted_quantile(np.sort(values), share)) for share in QUANTILES]
     title = _title(values.size, quantiles, outcomes)
     told = reading(values, outcomes, cutting, cursor, cells.step)
@@ -67,7 +67,7 @@ def distribution(
     return Picture(canvas, framed)
 
 
-def unshowable(values: FloatArray, outcomes: Outcomes) -> str:
+def unshowable(values: FloatArray, outcomes: PlottedOutcomes) -> str:
     """Say why there is no distribution; empty where there is one."""
     if not outcomes.values.size:
         return EMPTY
@@ -80,7 +80,7 @@ def unshowable(values: FloatArray, outcomes: Outcomes) -> str:
     return ""
 
 
-def density(values: FloatArray, scale: Scale) -> FloatArray:
+def density(values: FloatArray, scale: CellScale) -> FloatArray:
     """Smooth the counts of the cells with a normal kernel, shape (cells,), in runs a cell.
 
     Bandwidth by Silverman 1986, 0.9 s n^(-1/5), at least half a cell, where s is the lesser of the SD and of the
@@ -91,8 +91,9 @@ def density(values: FloatArray, scale: Scale) -> FloatArray:
     x = np.clip(np.sort(finite(values)), -LARGEST, LARGEST)
     width = max(0.9 * _sharpest(x) * x.size**-0.2 / scale.step, 0.5)
     reach = int(min(np.ceil(SMOOTHED * width), 8 * scale.cells))
-    beside = Scale(
-        Window(scale.window.low - reach * scale.step, scale.window.high + reach * scale.step), scale.cells + 2 * reach
+    beside = CellScale(
+        AxisWindow(scale.window.low - reach * scale.step, scale.window.high + reach * scale.step),
+        scale.cells + 2 * reach,
     )
     kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
     smooth: FloatArray = np.convolve(counts(x, beside), kernel / kernel.sum(), mode="valid")
@@ -108,7 +109,7 @@ def _sharpest(ascending: FloatArray) -> float:
     return min(sd, shortest) if shortest > 0 else sd
 
 
-def reading(values: FloatArray, outcomes: Outcomes, cutting: Cutting, cursor: float | None, step: float) -> str:
+def reading(values: FloatArray, outcomes: PlottedOutcomes, cutting: Cutting, cursor: float | None, step: float) -> str:
     """Read the cut, or what lies under the cursor."""
     if cursor is not None:
         here = int((np.abs(values - cursor) <= step / 2).sum())
@@ -120,7 +121,7 @@ def reading(values: FloatArray, outcomes: Outcomes, cutting: Cutting, cursor: fl
     return f"{how} at {amount(cutting.cut, outcomes.unit)}: {slow} of {values.size} runs are slow"
 
 
-def _title(runs: int, quantiles: Sequence[float], outcomes: Outcomes) -> str:
+def _title(runs: int, quantiles: Sequence[float], outcomes: PlottedOutcomes) -> str:
     named = zip(QUANTILES, quantiles, strict=True)
     words = ", ".join(f"p{100 * share:g} {amount(value, outcomes.unit)}" for share, value in named)
     return f"{runs} runs, {words}"
@@ -133,7 +134,7 @@ def _legend(marks: Marks, cutting: Cutting, modes: tuple[float, ...]) -> str:
     return "  ".join([*bars, f"{marks.curve} density", *cut, *(["M mode"] if modes else []), f"{QUANTILE} p5 p50 p95"])
 
 
-def _bars(canvas: Canvas, framed: Framed, whole: Clipped, outcomes: Outcomes, cutting: Cutting) -> None:
+def _bars(canvas: TextCanvas, framed: Framed, whole: Clipped, outcomes: PlottedOutcomes, cutting: Cutting) -> None:
     values = finite(outcomes.values)
     slow = slow_of(values, outcomes, cutting.cut)
     tall = framed.y.window.high
@@ -147,7 +148,7 @@ def _bars(canvas: Canvas, framed: Framed, whole: Clipped, outcomes: Outcomes, cu
 
 
 def _marked(
-    canvas: Canvas, framed: Framed, quantiles: Sequence[float], modes: tuple[float, ...], cutting: Cutting
+    canvas: TextCanvas, framed: Framed, quantiles: Sequence[float], modes: tuple[float, ...], cutting: Cutting
 ) -> None:
     """Put the cut, and on the axis a mark at each quantile and mode."""
     for mark, places in ((QUANTILE, quantiles), ("M", modes)):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ...tools.statistics.values import BoolArray, FloatArray, IntArray
-from .canvas import Canvas, Marks
+from .canvas import Marks, TextCanvas
 from .frame import Framed
-from .scenes import Outcomes
+from .scenes import PlottedOutcomes
 
 
-def slow_of(values: FloatArray, outcomes: Outcomes, cut: float | None) -> BoolArray:
+def slow_of(values: FloatArray, outcomes: PlottedOutcomes, cut: float | None) -> BoolArray:
     """Which runs are on the worse side of the cut, shape (runs,); none without a cut."""
     if cut is None:
         return np.zeros(values.size, dtype=np.bool_)
@@ -25,7 +25,7 @@ def class_marks(marks: Marks, cut: float | None) -> str:
     return f"{marks.fast_dot} fast  {marks.slow_dot} slow  {marks.cut_row} cut  "
 
 
-def dots(canvas: Canvas, framed: Framed, x: FloatArray, y: FloatArray, slow: BoolArray) -> None:
+def dots(canvas: TextCanvas, framed: Framed, x: FloatArray, y: FloatArray, slow: BoolArray) -> None:
     """Mark the cell of each point; points that are not finite have none."""
     columns, rows = framed.x.places(x), framed.y.places(y)
     seen = (columns >= 0) & (rows >= 0)
@@ -34,20 +34,20 @@ def dots(canvas: Canvas, framed: Framed, x: FloatArray, y: FloatArray, slow: Boo
         _mark(canvas, framed, cells[those], mark, fast)
 
 
-def _mark(canvas: Canvas, framed: Framed, cells: IntArray, mark: str, fast: bool) -> None:
+def _mark(canvas: TextCanvas, framed: Framed, cells: IntArray, mark: str, fast: bool) -> None:
     for cell in np.unique(cells).tolist():
         row, column = divmod(cell, framed.x.cells)
         canvas.put(framed.bottom - row, framed.left + column, mark, "fast" if fast else "slow")
 
 
-def cut_line(canvas: Canvas, framed: Framed, cut: float | None) -> None:
+def cut_line(canvas: TextCanvas, framed: Framed, cut: float | None) -> None:
     """Draw the cut where outcomes go upwards."""
     row = -1 if cut is None else framed.row(cut)
     for column in range(framed.left, framed.right + 1) if row >= 0 else ():
         canvas.put(row, column, canvas.marks.cut_row, "cut")
 
 
-def pointed(canvas: Canvas, framed: Framed, cursor: float | None) -> None:
+def pointed(canvas: TextCanvas, framed: Framed, cursor: float | None) -> None:
     """Draw the cursor, if there is one and it is shown."""
     column = -1 if cursor is None else framed.column(cursor)
     if column >= 0:

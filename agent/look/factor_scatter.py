@@ -7,15 +7,19 @@ import numpy as np
 from ...tools.amount import amount
 from ...tools.statistics.ranks import r_squared
 from ...tools.statistics.values import FloatArray
-from .canvas import Canvas
+from .canvas import TextCanvas
 from .dots import class_marks, cut_line, dots, pointed, slow_of
-from .frame import Axis, Framed, Picture, frame, outcome_axis, words
-from .scale import LARGEST, Window, extent
+from .frame import Framed, Picture, PlotAxis, frame, outcome_axis, words
+from .scale import LARGEST, AxisWindow, extent
 from .scenes import Scatter
 
 
 def factor_scatter(
-    canvas: Canvas, scatter: Scatter, cut: float | None, window: Window | None = None, cursor: float | None = None
+    canvas: TextCanvas,
+    scatter: Scatter,
+    cut: float | None,
+    window: AxisWindow | None = None,
+    cursor: float | None = None,
 ) -> Picture:
     """Draw the runs; `window` and `cursor` are values of the column."""
     x, y = scatter.values, scatter.outcomes.values
@@ -27,7 +31,7 @@ def factor_scatter(
     x, y = (np.clip(values[both], -LARGEST, LARGEST) for values in (x, y))
     across, up = window or extent(x), extent(y)
     assert across is not None and up is not None  # both hold a finite value
-    axes = Axis(across, scatter.unit, scatter.column[:24]), Axis(up, scatter.outcomes.unit)
+    axes = PlotAxis(across, scatter.unit, scatter.column[:24]), PlotAxis(up, scatter.outcomes.unit)
     told = _reading(scatter, cursor, across, canvas)
     framed = frame(canvas, *axes, _title(scatter, x, y), told, _legend(canvas, scatter, cut))
     if framed is None:
@@ -45,13 +49,13 @@ def _title(scatter: Scatter, x: FloatArray, y: FloatArray) -> str:
     return f"{scatter.column}: {said}, {x.size} runs"
 
 
-def _legend(canvas: Canvas, scatter: Scatter, cut: float | None) -> str:
+def _legend(canvas: TextCanvas, scatter: Scatter, cut: float | None) -> str:
     """Name what goes upwards, and the marks."""
-    up, marks = outcome_axis(Window(0.0, 1.0), scatter.outcomes).name, canvas.marks
+    up, marks = outcome_axis(AxisWindow(0.0, 1.0), scatter.outcomes).name, canvas.marks
     return f"upwards: {up}  {class_marks(marks, cut)}{marks.level} fit"
 
 
-def _reading(scatter: Scatter, cursor: float | None, across: Window, canvas: Canvas) -> str:
+def _reading(scatter: Scatter, cursor: float | None, across: AxisWindow, canvas: TextCanvas) -> str:
     if cursor is None:
         return "arrow keys read values; up and down choose a factor"
     step = across.width / max(canvas.width - 11, 1)
@@ -61,7 +65,7 @@ def _reading(scatter: Scatter, cursor: float | None, across: Window, canvas: Can
     return f"{scatter.column} {amount(cursor, scatter.unit)}: {near.size} runs{middle}"
 
 
-def _fitted(canvas: Canvas, framed: Framed, x: FloatArray, y: FloatArray) -> None:
+def _fitted(canvas: TextCanvas, framed: Framed, x: FloatArray, y: FloatArray) -> None:
     """Draw the least-squares line."""
     middle, size = float(x.mean()), float(np.ptp(x))
     if not size:  # all at the edge

@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from dataclasses import dataclass, field
 
-from .canvas import Canvas
-from .scale import Scale, Window, evenly, ticks
-from .scenes import Outcomes
+from .canvas import TextCanvas
+from .scale import AxisWindow, CellScale, evenly, ticks
+from .scenes import PlottedOutcomes
 
 LABEL = 10
 """Cells of the numbers beside an upright axis."""
@@ -23,10 +23,10 @@ TOO_SMALL = "Too small for a plot: make the window larger."
 
 
 @dataclass(frozen=True)
-class Axis:
+class PlotAxis:
     """What one direction of a plot shows."""
 
-    window: Window
+    window: AxisWindow
     unit: str = ""
     name: str = ""
 
@@ -35,8 +35,8 @@ class Axis:
 class Framed:
     """Where the plot lies on its canvas."""
 
-    x: Scale
-    y: Scale
+    x: CellScale
+    y: CellScale
     left: int
     top: int
     bottom: int
@@ -61,7 +61,7 @@ class Framed:
 class Picture:
     """A canvas that is done; `framed` is None where only words were written."""
 
-    canvas: Canvas
+    canvas: TextCanvas
     framed: Framed | None = field(default=None)
 
     def x_at(self, column: int) -> float | None:
@@ -71,7 +71,7 @@ class Picture:
         return self.framed.x.value(column - self.framed.left)
 
 
-def frame(canvas: Canvas, x: Axis, y: Axis, title: str, reading: str, legend: str = "") -> Framed | None:
+def frame(canvas: TextCanvas, x: PlotAxis, y: PlotAxis, title: str, reading: str, legend: str = "") -> Framed | None:
     """Draw title, legend, axes and reading; None where there is no room for a plot."""
     if canvas.width < LEAST_WIDTH or canvas.height < LEAST_HEIGHT:
         words(canvas, TOO_SMALL)
@@ -81,7 +81,7 @@ def frame(canvas: Canvas, x: Axis, y: Axis, title: str, reading: str, legend: st
         canvas.write(row, 0, line)
     canvas.write(canvas.height - 1, 0, reading)
     top, bottom, left = len(heads), canvas.height - 4, min(LABEL, canvas.width // 4) + 1
-    framed = Framed(Scale(x.window, canvas.width - left), Scale(y.window, bottom - top + 1), left, top, bottom)
+    framed = Framed(CellScale(x.window, canvas.width - left), CellScale(y.window, bottom - top + 1), left, top, bottom)
     _upright(canvas, framed, y)
     _level(canvas, framed, x)
     return framed
@@ -99,13 +99,13 @@ def headed(title: str, legend: str, width: int) -> list[str]:
     return [one] if len(one) <= width else lines
 
 
-def outcome_axis(window: Window, outcomes: Outcomes) -> Axis:
+def outcome_axis(window: AxisWindow, outcomes: PlottedOutcomes) -> PlotAxis:
     """Name the outcome, as far as there is room, with the unit where the numbers do not carry it."""
     unit = "" if outcomes.unit in ("", "s") else f" ({outcomes.unit})"
-    return Axis(window, outcomes.unit, f"{outcomes.name[:LONGEST]}{unit}")
+    return PlotAxis(window, outcomes.unit, f"{outcomes.name[:LONGEST]}{unit}")
 
 
-def words(canvas: Canvas, sentence: str) -> Picture:
+def words(canvas: TextCanvas, sentence: str) -> Picture:
     """Fold a sentence into the canvas."""
     row, line = 0, ""
     for word in sentence.split():
@@ -118,14 +118,14 @@ def words(canvas: Canvas, sentence: str) -> Picture:
     return Picture(canvas)
 
 
-def _upright(canvas: Canvas, framed: Framed, axis: Axis) -> None:
+def _upright(canvas: TextCanvas, framed: Framed, axis: PlotAxis) -> None:
     canvas.upright(framed.left - 1, framed.top, framed.bottom, canvas.marks.upright, "faint")
     for tick in ticks(axis.window, max(framed.y.cells // 2, 2), axis.unit):
         row, label = framed.row(tick.value), tick.words[: framed.left - 2]
         canvas.write(row, framed.left - 2 - len(label), label, "faint")
 
 
-def _level(canvas: Canvas, framed: Framed, axis: Axis) -> None:
+def _level(canvas: TextCanvas, framed: Framed, axis: PlotAxis) -> None:
     row = framed.bottom + 1
     canvas.put(row, framed.left - 1, canvas.marks.corner, "faint")
     for column in range(framed.left, framed.right + 1):
@@ -137,7 +137,7 @@ def _level(canvas: Canvas, framed: Framed, axis: Axis) -> None:
     canvas.write(row + 1, framed.right + 1 - len(name), name, "faint")
 
 
-def _numbers(scale: Scale, axis: Axis, room: int) -> list[tuple[int, str]]:
+def _numbers(scale: CellScale, axis: PlotAxis, room: int) -> list[tuple[int, str]]:
     """Place as many round numbers as stand apart in a row of `room` cells."""
     for most in range(max(room // BETWEEN, 2), 2, -1):
         every = ticks(axis.window, most, axis.unit)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .scenes import Outcomes, Overlay
+from .scenes import Overlay, PlottedOutcomes
 
 
 def overlays_of(given: Mapping[str, Any]) -> tuple[Overlay, ...]:
@@ -16,7 +16,7 @@ def overlays_of(given: Mapping[str, Any]) -> tuple[Overlay, ...]:
     if not given["ratios"]:
         return ()
     arms = {
-        name: Outcomes(np.asarray(values), given["unit"], given["metric"], given["lower_is_better"])
+        name: PlottedOutcomes(np.asarray(values), given["unit"], given["metric"], given["lower_is_better"])
         for name, values in given["arms"].items()
     }
     (first, baseline), *others = arms.items()

@@ -13,7 +13,7 @@ from ...tools.row import BASELINE, FIXED
 from ...tools.statistics.values import BoolArray
 from ..session_view.measured import Measured
 from ..session_view.view import SessionView
-from .scenes import RUN_ORDER, Factor, Looking, Outcomes, Overlay, Scatter, tree_of
+from .scenes import RUN_ORDER, Looking, Overlay, PlottedFactor, PlottedOutcomes, Scatter, tree_of
 
 SPREAD: TypeAdapter[Claim | TooFew] = TypeAdapter(Claim | TooFew)
 
@@ -25,7 +25,7 @@ def looking_of(view: SessionView) -> Looking:
     live = view.measured[-1] if view.measured else None
     shown = _labelled(view) or live
     return Looking(
-        outcomes=Outcomes() if shown is None else _outcomes(view, shown, _standing(view, shown)),
+        outcomes=PlottedOutcomes() if shown is None else _outcomes(view, shown, _standing(view, shown)),
         cut=None if cut is None else cut.value,
         modes=view.modes,
         tree=None if tree is None else tree_of(tree),
@@ -51,11 +51,11 @@ def _standing(view: SessionView, shown: Measured) -> BoolArray:
     return counted & read if int((counted & read).sum()) == len(view.cut.slow) else counted
 
 
-def _outcomes(view: SessionView, shown: Measured, rows: BoolArray) -> Outcomes:
-    return Outcomes(shown.columns["outcome"][rows], view.unit, view.outcome, view.lower_is_better)
+def _outcomes(view: SessionView, shown: Measured, rows: BoolArray) -> PlottedOutcomes:
+    return PlottedOutcomes(shown.columns["outcome"][rows], view.unit, view.outcome, view.lower_is_better)
 
 
-def _scatters(view: SessionView, factors: tuple[Factor, ...]) -> Mapping[str, Scatter]:
+def _scatters(view: SessionView, factors: tuple[PlottedFactor, ...]) -> Mapping[str, Scatter]:
     profile = _labelled(view)
     if profile is None:
         return {}
@@ -67,8 +67,8 @@ def _scatters(view: SessionView, factors: tuple[Factor, ...]) -> Mapping[str, Sc
     return {one.column: Scatter(one.column, columns[one.column], outcomes, r2=one.r2) for one in shown}
 
 
-def _factor(found: Mapping[str, Any]) -> Factor:
-    return Factor(
+def _factor(found: Mapping[str, Any]) -> PlottedFactor:
+    return PlottedFactor(
         name=found["factor"],
         column=found["column"],
         auc=found["auc"],

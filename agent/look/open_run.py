@@ -30,7 +30,7 @@ from ..run_folder import RunFolder
 from ..transcript import RunStart, read
 from .asked import ColumnRead, Refit, Refitted, Shaped
 from .pages import thinned
-from .scenes import Factor, Outcomes, tree_of
+from .scenes import PlottedFactor, PlottedOutcomes, tree_of
 from .steady_runs import QUICK_DRAWS, too_few
 
 CUT_CALL = "cut"
@@ -68,10 +68,10 @@ class OpenRun:
         return describe(self.outcomes.values)
 
     @cached_property
-    def outcomes(self) -> Outcomes:
+    def outcomes(self) -> PlottedOutcomes:
         """What is drawn."""
         subject = self.case.subject
-        return Outcomes(self.profiled.outcome, subject.unit, subject.name, subject.lower_is_better)
+        return PlottedOutcomes(self.profiled.outcome, subject.unit, subject.name, subject.lower_is_better)
 
     def shaped(self) -> Shaped:
         """Tell where modes and cut lie."""
@@ -142,25 +142,27 @@ def _tree(chosen: Candidates, case: Case) -> DecisionTree:
     return max(found, key=lambda one: one.tree.cross_validated or 0.0).tree
 
 
-def _exactly(case: Case) -> tuple[tuple[Factor, ...], float]:
+def _exactly(case: Case) -> tuple[tuple[PlottedFactor, ...], float]:
     """Rank as the tool does."""
     result = RANK_FACTORS.run(RankArguments(), case).result
     assert isinstance(result, RankResult)
     return tuple(map(_ranked, result.factors)), result.p_value
 
 
-def _ranked(one: RankedFactor) -> Factor:
-    return Factor(one.factor, one.column, one.auc, one.p_value, one.r2, one.visible, one.slow_median, one.fast_median)
+def _ranked(one: RankedFactor) -> PlottedFactor:
+    return PlottedFactor(
+        one.factor, one.column, one.auc, one.p_value, one.r2, one.visible, one.slow_median, one.fast_median
+    )
 
 
-def _quickly(chosen: Candidates, case: Case) -> tuple[tuple[Factor, ...], float]:
+def _quickly(chosen: Candidates, case: Case) -> tuple[tuple[PlottedFactor, ...], float]:
     """Rank with few draws, each block at the price of all; the order of the runs waits for the exact answer."""
     found = [one for block in chosen.blocks for one in _associated(block, len(chosen.blocks), case)]
     found.sort(key=lambda one: (not one.visible, one.p_value))
     return tuple(found), min((one.p_value for one in found), default=1.0)
 
 
-def _associated(block: ColumnBlock, blocks: int, case: Case) -> list[Factor]:
+def _associated(block: ColumnBlock, blocks: int, case: Case) -> list[PlottedFactor]:
     alpha = case.limits.alpha
     searched = associate(
         block.columns,
@@ -179,5 +181,7 @@ def _associated(block: ColumnBlock, blocks: int, case: Case) -> list[Factor]:
         known, p_value = case.knowledge.factor_of(one.column), min(1.0, one.p_value * blocks)
         visible = p_value <= alpha and abs(one.auc - 0.5) >= LEAST_EFFECT
         name = known.key if known else one.name
-        factors.append(Factor(name, one.column, one.auc, p_value, one.r2, visible, one.slow_median, one.fast_median))
+        factors.append(
+            PlottedFactor(name, one.column, one.auc, p_value, one.r2, visible, one.slow_median, one.fast_median)
+        )
     return factors

@@ -16,9 +16,9 @@ from ...tools.recorded.read import read
 from ...tools.recorded.recorded import RecordedRuns
 from ...tools.recorded.shapes import ColumnOptions, Observations
 from ...tools.statistics.values import FloatArray
-from .asked import ColumnRead, Opened, Page, ReadPage, Refit, Refitted, Shaped
+from .asked import ColumnRead, OpenedTable, ReadPage, Refit, Refitted, Shaped, TablePage
 from .pages import page_of
-from .scenes import Outcomes
+from .scenes import PlottedOutcomes
 
 
 class Fits(Protocol):
@@ -45,17 +45,19 @@ class OpenTable:
     """Of a diagnosis, whose profile is what is labelled."""
 
     @property
-    def outcomes(self) -> Outcomes:
+    def outcomes(self) -> PlottedOutcomes:
         """Of the runs that count."""
         design = self.design
-        return Outcomes(design.outcome, design.unit, design.outcome_name, design.lower_is_better)
+        return PlottedOutcomes(design.outcome, design.unit, design.outcome_name, design.lower_is_better)
 
-    def opened(self) -> Opened:
+    def opened(self) -> OpenedTable:
         """Tell what there is."""
         header = tuple(self.frame.columns)
-        return Opened(self.source, self.outcomes, self.design.names, self.frame.height, header, self.design.warnings)
+        return OpenedTable(
+            self.source, self.outcomes, self.design.names, self.frame.height, header, self.design.warnings
+        )
 
-    def page(self, asked: ReadPage) -> Page:
+    def page(self, asked: ReadPage) -> TablePage:
         """Read some rows."""
         return page_of(self.frame, self.source, asked)
 
@@ -80,7 +82,7 @@ def open_file(path: Path, outcome: str | None = None) -> OpenTable:
     return OpenTable(recorded.source, recorded.frame, _largest(recorded, outcome), path if run else None)
 
 
-def take_runs(outcomes: Outcomes, names: tuple[str, ...], values: FloatArray) -> OpenTable:
+def take_runs(outcomes: PlottedOutcomes, names: tuple[str, ...], values: FloatArray) -> OpenTable:
     """Take runs that are at hand; columns with gaps or without change explain nothing and are left out."""
     rows = np.flatnonzero(np.isfinite(outcomes.values))
     if not rows.size:

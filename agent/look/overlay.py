@@ -6,30 +6,32 @@ import numpy as np
 
 from ...tools.amount import amount
 from ...tools.statistics.values import FloatArray, finite
-from .canvas import Canvas
+from .canvas import TextCanvas
 from .clipped import clipped
 from .distribution import HEADROOM, density
 from .dots import pointed
-from .frame import APART, Axis, Framed, Picture, frame, outcome_axis, words
-from .scale import Scale, Window
+from .frame import APART, Framed, Picture, PlotAxis, frame, outcome_axis, words
+from .scale import AxisWindow, CellScale
 from .scenes import Overlay
 
 RULER_END = 1.25
 """Of the ruler, at least: a ratio of 1, no change, must be seen."""
 
 
-def overlay(canvas: Canvas, shown: Overlay, window: Window | None = None, cursor: float | None = None) -> Picture:
+def overlay(
+    canvas: TextCanvas, shown: Overlay, window: AxisWindow | None = None, cursor: float | None = None
+) -> Picture:
     """Draw both arms in shares of their runs, so that arms of unequal size can be held against each other."""
     arms = finite(shown.baseline.values), finite(shown.mitigated.values)
     whole = clipped(*arms)
     if whole is None or not all(arm.size for arm in arms):
         return words(canvas, f"{shown.mitigation} has no runs to hold against the baseline yet.")
     across = window or whole.window
-    cells = Scale(across, max(canvas.width - 11, 1))
+    cells = CellScale(across, max(canvas.width - 11, 1))
     curve = density(arms[1], cells) / arms[1].size
     bars = whole.counts(arms[0], cells) / arms[0].size
     tall = max(float(curve.max()), float(bars.max())) * HEADROOM or 1.0
-    axes = outcome_axis(across, shown.baseline), Axis(Window(0.0, 100 * tall))
+    axes = outcome_axis(across, shown.baseline), PlotAxis(AxisWindow(0.0, 100 * tall))
     legend = APART.join([_legend(canvas, shown), *whole.legend(canvas, across, shown.baseline.unit)])
     framed = frame(canvas, *axes, _title(shown), _reading(shown, arms, cursor, cells.step), legend)
     if framed is None:
@@ -58,7 +60,7 @@ def _title(shown: Overlay) -> str:
     return f"{shown.mitigation}: {ratio_words(shown)}{verdict}"
 
 
-def _legend(canvas: Canvas, shown: Overlay) -> str:
+def _legend(canvas: TextCanvas, shown: Overlay) -> str:
     marks = canvas.marks
     arms = f"% of runs: {marks.faint_bar} {shown.held_against}  {marks.curve} {shown.mitigation}"
     return arms if shown.ratio is None else f"{arms}  = interval of the ratio, 1 no change"
@@ -72,12 +74,12 @@ def _reading(shown: Overlay, arms: tuple[FloatArray, ...], cursor: float | None,
     return f"{where}: {here[0]:.1%} of {shown.held_against}, {here[1]:.1%} of {shown.mitigation}"
 
 
-def _ruler(canvas: Canvas, framed: Framed, shown: Overlay) -> None:
+def _ruler(canvas: TextCanvas, framed: Framed, shown: Overlay) -> None:
     """Lay the interval on a line from 0 upwards, with a mark at 1: the whole interval left of it is less spread."""
     if shown.ratio is None or framed.x.cells < 30:
         return
     ends = (shown.ratio if shown.low is None else shown.low, shown.ratio if shown.high is None else shown.high)
-    ruler = Scale(Window(0.0, max(RULER_END, 1.05 * max(shown.ratio, ends[1]))), framed.x.cells // 3)
+    ruler = CellScale(AxisWindow(0.0, max(RULER_END, 1.05 * max(shown.ratio, ends[1]))), framed.x.cells // 3)
     left, first, last = framed.right + 1 - ruler.cells, ruler.place(ends[0]), ruler.place(ends[1])
     for place in range(ruler.cells):
         inside = first <= place <= last

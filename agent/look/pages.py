@@ -8,20 +8,22 @@ import polars as pl
 from ...knowledge.errors import VgoError
 from ...tools.statistics.ranks import r_squared
 from ...tools.statistics.values import FloatArray
-from .asked import ColumnRead, Page, ReadPage
+from .asked import ColumnRead, ReadPage, TablePage
 
 MOST_DRAWN = 5_000
 """Points of a scatter: more than any terminal has cells for."""
 
 
-def page_of(frame: pl.DataFrame, source: str, asked: ReadPage) -> Page:
+def page_of(frame: pl.DataFrame, source: str, asked: ReadPage) -> TablePage:
     """Read some rows, sorted by a column; missing cells come last."""
     if asked.by is not None:
         if asked.by not in frame.columns:
             raise VgoError(f"{source} has no column {asked.by} to sort by.")
         frame = frame.sort(asked.by, descending=asked.descending, nulls_last=True, maintain_order=True)
     rows = frame.slice(asked.first, asked.count).rows()
-    return Page(asked.first, frame.height, asked.by, asked.descending, tuple(tuple(map(_cell, row)) for row in rows))
+    return TablePage(
+        asked.first, frame.height, asked.by, asked.descending, tuple(tuple(map(_cell, row)) for row in rows)
+    )
 
 
 def thinned(name: str, values: FloatArray, outcome: FloatArray, unit: str) -> ColumnRead:

@@ -6,22 +6,26 @@ import numpy as np
 
 from ...tools.amount import amount
 from ...tools.statistics.values import finite
-from .canvas import Canvas
+from .canvas import TextCanvas
 from .distribution import EMPTY, Cutting
 from .dots import class_marks, cut_line, dots, pointed, slow_of
-from .frame import Axis, Picture, frame, outcome_axis, words
-from .scale import Window, extent
-from .scenes import Outcomes
+from .frame import Picture, PlotAxis, frame, outcome_axis, words
+from .scale import AxisWindow, extent
+from .scenes import PlottedOutcomes
 
 
 def run_order(
-    canvas: Canvas, outcomes: Outcomes, cutting: Cutting, window: Window | None = None, cursor: float | None = None
+    canvas: TextCanvas,
+    outcomes: PlottedOutcomes,
+    cutting: Cutting,
+    window: AxisWindow | None = None,
+    cursor: float | None = None,
 ) -> Picture:
     """Draw one mark for each run, as far as cells allow; `window` and `cursor` are run numbers, from 1."""
     values = outcomes.values
     if not finite(values).size:
         return words(canvas, EMPTY if not values.size else f"None of {values.size} runs has a finite {outcomes.name}.")
-    shown = window or Window(0.5, values.size + 0.5)
+    shown = window or AxisWindow(0.5, values.size + 0.5)
     numbers = np.arange(1, values.size + 1, dtype=np.float64)
     inside = (numbers >= shown.low) & (numbers <= shown.high)
     level = extent(values[inside]) or extent(values)
@@ -29,7 +33,7 @@ def run_order(
         return words(canvas, EMPTY)
     failed = values.size - finite(values).size
     title = f"{values.size} runs in order" + (f", {failed} without a finite {outcomes.name}" if failed else "")
-    axes = Axis(shown, "", "run"), Axis(level, outcomes.unit, outcomes.name)
+    axes = PlotAxis(shown, "", "run"), PlotAxis(level, outcomes.unit, outcomes.name)
     legend = f"upwards: {outcome_axis(level, outcomes).name}  {class_marks(canvas.marks, cutting.cut)}"
     framed = frame(canvas, *axes, title, order_reading(outcomes, cursor), legend.rstrip())
     if framed is None:
@@ -40,7 +44,7 @@ def run_order(
     return Picture(canvas, framed)
 
 
-def order_reading(outcomes: Outcomes, cursor: float | None) -> str:
+def order_reading(outcomes: PlottedOutcomes, cursor: float | None) -> str:
     """Read the run under the cursor."""
     if cursor is None:
         return "arrow keys read a run"

@@ -21,7 +21,7 @@ LEAST_SHARE = 1e-9
 
 
 @dataclass(frozen=True)
-class Window:
+class AxisWindow:
     """The part of an axis that is shown."""
 
     low: float
@@ -32,31 +32,31 @@ class Window:
         """From end to end."""
         return self.high - self.low
 
-    def zoomed(self, factor: float, about: float) -> Window:
+    def zoomed(self, factor: float, about: float) -> AxisWindow:
         """Show less (factor above 1) or more, `about` staying where it is."""
         least = LEAST_SHARE * max(abs(self.low), abs(self.high), SMALLEST)
         width = min(max(self.width / factor, least), 2 * LARGEST)
         share = min(max((about - self.low) / self.width, 0.0), 1.0)
         low = min(max(self.low, min(about, self.high)) - share * width, LARGEST)
-        return Window(low, low + width)
+        return AxisWindow(low, low + width)
 
-    def panned(self, share: float) -> Window:
+    def panned(self, share: float) -> AxisWindow:
         """Move by a share of the width."""
         step = share * self.width
-        return Window(self.low + step, self.high + step)
+        return AxisWindow(self.low + step, self.high + step)
 
-    def holding(self, value: float) -> Window:
+    def holding(self, value: float) -> AxisWindow:
         """Move as little as it takes to show a value."""
         if value < self.low:
-            return Window(value, value + self.width)
-        return Window(value - self.width, value) if value > self.high else self
+            return AxisWindow(value, value + self.width)
+        return AxisWindow(value - self.width, value) if value > self.high else self
 
 
 @dataclass(frozen=True)
-class Scale:
+class CellScale:
     """A window laid over a row of cells."""
 
-    window: Window
+    window: AxisWindow
     cells: int
 
     def places(self, values: ArrayLike) -> IntArray:
@@ -90,7 +90,7 @@ class Tick:
     words: str
 
 
-def extent(*columns: ArrayLike) -> Window | None:
+def extent(*columns: ArrayLike) -> AxisWindow | None:
     """Span all finite values, a little widened; None where there are none."""
     parts = [np.clip(finite(column), -LARGEST, LARGEST) for column in columns]
     every = [part for part in parts if part.size]
@@ -100,10 +100,10 @@ def extent(*columns: ArrayLike) -> Window | None:
     edge = max(0.02 * (high - low), 1e-6 * max(abs(low), abs(high)), SMALLEST)
     if low == high:
         edge = max(0.05 * abs(low), 1e-12)
-    return Window(low - edge, high + edge)
+    return AxisWindow(low - edge, high + edge)
 
 
-def ticks(window: Window, most: int, unit: str) -> tuple[Tick, ...]:
+def ticks(window: AxisWindow, most: int, unit: str) -> tuple[Tick, ...]:
     """At most so many round numbers, 1, 2 or 5 times a power of ten apart, all in one unit."""
     size, name = _unit(window, unit)
     low, width = window.low / size, window.width / size
@@ -120,7 +120,7 @@ def _number(value: float, digits: int) -> str:
     return f"{value:.{digits}f}" if abs(value) < 1e7 else f"{value:.4g}"
 
 
-def _unit(window: Window, unit: str) -> tuple[float, str]:
+def _unit(window: AxisWindow, unit: str) -> tuple[float, str]:
     """Seconds in the unit that suits the greater end."""
     if unit != "s":
         return 1.0, ""
@@ -135,13 +135,13 @@ def _round_step(least: float) -> float:
     return next((factor * power for factor in (1.0, 2.0, 5.0, 10.0) if factor * power >= least), 10 * power)
 
 
-def counts(values: FloatArray, scale: Scale) -> IntArray:
+def counts(values: FloatArray, scale: CellScale) -> IntArray:
     """Values in each cell, shape (cells,); those outside the window are not counted."""
     places = scale.places(values)
     return np.bincount(places[places >= 0], minlength=scale.cells).astype(np.int64)
 
 
-def evenly(values: Sequence[Tick], scale: Scale, room: int) -> list[tuple[int, str]]:
+def evenly(values: Sequence[Tick], scale: CellScale, room: int) -> list[tuple[int, str]]:
     """Cells and words of the ticks that fit side by side in a row of `room` cells."""
     placed: list[tuple[int, str]] = []
     free = 0

@@ -16,7 +16,7 @@ NOTHING: FloatArray = np.empty(0)
 
 
 @dataclass(frozen=True)
-class Outcomes:
+class PlottedOutcomes:
     """Outcomes in run order, shape (runs,); some may not be finite."""
 
     values: FloatArray = field(default_factory=lambda: NOTHING)
@@ -26,7 +26,7 @@ class Outcomes:
 
 
 @dataclass(frozen=True)
-class Node:
+class PlottedNode:
     """A question of a tree, or with no column an answer; as `tools.statistics.association.tree.TreeNode`."""
 
     n: int
@@ -39,30 +39,30 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Tree:
+class PlottedTree:
     """A fitted tree, the root first. The tools' own would bring the library that fits it into the interface."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[PlottedNode, ...]
     in_sample: float
     cross_validated: float | None
 
 
-def tree_of(dumped: Mapping[str, Any]) -> Tree:
+def tree_of(dumped: Mapping[str, Any]) -> PlottedTree:
     """Take a tree as it stands in a transcript."""
     names = ("n", "slow_share", "column", "left", "right")
     nodes = tuple(
-        Node(
+        PlottedNode(
             **{name: node.get(name) for name in names},
             threshold=node.get("threshold") or 0.0,
             shares=tuple(node.get("shares") or ()),
         )
         for node in dumped["nodes"]
     )
-    return Tree(nodes, dumped["in_sample"], dumped.get("cross_validated"))
+    return PlottedTree(nodes, dumped["in_sample"], dumped.get("cross_validated"))
 
 
 @dataclass(frozen=True)
-class Factor:
+class PlottedFactor:
     """One factor as the ranking shows it."""
 
     name: str
@@ -82,7 +82,7 @@ class Scatter:
     column: str
     values: FloatArray
     """Shape (runs,), in step with `outcomes`."""
-    outcomes: Outcomes
+    outcomes: PlottedOutcomes
     unit: str = ""
     r2: float | None = None
     """Of all runs, where `values` are a sample of them."""
@@ -92,8 +92,8 @@ class Scatter:
 class Overlay:
     """Baseline and mitigated runs, and what the comparison says of their spread."""
 
-    baseline: Outcomes
-    mitigated: Outcomes
+    baseline: PlottedOutcomes
+    mitigated: PlottedOutcomes
     mitigation: str
     ratio: float | None = None
     """Of the spreads, mitigated over baseline."""
@@ -106,7 +106,7 @@ class Overlay:
 
 
 @dataclass(frozen=True)
-class Table:
+class SmallTable:
     """A few rows that fit into memory; numbers sort as numbers."""
 
     header: tuple[str, ...]
@@ -117,12 +117,12 @@ class Table:
 class Looking:
     """All that the tabs show at one moment; what is not there yet is empty or None."""
 
-    outcomes: Outcomes = field(default_factory=Outcomes)
+    outcomes: PlottedOutcomes = field(default_factory=PlottedOutcomes)
     cut: float | None = None
     """As the record has it."""
     modes: tuple[float, ...] = ()
-    tree: Tree | None = None
-    factors: tuple[Factor, ...] = ()
+    tree: PlottedTree | None = None
+    factors: tuple[PlottedFactor, ...] = ()
     scatters: Mapping[str, Scatter] = field(default_factory=dict)
     """By column."""
     overlays: tuple[Overlay, ...] = ()

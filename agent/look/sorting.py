@@ -11,17 +11,17 @@ Row = tuple[Cell, ...]
 
 
 @dataclass(frozen=True)
-class Order:
+class SortOrder:
     """By which column, and which way; None: as the table stands."""
 
     by: str | None = None
     descending: bool = False
 
-    def toggled(self, column: str) -> Order:
+    def toggled(self, column: str) -> SortOrder:
         """Ascending at first, then descending, then as the table stands."""
         if column != self.by:
-            return Order(column)
-        return Order() if self.descending else Order(column, True)
+            return SortOrder(column)
+        return SortOrder() if self.descending else SortOrder(column, True)
 
 
 def ordered(rows: Iterable[Row], place: int, descending: bool = False) -> list[Row]:

@@ -20,7 +20,7 @@ from ...tools.statistics.shape.describe import DistributionShape, describe
 from ...tools.statistics.values import BoolArray, FloatArray
 from .asked import ColumnRead, Refit, Refitted, Shaped
 from .pages import thinned
-from .scenes import Factor, Outcomes, Tree, tree_of
+from .scenes import PlottedFactor, PlottedOutcomes, PlottedTree, tree_of
 
 QUICK_DRAWS, ALL_DRAWS = 200, 2000
 """Permutations while a cut moves, and for the answer that stays."""
@@ -42,7 +42,7 @@ class SteadyRuns:
         """Tell where modes and cut lie."""
         design, shape = self.design, self.shape
         cut = None if shape.all_equal else label(design.outcome, shape, design.lower_is_better).classes.cut
-        outcomes = Outcomes(design.outcome, design.unit, design.outcome_name, design.lower_is_better)
+        outcomes = PlottedOutcomes(design.outcome, design.unit, design.outcome_name, design.lower_is_better)
         return Shaped(outcomes, tuple(mode.position for mode in shape.modes), cut)
 
     def refit(self, asked: Refit) -> Refitted:
@@ -60,7 +60,7 @@ class SteadyRuns:
         """Read one column that may explain, or one that was set aside and holds numbers."""
         return thinned(name, self._values(name), self.design.outcome, self.design.units.get(name, ""))
 
-    def _found(self, slow: BoolArray, exact: bool) -> tuple[Tree, tuple[Factor, ...], float]:
+    def _found(self, slow: BoolArray, exact: bool) -> tuple[PlottedTree, tuple[PlottedFactor, ...], float]:
         design = self.design
         if not exact and slow.size > QUICK_RUNS:
             rows = sample(slow.astype(np.int64), QUICK_RUNS, 1)
@@ -81,7 +81,7 @@ class SteadyRuns:
         names = [design.names[place] for place in kept]
         tree = fit_tree(design.values[:, kept], names, slow, seed=1, block=found.block)
         factors = (
-            Factor(
+            PlottedFactor(
                 one.name,
                 one.column,
                 one.auc,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .canvas import Canvas, Ink, Marks
-from .scenes import Node, Tree
+from .canvas import Ink, Marks, TextCanvas
+from .scenes import PlottedNode, PlottedTree
 
 BAR = 10
 """Cells of a bar at 100 %."""
 
 
-class Line(NamedTuple):
+class TreeLine(NamedTuple):
     """One line; `column` is what it asks about, empty where it answers."""
 
     words: str
@@ -19,18 +19,18 @@ class Line(NamedTuple):
     slow_share: float
 
 
-def lines(tree: Tree, marks: Marks) -> tuple[Line, ...]:
+def lines(tree: PlottedTree, marks: Marks) -> tuple[TreeLine, ...]:
     """Lay out the whole tree; every node has one line, in the order in which it is read."""
     return tuple(_lines(tree, tree.nodes[0], "", "", "", marks))
 
 
-def headline(tree: Tree) -> str:
+def headline(tree: PlottedTree) -> str:
     """Say how well the tree does."""
     unseen = "not cross-validated" if tree.cross_validated is None else f"{tree.cross_validated:.2f} on unseen runs"
     return f"Accuracy {tree.in_sample:.2f} fitted, {unseen}; it is no proof."
 
 
-def tree_page(canvas: Canvas, tree: Tree | None, chosen: int = 0) -> tuple[Line, ...]:
+def tree_page(canvas: TextCanvas, tree: PlottedTree | None, chosen: int = 0) -> tuple[TreeLine, ...]:
     """Draw as many lines as there is room for, the chosen one among them."""
     if tree is None:
         canvas.write(0, 0, "There is no tree yet: label the runs first.")
@@ -46,14 +46,16 @@ def tree_page(canvas: Canvas, tree: Tree | None, chosen: int = 0) -> tuple[Line,
     return every
 
 
-def _lines(tree: Tree, node: Node, before: str, branch: str, condition: str, marks: Marks) -> list[Line]:
+def _lines(
+    tree: PlottedTree, node: PlottedNode, before: str, branch: str, condition: str, marks: Marks
+) -> list[TreeLine]:
     said = f"{condition}: " if condition else ""
     if node.column is None or node.left is None or node.right is None:
-        return [Line(f"{before}{branch}{said}{_bar(node, marks)} {_answer(node)}", "", node.slow_share)]
+        return [TreeLine(f"{before}{branch}{said}{_bar(node, marks)} {_answer(node)}", "", node.slow_share)]
     below = before + (" " * 3 if branch in ("", marks.last_branch) else f"{marks.upright}  ")
     if not branch:
         below = before
-    asked = Line(f"{before}{branch}{said}{node.column}? ({node.n} runs)", node.column, node.slow_share)
+    asked = TreeLine(f"{before}{branch}{said}{node.column}? ({node.n} runs)", node.column, node.slow_share)
     threshold = f"{node.threshold:.6g}"
     return [
         asked,
@@ -62,12 +64,12 @@ def _lines(tree: Tree, node: Node, before: str, branch: str, condition: str, mar
     ]
 
 
-def _bar(node: Node, marks: Marks) -> str:
+def _bar(node: PlottedNode, marks: Marks) -> str:
     slow = round(BAR * node.slow_share)
     return marks.slow_bar * slow + marks.level * (BAR - slow)
 
 
-def _answer(node: Node) -> str:
+def _answer(node: PlottedNode) -> str:
     if node.shares:
         return f"{node.n} runs, best class first: {', '.join(f'{share:.0%}' for share in node.shares)}"
     return f"{node.slow_share:.0%} of {node.n} runs slow"

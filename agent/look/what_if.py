@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from .asked import Refitted, Shaped
 from .distribution import Cutting
-from .scenes import Factor, Looking, Table, Tree
+from .scenes import Looking, PlottedFactor, PlottedTree, SmallTable
 
 RANKING = ("factor", "AUC", "p", "R2", "visible", "column", "slow median", "fast median")
 """Header of the table of factors; what decides stands where a narrow screen shows it."""
@@ -37,12 +37,12 @@ class WhatIf:
         return self.recorded if self.moved is None or self.refitted is None else self.refitted
 
     @property
-    def tree(self) -> Tree | None:
+    def tree(self) -> PlottedTree | None:
         """Of the newest cut that was fitted."""
         return self.looking.tree if self.found is None else self.found.tree
 
     @property
-    def factors(self) -> tuple[Factor, ...]:
+    def factors(self) -> tuple[PlottedFactor, ...]:
         """Likewise."""
         return self.looking.factors if self.found is None else self.found.factors
 
@@ -101,9 +101,9 @@ def _found(found: Refitted) -> str:
     return f"{found.n_slow} of {found.runs} runs are slow; {first.name} {seen}, AUC {first.auc:.2f}{how}."
 
 
-def ranking(factors: tuple[Factor, ...]) -> Table:
+def ranking(factors: tuple[PlottedFactor, ...]) -> SmallTable:
     """Lay out the factors, most convincing first."""
-    return Table(
+    return SmallTable(
         RANKING,
         tuple(
             (

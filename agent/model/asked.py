@@ -13,7 +13,7 @@ class ModelGone(ModelFailed):
     """Its process or its server ended, or it was late: the next question may cost as much again."""
 
 
-class Asked(Protocol):
+class LanguageModel(Protocol):
     """A model in a process of its own, on a server, or in a record."""
 
     def describe(self) -> dict[str, Any]:

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 from platformdirs import user_data_path
 
 from ...knowledge.errors import VgoError
-from .asked import Asked, ModelFailed
+from .asked import LanguageModel, ModelFailed
 from .digest import sha256_of
 from .gguf_file import GgufFile, read_gguf
 from .given_up import Patient
 from .memory import context_for, free_memory, need, threads_for
 from .process import ModelProcess
-from .wish import ModelWish
+from .wish import ModelChoice
 
 if TYPE_CHECKING:
-    from ..settings import Settings
+    from ..settings import UserSettings
 
 SHIPPED = "shipped"
 SHIPPED_FILE = Path(__file__).parent / "shipped" / "planner.gguf"
@@ -32,14 +32,14 @@ EXTRA = "llama-cpp-python is not installed; pip install 'vgo-agent[llm]'"
 GIGABYTE = 1e9
 
 
-def who_decides(settings: Settings) -> tuple[str, ModelWish | None]:
+def who_decides(settings: UserSettings) -> tuple[str, ModelChoice | None]:
     """Name the planner that the settings mean, with its model where it is one that asks a model."""
     if settings.planner == "rules" or (not settings.planner and not settings.model):
         return "rules", None
     return "llama", wish_of(settings.model or SHIPPED, settings)
 
 
-def wish_of(spec: str, settings: Settings) -> ModelWish:
+def wish_of(spec: str, settings: UserSettings) -> ModelChoice:
     """Resolve a spec; raises VgoError for a model that cannot be used here."""
     manner: dict[str, Any] = {
         "decision_timeout_s": settings.decision_timeout_s,
@@ -50,7 +50,7 @@ def wish_of(spec: str, settings: Settings) -> ModelWish:
     if is_server(spec):
         from .exchange import checked_address
 
-        return ModelWish(spec=checked_address(spec), **manner)
+        return ModelChoice(spec=checked_address(spec), **manner)
     path = path_of(spec)
     model = read_gguf(path)
     refuse_without_library()
@@ -59,7 +59,7 @@ def wish_of(spec: str, settings: Settings) -> ModelWish:
     refuse_too_large(model, context, free)
     kept = SHIPPED if spec == SHIPPED else str(path)
     threads = threads_for(settings.model_threads, model.bytes)
-    return ModelWish(spec=kept, context=context, threads=threads, **manner)
+    return ModelChoice(spec=kept, context=context, threads=threads, **manner)
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class FromFile:
 
 
 @contextmanager
-def open_source(wish: ModelWish) -> Iterator[Asked]:
+def open_source(wish: ModelChoice) -> Iterator[LanguageModel]:
     """Give the model, which is loaded when it is first asked, and end it afterwards."""
     if is_server(wish.spec):
         from .server import ModelServer

@@ -55,7 +55,7 @@ class Grammar:
 
 
 @dataclass(frozen=True)
-class Written:
+class DecodedTokens:
     """What was decoded."""
 
     tokens: tuple[int, ...]
@@ -79,7 +79,7 @@ class Decoder:
         self._before: Sequence[int] = ()
         """The last prompt: its tokens were evaluated in batches, those decoded after it were not."""
 
-    def decode(self, prompt: Sequence[int], grammar: str, most: int, temperature: float, seed: int) -> Written:
+    def decode(self, prompt: Sequence[int], grammar: str, most: int, temperature: float, seed: int) -> DecodedTokens:
         """Continue a prompt by at most so many tokens; raises ValueError for a grammar that cannot be read."""
         chance = np.random.default_rng(seed)
         with self._opened(grammar) as rules:
@@ -88,14 +88,14 @@ class Decoder:
             while len(found) < most:
                 token = self._next(rules, temperature, chance)
                 if llama_cpp.llama_vocab_is_eog(self.vocabulary, token):
-                    return Written(tuple(found), "stop")
+                    return DecodedTokens(tuple(found), "stop")
                 found.append(token)
                 if rules is not None:
                     rules.accept(token)
                     if self._complete(rules):
-                        return Written(tuple(found), "stop")
+                        return DecodedTokens(tuple(found), "stop")
                 self.model_s += self._timed(partial(self.model.eval, [token]))
-            return Written(tuple(found), "length")
+            return DecodedTokens(tuple(found), "length")
 
     @staticmethod
     def _timed(do: Callable[[], object]) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from .wish import ModelWish
+from .wish import ModelChoice
 
 UNTOLD_CHARACTERS = 2.0
 """Characters a token, where nobody counts them: a server. Vocabularies of today have 2.3 to 2.7."""
@@ -50,7 +50,7 @@ class ModelFacts(BaseModel):
         return ", ".join(differing)
 
 
-def facts_of(described: Mapping[str, Any], wish: ModelWish, prompts: Mapping[str, str]) -> ModelFacts:
+def facts_of(described: Mapping[str, Any], wish: ModelChoice, prompts: Mapping[str, str]) -> ModelFacts:
     """Put together what a model says of itself and how it is to be asked."""
     kept = {
         name: described[name] for name in ("name", "kind", "sha256", "library", "cpu", "context") if name in described

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .asked import Asked, ModelFailed, ModelGone
+from .asked import LanguageModel, ModelFailed, ModelGone
 
 MOST_GONE = 3
 """Times in a row."""
@@ -18,7 +18,7 @@ MOST_GONE = 3
 class Patient:
     """Passes questions on for as long as the model is worth its time."""
 
-    model: Asked
+    model: LanguageModel
     _gone: int = 0
     _last: str = ""
 

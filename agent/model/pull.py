@@ -25,7 +25,7 @@ SPARE = 100 << 20
 """Bytes that are left free on the disk."""
 
 
-class Wanted(NamedTuple):
+class RepositoryFile(NamedTuple):
     """A file of a repository."""
 
     repo: str
@@ -41,15 +41,15 @@ class Pulled(NamedTuple):
     """It was not there before."""
 
 
-def wanted(spec: str) -> Wanted:
+def wanted(spec: str) -> RepositoryFile:
     """Read REPO:FILE; raises VgoError for anything else."""
     repo, _, file = spec.partition(":")
     if not REPO.fullmatch(repo) or not file.endswith(ENDING) or any(part in ("", "..") for part in file.split("/")):
         raise VgoError(f"{spec} is no OWNER/REPO:FILE{ENDING}; `vgo-agent model list` shows models with what to pull.")
-    return Wanted(repo, file)
+    return RepositoryFile(repo, file)
 
 
-def pull(what: Wanted, quiet: bool) -> Pulled:
+def pull(what: RepositoryFile, quiet: bool) -> Pulled:
     """Fetch a file into the folder of models; raises VgoError where it cannot be had whole."""
     try:
         import huggingface_hub as hub
@@ -75,7 +75,7 @@ def pull(what: Wanted, quiet: bool) -> Pulled:
     return Pulled(place, expected, True)
 
 
-def _expected(there: HfFileMetadata, what: Wanted) -> str:
+def _expected(there: HfFileMetadata, what: RepositoryFile) -> str:
     """Give the SHA-256 that the Hub says of a large file; a small one has another hash, and is no model."""
     etag = there.etag or ""
     if not SHA256.fullmatch(etag):
@@ -109,7 +109,7 @@ def _refuse_full_disk(size: int, part: Path) -> None:
         )
 
 
-def _fetch(url: str, part: Path, size: int | None, what: Wanted, quiet: bool) -> None:
+def _fetch(url: str, part: Path, size: int | None, what: RepositoryFile, quiet: bool) -> None:
     """Go on where the last attempt stopped: http_get asks again when a connection is cut, and only for the rest."""
     from huggingface_hub.file_download import http_get
     from huggingface_hub.utils import build_hf_headers, disable_progress_bars  # type: ignore[attr-defined]
@@ -130,7 +130,7 @@ def _fetch(url: str, part: Path, size: int | None, what: Wanted, quiet: bool) ->
 
 
 @contextmanager
-def _told(what: Wanted, url: str) -> Iterator[None]:
+def _told(what: RepositoryFile, url: str) -> Iterator[None]:
     """Say in one sentence what the Hub, the network or the disk refuses."""
     from huggingface_hub.errors import (  # type: ignore[attr-defined]  # HTTPError: of the library that it uses
         EntryNotFoundError,

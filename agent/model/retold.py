@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .asked import Asked, ModelFailed
+from .asked import LanguageModel, ModelFailed
 from .said import Said
 
 PATIENCE_S = 3600.0
@@ -15,7 +15,7 @@ PATIENCE_S = 3600.0
 class Retold:
     """Answers in the order of the record; with a live model, that answers, but for what failed then."""
 
-    def __init__(self, said: Sequence[Said], live: Asked | None = None) -> None:
+    def __init__(self, said: Sequence[Said], live: LanguageModel | None = None) -> None:
         """Take what was said, decision by decision."""
         self._said: Iterator[Said] = iter(said)
         self._now: Said | None = None

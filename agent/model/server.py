@@ -33,7 +33,7 @@ PLAIN = {"chat_template_kwargs": {"enable_thinking": False}}
 A = TypeVar("A", bound=BaseModel)
 
 
-class Model(BaseModel):
+class ServedModel(BaseModel):
     """One model, as /v1/models lists it."""
 
     id: str = Field(min_length=1)
@@ -45,7 +45,7 @@ class Model(BaseModel):
 class Models(BaseModel):
     """What /v1/models answers."""
 
-    data: list[Model] = Field(min_length=1)
+    data: list[ServedModel] = Field(min_length=1)
 
 
 class Message(BaseModel):
@@ -54,7 +54,7 @@ class Message(BaseModel):
     content: str | None = None
 
 
-class Written(BaseModel):
+class CompletionChoice(BaseModel):
     """One of the answers, and why it ends."""
 
     message: Message
@@ -68,10 +68,10 @@ class Usage(BaseModel):
     completion_tokens: int = 0
 
 
-class Reply(BaseModel):
+class ChatCompletion(BaseModel):
     """What /v1/chat/completions answers."""
 
-    choices: list[Written] = Field(min_length=1)
+    choices: list[CompletionChoice] = Field(min_length=1)
     usage: Usage | None = None
 
 
@@ -117,7 +117,7 @@ class ModelServer:
             "stream": False,
         }
         said = self._site.fetch("/v1/chat/completions", body | constraint(found, request), seconds)
-        reply = _read(Reply, said, "a chat completion")
+        reply = _read(ChatCompletion, said, "a chat completion")
         first, usage = reply.choices[0], reply.usage or Usage()
         text = first.message.content or ""
         return {

@@ -17,7 +17,7 @@ FILE = Path(__file__).with_name("states.json")
 """Written by `python benchmarks/model_states.py`, from cases of the training half."""
 
 
-class State(NamedTuple):
+class DecisionState(NamedTuple):
     """One moment."""
 
     case: str
@@ -32,12 +32,12 @@ class _Nothing:
         raise KeyError(sha256)
 
 
-def states() -> Sequence[State]:
+def states() -> Sequence[DecisionState]:
     """Read them all, in the order in which they came about."""
     return [state for told in json.loads(FILE.read_text()) for state in _moments(told)]
 
 
-def _moments(told: dict[str, Any]) -> Iterator[State]:
+def _moments(told: dict[str, Any]) -> Iterator[DecisionState]:
     """Give the moments before those calls of one diagnosis that were chosen among several."""
     limits = Limits.model_validate(told["limits"])
     finished = [Finished(artefacts={}, **call) for call in told["calls"]]
@@ -45,4 +45,4 @@ def _moments(told: dict[str, Any]) -> Iterator[State]:
         record = Record(tuple(finished[:number]), _Nothing())
         view = View(record, limits, legal(record, limits), number)
         if number in told["asked"] and calls(menu(view)) > 1:
-            yield State(told["case"], view)
+            yield DecisionState(told["case"], view)

@@ -9,16 +9,16 @@ from typing import NamedTuple
 
 from ..planners.base import Choice, Planner, View
 from ..planners.rules import Rules
-from .states import State
+from .states import DecisionState
 
 CHOSEN = ("mitigation", "batch", "factor", "call")
 """Arguments that say what is done, not how much of it."""
 
 
-class Tried(NamedTuple):
+class ModelDecision(NamedTuple):
     """One decision."""
 
-    state: State
+    state: DecisionState
     chosen: str
     """The call, in words; that of the rule policy where the answer was not taken."""
     usual: str
@@ -33,7 +33,7 @@ class Tried(NamedTuple):
         return not self.passed_over and self.chosen == self.usual
 
 
-class Summary(NamedTuple):
+class AgreementSummary(NamedTuple):
     """All decisions together."""
 
     decisions: int
@@ -44,7 +44,9 @@ class Summary(NamedTuple):
     longest_s: float
 
 
-def trial(planner: Planner, moments: Sequence[State], tell: Callable[[Tried], None]) -> list[Tried]:
+def trial(
+    planner: Planner, moments: Sequence[DecisionState], tell: Callable[[ModelDecision], None]
+) -> list[ModelDecision]:
     """Let it decide at each moment."""
     found = []
     for state in moments:
@@ -53,17 +55,17 @@ def trial(planner: Planner, moments: Sequence[State], tell: Callable[[Tried], No
         seconds = time.perf_counter() - begun
         passed_over = choice.said.passed_over if choice.said else ""
         state.view.legal.check(choice.tool, choice.arguments)  # whoever chose: it would be a bug of ours
-        tried = Tried(state, _words(choice), _words(_usual(state.view)), passed_over, seconds)
+        tried = ModelDecision(state, _words(choice), _words(_usual(state.view)), passed_over, seconds)
         tell(tried)
         found.append(tried)
     return found
 
 
-def summary(tried: Sequence[Tried]) -> Summary:
+def summary(tried: Sequence[ModelDecision]) -> AgreementSummary:
     """Count."""
     seconds = [one.seconds for one in tried]
     taken = sum(not one.passed_over for one in tried)
-    return Summary(len(tried), taken, sum(one.agrees for one in tried), median(seconds), max(seconds))
+    return AgreementSummary(len(tried), taken, sum(one.agrees for one in tried), median(seconds), max(seconds))
 
 
 def _usual(view: View) -> Choice:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...tools.subject import Frozen
 
 
-class ModelWish(Frozen):
+class ModelChoice(Frozen):
     """A model as it was resolved when the diagnosis began."""
 
     spec: str

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from ..experiment_folder import experiment_in
-from ..history import Listed, history
+from ..history import ListedRun, history
 from ..transcript import FORMAT
 from .held import is_held
 
@@ -27,7 +27,7 @@ CUT_OFF: dict[str, tuple[State, str]] = {
 class Past(NamedTuple):
     """One run; `note` is a sentence wherever the verdict is not the whole story."""
 
-    listed: Listed
+    listed: ListedRun
     state: State
     note: str = ""
 
@@ -62,7 +62,7 @@ def past(out: Path) -> list[Past]:
     return [described(one) for one in history(out)]
 
 
-def described(one: Listed) -> Past:
+def described(one: ListedRun) -> Past:
     """Say what can be done with a run, and what is the matter with one that cannot be opened."""
     folder = Path(one.folder)
     if experiment := experiment_in(folder):

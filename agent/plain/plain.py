@@ -17,7 +17,7 @@ from ..chat.words import meant
 from ..consent import ENDED, label_of, refusal, typed
 from ..desk.unmarked import unmarked
 from .lines import LinesIn
-from .telling import Telling
+from .telling import PlainNews
 
 LOOK_EVERY_S = 0.2
 STEERS = frozenset({"pause", "resume", "stop", "undo", "budget"})
@@ -29,7 +29,7 @@ class Plain:
     def __init__(self, session: ChatSession, lines: LinesIn, say: Callable[[str], None], patient: bool) -> None:
         """Take where lines come from and go to; `patient`: each waits for the one before."""
         self._session, self._lines, self._say, self._patient = session, lines, say, patient
-        self._telling = Telling(session)
+        self._telling = PlainNews(session)
         self._left = False
         self._awaited = 0
         """Steps that the run will have once it has taken up what was asked for last."""

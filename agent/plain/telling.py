@@ -15,7 +15,7 @@ LINE_EVERY_S = 10.0
 TOLD = {"done": "", "failed": "failed: ", "denied": "denied: "}
 
 
-class Telling:
+class PlainNews:
     """Remembers what was told."""
 
     def __init__(self, session: ChatSession, clock: Callable[[], float] = time.monotonic) -> None:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from ...prompts.render import render
-from ..model.asked import Asked, ModelFailed
+from ..model.asked import LanguageModel, ModelFailed
 from ..model.said import Said
-from ..model.wish import ModelWish
+from ..model.wish import ModelChoice
 from .base import Choice, View
 from .compact import UNSPOKEN, line
 from .grammar import JSON, PLACES, Notation, NotOnMenu, grammar, longest, read, schema, write
@@ -47,8 +47,8 @@ class Question(NamedTuple):
 class Llama:
     """Keeps no state between decisions: the same record gives the same prompt."""
 
-    model: Asked
-    wish: ModelWish
+    model: LanguageModel
+    wish: ModelChoice
     notation: str = "json"
     context: int = PROMPT_TOKENS
     """Tokens that prompt and answer may have together."""

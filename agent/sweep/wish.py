@@ -25,10 +25,10 @@ from ...tools.sweep.designs import first_cells
 from ...tools.sweep.inline import inline, is_inline, named_after
 from ...tools.sweep.setting import CellSettings, conditions, settles_slowly
 from ...tools.sweep.space import Space, read_space
-from ..clock import Clock
+from ..clock import BudgetClock
 from ..commands.subject import subject_of
 from ..session import launcher_of
-from ..settings import Origin, Settings
+from ..settings import Origin, UserSettings
 
 SETTLING = 5
 """Runs of a cell one after the other, where a setting should not be switched between every two of them."""
@@ -43,14 +43,14 @@ class Wish:
     space: Space
     """Resolved: the command and all else that the command line says is in it."""
     name: str
-    settings: Settings
+    settings: UserSettings
     layers: tuple[str, ...]
     inputs: tuple[str, ...]
     knowledge: Knowledge
     on: str = ""
     """Where to run, if not here."""
     mixed: bool = False
-    clock: Clock = field(default_factory=Clock)
+    clock: BudgetClock = field(default_factory=BudgetClock)
     """Counts the budget, from when the command began."""
 
     @property
@@ -101,7 +101,7 @@ class Wish:
         return CellSettings(self.space, self.knowledge.mitigations, machine, self.subject)
 
 
-def wish_of(arguments: argparse.Namespace, settings: Settings, origins: Mapping[str, Origin]) -> Wish:
+def wish_of(arguments: argparse.Namespace, settings: UserSettings, origins: Mapping[str, Origin]) -> Wish:
     """Read SPACE and the options; what cannot work is refused before the first run."""
     given = vars(arguments)
     word, asked = arguments.space, _typed(given["command"])
@@ -119,7 +119,7 @@ def wish_of(arguments: argparse.Namespace, settings: Settings, origins: Mapping[
     if space.repetitions.block is None and settles_slowly(space, known.mitigations):
         calm = space.repetitions.model_copy(update={"block": SETTLING})
         space = space.model_copy(update={"repetitions": calm})
-    clock, inputs = Clock(arguments.began_s), tuple(arguments.input)
+    clock, inputs = BudgetClock(arguments.began_s), tuple(arguments.input)
     return Wish(space, name, settings, layers, inputs, known, arguments.on, arguments.mixed, clock)
 
 
@@ -133,7 +133,7 @@ def _typed(command: list[str]) -> tuple[str, ...]:
     return tuple(command[1:] if command[:1] == ["--"] else command)
 
 
-def _resolved(space: Space, given: Mapping[str, Any], settings: Settings, origins: Mapping[str, Origin]) -> Space:
+def _resolved(space: Space, given: Mapping[str, Any], settings: UserSettings, origins: Mapping[str, Origin]) -> Space:
     """Put what the command line says in its place; it goes before the file."""
     repetitions = {"least": given.get("min_runs"), "most": given.get("max_runs"), "within": given.get("within")}
     design = {"kind": given.get("design"), **{name: given.get(name) for name in ("cells", "response", "seek")}}

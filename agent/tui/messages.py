@@ -8,7 +8,7 @@ from textual.message import Message
 
 
 @dataclass
-class Asked(Message):
+class LineSubmitted(Message):
     """The user has said a line: a command, or words."""
 
     line: str

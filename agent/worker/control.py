@@ -17,7 +17,7 @@ from typing import Any
 
 from ..consent import recorded
 from ..run_folder import RunFolder
-from .wire import LONGEST, SOCKET, Mode, State, listening, state_line
+from .wire import LONGEST, SOCKET, Mode, WorkerState, listening, state_line
 
 UNWATCHED_S = 3600.0
 """How long a question, a pause or a step by hand waits while nobody watches."""
@@ -31,7 +31,7 @@ class Control:
         self._unwatched_s = unwatched_s
         self._alone_since = time.monotonic()
         self._waited_s = 0.0
-        self.state = State(mode=mode)
+        self.state = WorkerState(mode=mode)
         self.changed = threading.Condition()
         self.wishes: deque[dict[str, Any]] = deque()
         self.answers: dict[int, dict[str, Any]] = {}

@@ -12,7 +12,7 @@ from ...knowledge.errors import VgoError
 from ...tools.execution.environment import as_given
 from ...tools.stop import OUTLIVES
 from ..run_folder import RunFolder
-from .wire import LOG, Mode, State, connected, line_of, state_of
+from .wire import LOG, Mode, WorkerState, connected, line_of, state_of
 
 PACKAGE = f"{__package__}"
 
@@ -42,7 +42,7 @@ def last_words(folder: RunFolder) -> str:
     return lines[-1] if lines else ""
 
 
-class Link:
+class WorkerConnection:
     """One connection; `look` never waits."""
 
     def __init__(self, opened: socket.socket) -> None:
@@ -50,13 +50,13 @@ class Link:
         opened.setblocking(False)
         self._socket = opened
         self._held = b""
-        self.state = State()
+        self.state = WorkerState()
         self.heard = False
         """Whether the worker has told its state."""
         self.open = True
 
     @classmethod
-    def to(cls, folder: RunFolder) -> Link | None:
+    def to(cls, folder: RunFolder) -> WorkerConnection | None:
         """Attach; None where no worker is."""
         opened = connected(folder)
         return cls(opened) if opened else None

@@ -6,7 +6,7 @@ import sys
 
 from ...knowledge.errors import VgoError
 from ..began import process_began_s
-from ..clock import Clock
+from ..clock import BudgetClock
 from ..run_folder import RunFolder
 from ..session import held, work
 from .control import UNWATCHED_S, Control
@@ -21,7 +21,7 @@ def main(folder: RunFolder, mode: Mode, unwatched_s: float = UNWATCHED_S) -> int
             control = Control(folder, mode, unwatched_s)
             steered = Steered(control)
             try:
-                work(folder, steered, steered, Clock(process_began_s(), now_s=control.now_s))
+                work(folder, steered, steered, BudgetClock(process_began_s(), now_s=control.now_s))
             finally:
                 control.close()
     except VgoError as error:

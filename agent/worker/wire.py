@@ -23,7 +23,7 @@ Mode = Literal["auto", "step"]
 
 
 @dataclass(frozen=True)
-class State:
+class WorkerState:
     """All that a watcher cannot read in the run folder."""
 
     doing: str = "starting"
@@ -49,17 +49,17 @@ def line_of(values: dict[str, Any]) -> bytes:
     return json.dumps(values, separators=(",", ":")).encode() + b"\n"
 
 
-def state_line(state: State) -> bytes:
+def state_line(state: WorkerState) -> bytes:
     """Render the state."""
     return line_of(asdict(state))
 
 
-def state_of(values: dict[str, Any]) -> State:
+def state_of(values: dict[str, Any]) -> WorkerState:
     """Read a state; what a newer version adds is left out."""
-    known = {name: values[name] for name in State.__dataclass_fields__ if name in values}
+    known = {name: values[name] for name in WorkerState.__dataclass_fields__ if name in values}
     for name in ("wishes", "restored"):
         known[name] = tuple(known.get(name, ()))
-    return State(**known)
+    return WorkerState(**known)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...agent.model.chosen import SHIPPED, wish_of
 from ...agent.planning import LLAMA, planning
-from ...agent.settings import Settings
+from ...agent.settings import UserSettings
 from ..recorded.recorded_case import ShownCase
 from ..refusals import OWN
 from .answer import Answer
@@ -17,7 +17,7 @@ class Modelled:
     def __init__(self, name: str) -> None:
         """Look at the model; raises VgoError where it, or llama.cpp, is not there."""
         self.name = name
-        self._wish = wish_of(name.removeprefix(OWN) if name.startswith(OWN) else SHIPPED, Settings())
+        self._wish = wish_of(name.removeprefix(OWN) if name.startswith(OWN) else SHIPPED, UserSettings())
 
     def answer(self, case: ShownCase, seed: int) -> Answer:
         """Answer one case; the model is loaded for it alone."""

@@ -17,7 +17,7 @@ from ...knowledge.loader import Knowledge
 from ...knowledge.schema import Entry
 from ...knowledge.shape import Key, Known
 from .loader import load_papers
-from .schema import Paper, Row
+from .schema import PaperRow, Publication
 
 HERE = Path(__file__).parent / "cases.yaml"
 CITATION = re.compile(r"\[\d+\]")
@@ -34,7 +34,7 @@ class Cure(Known):
     """Where that is not plain from the names."""
 
 
-class Case(Known):
+class PaperCase(Known):
     """One row of a table."""
 
     row: str
@@ -47,16 +47,16 @@ class Case(Known):
     """Where it is not plain from the names that the factor is the paper's."""
 
 
-class CaseFile(Entry):
+class PaperCaseFile(Entry):
     """All rows of a paper that name a factor."""
 
     paper: str
-    cases: Annotated[tuple[Case, ...], Field(min_length=1)]
+    cases: Annotated[tuple[PaperCase, ...], Field(min_length=1)]
 
 
-def load_cases(path: Path = HERE) -> tuple[Case, ...]:
+def load_cases(path: Path = HERE) -> tuple[PaperCase, ...]:
     """Read the cases and hold them against the knowledge and the tables; what is wrong raises VgoError."""
-    file = read_entry(path, CaseFile)
+    file = read_entry(path, PaperCaseFile)
     papers = load_papers()
     if file.paper not in papers:
         raise VgoError(f"{path}: there is no paper {file.paper!r}; choose one of {', '.join(papers)}.")
@@ -70,7 +70,7 @@ def load_cases(path: Path = HERE) -> tuple[Case, ...]:
     return file.cases
 
 
-def _unknown(cases: tuple[Case, ...], known: Knowledge) -> Iterator[str]:
+def _unknown(cases: tuple[PaperCase, ...], known: Knowledge) -> Iterator[str]:
     for case in cases:
         yield from _missing("factor", case.row, (case.factor,), known.factors)
         for cure in case.cures:
@@ -85,12 +85,12 @@ def _missing(kind: str, row: str, keys: tuple[str, ...], known: Mapping[str, obj
             yield f"{row}: the {kind} {key} is unknown. Correct it; {hint}."
 
 
-def _rows(paper: Paper) -> dict[str, Row]:
+def _rows(paper: Publication) -> dict[str, PaperRow]:
     """Give the rows that name a factor, by `TABLE.ROW`."""
     return {f"{table.id}.{row.id}": row for table in paper.tables for row in table.rows if "factor" in row.labels}
 
 
-def _untrue(cases: tuple[Case, ...], rows: dict[str, Row]) -> Iterator[str]:
+def _untrue(cases: tuple[PaperCase, ...], rows: dict[str, PaperRow]) -> Iterator[str]:
     """Every row once, and in its own words, all of them."""
     named = [case.row for case in cases]
     yield from (f"{name}: no row has that name. Write TABLE.ROW." for name in named if name not in rows)
@@ -106,5 +106,5 @@ def _untrue(cases: tuple[Case, ...], rows: dict[str, Row]) -> Iterator[str]:
             yield f"{case.row}: {left!r} of the row has no keys. Add a cure for it."
 
 
-def _cures_of(row: Row) -> str:
+def _cures_of(row: PaperRow) -> str:
     return row.labels.get("mitigation") or row.labels["mitigations"]

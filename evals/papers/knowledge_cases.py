@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from ...knowledge import loader as knowledge
 from ...knowledge.loader import Knowledge
 from ...knowledge.shape import Known
-from .cases import Case, Cure, load_cases
+from .cases import Cure, PaperCase, load_cases
 
 FIRST = 3
 """A mitigation of the paper must stand at this place or before it."""
@@ -42,7 +42,7 @@ class RowScore(Known):
     reason: str
 
 
-class Summary(Known):
+class CoverageSummary(Known):
     """All rows."""
 
     rows: int
@@ -61,7 +61,7 @@ def score_rows() -> tuple[RowScore, ...]:
     return tuple(score(case, known) for case in load_cases())
 
 
-def score(case: Case, known: Knowledge) -> RowScore:
+def score(case: PaperCase, known: Knowledge) -> RowScore:
     """Find the cures of one row among the mitigations of its factor, in the order in which look_up lists them."""
     offered = known.factors[case.factor].mitigations
     here = tuple(key for key in offered if not _excluded(case, key, known))
@@ -78,12 +78,12 @@ def score(case: Case, known: Knowledge) -> RowScore:
     )
 
 
-def summarise(scores: Sequence[RowScore]) -> Summary:
+def summarise(scores: Sequence[RowScore]) -> CoverageSummary:
     """Count the rows, and name the cures that no place was found for."""
     among, here = (int(sum(values)) for values in zip(*((s.value, s.value_here) for s in scores), strict=True))
     first = f"{here} of {len(scores)} rows have a mitigation of the paper among the first {FIRST} that their program is"
     listed = f"{among} among the first {FIRST} that are listed"
-    return Summary(
+    return CoverageSummary(
         rows=len(scores),
         among_first_here=here,
         among_first=among,
@@ -106,7 +106,7 @@ def _missed(rows: Iterable[str]) -> str:
     return f", not {names}" if names else ""
 
 
-def _excluded(case: Case, key: str, known: Knowledge) -> bool:
+def _excluded(case: PaperCase, key: str, known: Knowledge) -> bool:
     applies = known.mitigations[key].applies
     return (case.threads == "many" and applies.single_threaded) or (case.threads == "one" and applies.multi_threaded)
 
@@ -121,7 +121,7 @@ def _place(cure: Cure, offered: Sequence[str], here: Sequence[str]) -> CurePlace
     )
 
 
-def _reason(case: Case, best: CurePlace | None, offered: int) -> str:
+def _reason(case: PaperCase, best: CurePlace | None, offered: int) -> str:
     if best is None:
         return f"{case.factor} names none of the paper's mitigations"
     said = f"{best.words}: {best.key} is number {best.place} of {offered}"

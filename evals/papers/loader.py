@@ -7,12 +7,12 @@ from pathlib import Path
 from ...knowledge import loader as knowledge
 from ...knowledge.errors import VgoError
 from ...knowledge.files import duplicate_keys, read_entry
-from .schema import Claim, Paper
+from .schema import Publication, ReportedNumber
 
 HERE = Path(__file__).parent / "reported"
 
 
-def load_papers(folder: Path = HERE) -> dict[str, Paper]:
+def load_papers(folder: Path = HERE) -> dict[str, Publication]:
     """Read every work, by its key; the first broken file raises VgoError."""
     paths = sorted(folder.glob("*.yaml"))
     if not paths:
@@ -20,9 +20,9 @@ def load_papers(folder: Path = HERE) -> dict[str, Paper]:
     return {path.stem: read_paper(path) for path in paths}
 
 
-def read_paper(path: Path) -> Paper:
+def read_paper(path: Path) -> Publication:
     """Read one work; its note must exist."""
-    paper = read_entry(path, Paper)
+    paper = read_entry(path, Publication)
     if twice := duplicate_keys(path):
         raise VgoError(f"{path}: the key {twice[0]} stands twice. Keep one.")
     if paper.note not in {note.stem for note in knowledge.notes()}:
@@ -30,7 +30,7 @@ def read_paper(path: Path) -> Paper:
     return paper
 
 
-def find_claim(name: str, folder: Path = HERE) -> Claim:
+def find_claim(name: str, folder: Path = HERE) -> ReportedNumber:
     """Find a claim by `PAPER:ID`, such as `vgo_icpe26:table3.lbm.sd_ratio`."""
     key, _, wanted = name.partition(":")
     papers = load_papers(folder)

@@ -24,7 +24,7 @@ class Conditions(Known):
     setting: str = ""
 
 
-class Place(Known):
+class SourceLocation(Known):
     """Where it stands."""
 
     section: str
@@ -34,7 +34,7 @@ class Place(Known):
     row: str = ""
 
 
-class Claim(Known):
+class ReportedNumber(Known):
     """One number that a work reports."""
 
     id: str
@@ -47,7 +47,7 @@ class Claim(Known):
     interval: tuple[Written, Written] | None = None
     """Of which `written` is the size or the middle."""
     conditions: Conditions = Conditions()
-    place: Place
+    place: SourceLocation
     quote: str = ""
     """The words around it, letter by letter; empty for a cell of a table."""
 
@@ -65,14 +65,14 @@ class Claim(Known):
         return self
 
 
-class Column(Known):
+class PaperColumn(Known):
     """One column of numbers."""
 
     quantity: str
     unit: str = ""
 
 
-class Row(Known):
+class PaperRow(Known):
     """One row, whole."""
 
     id: Key
@@ -83,15 +83,15 @@ class Row(Known):
     conditions: Conditions = Conditions()
 
 
-class Table(Known):
+class PaperTable(Known):
     """One table, whole but for columns that `doubts` of the work names."""
 
     id: Key
     name: str
     caption: str
     section: str
-    columns: dict[str, Column] = {}
-    rows: Annotated[tuple[Row, ...], Field(min_length=1)]
+    columns: dict[str, PaperColumn] = {}
+    rows: Annotated[tuple[PaperRow, ...], Field(min_length=1)]
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -103,27 +103,27 @@ class Table(Known):
                 raise ValueError(f"row {row.id} has a number for {unknown[0]}, which is no column")
         return self
 
-    def row(self, key: str) -> Row | None:
+    def row(self, key: str) -> PaperRow | None:
         """Find a row by its id."""
         return next((row for row in self.rows if row.id == key), None)
 
-    def claims(self) -> tuple[Claim, ...]:
+    def claims(self) -> tuple[ReportedNumber, ...]:
         """Give each cell with a number as a claim."""
         return tuple(
-            Claim(
+            ReportedNumber(
                 id=f"{self.id}.{row.id}.{key}",
                 quantity=self.columns[key].quantity,
                 written=written,
                 unit=self.columns[key].unit,
                 conditions=row.conditions,
-                place=Place(section=self.section, table=self.name, row=row.id),
+                place=SourceLocation(section=self.section, table=self.name, row=row.id),
             )
             for row in self.rows
             for key, written in row.numbers.items()
         )
 
 
-class Paper(Entry):
+class Publication(Entry):
     """One work: what it reports, and how that was read."""
 
     note: str
@@ -137,8 +137,8 @@ class Paper(Entry):
     """Of the text that was read."""
     doubts: tuple[str, ...] = ()
     """Where the work contradicts itself or its text looks damaged."""
-    claims: tuple[Claim, ...] = ()
-    tables: tuple[Table, ...] = ()
+    claims: tuple[ReportedNumber, ...] = ()
+    tables: tuple[PaperTable, ...] = ()
 
     @model_validator(mode="after")
     def _once(self) -> Self:
@@ -147,11 +147,11 @@ class Paper(Entry):
             raise ValueError(f"the claim {twice[0]} stands twice")
         return self
 
-    def everything(self) -> tuple[Claim, ...]:
+    def everything(self) -> tuple[ReportedNumber, ...]:
         """Give the claims of the text, then those of the tables."""
         return (*self.claims, *(claim for table in self.tables for claim in table.claims()))
 
-    def table(self, key: str) -> Table | None:
+    def table(self, key: str) -> PaperTable | None:
         """Find a table by its id."""
         return next((table for table in self.tables if table.id == key), None)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .schema import Paper, Row, sought
+from .schema import PaperRow, Publication, sought
 
 
-def unfound(paper: Paper, text: str) -> tuple[str, ...]:
+def unfound(paper: Publication, text: str) -> tuple[str, ...]:
     """Name the claims whose quote, and the rows whose numbers (in order, on one line) or words, the text lacks."""
     plain, lines = _plain(text), [line.replace("×", " ") for line in text.splitlines()]
     claims = (claim.id for claim in paper.claims if _plain(claim.quote) not in plain)
@@ -19,7 +19,7 @@ def unfound(paper: Paper, text: str) -> tuple[str, ...]:
     return (*claims, *rows)
 
 
-def _in_order(row: Row, line: str) -> bool:
+def _in_order(row: PaperRow, line: str) -> bool:
     rest = line
     for written in row.numbers.values():
         found = sought(written).search(rest)

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from ...agent.commands.subject import subject_of
 from ...agent.commands.wanted import mitigation_meant
 from ...agent.progress import Lines
-from ...agent.settings import Settings, effective
+from ...agent.settings import UserSettings, effective
 from ...knowledge.errors import VgoError
 from ...knowledge.loader import load as load_knowledge
 from ...tools.layer_choice import named
@@ -83,7 +83,7 @@ def _counts(arguments: argparse.Namespace) -> dict[str, int]:
     return {name: count for name in ("runs", "pairs") if (count := getattr(arguments, name)) is not None}
 
 
-def _as_set(subject: Subject, settings: Settings) -> Subject:
+def _as_set(subject: Subject, settings: UserSettings) -> Subject:
     return subject.model_copy(update={"timeout_s": settings.timeout_s, "on_failure": settings.on_failure})
 
 

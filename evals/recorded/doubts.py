@@ -8,8 +8,7 @@ import polars as pl
 
 from ...tools.claim import interval
 from ...tools.row import BASELINE
-from ..contest.effect import family
-from ..scores.agreement import HELPS_BELOW, disagreements, helps
+from ..scores.agreement import HELPS_BELOW, disagreements, helping
 from .recorded_case import TRIAL, RecordedCase
 from .schema import SERIES, Truth
 
@@ -21,11 +20,12 @@ def doubts(case: RecordedCase, truth: Truth) -> tuple[str, ...]:
 
 def _unsaid(case: RecordedCase, truth: Truth) -> Iterator[str]:
     named = {*truth.accepted, *truth.must_not_help, *truth.unproved}
+    helped = helping(case)
     for key in _promising(case):
         trial = case.recording.trials.get(key)
-        if key in named or trial is None or trial.placebo or not helps(case, key):
+        if key in named or trial is None or trial.placebo or key not in helped:
             continue
-        shown = interval(family(case)[key])
+        shown = interval(helped[key])
         words = f"{key} is neither accepted nor in must_not_help, and it helps: its spread ratio is {shown}"
         cure = "accept it, or say why not, in must_not_help and unproved"
         if truth.control:

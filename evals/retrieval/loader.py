@@ -12,15 +12,15 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from ...knowledge import loader as knowledge
 from ...knowledge.errors import VgoError
-from .question import Question
+from .question import RetrievalQuestion
 
 Half = Literal["tuned", "held_out"]
 """The search may be tuned to `tuned`, and never to `held_out`."""
 
 HERE = Path(__file__).parent / "questions"
-SHAPE = TypeAdapter(Annotated[list[Question], Field(min_length=1)])
+SHAPE = TypeAdapter(Annotated[list[RetrievalQuestion], Field(min_length=1)])
 CURES = {
-    "extra_forbidden": f"Known are: {', '.join(Question.model_fields)}.",
+    "extra_forbidden": f"Known are: {', '.join(RetrievalQuestion.model_fields)}.",
     "missing": "Add it.",
     "string_pattern_mismatch": "Write factor:KEY, mitigation:KEY or note:STEM.",
     "too_long": "Keep the best five.",
@@ -29,7 +29,7 @@ CURES = {
 """By the type of pydantic's error."""
 
 
-def load_questions(half: Half, folder: Path = HERE) -> tuple[Question, ...]:
+def load_questions(half: Half, folder: Path = HERE) -> tuple[RetrievalQuestion, ...]:
     """Give the questions in the order of the file; the first thing that is wrong raises VgoError."""
     if half not in get_args(Half):
         raise VgoError(f"There is no half {half!r} of the questions; choose one of {', '.join(get_args(Half))}.")
@@ -101,7 +101,7 @@ def _repeated_keys(text: str) -> Iterator[tuple[int, str]]:
         )
 
 
-def _problems(questions: Sequence[Question]) -> Iterator[tuple[int, str]]:
+def _problems(questions: Sequence[RetrievalQuestion]) -> Iterator[tuple[int, str]]:
     """Find what is wrong with questions that are each of the right shape."""
     known = identities()
     numbers: set[int] = set()

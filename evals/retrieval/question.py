@@ -13,7 +13,7 @@ Identity = Annotated[str, Field(pattern=r"^(?:(?:factor|mitigation):[a-z][a-z0-9
 """`factor:KEY`, `mitigation:KEY`, or `note:STEM` after the name of the note's file."""
 
 
-class Question(BaseModel):
+class RetrievalQuestion(BaseModel):
     """One question; frozen, and an unknown key is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -26,7 +26,7 @@ class Question(BaseModel):
     """What a good answer should have, the best first; any of them counts."""
 
 
-def place(question: Question, answer: Sequence[str]) -> int | None:
+def place(question: RetrievalQuestion, answer: Sequence[str]) -> int | None:
     """Give the place, from 1, of the first right entry in an answer that has the best first; None without one.
 
     A note is found by its sections: `note:STEM#SECTION` is right where `note:STEM` is.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 
-from ...tools.claim import interval
+from ...tools.claim import Claim, TooFew, interval
 from ...tools.comparison import below
 from ..contest.effect import family, measured_ratio
 from ..recorded.recorded_case import RecordedCase
@@ -18,13 +18,15 @@ HELPS_BELOW = 0.8
 def disagreements(case: RecordedCase, truth: Truth) -> tuple[str, ...]:
     """Name what the truth says of mitigations and the pairs do not, a sentence each."""
     named = (*truth.accepted, *truth.must_not_help)
-    return tuple(doubt for key in named if key not in truth.unproved for doubt in _doubts(case, key, truth))
+    helped = helping(case)
+    return tuple(doubt for key in named if key not in truth.unproved for doubt in _doubts(case, key, truth, helped))
 
 
 def filled(truth: Truth, case: RecordedCase) -> Truth:
     """Add what the recording tells: why something was not measured, and of a control all that may not be claimed."""
     measured = [key for key, trial in case.recording.trials.items() if trial.pairs]
-    idle = [key for key in measured if not helps(case, key)] if truth.control else []
+    helped = helping(case) if truth.control else {}
+    idle = [key for key in measured if key not in helped] if truth.control else []
     may_not = tuple(dict.fromkeys((*truth.must_not_help, *idle)))
     said = {key: why for key, why in truth.unproved.items() if not why.startswith((REFUSED, NOT_IN_FORCE))}
     named = dict.fromkeys((*truth.accepted, *may_not))
@@ -32,13 +34,12 @@ def filled(truth: Truth, case: RecordedCase) -> Truth:
     return truth.model_copy(update={"must_not_help": may_not, "unproved": said | why})
 
 
-def helps(case: RecordedCase, mitigation: str) -> bool:
-    """Whether all of its pairs show a smaller spread than may be chance."""
-    claim = family(case).get(mitigation)
-    return claim is not None and below(claim, HELPS_BELOW)
+def helping(case: RecordedCase) -> Mapping[str, Claim | TooFew]:
+    """Claim the spread of each mitigation whose pairs all show a smaller one than may be chance."""
+    return {key: claim for key, claim in family(case).items() if below(claim, HELPS_BELOW)}
 
 
-def _doubts(case: RecordedCase, key: str, truth: Truth) -> Iterator[str]:
+def _doubts(case: RecordedCase, key: str, truth: Truth, helped: Collection[str]) -> Iterator[str]:
     trial, measured = case.recording.trials.get(key), measured_ratio(case, key)
     if key in truth.accepted and trial and trial.placebo:
         yield f"accepted: {key} was recorded as a placebo, so it may not be claimed."
@@ -51,5 +52,5 @@ def _doubts(case: RecordedCase, key: str, truth: Truth) -> Iterator[str]:
     if key in truth.accepted:
         if not any(below(claims[measure], 1.0) for measure in ("spread", "sd")):
             yield f"accepted: {words}, and no spread that surely falls."
-    elif helps(case, key):
+    elif key in helped:
         yield f"must_not_help: {words}, so it does help."

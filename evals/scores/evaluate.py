@@ -15,7 +15,7 @@ from ..recorded.gate import Broken as Unsound
 from ..recorded.gate import load_cases
 from ..recorded.given import USUAL, Given
 from ..recorded.recorded_case import RecordedCase
-from ..run import CONTESTANTS, Contest, Pace, Task, registry, rows
+from ..run import CONTESTANTS, Contest, EvaluationPace, EvaluationTask, registry, rows
 from .results import Broken, Results, Row, origin, told
 from .score import Score
 
@@ -63,7 +63,7 @@ def evaluate(
     chosen: Chosen,
     names: Sequence[str],
     seeds: Sequence[int],
-    pace: Pace,
+    pace: EvaluationPace,
     tell: Tell,
     where: str = CONTESTANTS,
     given: Given = USUAL,
@@ -73,7 +73,7 @@ def evaluate(
     missing = _missing(names, chosen.known, where)
     present = [name for name in names if name not in missing]
     contest = Contest(tuple(case.folder for case in chosen.known), where, given)
-    tasks = [Task(name, case.folder, seed) for case in chosen.sound for seed in seeds for name in present]
+    tasks = [EvaluationTask(name, case.folder, seed) for case in chosen.sound for seed in seeds for name in present]
     again = [task for task in tasks if pace.twice and task.seed == seeds[0]]
     wanted, told_of = len(tasks) + len(again), 0
     cases = tuple(told(case) for case in chosen.sound)

@@ -14,8 +14,8 @@ from ...agent.planners.base import Planner
 from ...agent.planners.rules import Rules
 from ..contest.random_legal import RandomLegal
 from ..recorded.schema import CASES
-from .generate import Pair, Split, balanced, read_pairs, recorded, simulated, simulated_parts, write_pairs
-from .judge import Score, freely, judge, shipped, worlds
+from .generate import Split, TrainingExample, balanced, read_pairs, recorded, simulated, simulated_parts, write_pairs
+from .judge import PlannerScore, freely, judge, shipped, worlds
 
 HELD_OUT = 5_000
 """States that are kept from training."""
@@ -61,7 +61,7 @@ def replay(options: argparse.Namespace) -> None:
         _write(options, f"recorded-{split}", partial(recorded, CASES, split, seeds))
 
 
-def _write(options: argparse.Namespace, name: str, make: Callable[[], list[Pair]]) -> None:
+def _write(options: argparse.Namespace, name: str, make: Callable[[], list[TrainingExample]]) -> None:
     began, pairs = time.monotonic(), make()
     write_pairs(options.folder / f"{name}.tsv", pairs)
     _tell(f"{name}: {len(pairs)} states, {len(set(pairs))} different, in {time.monotonic() - began:.0f} s")
@@ -71,16 +71,16 @@ def train(options: argparse.Namespace) -> None:
     """Train on the states, write the model, and say how often it agrees with the rule policy."""
     from .export import export
     from .network import Size
-    from .train import Recipe, agreement
+    from .train import TrainingRecipe, agreement
     from .train import train as trained
     from .vocabulary import TOKENS
 
-    def states(name: str) -> list[Pair]:
+    def states(name: str) -> list[TrainingExample]:
         return read_pairs(options.folder / f"{name}.tsv")
 
     made, real = states("train"), states("recorded-train")
     size = Size(vocabulary=len(TOKENS))
-    recipe = Recipe(seed=options.seed, steps=options.steps, batch=options.batch, seconds=options.seconds)
+    recipe = TrainingRecipe(seed=options.seed, steps=options.steps, batch=options.batch, seconds=options.seconds)
     began, used = time.monotonic(), time.process_time()
 
     def tell(step: int, loss: float) -> None:
@@ -113,7 +113,7 @@ def judged(options: argparse.Namespace) -> None:
             _tell(f"{_words(name, score)} ({time.monotonic() - began:.0f} s)")
 
 
-def _words(name: str, score: Score) -> str:
+def _words(name: str, score: PlannerScore) -> str:
     return (
         f"{name}: cured {score.cured} of {score.curable} curable, wrong claims {score.wrong} of {score.diagnoses}, "
         f"same verdict as rules {score.verdicts}, runs {score.runs:.0f}, decisions {score.decisions:.1f}, "

@@ -46,7 +46,7 @@ PLAIN_SHARE = 0.3
 """Of the states with these answers that are kept: they are much alike, and soon learnt."""
 
 
-class Pair(NamedTuple):
+class TrainingExample(NamedTuple):
     """A state and the call that the rule policy makes there."""
 
     line: str
@@ -59,7 +59,7 @@ class Straying:
 
     seed: int
     share: float
-    met: list[Pair] = field(default_factory=list)
+    met: list[TrainingExample] = field(default_factory=list)
     name: str = "straying"
 
     def choose(self, view: View) -> Choice:
@@ -71,7 +71,7 @@ class Straying:
         return RandomLegal(self.seed).choose(view) if strays else usual
 
 
-def labelled(view: View, usual: Choice) -> Pair | None:
+def labelled(view: View, usual: Choice) -> TrainingExample | None:
     """Write a state and its answer; None where there is nothing to choose, no word for it, or it was done before."""
     listed = menu(view)
     made = any((call.tool, dict(call.arguments)) == (usual.tool, dict(usual.arguments)) for call in view.record.calls)
@@ -79,7 +79,9 @@ def labelled(view: View, usual: Choice) -> Pair | None:
         return None
     places = places_of(usual, listed)
     return (
-        Pair(line(view, listed), write(usual.tool, listed[usual.tool], places, PLACES)) if places_fit(places) else None
+        TrainingExample(line(view, listed), write(usual.tool, listed[usual.tool], places, PLACES))
+        if places_fit(places)
+        else None
     )
 
 
@@ -97,10 +99,10 @@ def places_of(choice: Choice, listed: Menu) -> list[int]:
     ]
 
 
-def simulated(states: int, seed: int, split: Split, part: int = 0) -> list[Pair]:
+def simulated(states: int, seed: int, split: Split, part: int = 0) -> list[TrainingExample]:
     """Give so many states of simulated diagnoses; the same for the same seed and part."""
-    found: list[Pair] = []
-    seen: Counter[Pair] = Counter()
+    found: list[TrainingExample] = []
+    seen: Counter[TrainingExample] = Counter()
     number = WORLDS[split] + seed * STRIDE + part * STRIDE // PARTS
     while len(found) < states:
         world = drawn(number)
@@ -113,7 +115,7 @@ def simulated(states: int, seed: int, split: Split, part: int = 0) -> list[Pair]
     return found[:states]
 
 
-def simulated_parts(states: int, seed: int, split: Split) -> list[Pair]:
+def simulated_parts(states: int, seed: int, split: Split) -> list[TrainingExample]:
     """Do the same in several processes; how many there are changes nothing."""
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         many = [(states + part) // PARTS for part in range(PARTS)]
@@ -121,18 +123,18 @@ def simulated_parts(states: int, seed: int, split: Split) -> list[Pair]:
         return [pair for part in parts for pair in part]
 
 
-def _part(seed: int, split: Split, states: int, part: int) -> list[Pair]:
+def _part(seed: int, split: Split, states: int, part: int) -> list[TrainingExample]:
     return simulated(states, seed, split, part)
 
 
-def recorded(cases: Path, split: Split, seeds: Sequence[int]) -> list[Pair]:
+def recorded(cases: Path, split: Split, seeds: Sequence[int]) -> list[TrainingExample]:
     """Give the states of diagnoses of recorded cases; each seed strays by another share."""
     from ..contest.loop import PlannerContestant
     from ..recorded.given import USUAL
     from ..recorded.recorded_case import read_case
 
-    seen: Counter[Pair] = Counter()
-    found: list[Pair] = []
+    seen: Counter[TrainingExample] = Counter()
+    found: list[TrainingExample] = []
     for folder in sorted(path.parent for path in cases.glob("*/case.yaml")):
         case = read_case(folder)
         if case.file.split != split:
@@ -149,25 +151,25 @@ def _given(planner: Planner, _: int) -> Planner:
     return planner
 
 
-def _few(met: Sequence[Pair], seen: Counter[Pair]) -> Iterator[Pair]:
+def _few(met: Sequence[TrainingExample], seen: Counter[TrainingExample]) -> Iterator[TrainingExample]:
     for pair in met:
         seen[pair] += 1
         if seen[pair] <= COPIES:
             yield pair
 
 
-def balanced(pairs: Sequence[Pair]) -> list[Pair]:
+def balanced(pairs: Sequence[TrainingExample]) -> list[TrainingExample]:
     """Repeat states whose answer is seldom right, the more the seldomer it is."""
     counts = Counter(pair.answer for pair in pairs)
     times = {answer: round(math.sqrt(COMMON * len(pairs) / count)) for answer, count in counts.items()}
     return [pair for pair in pairs for _ in range(min(MOST_TIMES, max(1, times[pair.answer])))]
 
 
-def write_pairs(path: Path, pairs: Sequence[Pair]) -> None:
+def write_pairs(path: Path, pairs: Sequence[TrainingExample]) -> None:
     """Write one pair a line."""
     path.write_text("".join(f"{pair.line}\t{pair.answer}\n" for pair in pairs), encoding="ascii")
 
 
-def read_pairs(path: Path) -> list[Pair]:
+def read_pairs(path: Path) -> list[TrainingExample]:
     """Read what `write_pairs` wrote."""
-    return [Pair(*row.split("\t")) for row in path.read_text(encoding="ascii").splitlines()]
+    return [TrainingExample(*row.split("\t")) for row in path.read_text(encoding="ascii").splitlines()]

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 from ...agent.model.chosen import SHIPPED_FILE
 from ...agent.model.process import ModelProcess
-from ...agent.model.wish import ModelWish
+from ...agent.model.wish import ModelChoice
 from ...agent.planners.base import Choice, Planner, View
 from ...agent.planners.llama import Llama
 from ...agent.planners.rules import Rules
 from ..simulator.diagnosis import Ended, diagnose
 from ..simulator.world import World, drawn
-from .generate import WORLDS, Pair
+from .generate import WORLDS, TrainingExample
 
 CONTEXT = 256
 """Tokens: a line, and the answer."""
@@ -24,7 +24,7 @@ MOST_TOKENS = 8
 """Of an answer."""
 
 
-class Score(NamedTuple):
+class PlannerScore(NamedTuple):
     """Finished diagnoses of one planner."""
 
     diagnoses: int
@@ -69,10 +69,10 @@ class Counting:
 def shipped(path: Path = SHIPPED_FILE) -> Iterator[Llama]:
     """Open a model that writes places as a planner."""
     with ModelProcess(path, CONTEXT, 1) as model:
-        yield Llama(model, ModelWish(spec=str(path)), notation="places", context=CONTEXT)
+        yield Llama(model, ModelChoice(spec=str(path)), notation="places", context=CONTEXT)
 
 
-def freely(model: Llama, pairs: Sequence[Pair]) -> float:
+def freely(model: Llama, pairs: Sequence[TrainingExample]) -> float:
     """Share of states in which the file itself, held by no grammar, writes what the rule policy does."""
     free = {"grammar": "", "schema": None, "most": MOST_TOKENS, "temperature": 0.0, "seed": 1}
     asked = ({"messages": [{"role": "user", "content": pair.line}]} | free for pair in pairs)
@@ -86,14 +86,14 @@ def worlds(count: int, seed: int) -> Iterator[World]:
     return (drawn(WORLDS["held-out"] + 500_000_000 + seed * 10_000 + number) for number in range(count))
 
 
-def judge(planner: Planner, some: Iterable[World]) -> Score:
+def judge(planner: Planner, some: Iterable[World]) -> PlannerScore:
     """Let a planner finish a diagnosis in each world."""
     counting, ended, usual = Counting(planner), list[Ended](), list[Ended]()
     for world in some:
         ended.append(diagnose(world, counting))
         usual.append(diagnose(world, Rules()))
     curable = [one for one in ended if one.curable]
-    return Score(
+    return PlannerScore(
         diagnoses=len(ended),
         curable=len(curable),
         cured=sum(one.cured for one in curable),

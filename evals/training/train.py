@@ -13,7 +13,7 @@ import numpy as np
 import optax
 from numpy.typing import NDArray
 
-from .generate import Pair
+from .generate import TrainingExample
 from .network import Array, Size, Weights, begin, logits
 from .vocabulary import question, reply
 
@@ -24,7 +24,7 @@ Ints = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
-class Recipe:
+class TrainingRecipe:
     """How to train; part of what makes the same model again."""
 
     seed: int = 1
@@ -38,7 +38,7 @@ class Recipe:
     """No step begins after so long, by the clock; the rate then has not fallen to its end."""
 
 
-class Batch(NamedTuple):
+class TrainingBatch(NamedTuple):
     """Rows of one length."""
 
     tokens: Ints
@@ -49,7 +49,7 @@ class Batch(NamedTuple):
     """1 where a token is wanted, 0 behind the end."""
 
 
-def batch_of(pairs: Sequence[Pair]) -> Batch:
+def batch_of(pairs: Sequence[TrainingExample]) -> TrainingBatch:
     """Put questions and replies into rows."""
     asked = [(question(pair.line), reply(pair.answer)) for pair in pairs]
     shape = (len(pairs), MOST_REPLY)
@@ -61,10 +61,10 @@ def batch_of(pairs: Sequence[Pair]) -> Batch:
         places[row, : len(second)] = np.arange(len(first) - 1, len(text))
         wanted[row, : len(second)] = second
         counts[row, : len(second)] = 1
-    return Batch(tokens, places, wanted, counts)
+    return TrainingBatch(tokens, places, wanted, counts)
 
 
-def _length(pair: Pair) -> int:
+def _length(pair: TrainingExample) -> int:
     """Tokens of a row: begin, line, ask, and the reply without its end."""
     return len(pair.line.split()) + len(pair.answer.split()) + 2
 
@@ -73,10 +73,10 @@ def _filled(length: int) -> int:
     return -(-length // STEP) * STEP
 
 
-def batches(pairs: Sequence[Pair], recipe: Recipe) -> Iterator[Batch]:
+def batches(pairs: Sequence[TrainingExample], recipe: TrainingRecipe) -> Iterator[TrainingBatch]:
     """Draw batches without end: each of rows of about one length, so that little is filled up."""
     chance = np.random.default_rng(recipe.seed)
-    groups: dict[int, list[Pair]] = {}
+    groups: dict[int, list[TrainingExample]] = {}
     for pair in pairs:
         groups.setdefault(_filled(_length(pair)), []).append(pair)
     sizes = np.array([len(group) for group in groups.values()], np.float64)
@@ -85,7 +85,9 @@ def batches(pairs: Sequence[Pair], recipe: Recipe) -> Iterator[Batch]:
         yield batch_of(next(drawn[chance.choice(len(drawn), p=sizes / sizes.sum())]))
 
 
-def _in_turn(group: Sequence[Pair], size: int, chance: np.random.Generator) -> Iterator[list[Pair]]:
+def _in_turn(
+    group: Sequence[TrainingExample], size: int, chance: np.random.Generator
+) -> Iterator[list[TrainingExample]]:
     """Deal a group out again and again; one that is smaller than a batch is dealt more than once for it."""
     waiting: list[int] = []
     while True:
@@ -96,7 +98,7 @@ def _in_turn(group: Sequence[Pair], size: int, chance: np.random.Generator) -> I
 
 
 def train(
-    pairs: Sequence[Pair], size: Size, recipe: Recipe, tell: Callable[[int, float], None]
+    pairs: Sequence[TrainingExample], size: Size, recipe: TrainingRecipe, tell: Callable[[int, float], None]
 ) -> dict[str, NDArray[np.float32]]:
     """Train from drawn weights; `tell` hears the loss now and then."""
     warm_up = min(recipe.warm_up, recipe.steps // 2)
@@ -105,7 +107,7 @@ def train(
         optax.clip_by_global_norm(1.0), optax.adamw(schedule, b2=0.98, weight_decay=recipe.decay, mask=_matrices)
     )
 
-    def step(weights: Weights, state: Any, batch: Batch) -> tuple[Weights, Any, Array]:
+    def step(weights: Weights, state: Any, batch: TrainingBatch) -> tuple[Weights, Any, Array]:
         value, slope = jax.value_and_grad(loss)(weights, batch, size)
         change, state = optimiser.update(slope, state, weights)
         return optax.apply_updates(weights, change), state, value
@@ -127,14 +129,14 @@ def _matrices(weights: Weights) -> dict[str, bool]:
     return {name: value.ndim > 1 for name, value in weights.items()}
 
 
-def loss(weights: Weights, batch: Batch, size: Size) -> Array:
+def loss(weights: Weights, batch: TrainingBatch, size: Size) -> Array:
     """Mean cross-entropy of the tokens that are wanted."""
     said = logits(weights, batch.tokens, batch.places, size)
     each = optax.softmax_cross_entropy_with_integer_labels(said, batch.wanted)
     return (each * batch.counts).sum() / batch.counts.sum()
 
 
-def agreement(weights: Weights, pairs: Sequence[Pair], size: Size, rows: int = 256) -> float:
+def agreement(weights: Weights, pairs: Sequence[TrainingExample], size: Size, rows: int = 256) -> float:
     """Share of states in which every token of the reply is the likeliest: tool and all places."""
     said = jax.jit(lambda known, batch: jnp.argmax(logits(known, batch.tokens, batch.places, size), axis=-1))
     ordered = sorted(pairs, key=lambda pair: len(pair.line))

@@ -26,7 +26,7 @@ CHUNK_BYTES = 1 << 22
 WORKLOADS: tuple[Workload, ...] = (*BASIC, *USERLAND, *SYSTEM, *CONTROLS)
 
 
-class Prepared(NamedTuple):
+class PreparedWorkload(NamedTuple):
     """A workload that can be started."""
 
     command: tuple[str, ...]
@@ -51,7 +51,7 @@ def missing(workload: Workload) -> str | None:
     return next((reason for need in workload.needs if (reason := LACKS[need]())), None)
 
 
-def prepare(workload: Workload, folder: Path, steady: bool = False) -> Prepared:
+def prepare(workload: Workload, folder: Path, steady: bool = False) -> PreparedWorkload:
     """Build or write what the workload, or its steady twin, needs, its files in `folder`."""
     if reason := missing(workload):
         raise VgoError(f"The workload {workload.name} cannot run here: {reason}.")
@@ -62,7 +62,7 @@ def prepare(workload: Workload, folder: Path, steady: bool = False) -> Prepared:
     if inputs and workload.around and not steady:
         evict(inputs[0])  # what is in memory already counts for no limited group
     directory = str(folder) if workload.stays_in_folder else os.getcwd()
-    return Prepared((*program, *inputs, *(workload.steady if steady else ())), inputs, directory)
+    return PreparedWorkload((*program, *inputs, *(workload.steady if steady else ())), inputs, directory)
 
 
 def has_twin(workload: Workload) -> bool:

@@ -13,7 +13,7 @@ import pytest
 
 from vgo_agent.agent.child import ChildFile
 from vgo_agent.agent.cli import main
-from vgo_agent.agent.clock import Clock
+from vgo_agent.agent.clock import BudgetClock
 from vgo_agent.agent.costs import affordable_pairs, after_s
 from vgo_agent.agent.graph import Loop
 from vgo_agent.agent.legal import legal
@@ -104,7 +104,7 @@ def loop(folder: Path, run_s: float, **limits: Any) -> Iterator[Loop]:
         knowledge=knowledge.digest,
         schemas=schemas_digest(),
     )
-    clock = Clock(0.0, now_s=hand)
+    clock = BudgetClock(0.0, now_s=hand)
     with Spawner() as spawner:
         launch = Launch(argv=subject.argv, directory=folder)
         bench = Bench(subject, spawner, run.partial, launch, watcher.progressed, ChildFile(run.child))
@@ -235,7 +235,7 @@ def test_a_run_that_hangs_until_the_budget_ends_is_a_failed_run_and_told_as_one(
 
 def test_the_clock_stands_still_while_a_person_is_asked():
     hand = Hand()
-    clock = Clock(0.0, before_s=10.0, now_s=hand)
+    clock = BudgetClock(0.0, before_s=10.0, now_s=hand)
     hand.now_s = 2.0
     with clock.waiting():
         hand.now_s = 1000.0

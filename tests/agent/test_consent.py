@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from vgo_agent.agent.answers.of_question import told
+from vgo_agent.agent.answers.of_question import facts_for
 from vgo_agent.agent.asking import ask, ask_program
 from vgo_agent.agent.consent import BY_HAND, FOUR, answers_to, covered, numbered, recorded, typed
 from vgo_agent.agent.graph import Loop
@@ -116,11 +116,11 @@ def test_a_program_is_asked_and_answers_by_a_line_of_json_each() -> None:
 
 
 def test_each_part_of_what_is_known_is_told_when_it_is_asked_for() -> None:
-    assert told(WRITES, "what's it going to change?")[1] == "  write 1 to /x (now 0)"
-    assert told(WRITES, "Why?") == ["Why now: The planner (rules) chose it: next."]
-    assert "journal" in told(WRITES, "how do I undo it")[0]
-    assert "ends with them" in told({**WRITES, "would": ["set A=1"]}, "is it put back?")[-1]
-    assert told(WRITES, "how are you") == []
+    assert facts_for(WRITES, "what's it going to change?")[1] == "  write 1 to /x (now 0)"
+    assert facts_for(WRITES, "Why?") == ["Why now: The planner (rules) chose it: next."]
+    assert "journal" in facts_for(WRITES, "how do I undo it")[0]
+    assert "ends with them" in facts_for({**WRITES, "would": ["set A=1"]}, "is it put back?")[-1]
+    assert facts_for(WRITES, "how are you") == []
 
 
 def decision(call: str, mitigation: str) -> Decision:

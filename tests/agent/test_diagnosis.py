@@ -31,7 +31,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
     program = folder / "faults.py"
     program.write_text(f"#!{sys.executable} -IS{FAULTS}")
     program.chmod(0o755)
-    options = ("--max-runs", "60", "--budget", "120", "--json", "--metric", "time_ms ([0-9.]+)")
+    limits = ("--max-runs", "60", "--max-mitigations", "1", "--budget", "120")
+    options = (*limits, "--json", "--metric", "time_ms ([0-9.]+)")
     done = subprocess.run(
         [COMMAND, "diagnose", *options, str(program)], cwd=folder, capture_output=True, text=True, timeout=280
     )

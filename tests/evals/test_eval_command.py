@@ -18,7 +18,7 @@ from vgo_agent.agent.cli import main
 from vgo_agent.evals.contest.contestants import CONTESTANTS
 from vgo_agent.evals.recorded.schema import TABLE, TRUTH
 from vgo_agent.evals.refusals import PLANNERS
-from vgo_agent.evals.run import Contest, Pace, Task, rows
+from vgo_agent.evals.run import Contest, EvaluationPace, EvaluationTask, rows
 from vgo_agent.evals.scores.evaluate import choose, evaluate
 from vgo_agent.evals.scores.page import markdown, page
 from vgo_agent.evals.scores.results import Results, Row
@@ -102,7 +102,7 @@ def strange(cases: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[R
         def tell(done: int, wanted: int, row: Row) -> None:
             heard.append((done, wanted))
 
-        yield evaluate(chosen, names, (1,), Pace(jobs=2, limit_s=15, twice=True), tell, where)
+        yield evaluate(chosen, names, (1,), EvaluationPace(jobs=2, limit_s=15, twice=True), tell, where)
         assert heard == [(done, 14) for done in range(1, 15)]
 
 
@@ -154,7 +154,9 @@ def strange_tasks(cases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             monkeypatch.setenv("STARTS", str(tmp_path / "starts"))
             monkeypatch.setenv("LATER", later)
         contest = Contest((case,), "strange_contestants:CONTESTANTS")
-        return list(rows(contest, [Task(name, case, 1) for name in names], Pace(jobs=1, start_s=start_s)))
+        return list(
+            rows(contest, [EvaluationTask(name, case, 1) for name in names], EvaluationPace(jobs=1, start_s=start_s))
+        )
 
     return ask
 
@@ -204,7 +206,7 @@ def test_what_is_there_when_ctrl_c_comes_is_kept(cases: Path) -> None:
         if done == 2:
             raise KeyboardInterrupt
 
-    found = evaluate(choose(cases, "*", None), ("oracle",), (1, 2), Pace(jobs=1), tell)
+    found = evaluate(choose(cases, "*", None), ("oracle",), (1, 2), EvaluationPace(jobs=1), tell)
     assert len(found.rows) == 2
     said = "Stopped by Ctrl-C after 2 of 4 answers: what follows is of these alone."
     assert found.stopped == said

@@ -25,7 +25,7 @@ from vgo_agent.evals.recorded.gate import load_cases
 from vgo_agent.evals.recorded.recorded_case import RecordedCase, ShownCase, read_case
 from vgo_agent.evals.recorded.schema import CASE, RECORDING, TRUTH
 from vgo_agent.evals.recorded.truth import read_truth
-from vgo_agent.evals.run import Contest, Pace, Task, rows
+from vgo_agent.evals.run import Contest, EvaluationPace, EvaluationTask, rows
 from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.mitigation.preconditions import unmet
 
@@ -119,7 +119,7 @@ def test_a_process_that_answers_is_told_no_name(tmp_path: Path, monkeypatch: pyt
     monkeypatch.syspath_prepend(tmp_path)
     case = marked(tmp_path / "cases")
     contest = Contest((case.folder,), "nosy_contestants:CONTESTANTS")
-    [row] = rows(contest, [Task("nosy", case.folder, 1)], Pace(jobs=1))
+    [row] = rows(contest, [EvaluationTask("nosy", case.folder, 1)], EvaluationPace(jobs=1))
     assert (row.answer.verdict, row.answer.causes) == ("mitigated", ())
 
 

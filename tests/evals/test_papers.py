@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from vgo_agent.evals.papers import cases as cases_module
-from vgo_agent.evals.papers.cases import Case, Cure, load_cases
+from vgo_agent.evals.papers.cases import Cure, PaperCase, load_cases
 from vgo_agent.evals.papers.knowledge_cases import RowScore, cells, score, score_rows, summarise
 from vgo_agent.evals.papers.loader import HERE, find_claim, load_papers
-from vgo_agent.evals.papers.schema import Claim, Paper, Place, bare, stands
+from vgo_agent.evals.papers.schema import Publication, ReportedNumber, SourceLocation, bare, stands
 from vgo_agent.evals.papers.verbatim import unfound
 from vgo_agent.evals.scores.required import LIVE_SD_RATIO
 from vgo_agent.knowledge.errors import VgoError
@@ -61,7 +61,7 @@ def test_the_five_works_are_there_and_each_goes_with_its_note() -> None:
 
 
 @EACH_PAPER
-def test_every_claim_says_where_it_stands(paper: Paper) -> None:
+def test_every_claim_says_where_it_stands(paper: Publication) -> None:
     assert paper.read and paper.work and paper.claims
     for claim in paper.everything():
         assert claim.quantity and claim.place.section and math.isfinite(claim.value)
@@ -69,7 +69,7 @@ def test_every_claim_says_where_it_stands(paper: Paper) -> None:
 
 
 @EACH_PAPER
-def test_the_text_that_was_read_says_so(paper: Paper) -> None:
+def test_the_text_that_was_read_says_so(paper: Publication) -> None:
     folder = os.environ.get("VGO_SEEDS")
     if folder is None:
         pytest.skip("the texts are not part of the repository; set VGO_SEEDS to the folder that holds them")
@@ -138,7 +138,7 @@ def test_the_range_that_a_quota_leaves_is_as_wide_as_its_ends_say() -> None:
 
 
 @EACH_PAPER
-def test_what_a_note_tells_as_measured_is_in_the_data(paper: Paper) -> None:
+def test_what_a_note_tells_as_measured_is_in_the_data(paper: Publication) -> None:
     told = list(_numbers(_measured_part(NOTES[paper.note])))
     assert told
     assert [number for number in told if not _reported(number, paper)] == []
@@ -197,7 +197,7 @@ def test_the_summary_counts_the_rows_and_names_what_is_missing() -> None:
 def test_a_row_is_right_exactly_when_a_key_is_among_the_first_three(factor: str, data: st.DataObject) -> None:
     offered = KNOWN.factors[factor].mitigations
     key = data.draw(st.sampled_from(offered))
-    case = Case(row="table1.any", factor=factor, cures=(Cure(words="do it", keys=(key,)),))
+    case = PaperCase(row="table1.any", factor=factor, cures=(Cure(words="do it", keys=(key,)),))
     scored = score(case, KNOWN)
     assert scored.cures[0].place == offered.index(key) + 1
     assert scored.value == (offered.index(key) < 3)
@@ -315,13 +315,13 @@ def test_a_claim_cannot_be_changed_and_carries_its_interval_in_the_quote() -> No
     with pytest.raises(ValidationError):
         claim.written = "1"  # type: ignore[misc]
     with pytest.raises(ValidationError, match=r"1\.9 does not stand in the quote"):
-        Claim(
+        ReportedNumber(
             id="a",
             quantity="time",
             written="1.5",
             unit="s",
             interval=("1.2", "1.9"),
-            place=Place(section="1"),
+            place=SourceLocation(section="1"),
             quote="1.5 s [1.2, 1.8]",
         )
 
@@ -355,7 +355,7 @@ def _of_the_paper(text: str) -> Iterator[str]:
         yield match[1] or match[2]
 
 
-def _reported(number: str, paper: Paper) -> bool:
+def _reported(number: str, paper: Publication) -> bool:
     """Tell whether a claim is the number, rounded to its digits."""
     digits = len(number.partition(".")[2])
     written = [w for claim in paper.everything() for w in (claim.written, *(claim.interval or ()))]

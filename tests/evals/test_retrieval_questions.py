@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 import vgo_agent.evals.retrieval
 from vgo_agent.evals.retrieval.loader import Half, identities, load_questions
-from vgo_agent.evals.retrieval.question import Kind, Question, place
+from vgo_agent.evals.retrieval.question import Kind, RetrievalQuestion, place
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.loader import load
 
@@ -95,7 +95,7 @@ def test_few_questions_say_the_name_of_what_they_ask_for() -> None:
 
 @given(asked, answers, answers)
 def test_what_follows_the_first_right_entry_does_not_matter(
-    question: Question, before: list[str], rest: list[str]
+    question: RetrievalQuestion, before: list[str], rest: list[str]
 ) -> None:
     first = place(question, before)
     if first is not None:
@@ -106,7 +106,7 @@ def test_what_follows_the_first_right_entry_does_not_matter(
 
 
 def test_a_section_of_a_note_counts_as_the_note() -> None:
-    question = Question(number=1, kind="paper", text="who measured?", right=("note:vgo-icpe26",))
+    question = RetrievalQuestion(number=1, kind="paper", text="who measured?", right=("note:vgo-icpe26",))
     assert place(question, ["note:vgo-icpe26-slides#method", "note:vgo-icpe26#method"]) == 2
     assert place(question, ["factor:swap", "note:vgo-icpe26x"]) is None
     assert place(question, []) is None
@@ -173,7 +173,7 @@ def test_a_broken_file_is_refused_with_the_place_and_the_cure(
 def test_a_good_file_is_read(tmp_path: Path) -> None:
     (tmp_path / "held_out.yaml").write_text(GOOD)
     [question] = load_questions("held_out", tmp_path)
-    assert question == Question(number=1, kind="symptom", text="why is it slow", right=("factor:swap",))
+    assert question == RetrievalQuestion(number=1, kind="symptom", text="why is it slow", right=("factor:swap",))
 
 
 def test_a_missing_file_and_an_unknown_half_are_named(tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def plain(text: str) -> str:
     return f" {' '.join(re.findall('[a-z0-9]+', text.lower()))} "
 
 
-def names_its_answer(question: Question) -> bool:
+def names_its_answer(question: RetrievalQuestion) -> bool:
     """Tell whether the name or the key of a right entry stands in the question."""
     text = plain(question.text)
     entries = {"factor": KNOWN.factors, "mitigation": KNOWN.mitigations, "note": {}}

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from vgo_agent.agent.planners.compact import UNSPOKEN, WORDS
-from vgo_agent.evals.training.generate import Pair, read_pairs, simulated, write_pairs
+from vgo_agent.evals.training.generate import TrainingExample, read_pairs, simulated, write_pairs
 from vgo_agent.evals.training.vocabulary import BEGIN, END, IDS, TOKENS, question, reply
 from vgo_agent.tools.registry import TOOLS
 
@@ -20,23 +20,23 @@ LIBRARIES = ("jax", "optax", "gguf")
 
 
 @pytest.fixture(scope="module")
-def pairs() -> list[Pair]:
+def pairs() -> list[TrainingExample]:
     return simulated(300, seed=3, split="train")
 
 
-def test_states_come_again_and_no_world_is_in_both_splits(pairs: list[Pair]) -> None:
+def test_states_come_again_and_no_world_is_in_both_splits(pairs: list[TrainingExample]) -> None:
     assert simulated(300, seed=3, split="train") == pairs
     other = simulated(300, seed=3, split="held-out")
     assert len({pair.line for pair in other} & {pair.line for pair in pairs}) < 100  # all diagnoses begin alike
     assert {pair.answer.split()[0] for pair in pairs} >= {"profile", "apply_mitigation", "look_up", "conclude"}
 
 
-def test_states_are_written_and_read_back(pairs: list[Pair], tmp_path: Path) -> None:
+def test_states_are_written_and_read_back(pairs: list[TrainingExample], tmp_path: Path) -> None:
     write_pairs(tmp_path / "states.tsv", pairs)
     assert read_pairs(tmp_path / "states.tsv") == pairs
 
 
-def test_every_word_is_a_token_of_its_own_and_every_state_can_be_said(pairs: list[Pair]) -> None:
+def test_every_word_is_a_token_of_its_own_and_every_state_can_be_said(pairs: list[TrainingExample]) -> None:
     assert len(IDS) == len(TOKENS) and {f" {word}" for word in WORDS} | (TOOLS.keys() - UNSPOKEN) <= IDS.keys()
     for pair in pairs:
         asked, said = question(pair.line), reply(pair.answer)
@@ -46,17 +46,17 @@ def test_every_word_is_a_token_of_its_own_and_every_state_can_be_said(pairs: lis
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, pairs: list[Pair]) -> Iterator[tuple[Any, Any, Path]]:
+def made(tmp_path_factory: pytest.TempPathFactory, pairs: list[TrainingExample]) -> Iterator[tuple[Any, Any, Path]]:
     """A very small model, trained for a few steps, with its size, and its folder with one file of each kind."""
     for library in LIBRARIES:
         pytest.importorskip(library, reason=NO_JAX)
     from vgo_agent.evals.training.export import export
     from vgo_agent.evals.training.network import Size
-    from vgo_agent.evals.training.train import Recipe, train
+    from vgo_agent.evals.training.train import TrainingRecipe, train
 
     size = Size(vocabulary=len(TOKENS), width=64, layers=2, heads=2, hidden=96)
     losses: list[float] = []
-    recipe = Recipe(seed=2, steps=100, batch=8, warm_up=10)
+    recipe = TrainingRecipe(seed=2, steps=100, batch=8, warm_up=10)
     weights = train(pairs, size, recipe, lambda _, loss: losses.append(loss))
     assert losses and losses[-1] < np.log(len(TOKENS)) / 2
     folder = tmp_path_factory.mktemp("made")
@@ -75,7 +75,7 @@ def said_by_llama(path: Path, tokens: list[int]) -> NDArray[np.float32]:
 
 
 @pytest.mark.parametrize(("kind", "most"), [("F32", 0.02), ("F16", 0.05), ("Q8_0", 0.5)])
-def test_llama_cpp_computes_what_jax_computes(made: Any, pairs: list[Pair], kind: str, most: float) -> None:
+def test_llama_cpp_computes_what_jax_computes(made: Any, pairs: list[TrainingExample], kind: str, most: float) -> None:
     from vgo_agent.evals.training.network import logits
 
     weights, size, folder = made
@@ -88,7 +88,7 @@ def test_llama_cpp_computes_what_jax_computes(made: Any, pairs: list[Pair], kind
             assert int(np.argmax(ours)) == int(np.argmax(theirs))
 
 
-def test_the_same_seed_gives_the_same_bytes(made: Any, pairs: list[Pair], tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_bytes(made: Any, pairs: list[TrainingExample], tmp_path: Path) -> None:
     from vgo_agent.evals.training.export import export
 
     weights, size, folder = made
@@ -97,10 +97,12 @@ def test_the_same_seed_gives_the_same_bytes(made: Any, pairs: list[Pair], tmp_pa
     assert (folder / "Q8_0.gguf").stat().st_size < (folder / "F16.gguf").stat().st_size
 
 
-def test_agreement_counts_whole_replies(made: Any, pairs: list[Pair]) -> None:
+def test_agreement_counts_whole_replies(made: Any, pairs: list[TrainingExample]) -> None:
     from vgo_agent.evals.training.train import agreement
 
     weights, size, _ = made
     assert 0.0 <= agreement(weights, pairs[:40], size) <= 1.0
-    wrong = [Pair(pair.line, "conclude" if pair.answer != "conclude" else "rank_factors") for pair in pairs[:40]]
+    wrong = [
+        TrainingExample(pair.line, "conclude" if pair.answer != "conclude" else "rank_factors") for pair in pairs[:40]
+    ]
     assert agreement(weights, pairs[:40], size) + agreement(weights, wrong, size) <= 1.0

@@ -63,7 +63,7 @@ class FleetBench:
     @contextmanager
     def change(self, mitigation: Mitigation, machine: Machine, source: Path | None = None) -> Iterator[Change]:
         """Make a mitigation ready: each host makes the change for each of its pieces, and puts it back after it."""
-        yield There(mitigation, self.launch, str(source or ""))
+        yield HostsChange(mitigation, self.launch, str(source or ""))
 
     def prove(self, change: Change) -> Proof:
         """Have every host check that it is in force there, and that the program bears it.
@@ -71,7 +71,7 @@ class FleetBench:
         Each check has the name of its host; a host on which the program does not bear it speaks for all. Raises
         VgoError where a host refuses.
         """
-        assert isinstance(change, There)
+        assert isinstance(change, HostsChange)
         fleet, key = self.executor, change.mitigation.key
         condition = Condition(name=key, mitigation=change.mitigation, source=change.source)
         checks: list[Check] = []
@@ -123,7 +123,7 @@ class FleetBench:
 
 
 @dataclass(frozen=True)
-class There:
+class HostsChange:
     """A mitigation that hosts switch themselves."""
 
     mitigation: Mitigation

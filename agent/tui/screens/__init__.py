@@ -7,32 +7,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ...chat.reply import Reply
+    from ...chat.reply import ChatReply
     from .session import SessionScreen
 
 
-def _budget(screen: SessionScreen, reply: Reply) -> None:
-    from .budget import Budget
+def _budget(screen: SessionScreen, reply: ChatReply) -> None:
+    from .budget import BudgetDialog
 
     def given(line: str | None) -> None:
         if line:
             screen.action_say(line)
 
-    screen.app.push_screen(Budget(screen.session.view), given)
+    screen.app.push_screen(BudgetDialog(screen.session.view), given)
 
 
-def _question(screen: SessionScreen, reply: Reply) -> None:
+def _question(screen: SessionScreen, reply: ChatReply) -> None:
     screen.show_question()
 
 
-def _report(screen: SessionScreen, reply: Reply) -> None:
+def _report(screen: SessionScreen, reply: ChatReply) -> None:
     from .report import ReportScreen
 
     if screen.session.folder is not None:
         screen.app.push_screen(ReportScreen(screen.session.folder))
 
 
-def _runs(screen: SessionScreen, reply: Reply) -> None:
+def _runs(screen: SessionScreen, reply: ChatReply) -> None:
     from .start import StartScreen
 
     def chosen(line: str | None) -> None:
@@ -42,21 +42,21 @@ def _runs(screen: SessionScreen, reply: Reply) -> None:
     screen.app.push_screen(StartScreen(screen.session), chosen)
 
 
-def _run(screen: SessionScreen, reply: Reply) -> None:
+def _run(screen: SessionScreen, reply: ChatReply) -> None:
     screen.rebuild()
 
 
-def _files(screen: SessionScreen, reply: Reply) -> None:
+def _files(screen: SessionScreen, reply: ChatReply) -> None:
     screen.show_files()
 
 
-def _recorded(screen: SessionScreen, reply: Reply) -> None:
+def _recorded(screen: SessionScreen, reply: ChatReply) -> None:
     from .recorded import RecordedScreen
 
     screen.app.push_screen(RecordedScreen(screen.session, reply.about[1:], reply.about[0]))
 
 
-def _delete(screen: SessionScreen, reply: Reply) -> None:
+def _delete(screen: SessionScreen, reply: ChatReply) -> None:
     from ...history import listed
     from ...past.listing import described
     from .delete import DeleteScreen
@@ -68,17 +68,17 @@ def _delete(screen: SessionScreen, reply: Reply) -> None:
     screen.app.push_screen(DeleteScreen(described(listed(Path(reply.about[0])))), sure)
 
 
-def _copy(screen: SessionScreen, reply: Reply) -> None:
+def _copy(screen: SessionScreen, reply: ChatReply) -> None:
     """Hand it to the terminal (OSC 52), which may refuse; it stands in the chat as well."""
     screen.app.copy_to_clipboard(reply.about[0])
     screen.app.notify("Handed to the clipboard of your terminal; where it takes none, copy it from the chat.")
 
 
-def _screenshot(screen: SessionScreen, reply: Reply) -> None:
+def _screenshot(screen: SessionScreen, reply: ChatReply) -> None:
     screen.save_picture(reply.about[0])
 
 
-OPENED: dict[str, Callable[[SessionScreen, Reply], None]] = {
+OPENED: dict[str, Callable[[SessionScreen, ChatReply], None]] = {
     "budget": _budget,
     "question": _question,
     "report": _report,

@@ -36,7 +36,7 @@ HELP = (
 )
 
 
-class Question(Input):
+class ApprovalInput(Input):
     """The line; Tab leaves it only where it is empty, so that no word that is being typed ends on a button."""
 
     async def on_key(self, event: events.Key) -> None:
@@ -77,7 +77,7 @@ class Approve(Dialog[dict[str, str]]):
             with VerticalScroll(can_focus=False, id="text"):
                 yield Static(_text(self._words()), id="words")
             with Vertical(id="answers"):
-                yield Question(placeholder="ask about it, or a number and enter", id="line", compact=True)
+                yield ApprovalInput(placeholder="ask about it, or a number and enter", id="line", compact=True)
                 for number, one in enumerate(answers_to(self._question), 1):
                     yield Button(f"{number} {one.label}", id=one.key, compact=True)
         yield Keys()
@@ -88,7 +88,7 @@ class Approve(Dialog[dict[str, str]]):
 
     def on_mount(self) -> None:
         """Whatever is typed next is a line, and no answer."""
-        self.query_one(Question).focus()
+        self.query_one(ApprovalInput).focus()
 
     def on_resize(self) -> None:
         """Leave the answers their room."""

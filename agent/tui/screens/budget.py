@@ -14,17 +14,17 @@ from ..widgets.keys import Keys
 from .dialog import Dialog
 
 
-class Budget(Dialog[str]):
+class BudgetDialog(Dialog[str]):
     """Gives the command that sets the budget; None where it is left as it is."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Leave it")]
     HELP_WORDS = "Enter sets both numbers, from the next step on; Escape leaves them as they are."
     CSS = """
-    Budget { align: center middle; }
-    Budget > Vertical { width: 60; max-width: 95%; height: auto; border: thick $primary; background: $surface;
+    BudgetDialog { align: center middle; }
+    BudgetDialog > Vertical { width: 60; max-width: 95%; height: auto; border: thick $primary; background: $surface;
         padding: 0 1; }
-    Budget Button { margin: 0 1 0 0; }
-    Budget HorizontalGroup { height: auto; }
+    BudgetDialog Button { margin: 0 1 0 0; }
+    BudgetDialog HorizontalGroup { height: auto; }
     """
 
     def __init__(self, view: SessionView) -> None:

@@ -16,18 +16,18 @@ from textual.widgets import Input, Static
 from ....knowledge.errors import VgoError
 from ...chat.actions import do
 from ...chat.progress import progress_of
-from ...chat.reply import Reply
+from ...chat.reply import ChatReply
 from ...chat.talk import Exchange, keep, kept
 from ...run_folder import RunFolder
 from ...session_view.view import SessionView
-from ..messages import Asked, SourceAsked, StepAsked
-from ..widgets.card import Card
-from ..widgets.conversation import Conversation
+from ..messages import LineSubmitted, SourceAsked, StepAsked
+from ..widgets.card import StepCard
+from ..widgets.conversation import ConversationView
 from ..widgets.header import Header
 from ..widgets.keys import Keys
-from ..widgets.look import Look
-from ..widgets.look_messages import CutKept, Refused
-from ..widgets.prompt import Line, Prompt
+from ..widgets.look import SessionLookPane
+from ..widgets.look_messages import CutKept, RequestRefused
+from ..widgets.prompt import Prompt, PromptInput
 
 if TYPE_CHECKING:
     from ...chat.session import ChatSession
@@ -56,11 +56,11 @@ class SessionScreen(Screen[None]):
         Binding("escape", "focus_line", "Type", show=False),
     ]
     CSS = """
-    SessionScreen Conversation { width: 1fr; }
-    SessionScreen.-wide Look { width: 1fr; border-left: solid $primary; }
-    SessionScreen.-narrow Look { display: none; }
-    SessionScreen.-narrow.-looking Look { display: block; width: 1fr; }
-    SessionScreen.-narrow.-looking Conversation { display: none; }
+    SessionScreen ConversationView { width: 1fr; }
+    SessionScreen.-wide SessionLookPane { width: 1fr; border-left: solid $primary; }
+    SessionScreen.-narrow SessionLookPane { display: none; }
+    SessionScreen.-narrow.-looking SessionLookPane { display: block; width: 1fr; }
+    SessionScreen.-narrow.-looking ConversationView { display: none; }
     SessionScreen #foot { height: auto; dock: bottom; }
     SessionScreen #foot Keys { dock: initial; }
     SessionScreen #small { display: none; height: 1fr; }
@@ -87,8 +87,8 @@ class SessionScreen(Screen[None]):
         yield Header(classes="drawn")
         yield Static(f"Too small: make the terminal {NARROW}x{SHORT}, or use --plain.", id="small", markup=False)
         with Horizontal(classes="drawn"):
-            yield Conversation()
-            yield Look()
+            yield ConversationView()
+            yield SessionLookPane()
         with Vertical(id="foot", classes="drawn"):
             yield Prompt()
             yield Keys()
@@ -108,7 +108,7 @@ class SessionScreen(Screen[None]):
         self._followed, self._answered = folder.path if folder else None, 0
         self._talk = list(kept(folder)) if folder else []
         self._before.clear()
-        self.query_one(Conversation).clear()
+        self.query_one(ConversationView).clear()
 
     def _follow(self) -> None:
         """Go on below what stands there where a command has begun another run: its calls have names of those before."""
@@ -118,13 +118,13 @@ class SessionScreen(Screen[None]):
         if self._followed is not None:  # what was said before the first run is said of that run
             self._before.append((self._talk, self._shown))
             self._talk = []
-            self.query_one(Conversation).settle(f"Another run: {folder.path}")
+            self.query_one(ConversationView).settle(f"Another run: {folder.path}")
         self._followed, self._answered = folder.path, 0
 
     def show_files(self) -> None:
         """Show recorded files; of what was said, the last, which names them."""
         self._talk = self._talk[-1:]
-        self.query_one(Conversation).clear()
+        self.query_one(ConversationView).clear()
         self.draw(fresh=True)
 
     def draw(self, fresh: bool = False) -> None:
@@ -133,8 +133,8 @@ class SessionScreen(Screen[None]):
         session = self.session
         self._shown = session.view
         self.query_one(Header).show(session, busy=self._busy > 0)
-        self.query_one(Conversation).show(session.view, self._talk, progress_of(session.view), fresh)
-        self.query_one(Look).show(session.view, _measuring(session), session.files)
+        self.query_one(ConversationView).show(session.view, self._talk, progress_of(session.view), fresh)
+        self.query_one(SessionLookPane).show(session.view, _measuring(session), session.files)
         self._ask_for_approval()
 
     @work(thread=True, exclusive=True, group="look")
@@ -146,7 +146,7 @@ class SessionScreen(Screen[None]):
         """Record a cut that was moved by hand."""
         self.action_say(f"/label {event.cut!r}")
 
-    def on_refused(self, event: Refused) -> None:
+    def on_request_refused(self, event: RequestRefused) -> None:
         """Say why something cannot be looked at."""
         self.notify(event.sentence, severity="warning", markup=False)
 
@@ -155,7 +155,7 @@ class SessionScreen(Screen[None]):
         if not event.value:
             self._ask_for_approval()
 
-    def on_asked(self, event: Asked) -> None:
+    def on_line_submitted(self, event: LineSubmitted) -> None:
         """Do what was said, without waiting for it."""
         self.action_say(event.line)
 
@@ -171,7 +171,7 @@ class SessionScreen(Screen[None]):
         self.session.look()
         self.app.call_from_thread(self._reply, line, reply, events)
 
-    def _reply(self, line: str, reply: Reply, events: int) -> None:
+    def _reply(self, line: str, reply: ChatReply, events: int) -> None:
         """Show the answer where the line was said: what it began may be on the screen already."""
         self._busy -= 1
         self._follow()
@@ -184,7 +184,7 @@ class SessionScreen(Screen[None]):
         self.draw(fresh=True)
         self._open(reply)
 
-    def _open(self, reply: Reply) -> None:
+    def _open(self, reply: ChatReply) -> None:
         from . import OPENED
 
         if reply.opens == "quit":
@@ -218,7 +218,7 @@ class SessionScreen(Screen[None]):
                 self.app.screen.dismiss(None)  # the worker has ended, or another answered
         if question is None or not self.session.state.in_charge or question["number"] == self._answered:
             return
-        if self.app.screen is self and not self.query_one(Line).value:
+        if self.app.screen is self and not self.query_one(PromptInput).value:
             self.show_question()
 
     def show_question(self) -> None:
@@ -251,7 +251,7 @@ class SessionScreen(Screen[None]):
     def on_step_asked(self, event: StepAsked) -> None:
         """Unfold the card of a step."""
         self.remove_class("-looking")
-        for card in self.query(f".card-{event.call_id}").results(Card):
+        for card in self.query(f".card-{event.call_id}").results(StepCard):
             card.collapsed = False
             card.scroll_visible()
 
@@ -265,7 +265,7 @@ class SessionScreen(Screen[None]):
 
     def action_turn(self) -> None:
         """Turn between chat and tabs: the keys go there, and a narrow screen shows only that."""
-        look = self.query_one(Look)
+        look = self.query_one(SessionLookPane)
         looking = look.has_focus_within if self.has_class("-wide") else self.has_class("-looking")
         if looking:
             self.action_focus_line()
@@ -276,7 +276,7 @@ class SessionScreen(Screen[None]):
     def action_focus_line(self) -> None:
         """Type; what was typed and answered is seen."""
         self.remove_class("-looking")
-        self.query_one(Line).focus()
+        self.query_one(PromptInput).focus()
 
 
 def _measuring(session: ChatSession) -> bool:

@@ -35,7 +35,7 @@ MOST_CELLS = 1000
 """Across and down; a page that asks for more is none."""
 
 
-class Page(Server):
+class AppServer(Server):
     """The app behind a token; nothing is fetched from anywhere else."""
 
     def __init__(self, command: Sequence[str], token: str = "") -> None:
@@ -115,7 +115,7 @@ class Page(Server):
 
 def serve(command: Sequence[str], port: int, tell: Callable[[str], None]) -> None:
     """Serve until Ctrl-C or SIGTERM; `tell` is given the address, and how to reach it over ssh."""
-    page = Page(command)
+    page = AppServer(command)
     with _bound(port) as listening:
         page.port = listening.getsockname()[1]
         address = f"http://{LOOPBACK}:{page.port}/{page.token}/"

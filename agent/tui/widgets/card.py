@@ -13,17 +13,17 @@ from ...terminal import printable
 MARKS = {"chosen": "…", "going on": "▸", "done": "✓", "failed": "✗", "denied": "–"}
 
 
-class Card(Collapsible):
+class StepCard(Collapsible):
     """One step; folded until it is opened."""
 
     DEFAULT_CSS = """
-    Card { padding: 0; border: none; background: $background; }
-    Card:focus-within { background-tint: transparent; }
-    Card > Contents { padding: 0 0 0 4; }
-    Card > CollapsibleTitle { width: 1fr; height: 1; padding: 0; text-overflow: ellipsis; text-wrap: nowrap; }
-    Card.-failed > CollapsibleTitle { color: $text-error; }
-    Card.-denied > CollapsibleTitle { color: $text-warning; }
-    Card.-going-on > CollapsibleTitle { text-style: bold; }
+    StepCard { padding: 0; border: none; background: $background; }
+    StepCard:focus-within { background-tint: transparent; }
+    StepCard > Contents { padding: 0 0 0 4; }
+    StepCard > CollapsibleTitle { width: 1fr; height: 1; padding: 0; text-overflow: ellipsis; text-wrap: nowrap; }
+    StepCard.-failed > CollapsibleTitle { color: $text-error; }
+    StepCard.-denied > CollapsibleTitle { color: $text-warning; }
+    StepCard.-going-on > CollapsibleTitle { text-style: bold; }
     """
 
     def __init__(self, step: Step) -> None:

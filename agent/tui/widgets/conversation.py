@@ -14,26 +14,26 @@ from ...chat.talk import Exchange
 from ...session_view.view import SessionView
 from ...terminal import printable
 from ..messages import SourceAsked
-from .card import Card
+from .card import StepCard
 from .conclusion import Conclusion
 
 
-class Conversation(VerticalScroll):
+class ConversationView(VerticalScroll):
     """Grows at its end; `settle` begins another run there, `clear` begins anew."""
 
     DEFAULT_CSS = """
-    Conversation { height: 1fr; padding: 0 1; scrollbar-size-vertical: 1; }
-    Conversation .said { margin: 1 0 0 0; text-style: bold; }
-    Conversation .another { margin: 1 0 0 0; color: $text-muted; border-top: solid $primary; height: auto; }
-    Conversation .note { color: $text-muted; margin: 0 0 0 2; }
-    Conversation .failed { color: $text-error; margin: 0 0 0 2; }
-    Conversation Markdown { margin: 0 0 0 2; padding: 0; background: $background; }
+    ConversationView { height: 1fr; padding: 0 1; scrollbar-size-vertical: 1; }
+    ConversationView .said { margin: 1 0 0 0; text-style: bold; }
+    ConversationView .another { margin: 1 0 0 0; color: $text-muted; border-top: solid $primary; height: auto; }
+    ConversationView .note { color: $text-muted; margin: 0 0 0 2; }
+    ConversationView .failed { color: $text-error; margin: 0 0 0 2; }
+    ConversationView Markdown { margin: 0 0 0 2; padding: 0; background: $background; }
     """
 
     def __init__(self) -> None:
         """Begin empty."""
         super().__init__()
-        self._cards: dict[str, Card] = {}
+        self._cards: dict[str, StepCard] = {}
         self._begun: dict[str, int] = {}
         """Events before each card."""
         self._shown = 0
@@ -66,7 +66,7 @@ class Conversation(VerticalScroll):
                 self._cards[step.call_id].show(step, progress if step is view.current else "")
                 continue
             self._say_until(talk, step.begun, fresh)
-            card = self._cards[step.call_id] = Card(step)
+            card = self._cards[step.call_id] = StepCard(step)
             self._begun[step.call_id] = step.begun
             self.mount(card)
         if view.verdict and not self._concluded:

@@ -9,8 +9,8 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.timer import Timer
 
-from ...look.canvas import Canvas
-from ...look.cores import CoreRates, Reading, rates, read_cores
+from ...look.canvas import TextCanvas
+from ...look.cores import CoreRates, CoresSnapshot, rates, read_cores
 from ...look.cores_page import cores_page
 from ...look.frame import Picture
 from .picture_view import PictureView
@@ -29,7 +29,7 @@ class CoresView(PictureView):
     def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
         """Begin without a reading."""
         super().__init__(fancy=fancy, id=id)
-        self._before: Reading | None = None
+        self._before: CoresSnapshot | None = None
         self._rates: tuple[CoreRates, ...] = ()
         self._first = 0
         self._reading: Timer | None = None
@@ -61,7 +61,7 @@ class CoresView(PictureView):
         self._rates = found
         self.redraw()
 
-    def picture(self, canvas: Canvas) -> Picture:
+    def picture(self, canvas: TextCanvas) -> Picture:
         """Draw the lines."""
         cores_page(canvas, self._rates, self._first, known=self._before is None or bool(self._before.cores))
         return Picture(canvas)

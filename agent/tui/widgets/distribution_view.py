@@ -8,12 +8,12 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from ...look.canvas import Canvas
+from ...look.canvas import TextCanvas
 from ...look.clipped import clipped
 from ...look.distribution import Cutting, distribution
 from ...look.frame import Picture
-from ...look.scale import Window
-from ...look.scenes import Outcomes
+from ...look.scale import AxisWindow
+from ...look.scenes import PlottedOutcomes
 from .plot_view import PlotView
 
 
@@ -48,12 +48,12 @@ class DistributionView(PlotView):
     def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
         """Begin without runs."""
         super().__init__(fancy=fancy, id=id)
-        self._outcomes = Outcomes()
+        self._outcomes = PlottedOutcomes()
         self.cutting = Cutting()
         """Where the line stands."""
         self._modes: tuple[float, ...] = ()
 
-    def show(self, outcomes: Outcomes, cutting: Cutting, modes: tuple[float, ...]) -> None:
+    def show(self, outcomes: PlottedOutcomes, cutting: Cutting, modes: tuple[float, ...]) -> None:
         """Show these runs and this cut; a cut that was moved is drawn at once, since a key moved it."""
         at_once = cutting != self.cutting and outcomes is self._outcomes
         self._outcomes, self.cutting, self._modes = outcomes, cutting, modes
@@ -63,12 +63,12 @@ class DistributionView(PlotView):
             self.changed()
 
     @property
-    def span(self) -> Window | None:
+    def span(self) -> AxisWindow | None:
         """All runs, far ones aside."""
         whole = clipped(self._outcomes.values)
         return whole.window if whole else None
 
-    def picture(self, canvas: Canvas) -> Picture:
+    def picture(self, canvas: TextCanvas) -> Picture:
         """Draw the distribution."""
         return distribution(canvas, self._outcomes, self.cutting, self.window, self.cursor, self._modes)
 

@@ -14,10 +14,10 @@ from ...look.scenes import Looking
 from ...look.what_if import WhatIf
 from ...session_view.view import EMPTY, SessionView
 from .look_pane import LookPane
-from .steps import Steps
+from .steps import StepsTable
 
 
-class Look(LookPane):
+class SessionLookPane(LookPane):
     """Shows a view; its runs are opened for refitting when somebody moves the cut, and no program is measured."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -44,7 +44,7 @@ class Look(LookPane):
             self._profile = profile
             if profiles:
                 self.offer(OpenFile(view.folder))
-        self.query_one(Steps).show_steps(view)
+        self.query_one(StepsTable).show_steps(view)
         self.look_at(looking_of(view))
         if paused:
             self.read_rows()
@@ -56,7 +56,7 @@ class Look(LookPane):
         self._files, self._profile, self._place = files, ("", ""), 0
         self._beside = overlays_of(files) if files else ()
         self._named, self.measuring = "", False
-        self.query_one(Steps).show_steps(EMPTY)
+        self.query_one(StepsTable).show_steps(EMPTY)
         self.close_table()
         if files:
             self._open_place()

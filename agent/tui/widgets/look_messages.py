@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.message import Message
 
-from ...look.asked import Opened, Refitted
+from ...look.asked import OpenedTable, Refitted
 
 
 class CutRefitted(Message):
@@ -28,13 +28,13 @@ class CutKept(Message):
 class TableOpened(Message):
     """A table that was asked for can be looked at."""
 
-    def __init__(self, opened: Opened) -> None:
+    def __init__(self, opened: OpenedTable) -> None:
         """What there is."""
         super().__init__()
         self.opened = opened
 
 
-class Refused(Message):
+class RequestRefused(Message):
     """What was asked for cannot be done; one sentence says why."""
 
     def __init__(self, sentence: str) -> None:

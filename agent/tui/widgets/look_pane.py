@@ -22,22 +22,22 @@ from ...look.asked import (
     Failed,
     FindShape,
     GiveRuns,
-    Opened,
+    OpenedTable,
     OpenFile,
-    Page,
     Question,
     ReadColumn,
     ReadPage,
     Refit,
     Refitted,
     Shaped,
+    TablePage,
 )
 from ...look.computers import Computers
-from ...look.scenes import Looking, Outcomes, Overlay, Scatter
+from ...look.scenes import Looking, Overlay, PlottedOutcomes, Scatter
 from ...look.what_if import WhatIf, looking_at, ranking
 from ...terminal import speaks_unicode
 from .distribution_view import DistributionView
-from .look_messages import CutKept, CutRefitted, Refused, TableOpened
+from .look_messages import CutKept, CutRefitted, RequestRefused, TableOpened
 from .plots import FactorView, OverlayView, RunOrderView
 from .sorted_table import PAGE, READING, PagedTable, SortedTable
 from .tabs import TABS, views
@@ -111,11 +111,11 @@ class LookPane(Vertical):
         self._spread()
 
     def open_file(self, path: str, outcome: str | None = None) -> None:
-        """Open a recorded file or a run folder, to page through and to refit; TableOpened or Refused follows."""
+        """Open a recorded file or a run folder, to page through and to refit; TableOpened or RequestRefused follows."""
         self.offer(OpenFile(path, outcome))
         self._open()
 
-    def give_runs(self, outcomes: Outcomes, names: tuple[str, ...], values: FloatArray) -> None:
+    def give_runs(self, outcomes: PlottedOutcomes, names: tuple[str, ...], values: FloatArray) -> None:
         """Take runs that are at hand, `values` of shape (runs, columns); TableOpened follows."""
         self.offer(GiveRuns(outcomes, names, values))
         self._open()
@@ -196,15 +196,15 @@ class LookPane(Vertical):
         self.query_one(FactorView).look_at(event.column)
         self.choose("factor")
 
-    @on(FactorView.Wanted)
-    def read_column(self, event: FactorView.Wanted) -> None:
+    @on(FactorView.ColumnRequested)
+    def read_column(self, event: FactorView.ColumnRequested) -> None:
         """Read the numbers of a column."""
         event.stop()
         if self._open():
             self._computers.ask(ReadColumn(event.column))
 
-    @on(PagedTable.Wanted)
-    def read_page(self, event: PagedTable.Wanted) -> None:
+    @on(PagedTable.PageRequested)
+    def read_page(self, event: PagedTable.PageRequested) -> None:
         """Read rows."""
         event.stop()
         if self.computing:
@@ -236,11 +236,11 @@ class LookPane(Vertical):
         """Take in an answer of the processes."""
         if self.is_attached and self.app.is_running:  # else the tabs are being taken away
             takes: dict[type, Callable[[Any], None]] = {
-                Opened: self._take_table,
+                OpenedTable: self._take_table,
                 Shaped: self._take_shape,
                 Refitted: self._take_fit,
                 ColumnRead: self._take_column,
-                Page: self.query_one(PagedTable).put,
+                TablePage: self.query_one(PagedTable).put,
             }
             if isinstance(answer, Failed):
                 self._reading = ""
@@ -263,9 +263,9 @@ class LookPane(Vertical):
             self._computers.forget()
             self._named = failed.sentence if self._alone else ""
             self.query_one(PagedTable).say(failed.sentence)
-        self.post_message(Refused(failed.sentence))
+        self.post_message(RequestRefused(failed.sentence))
 
-    def _take_table(self, opened: Opened) -> None:
+    def _take_table(self, opened: OpenedTable) -> None:
         """Show the rows at once; what the runs look like takes longer."""
         if not self.state.looking.outcomes.values.size:
             self._alone = True

@@ -11,7 +11,7 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
-from ...look.canvas import Canvas
+from ...look.canvas import TextCanvas
 from ...look.frame import Picture
 
 EVERY_S = 0.25
@@ -59,7 +59,7 @@ class PictureView(Widget, can_focus=True):
         self._drawn_s = 0.0
         self._soon: Timer | None = None
 
-    def picture(self, canvas: Canvas) -> Picture:
+    def picture(self, canvas: TextCanvas) -> Picture:
         """Draw what is to be seen now."""
         raise NotImplementedError
 
@@ -117,7 +117,7 @@ class PictureView(Widget, can_focus=True):
         width, height = self.size
         canvas = self._picture.canvas if self._picture else None
         if canvas is None or (canvas.width, canvas.height) != (width, height):
-            self._picture = self.picture(Canvas(width, height, self.fancy))
+            self._picture = self.picture(TextCanvas(width, height, self.fancy))
             self._drawn_s = time.monotonic()
         assert self._picture is not None  # drawn above
         return self._picture

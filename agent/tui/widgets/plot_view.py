@@ -7,7 +7,7 @@ from typing import ClassVar
 from textual import events
 from textual.binding import Binding, BindingType
 
-from ...look.scale import Window
+from ...look.scale import AxisWindow
 from .picture_view import PictureView
 
 ZOOM, PAN = 1.5, 0.2
@@ -32,12 +32,12 @@ class PlotView(PictureView):
     def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
         """`fancy`: the terminal can show more than ASCII."""
         super().__init__(fancy=fancy, id=id)
-        self.window: Window | None = None
+        self.window: AxisWindow | None = None
         """None shows everything."""
         self.cursor: float | None = None
 
     @property
-    def span(self) -> Window | None:
+    def span(self) -> AxisWindow | None:
         """How far the axis goes; None where there is nothing to show."""
         raise NotImplementedError
 

@@ -8,15 +8,15 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from ...look.canvas import Canvas
+from ...look.canvas import TextCanvas
 from ...look.clipped import clipped
 from ...look.distribution import Cutting
 from ...look.factor_scatter import factor_scatter
 from ...look.frame import Picture, words
 from ...look.overlay import overlay
 from ...look.run_order import run_order
-from ...look.scale import Window, extent
-from ...look.scenes import Outcomes, Overlay, Scatter
+from ...look.scale import AxisWindow, extent
+from ...look.scenes import Overlay, PlottedOutcomes, Scatter
 from .plot_view import PlotView
 
 CHOOSE: list[BindingType] = [
@@ -33,20 +33,20 @@ class RunOrderView(PlotView):
     def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
         """Begin without runs."""
         super().__init__(fancy=fancy, id=id)
-        self._outcomes, self._cutting = Outcomes(), Cutting()
+        self._outcomes, self._cutting = PlottedOutcomes(), Cutting()
 
-    def show(self, outcomes: Outcomes, cutting: Cutting) -> None:
+    def show(self, outcomes: PlottedOutcomes, cutting: Cutting) -> None:
         """Show these runs."""
         self._outcomes, self._cutting = outcomes, cutting
         self.changed()
 
     @property
-    def span(self) -> Window | None:
+    def span(self) -> AxisWindow | None:
         """From the first run to the last."""
         runs = self._outcomes.values.size
-        return Window(0.5, runs + 0.5) if runs else None
+        return AxisWindow(0.5, runs + 0.5) if runs else None
 
-    def picture(self, canvas: Canvas) -> Picture:
+    def picture(self, canvas: TextCanvas) -> Picture:
         """Draw the runs."""
         return run_order(canvas, self._outcomes, self._cutting, self.window, self.cursor)
 
@@ -56,7 +56,7 @@ class FactorView(PlotView):
 
     BINDINGS: ClassVar[list[BindingType]] = CHOOSE
 
-    class Wanted(Message):
+    class ColumnRequested(Message):
         """A column is to be shown whose numbers are not here."""
 
         def __init__(self, column: str) -> None:
@@ -84,7 +84,7 @@ class FactorView(PlotView):
         """Show a column; ask for its numbers where they are not here."""
         self.column, self.window, self.cursor = column, None, None
         if column and column not in self._scatters:
-            self.post_message(self.Wanted(column))
+            self.post_message(self.ColumnRequested(column))
         self.redraw()
 
     def action_choose(self, direction: int) -> None:
@@ -94,12 +94,12 @@ class FactorView(PlotView):
             self.look_at(self._columns[(place + direction) % len(self._columns)])
 
     @property
-    def span(self) -> Window | None:
+    def span(self) -> AxisWindow | None:
         """All values of the column."""
         scatter = self._scatters.get(self.column)
         return None if scatter is None else extent(scatter.values)
 
-    def picture(self, canvas: Canvas) -> Picture:
+    def picture(self, canvas: TextCanvas) -> Picture:
         """Draw the column."""
         scatter = self._scatters.get(self.column)
         if scatter is None:
@@ -132,7 +132,7 @@ class OverlayView(PlotView):
             self.redraw()
 
     @property
-    def span(self) -> Window | None:
+    def span(self) -> AxisWindow | None:
         """All runs of both arms, far ones aside."""
         if not self._overlays:
             return None
@@ -140,7 +140,7 @@ class OverlayView(PlotView):
         whole = clipped(shown.baseline.values, shown.mitigated.values)
         return whole.window if whole else None
 
-    def picture(self, canvas: Canvas) -> Picture:
+    def picture(self, canvas: TextCanvas) -> Picture:
         """Draw both arms."""
         if not self._overlays:
             return words(canvas, NO_COMPARISON)

@@ -9,12 +9,12 @@ from textual.suggester import SuggestFromList
 from textual.widgets import Input, Static
 
 from ...chat.words import COMMANDS, LONGEST, completed
-from ..messages import Asked
+from ..messages import LineSubmitted
 
 MOST_SHOWN = 6
 
 
-class Line(Input):
+class PromptInput(Input):
     """One line; a text that is pasted becomes one, and no longer than is read."""
 
     def _on_paste(self, event: events.Paste) -> None:
@@ -32,7 +32,7 @@ class Prompt(Vertical):
 
     DEFAULT_CSS = """
     Prompt { height: auto; background: $surface; }
-    Prompt Line { padding: 0 1; }
+    Prompt PromptInput { padding: 0 1; }
     Prompt #hints { height: auto; color: $text-muted; padding: 0 2; display: none; }
     Prompt #hints.-some { display: block; }
     """
@@ -41,7 +41,7 @@ class Prompt(Vertical):
         """Hints above the line."""
         yield Static("", id="hints", markup=False)
         names = [f"/{name}" for name in COMMANDS]
-        yield Line(
+        yield PromptInput(
             placeholder="ask, or / for commands",
             suggester=SuggestFromList(names, case_sensitive=False),
             max_length=LONGEST,
@@ -62,11 +62,11 @@ class Prompt(Vertical):
         line = event.value.strip()
         event.input.clear()
         if line:
-            self.post_message(Asked(line))
+            self.post_message(LineSubmitted(line))
 
     def on_key(self, event: events.Key) -> None:
         """Tab takes the first command that fits."""
-        line = self.query_one(Line)
+        line = self.query_one(PromptInput)
         found = completed(line.value)
         if event.key == "tab" and found:
             line.value = f"/{found[0].name} "

@@ -10,9 +10,9 @@ from textual.coordinate import Coordinate
 from textual.message import Message
 from textual.widgets import DataTable
 
-from ...look.asked import Page
-from ...look.scenes import Table
-from ...look.sorting import Order, Row, ordered, shown
+from ...look.asked import TablePage
+from ...look.scenes import SmallTable
+from ...look.sorting import Row, SortOrder, ordered, shown
 
 PAGE = 200
 """Rows that are held at a time; more are read when they are wanted."""
@@ -30,8 +30,8 @@ class SortedTable(DataTable[Text]):
         """Begin empty."""
         super().__init__(id=id, zebra_stripes=True, cursor_type="cell", show_row_labels=False)
         self._arrows = ("▲", "▼") if fancy else ("^", "v")
-        self._table = Table((), ())
-        self._order = Order()
+        self._table = SmallTable((), ())
+        self._order = SortOrder()
         self._rows: list[Row] = []
 
     @property
@@ -39,7 +39,7 @@ class SortedTable(DataTable[Text]):
         """The row that the cursor is in; empty without rows."""
         return self._rows[self.cursor_row] if self.cursor_row < len(self._rows) else ()
 
-    def show(self, table: Table) -> None:
+    def show(self, table: SmallTable) -> None:
         """Show these rows, sorted as those before."""
         if table != self._table:
             self._table = table
@@ -89,10 +89,10 @@ class PagedTable(SortedTable):
     PagedTable { border-bottom: solid $primary; }
     """
 
-    class Wanted(Message):
+    class PageRequested(Message):
         """Rows are to be read."""
 
-        def __init__(self, first: int, order: Order) -> None:
+        def __init__(self, first: int, order: SortOrder) -> None:
             """`first` counts from 0."""
             super().__init__()
             self.first = first
@@ -112,32 +112,32 @@ class PagedTable(SortedTable):
     def begin(self, header: tuple[str, ...]) -> None:
         """Another table: ask for its first page."""
         self.say(READING)
-        self._header, self._order = header[:MOST_COLUMNS], Order()
-        self.post_message(self.Wanted(0, self._order))
+        self._header, self._order = header[:MOST_COLUMNS], SortOrder()
+        self.post_message(self.PageRequested(0, self._order))
 
     def say(self, sentence: str) -> None:
         """Say why there are no rows."""
         self._header, self._first, self._total = (), 0, 0
         self.border_subtitle = ""
-        self._table = Table((sentence,), ())
+        self._table = SmallTable((sentence,), ())
         self._fill((sentence,), [])
 
-    def put(self, page: Page) -> None:
+    def put(self, page: TablePage) -> None:
         """Show a page that was read."""
-        self._first, self._total, self._order = page.first, page.total, Order(page.by, page.descending)
+        self._first, self._total, self._order = page.first, page.total, SortOrder(page.by, page.descending)
         last = page.first + len(page.rows)
         self.border_subtitle = f"rows {page.first + 1}-{last} of {page.total}" if page.rows else "no rows"
         rows = [row[: len(self._header)] for row in page.rows]
-        self._table = Table(self._header, tuple(rows))
+        self._table = SmallTable(self._header, tuple(rows))
         self._fill(self._header, rows)
 
     def action_page(self, pages: int) -> None:
         """Go to another page."""
         first = self._first + pages * PAGE
         if 0 <= first < self._total:
-            self.post_message(self.Wanted(first, self._order))
+            self.post_message(self.PageRequested(first, self._order))
 
     def _sort(self, column: int) -> None:
         """All rows are sorted, not those of this page."""
         if column < len(self._header):
-            self.post_message(self.Wanted(0, self._order.toggled(self._header[column])))
+            self.post_message(self.PageRequested(0, self._order.toggled(self._header[column])))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...look.scenes import Table
+from ...look.scenes import SmallTable
 from ...session_view.view import SessionView
 from ..messages import StepAsked
 from .sorted_table import SortedTable
@@ -11,7 +11,7 @@ MARKS = {"chosen": "..", "going on": "..", "done": "ok", "failed": "no", "denied
 HEADER = ("id", "", "step", "s", "result")
 
 
-class Steps(SortedTable):
+class StepsTable(SortedTable):
     """One row a step; enter opens it."""
 
     def show_steps(self, view: SessionView) -> None:
@@ -19,7 +19,7 @@ class Steps(SortedTable):
         rows = tuple(
             (step.call_id, MARKS[step.state], step.title, _tenths(step.seconds), step.summary) for step in view.steps
         )
-        self.show(Table(HEADER, rows))
+        self.show(SmallTable(HEADER, rows))
 
     def on_data_table_cell_selected(self) -> None:
         """Ask for the step."""

@@ -8,7 +8,7 @@ from .cores_view import CoresView
 from .distribution_view import DistributionView
 from .plots import FactorView, OverlayView, RunOrderView
 from .sorted_table import PagedTable, SortedTable
-from .steps import Steps
+from .steps import StepsTable
 from .tree_view import TreeView
 
 TABS = {
@@ -36,5 +36,5 @@ def views(fancy: bool) -> tuple[Widget, ...]:
         CoresView(fancy=fancy),
         SortedTable(fancy=fancy, id="look-ranking"),
         PagedTable(fancy=fancy, id="look-runs"),
-        Steps(fancy=fancy, id="look-steps"),
+        StepsTable(fancy=fancy, id="look-steps"),
     )

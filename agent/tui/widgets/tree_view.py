@@ -8,10 +8,10 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from ...look.canvas import Canvas
+from ...look.canvas import TextCanvas
 from ...look.frame import Picture
-from ...look.scenes import Tree
-from ...look.tree_page import Line, tree_page
+from ...look.scenes import PlottedTree
+from ...look.tree_page import TreeLine, tree_page
 from .picture_view import PictureView
 
 
@@ -35,17 +35,17 @@ class TreeView(PictureView):
     def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
         """Begin without a tree."""
         super().__init__(fancy=fancy, id=id)
-        self._tree: Tree | None = None
-        self._lines: tuple[Line, ...] = ()
+        self._tree: PlottedTree | None = None
+        self._lines: tuple[TreeLine, ...] = ()
         self._chosen = 0
 
-    def show(self, tree: Tree | None) -> None:
+    def show(self, tree: PlottedTree | None) -> None:
         """Show a tree."""
         if tree is not self._tree:
             self._tree = tree
             self.changed()
 
-    def picture(self, canvas: Canvas) -> Picture:
+    def picture(self, canvas: TextCanvas) -> Picture:
         """Draw the lines."""
         self._lines = tree_page(canvas, self._tree, self._chosen)
         return Picture(canvas)

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from vgo_agent.agent.answers.checker import JOINING, objections, sentences
-from vgo_agent.agent.answers.fact import Fact, sentence
+from vgo_agent.agent.answers.fact import CitableFact, sentence
 from vgo_agent.agent.answers.of_run import RunFacts, run_facts
 from vgo_agent.agent.report.evidence import gather
 from vgo_agent.knowledge.loader import load
@@ -22,7 +22,7 @@ FACTS = RUN.facts
 KEYS = sorted({*KNOWN.factors, *KNOWN.mitigations})
 
 
-def said(fact: Fact, wording: int = 0) -> str:
+def said(fact: CitableFact, wording: int = 0) -> str:
     return sentence(fact.wordings[wording].shown, (fact.tag,), fact.name.shown)
 
 
@@ -31,7 +31,7 @@ def why(text: str) -> str:
     return found[0].why if found else ""
 
 
-def one(kind: str, key: str | None = None) -> Fact:
+def one(kind: str, key: str | None = None) -> CitableFact:
     return RUN.of(kind, key=key)[0]
 
 
@@ -55,17 +55,17 @@ def test_what_a_run_says_of_its_mitigations_is_what_the_record_says() -> None:
 
 
 @given(facts)
-def test_without_a_reference_nothing_stands(fact: Fact) -> None:
+def test_without_a_reference_nothing_stands(fact: CitableFact) -> None:
     assert why(fact.shown + ".") == "it has no reference"
 
 
 @given(facts, st.integers(1000, 10**6))
-def test_a_reference_to_nothing_is_rejected(fact: Fact, number: int) -> None:
+def test_a_reference_to_nothing_is_rejected(fact: CitableFact, number: int) -> None:
     assert why(said(fact).replace(f"[{fact.tag}]", f"[f{number}]")) == f"there is no f{number}"
 
 
 @given(facts, st.integers(0, 10**9).map(str) | st.floats(0, 1e6, allow_nan=False).map(lambda x: f"{x:.7f}"), st.data())
-def test_a_number_of_its_own_is_rejected(fact: Fact, number: str, data: st.DataObject) -> None:
+def test_a_number_of_its_own_is_rejected(fact: CitableFact, number: str, data: st.DataObject) -> None:
     words = said(fact).split(" ")
     assume(number not in re.findall(r"[\w.]+", fact.shown))
     words.insert(data.draw(st.integers(0, len(words) - 1)), number)
@@ -73,7 +73,7 @@ def test_a_number_of_its_own_is_rejected(fact: Fact, number: str, data: st.DataO
 
 
 @given(facts, st.sampled_from(["ninety percent", "half", "twice", "ten", "a dozen", "three quarter"]), st.data())
-def test_a_number_in_words_is_rejected(fact: Fact, words: str, data: st.DataObject) -> None:
+def test_a_number_in_words_is_rejected(fact: CitableFact, words: str, data: st.DataObject) -> None:
     assume(not set(words.split()) & set(fact.shown.lower().split()))
     placed = said(fact).split(" ")
     placed.insert(data.draw(st.integers(0, len(placed) - 1)), words)
@@ -81,7 +81,7 @@ def test_a_number_in_words_is_rejected(fact: Fact, words: str, data: st.DataObje
 
 
 @given(facts, st.sampled_from(KEYS), st.booleans())
-def test_a_name_that_is_not_listed_is_rejected(fact: Fact, key: str, in_full: bool) -> None:
+def test_a_name_that_is_not_listed_is_rejected(fact: CitableFact, key: str, in_full: bool) -> None:
     name = (KNOWN.factors.get(key) or KNOWN.mitigations[key]).name if in_full else key
     assume(name.lower() not in fact.shown.lower() and not set(name.lower().split()) <= JOINING)
     assert why(f"Besides {name}, {fact.shown} [{fact.tag}].")
@@ -91,14 +91,14 @@ def test_a_name_that_is_not_listed_is_rejected(fact: Fact, key: str, in_full: bo
 @given(
     facts, st.sampled_from(["not", "never", "always", "because", "therefore", "certainly", "all", "only", "no longer"])
 )
-def test_a_word_that_changes_the_claim_is_rejected(fact: Fact, word: str) -> None:
+def test_a_word_that_changes_the_claim_is_rejected(fact: CitableFact, word: str) -> None:
     words = said(fact).split(" ")
     for place in range(len(words)):
         assert why(" ".join([*words[:place], word, *words[place:]])), place
 
 
 @given(facts, st.data())
-def test_a_word_that_claims_cannot_be_left_out(fact: Fact, data: st.DataObject) -> None:
+def test_a_word_that_claims_cannot_be_left_out(fact: CitableFact, data: st.DataObject) -> None:
     assume(not fact.name.shown)
     words = fact.shown.split(" ")
     place = data.draw(st.integers(0, len(words) - 1))
@@ -111,7 +111,7 @@ def test_a_word_that_claims_cannot_be_left_out(fact: Fact, data: st.DataObject) 
 
 
 @given(facts, facts)
-def test_a_statement_cannot_be_moved_to_another_reference(fact: Fact, other: Fact) -> None:
+def test_a_statement_cannot_be_moved_to_another_reference(fact: CitableFact, other: CitableFact) -> None:
     assume({wording.shown for wording in fact.wordings} != {wording.shown for wording in other.wordings})
     assert why(sentence(fact.shown, (other.tag,)))
 

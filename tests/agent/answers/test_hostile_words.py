@@ -11,7 +11,7 @@ import pytest
 from vgo_agent.agent.answers import names
 from vgo_agent.agent.answers.checker import TAGS, objections
 from vgo_agent.agent.answers.conversation import Conversation
-from vgo_agent.agent.answers.speaker import told
+from vgo_agent.agent.answers.speaker import facts_prompt
 from vgo_agent.knowledge.actions import Apply, Verify
 from vgo_agent.knowledge.index import Index
 from vgo_agent.knowledge.loader import load
@@ -127,7 +127,7 @@ def test_a_hostile_question_is_only_a_question(harmless: Conversation, place: in
     answer = harmless.ask(HOSTILE[place])
     assert objections(answer.prose, answer.facts, KNOWN) == []
     assert "zebra" not in unquoted(answer.prose).lower()
-    text = told(HOSTILE[place], answer.facts[:2], answer.facts[2:], "answer").text
+    text = facts_prompt(HOSTILE[place], answer.facts[:2], answer.facts[2:], "answer").text
     assert "<|" not in text and "\x1b" not in text and len(text) <= 6000
     first = text.splitlines()[0]
     assert first.count('"') == 2, first

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from vgo_agent.agent.answers.cues import CUES
-from vgo_agent.agent.answers.intents import Sources, Understood, understood
+from vgo_agent.agent.answers.intents import ParsedQuestion, Sources, understood
 from vgo_agent.agent.answers.near import Near
 from vgo_agent.knowledge.index import Index
 from vgo_agent.knowledge.loader import load
@@ -91,7 +91,7 @@ QUESTIONS = [
 ]
 
 
-def taken(question: str, index: Index, before: Understood | None = None) -> Understood:
+def taken(question: str, index: Index, before: ParsedQuestion | None = None) -> ParsedQuestion:
     def search(asked: str) -> Sequence[KnowledgePassage]:
         return index.search(asked, 8)
 

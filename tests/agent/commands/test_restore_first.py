@@ -13,7 +13,7 @@ import pytest
 
 from vgo_agent.agent.commands import COMMANDS
 from vgo_agent.agent.run_folder import RunFolder
-from vgo_agent.agent.session import Asked
+from vgo_agent.agent.session import DiagnosisRequest
 from vgo_agent.tools.mitigation.journal import Journal, SavedKnob, new_entry
 from vgo_agent.tools.subject import Limits, Subject
 
@@ -77,7 +77,7 @@ def test_it_restores_before_the_first_run(name: str, program: Path, knob: Path, 
 def test_resume_restores_before_it_goes_on(program: Path, knob: Path, tmp_path: Path) -> None:
     subject = Subject(command=(str(program),), argv=(str(program),), directory=str(tmp_path))
     run = RunFolder.create(tmp_path / "vgo-runs", "program").path
-    (run / "request.json").write_text(Asked(subject=subject, limits=Limits()).model_dump_json())
+    (run / "request.json").write_text(DiagnosisRequest(subject=subject, limits=Limits()).model_dump_json())
     ended = subprocess.run([COMMAND, "resume", run], cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert "/sys/knob: wanted -> old" in ended.stderr
     assert (tmp_path / "seen").read_text().startswith("old\n")

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import pytest
 
-from vgo_agent.agent.settings import Settings
+from vgo_agent.agent.settings import UserSettings
 from vgo_agent.tools.statistics.stopping.rules import RULES
 from vgo_agent.tools.subject import Limits
 
@@ -93,7 +93,7 @@ def test_the_help_names_the_defaults_that_hold(vgo: Vgo) -> None:
 
 @pytest.mark.parametrize("name", ["allow", "on_failure", "planner", "stop"])
 def test_the_help_names_the_choices_that_are_accepted(vgo: Vgo, name: str) -> None:
-    choices = filter(None, get_args(Settings.model_fields[name].annotation))  # empty: nothing is said
+    choices = filter(None, get_args(UserSettings.model_fields[name].annotation))  # empty: nothing is said
     flag = f"--{name.replace('_', '-')}"
     assert f"{flag} {{{','.join(choices)}}}" in vgo("config", "--help").stdout
 

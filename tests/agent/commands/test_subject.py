@@ -8,7 +8,7 @@ import pytest
 from vgo_agent.agent.cli import Parser
 from vgo_agent.agent.commands import diagnose
 from vgo_agent.agent.commands.subject import short_name, subject_of
-from vgo_agent.agent.settings import Settings
+from vgo_agent.agent.settings import UserSettings
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.subject import Subject
 
@@ -16,7 +16,7 @@ from vgo_agent.tools.subject import Subject
 def subject(*words: str) -> Subject:
     parser = Parser(prog="vgo-agent diagnose")
     diagnose.configure(parser)
-    return subject_of(parser.parse_args(words), Settings(timeout=3))
+    return subject_of(parser.parse_args(words), UserSettings(timeout=3))
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,15 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from vgo_agent.agent.look.canvas import Canvas
+from vgo_agent.agent.look.canvas import TextCanvas
 from vgo_agent.agent.look.distribution import Cutting, density, distribution
 from vgo_agent.agent.look.dots import slow_of
 from vgo_agent.agent.look.factor_scatter import factor_scatter
 from vgo_agent.agent.look.overlay import overlay
 from vgo_agent.agent.look.run_order import run_order
-from vgo_agent.agent.look.scale import Scale, Window, counts, extent, ticks
-from vgo_agent.agent.look.scenes import Outcomes, Overlay, Scatter
-from vgo_agent.agent.look.sorting import Order, ordered
+from vgo_agent.agent.look.scale import AxisWindow, CellScale, counts, extent, ticks
+from vgo_agent.agent.look.scenes import Overlay, PlottedOutcomes, Scatter
+from vgo_agent.agent.look.sorting import SortOrder, ordered
 from vgo_agent.tools.statistics.labels.classes import label_at
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
@@ -29,7 +29,7 @@ SIZES = st.tuples(st.integers(0, 120), st.integers(0, 40))
 def test_every_run_is_in_one_cell(values, cells):
     window = extent(values)
     assert window is not None
-    assert counts(values, Scale(window, cells)).sum() == values.size
+    assert counts(values, CellScale(window, cells)).sum() == values.size
 
 
 @given(SAMPLES, st.integers(1, 60), NUMBERS, st.floats(1.01, 50))
@@ -38,12 +38,12 @@ def test_a_part_of_the_axis_holds_the_runs_between_its_ends(values, cells, about
     assert whole is not None
     part = whole.zoomed(factor, about)
     inside = ((values >= part.low) & (values <= part.high)).sum()
-    assert counts(values, Scale(part, cells)).sum() == inside <= values.size
+    assert counts(values, CellScale(part, cells)).sum() == inside <= values.size
 
 
 @given(SAMPLES, NUMBERS, st.booleans())
 def test_the_drawn_classes_are_those_of_the_label(values, cut, lower_is_better):
-    outcomes = Outcomes(values, "s", "time", lower_is_better)
+    outcomes = PlottedOutcomes(values, "s", "time", lower_is_better)
     labelled = label_at(values, cut, lower_is_better)
     assert slow_of(values, outcomes, cut).tolist() == labelled.slow.tolist()
 
@@ -53,22 +53,22 @@ def test_the_drawn_classes_are_those_of_the_label(values, cut, lower_is_better):
 def test_a_density_over_all_that_is_there_adds_up_to_the_runs(values, cells):
     span = extent(values)
     assert span is not None
-    wide = Window(span.low - 20 * span.width, span.high + 20 * span.width)
-    smooth = density(values, Scale(wide, 41 * cells))
+    wide = AxisWindow(span.low - 20 * span.width, span.high + 20 * span.width)
+    smooth = density(values, CellScale(wide, 41 * cells))
     assert np.all(smooth >= 0)
     assert smooth.sum() == pytest.approx(values.size, rel=0.02)
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6), st.integers(1, 300))
 def test_a_cell_is_where_its_value_lies(low, width, cells):
-    scale = Scale(Window(low, low + width), cells)
+    scale = CellScale(AxisWindow(low, low + width), cells)
     assert [scale.place(scale.value(cell)) for cell in range(cells)] == list(range(cells))
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6), st.floats(0, 1), st.floats(1.1, 10))
 def test_zooming_in_and_out_is_nothing(low, width, share, factor):
     assume(width > 1e-6 * abs(low))  # closer the window is held open: below it only rounding differs
-    window = Window(low, low + width)
+    window = AxisWindow(low, low + width)
     about = low + share * width
     again = window.zoomed(factor, about).zoomed(1 / factor, about)
     assert again.low == pytest.approx(window.low, abs=1e-6 * width + 1e-9 * abs(low))
@@ -77,7 +77,7 @@ def test_zooming_in_and_out_is_nothing(low, width, share, factor):
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6), NUMBERS)
 def test_a_window_moves_no_further_than_to_show_a_value(low, width, value):
-    window = Window(low, low + width)
+    window = AxisWindow(low, low + width)
     moved = window.holding(value)
     assert moved.low <= value <= moved.high or np.isclose(value, [moved.low, moved.high]).any()
     if window.low <= value <= window.high:
@@ -86,7 +86,7 @@ def test_a_window_moves_no_further_than_to_show_a_value(low, width, value):
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6), st.integers(1, 20), st.sampled_from(["s", "ms", ""]))
 def test_round_numbers_lie_on_the_axis_and_differ(low, width, most, unit):
-    window = Window(low, low + width)
+    window = AxisWindow(low, low + width)
     found = ticks(window, most, unit)
     slack = 1e-9 * max(abs(low), width)
     assert len(found) <= most
@@ -104,14 +104,14 @@ def test_round_numbers_lie_on_the_axis_and_differ(low, width, most, unit):
 def test_any_runs_are_drawn_in_any_size(values, others, size, fancy, cut, cursor):
     """Empty, one, constant, not finite, enormous: a picture or a sentence, never more than there is room for."""
     width, height = size
-    outcomes = Outcomes(values, "s", "time")
+    outcomes = PlottedOutcomes(values, "s", "time")
     n = min(values.size, others.size)
-    scatter = Scatter("misses", others[:n], Outcomes(values[:n], "s", "time"))
-    canvases = [Canvas(width, height, fancy) for _ in range(4)]
+    scatter = Scatter("misses", others[:n], PlottedOutcomes(values[:n], "s", "time"))
+    canvases = [TextCanvas(width, height, fancy) for _ in range(4)]
     distribution(canvases[0], outcomes, Cutting(cut, True), None, cursor)
     run_order(canvases[1], outcomes, Cutting(cut), None, cursor)
     factor_scatter(canvases[2], scatter, cut, None, cursor)
-    overlay(canvases[3], Overlay(outcomes, Outcomes(others, "s"), "pin", cut, 0.2, 0.9), None, cursor)
+    overlay(canvases[3], Overlay(outcomes, PlottedOutcomes(others, "s"), "pin", cut, 0.2, 0.9), None, cursor)
     for canvas in canvases:
         lines = canvas.text().split("\n")
         assert len(lines) <= max(height, 1) and all(len(line) <= width for line in lines)
@@ -131,6 +131,6 @@ def test_sorting_keeps_every_row_and_puts_what_is_missing_last(rows, descending)
     assert numbers == sorted(numbers, reverse=descending)
 
 
-@given(st.sampled_from([Order(), Order("a"), Order("a", True), Order("b")]))
+@given(st.sampled_from([SortOrder(), SortOrder("a"), SortOrder("a", True), SortOrder("b")]))
 def test_a_column_chosen_three_times_is_as_the_table_stands(order):
-    assert order.toggled("c").toggled("c").toggled("c") == Order()
+    assert order.toggled("c").toggled("c").toggled("c") == SortOrder()

@@ -3,24 +3,24 @@
 import numpy as np
 import pytest
 
-from vgo_agent.agent.look.canvas import ASCII, FANCY, Canvas
+from vgo_agent.agent.look.canvas import ASCII, FANCY, TextCanvas
 from vgo_agent.agent.look.cores import rates, read_cores
 from vgo_agent.agent.look.cores_page import cores_page
 from vgo_agent.agent.look.distribution import Cutting, distribution
 from vgo_agent.agent.look.factor_scatter import factor_scatter
 from vgo_agent.agent.look.overlay import overlay
 from vgo_agent.agent.look.run_order import run_order
-from vgo_agent.agent.look.scale import Window
-from vgo_agent.agent.look.scenes import Outcomes, Overlay, Scatter, tree_of
+from vgo_agent.agent.look.scale import AxisWindow
+from vgo_agent.agent.look.scenes import Overlay, PlottedOutcomes, Scatter, tree_of
 from vgo_agent.agent.look.tree_page import lines, tree_page
 from vgo_agent.tools.statistics.association.tree import fit_tree
 
 FAST, SLOW = np.linspace(1.0, 1.2, 30), np.linspace(2.0, 2.1, 10)
-TIMES = Outcomes(np.concatenate((FAST, SLOW)), "s", "time")
+TIMES = PlottedOutcomes(np.concatenate((FAST, SLOW)), "s", "time")
 
 
 def drawn(draw, width=60, height=12, fancy=False):
-    canvas = Canvas(width, height, fancy)
+    canvas = TextCanvas(width, height, fancy)
     draw(canvas)
     return canvas.text()
 
@@ -51,18 +51,20 @@ def test_no_entry_of_a_legend_is_cut(width):
 
 
 def test_a_bar_stays_behind_the_density():
-    canvas = Canvas(60, 20, True)
+    canvas = TextCanvas(60, 20, True)
     distribution(canvas, TIMES, Cutting(1.5))
     inks = {run.ink for row in range(20) for run in canvas.runs(row)}
     assert {"curve", "curve-on-fast", "curve-on-slow"} <= inks
-    bare = Canvas(60, 20, True)
+    bare = TextCanvas(60, 20, True)
     bare.bar(5, 0, 19, 0.5, "fast")
     bare.line(5, 0, 19, np.array([0.2]), "*", "curve")
     assert [run.ink for row in range(20) for run in bare.runs(row) if run.text == "*"] == ["curve-on-fast"]
 
 
 def test_numbers_of_an_axis_stand_at_their_values():
-    text = drawn(lambda canvas: distribution(canvas, Outcomes(np.linspace(4, 42, 90), "ms", "time"), Cutting()), 59, 20)
+    text = drawn(
+        lambda canvas: distribution(canvas, PlottedOutcomes(np.linspace(4, 42, 90), "ms", "time"), Cutting()), 59, 20
+    )
     numbers = text.split("\n")[-2]
     assert numbers.endswith("time (ms)") and numbers.split()[:3] == ["10", "20", "30"]
     ten, thirty = numbers.index("10"), numbers.index("30")
@@ -81,14 +83,14 @@ def test_what_cannot_be_drawn_is_a_sentence():
         ([2.0], "One run so far: 2 s."),
         ([2.0] * 9, "All 9 runs gave 2 s: there is no spread to show."),
     ):
-        outcomes = Outcomes(np.array(values), "s", "time")
+        outcomes = PlottedOutcomes(np.array(values), "s", "time")
         assert sentence in " ".join(drawn(lambda c, o=outcomes: distribution(c, o, Cutting())).split())
     assert "Too small for" in drawn(lambda canvas: distribution(canvas, TIMES, Cutting()), 20, 5)
 
 
 def test_a_failed_run_is_told_in_run_order():
     values = np.array([1.0, np.nan, 3.0])
-    text = drawn(lambda canvas: run_order(canvas, Outcomes(values, "s", "time"), Cutting(2.0), None, 2.0))
+    text = drawn(lambda canvas: run_order(canvas, PlottedOutcomes(values, "s", "time"), Cutting(2.0), None, 2.0))
     assert "3 runs in order, 1 without a finite time" in text
     assert "run 2: no finite time" in text
 
@@ -99,7 +101,7 @@ def test_a_straight_line_has_an_r2_of_one():
 
 
 def test_an_interval_below_one_lies_left_of_the_one():
-    shown = Overlay(TIMES, Outcomes(FAST, "s"), "pin_to_cpu", 0.2, 0.15, 0.3, "steadier")
+    shown = Overlay(TIMES, PlottedOutcomes(FAST, "s"), "pin_to_cpu", 0.2, 0.15, 0.3, "steadier")
     text = drawn(lambda canvas: overlay(canvas, shown))
     title, arms, legend, ruler = text.split("\n")[:4]
     assert title == "pin_to_cpu: spread ratio 0.2 [0.15, 0.3], steadier"
@@ -153,7 +155,7 @@ def test_a_machine_that_does_not_tell_about_its_cores_is_no_error(tmp_path):
 
 
 def test_one_outlier_does_not_press_the_others_into_a_bar():
-    values = Outcomes(np.append(TIMES.values, 540.0), "s", "time")
+    values = PlottedOutcomes(np.append(TIMES.values, 540.0), "s", "time")
     text = drawn(lambda canvas: distribution(canvas, values, Cutting(1.5)), width=90)
     assert "> 1 run beyond 2.1 s, up to 540 s" in text
     bars = [row for row in text.splitlines() if "|" in row]
@@ -163,12 +165,12 @@ def test_one_outlier_does_not_press_the_others_into_a_bar():
 
 
 def test_zooming_out_shows_the_outlier_where_it_lies():
-    values = Outcomes(np.append(TIMES.values, 540.0), "s", "time")
-    text = drawn(lambda canvas: distribution(canvas, values, Cutting(1.5), Window(0.0, 600.0)), width=90)
+    values = PlottedOutcomes(np.append(TIMES.values, 540.0), "s", "time")
+    text = drawn(lambda canvas: distribution(canvas, values, Cutting(1.5), AxisWindow(0.0, 600.0)), width=90)
     assert "beyond" not in text and "500 s" in text
 
 
 def test_both_arms_lie_over_each_other_without_their_outlier():
-    values = Outcomes(np.append(TIMES.values, 540.0), "s", "time")
+    values = PlottedOutcomes(np.append(TIMES.values, 540.0), "s", "time")
     text = drawn(lambda canvas: overlay(canvas, Overlay(values, TIMES, "pin")), width=110)
     assert "> 1 run beyond 2.1 s, up to 540 s" in text

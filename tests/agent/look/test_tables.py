@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from vgo_agent.agent.look.asked import Failed, GiveRuns, OpenFile, Page, ReadColumn, ReadPage, Refit, Refitted
+from vgo_agent.agent.look.asked import Failed, GiveRuns, OpenFile, ReadColumn, ReadPage, Refit, Refitted, TablePage
 from vgo_agent.agent.look.child import NOT_OPEN, answered
 from vgo_agent.agent.look.computer import Computer
 from vgo_agent.agent.look.open_table import open_file, take_runs
 from vgo_agent.agent.look.pages import MOST_DRAWN
-from vgo_agent.agent.look.scenes import Outcomes, tree_of
+from vgo_agent.agent.look.scenes import PlottedOutcomes, tree_of
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.analysis.analyse import analyse
 from vgo_agent.tools.analysis.question import AnalysisOptions
@@ -25,7 +25,7 @@ RNG = np.random.default_rng(7)
 VALUES = RNG.normal(size=(120, 6))
 TIMES = 1.0 + 0.05 * RNG.normal(size=120) + (VALUES[:, 2] > 0.8)
 NAMES = ("a", "b", "c", "d", "e", "f")
-GIVEN = GiveRuns(Outcomes(TIMES, "s", "time"), NAMES, VALUES)
+GIVEN = GiveRuns(PlottedOutcomes(TIMES, "s", "time"), NAMES, VALUES)
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_a_cut_beside_the_runs_is_answered_with_a_sentence():
 
 def test_columns_with_gaps_or_without_change_explain_nothing():
     values = np.column_stack((VALUES, np.ones(120), np.where(np.arange(120) == 3, np.nan, 1.0)))
-    outcomes = Outcomes(np.where(np.arange(120) == 5, np.nan, TIMES), "s", "time")
+    outcomes = PlottedOutcomes(np.where(np.arange(120) == 5, np.nan, TIMES), "s", "time")
     opened = take_runs(outcomes, (*NAMES, "same", "gap"), values).opened()
     assert opened.columns == NAMES
     assert opened.outcomes.values.size == 119
@@ -79,7 +79,7 @@ def test_a_page_is_a_part_of_the_sorted_table(table):
 
 def test_a_column_of_many_runs_is_thinned_and_keeps_its_r2():
     many = RNG.normal(size=3 * MOST_DRAWN)
-    column = take_runs(Outcomes(many, "s", "time"), ("x",), (2 * many)[:, None]).fits.column("x")
+    column = take_runs(PlottedOutcomes(many, "s", "time"), ("x",), (2 * many)[:, None]).fits.column("x")
     assert column.values.size == MOST_DRAWN
     assert np.array_equal(column.values, 2 * column.outcomes) and column.r2 == pytest.approx(1.0)
     with pytest.raises(VgoError, match="no column of numbers named y"):
@@ -100,7 +100,7 @@ def test_the_newest_cut_wins_and_a_process_that_was_killed_is_started_again():
         computer.ask(ReadPage(count=1))
         await rest(computer)
         kinds = [type(answer) for _, answer in answers]
-        assert kinds.count(Refitted) == 1 and Page in kinds
+        assert kinds.count(Refitted) == 1 and TablePage in kinds
         refitted = next(answer for _, answer in answers if isinstance(answer, Refitted))
         assert refitted.cut == 1.9
         os.kill(computer.pid, signal.SIGKILL)

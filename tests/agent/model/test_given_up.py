@@ -8,13 +8,13 @@ import pytest
 
 from vgo_agent.agent.model.asked import ModelFailed, ModelGone
 from vgo_agent.agent.model.given_up import MOST_GONE, Patient
-from vgo_agent.agent.model.wish import ModelWish
+from vgo_agent.agent.model.wish import ModelChoice
 from vgo_agent.agent.planners.llama import Llama
 
 from ..planners.test_llama import CHOOSING
 
 
-class Told:
+class RefusingModel:
     """Fails as it is told, and counts how often it is asked."""
 
     def __init__(self, *failures: ModelFailed | None) -> None:
@@ -40,7 +40,7 @@ def asked(model: Patient, times: int) -> None:
 
 
 def test_after_three_times_in_a_row_it_is_given_up_and_said_why() -> None:
-    told = Told(ModelGone("no answer within 1 s"))
+    told = RefusingModel(ModelGone("no answer within 1 s"))
     patient = Patient(told)
     asked(patient, 10)
     assert told.asked == MOST_GONE == 3
@@ -50,14 +50,14 @@ def test_after_three_times_in_a_row_it_is_given_up_and_said_why() -> None:
 
 @pytest.mark.parametrize("between", [None, ModelFailed("the prompt is too long")])
 def test_an_answer_between_begins_anew(between: ModelFailed | None) -> None:
-    told = Told(ModelGone("late"), ModelGone("late"), between)
+    told = RefusingModel(ModelGone("late"), ModelGone("late"), between)
     asked(Patient(told), 9)
     assert told.asked == 9
 
 
 def test_the_rule_policy_decides_the_rest_and_each_step_says_why() -> None:
-    told = Told(ModelGone("its process ended by SIGKILL"))
-    planner = Llama(Patient(told), ModelWish(spec="fake"))
+    told = RefusingModel(ModelGone("its process ended by SIGKILL"))
+    planner = Llama(Patient(told), ModelChoice(spec="fake"))
     said = [choice.said for choice in map(planner.choose, CHOOSING[:5])]
     assert told.asked == 3
     assert [one is not None and "given up" in one.passed_over for one in said] == [False, False, False, True, True]

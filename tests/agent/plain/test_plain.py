@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vgo_agent.agent.chat.session import ChatSession, Place
+from vgo_agent.agent.chat.session import ChatSession, RunControl
 from vgo_agent.agent.consent import ENDED
 from vgo_agent.agent.desk.desk import Desk
 from vgo_agent.agent.desk.unmarked import unmarked
 from vgo_agent.agent.plain.lines import LinesIn
 from vgo_agent.agent.plain.plain import Plain
-from vgo_agent.agent.worker.wire import State
+from vgo_agent.agent.worker.wire import WorkerState
 
 from ...conftest import COMMAND
 from ..answers.run_made import written
@@ -101,11 +101,11 @@ class Asking(ChatSession):
     given: tuple[str, str] | None = None
 
     @property
-    def state(self) -> State:
-        return State(question=None if self.given else QUESTION, in_charge=True)
+    def state(self) -> WorkerState:
+        return WorkerState(question=None if self.given else QUESTION, in_charge=True)
 
     @property
-    def place(self) -> Place:
+    def place(self) -> RunControl:
         return "still" if self.given else "ours"
 
     def answer(self, answer: str, reason: str = "") -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from vgo_agent.agent.graph import FALLBACK
 from vgo_agent.agent.legal import legal
 from vgo_agent.agent.model.process import ModelProcess
-from vgo_agent.agent.model.wish import ModelWish
+from vgo_agent.agent.model.wish import ModelChoice
 from vgo_agent.agent.planners.base import View
 from vgo_agent.agent.planners.grammar import grammar, longest
 from vgo_agent.agent.planners.llama import Llama
@@ -37,7 +37,7 @@ from ..seen_views import seen_views
 from .hostile import HOSTILE
 from .test_llama import Fake, last_of
 
-WISH = ModelWish(spec="fake")
+WISH = ModelChoice(spec="fake")
 FROM_OUTSIDE = {"summary", "column", "when"}
 """Fields of results in which words of a program, a table or a YAML file stand."""
 VIEWS = [view for view in seen_views() if calls(menu(view)) > 1]

@@ -12,7 +12,7 @@ import pytest
 
 from vgo_agent.agent.model.asked import ModelFailed
 from vgo_agent.agent.model.process import ModelProcess
-from vgo_agent.agent.model.wish import ModelWish
+from vgo_agent.agent.model.wish import ModelChoice
 from vgo_agent.agent.planners.base import Choice, View
 from vgo_agent.agent.planners.llama import ONLY, PROMPT_TOKENS, Llama
 from vgo_agent.agent.planners.menu import calls, menu
@@ -22,7 +22,7 @@ from vgo_agent.tools.registry import TOOLS
 from ...tiny_gguf import tiny
 from ..seen_views import seen_views
 
-WISH = ModelWish(spec="fake")
+WISH = ModelChoice(spec="fake")
 VIEWS = seen_views()
 CHOOSING = [view for view in VIEWS if calls(menu(view)) > 1]
 

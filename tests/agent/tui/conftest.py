@@ -19,11 +19,11 @@ from vgo_agent.agent.chat.session import ChatSession
 from vgo_agent.agent.desk.desk import Desk
 from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.agent.run_folder import RunFolder
-from vgo_agent.agent.session import Asked, Request
+from vgo_agent.agent.session import DiagnosisRequest, Request
 from vgo_agent.agent.transcript import RunEnd, Transcript
 from vgo_agent.agent.transcript import line as line_of
 from vgo_agent.agent.tui.app import ChatApp
-from vgo_agent.agent.tui.widgets.prompt import Line
+from vgo_agent.agent.tui.widgets.prompt import PromptInput
 from vgo_agent.evals.contest.loop import PlannerContestant
 from vgo_agent.evals.recorded.recorded_case import read_case
 from vgo_agent.tools.subject import Limits, Subject
@@ -87,7 +87,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     folder.transcript.write_bytes(b"".join(map(line_of, events)))
     count, tip = len(events), events[-1].hash
     Transcript(folder.transcript, events).append(RunEnd(status="finished", count=count, tip=tip))
-    asked = Asked(subject=start.subject, limits=start.limits)
+    asked = DiagnosisRequest(subject=start.subject, limits=start.limits)
     (place / "request.json").write_text(asked.model_dump_json())
     (place / "report.md").write_text("# A report\n\nIt says what was found.\n")
     return folder
@@ -120,7 +120,7 @@ async def until(holds: Callable[[], object], pilot: Pilot[None] | None = None) -
 
 async def say(pilot: Pilot[None], line: str) -> None:
     """Type a line."""
-    pilot.app.screen.query_one(Line).value = line
+    pilot.app.screen.query_one(PromptInput).value = line
     await pilot.press("enter")
 
 

@@ -13,12 +13,12 @@ from vgo_agent.agent.record import bodies
 from vgo_agent.agent.replay import replay
 from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.transcript import Approval, VerdictGiven, read
-from vgo_agent.agent.tui.screens.approve import Approve, Question
+from vgo_agent.agent.tui.screens.approve import ApprovalInput, Approve
 from vgo_agent.agent.tui.screens.session import SessionScreen
-from vgo_agent.agent.tui.widgets.card import Card
+from vgo_agent.agent.tui.widgets.card import StepCard
 from vgo_agent.agent.tui.widgets.conclusion import Conclusion
 from vgo_agent.agent.tui.widgets.header import Header
-from vgo_agent.agent.tui.widgets.prompt import Line
+from vgo_agent.agent.tui.widgets.prompt import PromptInput
 from vgo_agent.tools.plan import TrialPlan
 
 from .conftest import on_screen, say, until
@@ -48,7 +48,7 @@ class Asking:
     async def open(self, pilot: Pilot[None], **more: object) -> Approve:
         screen = Approve(self.session, ASKED | more)
         pilot.app.push_screen(screen, lambda given: setattr(self, "given", given))
-        await until(lambda: screen.query(Question) and screen.query_one(Question).has_focus, pilot)
+        await until(lambda: screen.query(ApprovalInput) and screen.query_one(ApprovalInput).has_focus, pilot)
         return screen
 
 
@@ -140,7 +140,7 @@ def test_on_a_small_screen_a_long_text_scrolls_and_every_answer_is_seen(asking: 
         await pilot.pause()
         text, height = screen.query_one("#text"), pilot.app.size.height
         assert all(0 <= one.region.y < height - 1 and one.region.height == 1 for one in screen.query(Button))
-        assert screen.query_one(Question).region.height == 1 and text.max_scroll_y > 30
+        assert screen.query_one(ApprovalInput).region.height == 1 and text.max_scroll_y > 30
         await pilot.press("pagedown")
         assert text.scroll_y > 0
 
@@ -158,7 +158,7 @@ def test_a_question_of_a_real_run_is_put_off_stopped_asked_again_and_refused_for
         return str(pilot.app.screen.query_one(Header).content)
 
     async def talk(pilot: Pilot[None]) -> None:
-        screen, line = pilot.app.screen, pilot.app.screen.query_one(Line)
+        screen, line = pilot.app.screen, pilot.app.screen.query_one(PromptInput)
         line.value = "half a line"
         await until(lambda: waits() and "waits for your answer" in header(pilot), pilot)
         assert pilot.app.screen is screen
@@ -169,12 +169,12 @@ def test_a_question_of_a_real_run_is_put_off_stopped_asked_again_and_refused_for
         await say(pilot, "/status")
         await until(lambda: any("needs your answer" in one.reply.text for one in screen._talk), pilot)  # type: ignore[attr-defined]
         await pilot.press("f7")
-        await until(lambda: isinstance(pilot.app.screen, Approve) and pilot.app.screen.query(Question), pilot)
+        await until(lambda: isinstance(pilot.app.screen, Approve) and pilot.app.screen.query(ApprovalInput), pilot)
         await pilot.press("f8")
         await until(lambda: session.view.status == "interrupted" and session.place == "still", pilot)
         await until(lambda: pilot.app.screen is screen, pilot)
         await say(pilot, "/resume")
-        await until(lambda: isinstance(pilot.app.screen, Approve) and pilot.app.screen.query(Question), pilot)
+        await until(lambda: isinstance(pilot.app.screen, Approve) and pilot.app.screen.query(ApprovalInput), pilot)
         await typed(pilot, "3")
         await until(lambda: session.view.status == "finished" and session.place == "still", pilot)
         await until(lambda: len(screen.query(Conclusion)) == 1, pilot)
@@ -199,12 +199,12 @@ def test_what_was_said_stays_above_another_run(session: ChatSession, copied: Run
         screen = pilot.app.screen
         await say(pilot, "/status")
         await until(lambda: len(screen.query(".said")) == 1 and len(screen.query(Conclusion)) == 1, pilot)
-        cards = len(screen.query(Card))
+        cards = len(screen.query(StepCard))
         await say(pilot, "/again")
         await until(lambda: session.folder is not None and session.folder.path != copied.path, pilot)
         await until(lambda: len(screen.query(".another")) == 1, pilot)
         await until(lambda: "/again" in str(screen.query(".said").last(Static).content), pilot)
-        assert len(screen.query(Conclusion)) == 1 and len(screen.query(Card)) >= cards
+        assert len(screen.query(Conclusion)) == 1 and len(screen.query(StepCard)) >= cards
         await until(lambda: session.place == "still" or session.view.steps, pilot)
         assert str(screen.query(".said").first(Static).content) == "> /status"
 

@@ -21,8 +21,8 @@ from vgo_agent.agent.desk.markdown import as_markdown
 from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.session import opened
 from vgo_agent.agent.tui.widgets.header import Header
-from vgo_agent.agent.tui.widgets.prompt import Line
-from vgo_agent.agent.worker.link import Link
+from vgo_agent.agent.tui.widgets.prompt import PromptInput
+from vgo_agent.agent.worker.link import WorkerConnection
 
 from .conftest import FAULTS, looking, on_screen, request_in, say, stop, until
 
@@ -65,7 +65,7 @@ def test_a_screen_that_is_resized_in_the_midst_of_drawing_goes_on(copied: RunFol
 
 def test_pasted_megabytes_are_cut_to_a_line(copied: RunFolder, desk: Desk) -> None:
     async def look(pilot: Pilot[None]) -> None:
-        line = pilot.app.screen.query_one(Line)
+        line = pilot.app.screen.query_one(PromptInput)
         line.post_message(events.Paste("many\nwords \x1b[2J " * 500_000))
         await until(lambda: len(line.value) > 0, pilot)
         assert len(line.value) == LONGEST and "\n" not in line.value
@@ -146,7 +146,7 @@ def test_garbage_on_the_wire_changes_nothing(session: ChatSession) -> None:
     session.begin("step")
     asyncio.run(until(looking(session, lambda: session.state.waiting)))
     assert session.folder is not None
-    other = Link.to(session.folder)
+    other = WorkerConnection.to(session.folder)
     assert other is not None
     for line in (b"\n", b"[]\n", b'{"do":7}\n', b'{"do":"limits","limits":3}\n', b"\xff\n", b'{"do":"stop"}\n'):
         other._socket.sendall(line)  # a watcher's commands are not obeyed, whatever they are

@@ -19,9 +19,9 @@ from vgo_agent.agent.tui.screens.delete import DeleteScreen
 from vgo_agent.agent.tui.screens.recorded import RecordedScreen
 from vgo_agent.agent.tui.screens.session import SessionScreen
 from vgo_agent.agent.tui.screens.start import StartScreen
-from vgo_agent.agent.tui.widgets.card import Card
+from vgo_agent.agent.tui.widgets.card import StepCard
 from vgo_agent.agent.tui.widgets.distribution_view import DistributionView
-from vgo_agent.agent.tui.widgets.look import Look
+from vgo_agent.agent.tui.widgets.look import SessionLookPane
 from vgo_agent.agent.tui.widgets.plots import OverlayView
 from vgo_agent.tools.row import RUNS
 
@@ -126,11 +126,13 @@ def test_another_run_that_a_command_begins_goes_below_with_questions_of_its_own(
         assert isinstance(screen, SessionScreen)
         await say(pilot, "/help")
         await until(lambda: screen.query(".said"), pilot)
-        cards = set(screen.query(Card))
+        cards = set(screen.query(StepCard))
         screen._answered = 1
         session.open(second)  # as /again and /try after a verdict do
         screen.draw()
-        await until(lambda: len(screen.query(Card)) == 2 * len(cards) and cards < set(screen.query(Card)), pilot)
+        await until(
+            lambda: len(screen.query(StepCard)) == 2 * len(cards) and cards < set(screen.query(StepCard)), pilot
+        )
         assert screen.query(".said") and screen._answered == 0
 
     on_screen(session, talk)
@@ -150,7 +152,7 @@ def test_recorded_files_open_in_the_tabs_of_a_run(tmp_path, desk) -> None:
     first, second = files_in(tmp_path)
 
     async def talk(pilot: Pilot[None]) -> None:
-        look = pilot.app.screen.query_one(Look)
+        look = pilot.app.screen.query_one(SessionLookPane)
         await say(pilot, f"/open {first} {second}")
         await until(lambda: "--metric" in failed(pilot), pilot)
         await say(pilot, f"/open {first} {second} --metric time_s")

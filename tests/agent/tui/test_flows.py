@@ -13,14 +13,14 @@ from vgo_agent.agent.desk.desk import Desk
 from vgo_agent.agent.record import bodies
 from vgo_agent.agent.replay import replay
 from vgo_agent.agent.transcript import Approval, Decision, LimitsChanged, RunEnd, ToolEnd, read
-from vgo_agent.agent.tui.screens.approve import Approve, Question
-from vgo_agent.agent.tui.screens.budget import Budget
+from vgo_agent.agent.tui.screens.approve import ApprovalInput, Approve
+from vgo_agent.agent.tui.screens.budget import BudgetDialog
 from vgo_agent.agent.tui.screens.session import SessionScreen
-from vgo_agent.agent.tui.widgets.card import Card
+from vgo_agent.agent.tui.widgets.card import StepCard
 from vgo_agent.agent.tui.widgets.conclusion import Conclusion
-from vgo_agent.agent.tui.widgets.conversation import Conversation
-from vgo_agent.agent.tui.widgets.look import Look
-from vgo_agent.agent.tui.widgets.prompt import Line
+from vgo_agent.agent.tui.widgets.conversation import ConversationView
+from vgo_agent.agent.tui.widgets.look import SessionLookPane
+from vgo_agent.agent.tui.widgets.prompt import PromptInput
 from vgo_agent.knowledge.errors import VgoError
 
 from .conftest import looking, on_screen, request_in, say, until
@@ -38,7 +38,11 @@ def test_on_a_narrow_screen_escape_leads_back_to_the_chat(copied, desk) -> None:
 
     async def talk(pilot: Pilot[None]) -> None:
         screen = pilot.app.screen
-        look, chat, line = screen.query_one(Look), screen.query_one(Conversation), screen.query_one(Line)
+        look, chat, line = (
+            screen.query_one(SessionLookPane),
+            screen.query_one(ConversationView),
+            screen.query_one(PromptInput),
+        )
         await pilot.press("f2", "3")
         await until(lambda: look.display and look.has_focus_within and not chat.display, pilot)
         await pilot.press("escape")
@@ -79,15 +83,15 @@ def test_every_step_by_talking_and_the_run_replays(session: ChatSession) -> None
         await until(lambda: isinstance(pilot.app.screen, Approve) and pilot.app.screen.query("#no"), pilot)
         shown = str(pilot.app.screen.query_one("#words").content)  # type: ignore[attr-defined]
         assert "write always to /sys/kernel/mm/transparent_hugepage/enabled" in shown and "source:" in shown
-        pilot.app.screen.query_one(Question).value = f"4 because {REASON}"
+        pilot.app.screen.query_one(ApprovalInput).value = f"4 because {REASON}"
         await pilot.press("enter")
         await until(lambda: waits(session) and session.view.steps[-1].state == "denied", pilot)
         await say(pilot, "/report")
         await until(lambda: session.view.status == "finished" and session.place == "still", pilot)
-        await until(lambda: len(screen.query(Card)) == len(said) + 2 and len(screen.query(Conclusion)) == 1, pilot)
+        await until(lambda: len(screen.query(StepCard)) == len(said) + 2 and len(screen.query(Conclusion)) == 1, pilot)
 
         order = [type(one) for one in screen.query(".said, Card")]
-        assert order[:4] == [Static, Card, Static, Card]  # what was said, then what came of it
+        assert order[:4] == [Static, StepCard, Static, StepCard]  # what was said, then what came of it
 
     session.request = request_in(session.request.out.parent, allow="process") if session.request else None
     on_screen(session, talk)
@@ -116,7 +120,7 @@ def test_pause_budget_kill_and_attach_again(session: ChatSession, desk: Desk) ->
         session.look()
         assert session.view.runs <= runs + 1  # the one that was going on
         await pilot.press("f6")
-        await until(lambda: isinstance(pilot.app.screen, Budget) and pilot.app.screen.query("#set"), pilot)
+        await until(lambda: isinstance(pilot.app.screen, BudgetDialog) and pilot.app.screen.query("#set"), pilot)
         pilot.app.screen.query_one("#minutes", Input).value = "20"
         await pilot.click("#set")
         await until(lambda: session.state.limits.get("budget_s") == 1200, pilot)

@@ -13,7 +13,7 @@ from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.session_view.following import Following
 from vgo_agent.agent.transcript import Decision, ToolEnd, ToolStart, line, read
 from vgo_agent.agent.tui.screens.session import SessionScreen
-from vgo_agent.agent.tui.widgets.card import Card
+from vgo_agent.agent.tui.widgets.card import StepCard
 from vgo_agent.agent.tui.widgets.conclusion import Conclusion
 from vgo_agent.agent.tui.widgets.header import Header
 from vgo_agent.knowledge.errors import VgoError
@@ -24,7 +24,7 @@ from .conftest import on_screen
 
 def shown(screen: SessionScreen) -> list[str]:
     """All words of the chat."""
-    cards = [f"{card._title.label}\n{card._body.content}" for card in screen.query(Card)]
+    cards = [f"{card._title.label}\n{card._body.content}" for card in screen.query(StepCard)]
     rest = [str(one.content) for one in (*screen.query(Header), *screen.query(Conclusion))]
     return [*cards, *rest]
 

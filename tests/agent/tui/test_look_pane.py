@@ -9,9 +9,9 @@ from textual.message import Message
 from textual.pilot import Pilot
 from textual.widgets import Static, TabbedContent
 
-from vgo_agent.agent.look.scenes import Looking, Outcomes
+from vgo_agent.agent.look.scenes import Looking, PlottedOutcomes
 from vgo_agent.agent.tui.widgets.distribution_view import DistributionView
-from vgo_agent.agent.tui.widgets.look_messages import CutKept, CutRefitted, Refused, TableOpened
+from vgo_agent.agent.tui.widgets.look_messages import CutKept, CutRefitted, RequestRefused, TableOpened
 from vgo_agent.agent.tui.widgets.look_pane import LookPane
 from vgo_agent.agent.tui.widgets.picture_view import PictureView
 from vgo_agent.agent.tui.widgets.plots import FactorView
@@ -24,7 +24,7 @@ RUNS = PAGE + 40
 VALUES = RNG.normal(size=(RUNS, 6))
 TIMES = 1.0 + 0.05 * RNG.normal(size=RUNS) + (VALUES[:, 2] > 0.8)
 NAMES = ("a", "b", "c", "d", "e", "f")
-OUTCOMES = Outcomes(TIMES, "s", "time")
+OUTCOMES = PlottedOutcomes(TIMES, "s", "time")
 SIZES = ((20, 5), (1, 1), (200, 60), (41, 12), (80, 24))
 PATIENCE_S = 200.0
 
@@ -46,7 +46,7 @@ class Shown(App[None]):
     def on_cut_refitted(self, event: CutRefitted) -> None:
         self.told.append(event)
 
-    def on_refused(self, event: Refused) -> None:
+    def on_request_refused(self, event: RequestRefused) -> None:
         self.told.append(event)
 
     def on_table_opened(self, event: TableOpened) -> None:
@@ -88,7 +88,7 @@ def test_a_cut_that_is_moved_is_relabelled_at_once_and_then_refitted(tmp_path):
         pane.open_file(str(tmp_path / "none.csv"))
         await until(lambda: app.told, pilot)
         refused = app.told.pop()
-        assert isinstance(refused, Refused) and "check the path" in refused.sentence
+        assert isinstance(refused, RequestRefused) and "check the path" in refused.sentence
         pane.give_runs(OUTCOMES, NAMES, VALUES)
         pane.choose("distribution")
         await until(lambda: pane.state.recorded, pilot)
@@ -235,7 +235,7 @@ def test_any_size_and_any_runs_are_survived_in_every_tab():
 
     async def use(pilot: Pilot[None]) -> None:
         for values, size in zip(samples, SIZES, strict=True):
-            app.pane.look_at(Looking(Outcomes(np.array(values), "s", "time"), cut=1.5))
+            app.pane.look_at(Looking(PlottedOutcomes(np.array(values), "s", "time"), cut=1.5))
             await pilot.resize_terminal(*size)
             for name in TABS:
                 app.pane.choose(name)
@@ -266,7 +266,7 @@ def test_runs_that_come_fast_are_drawn_a_few_times_a_second():
             await pilot.pause(0.3)
             before = view.drawn
             for runs in range(2, 202):
-                view.show(Outcomes(TIMES[:runs], "s", "time"), view.cutting, ())
+                view.show(PlottedOutcomes(TIMES[:runs], "s", "time"), view.cutting, ())
             assert view.drawn - before <= 1
             await pilot.pause(0.5)
             assert view.drawn - before == 2 and "201 runs" in view.text

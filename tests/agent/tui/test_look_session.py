@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 
 from vgo_agent.agent.chat.session import ChatSession
 from vgo_agent.agent.desk.desk import Desk
-from vgo_agent.agent.look.asked import Opened, OpenFile, ReadPage, Refit
+from vgo_agent.agent.look.asked import OpenedTable, OpenFile, ReadPage, Refit
 from vgo_agent.agent.look.child import answered
 from vgo_agent.agent.look.of_session import looking_of
 from vgo_agent.agent.look.open_run import OpenRun, open_run
@@ -22,10 +22,10 @@ from vgo_agent.agent.session_view.following import Following
 from vgo_agent.agent.session_view.view import EMPTY, SessionView, view_of
 from vgo_agent.agent.transcript import ToolEnd, read
 from vgo_agent.agent.tui.widgets.distribution_view import DistributionView
-from vgo_agent.agent.tui.widgets.look import Look
+from vgo_agent.agent.tui.widgets.look import SessionLookPane
 from vgo_agent.agent.tui.widgets.plots import OverlayView
 from vgo_agent.agent.tui.widgets.sorted_table import SortedTable
-from vgo_agent.agent.tui.widgets.steps import Steps
+from vgo_agent.agent.tui.widgets.steps import StepsTable
 from vgo_agent.tools.candidates import ORDER
 from vgo_agent.tools.run_table import LAYERS, RUNS, write_layers
 
@@ -52,7 +52,7 @@ def view(finished: RunFolder) -> SessionView:
 @pytest.fixture(scope="module")
 def opened(whole: RunFolder) -> OpenTable:
     table, answer = answered(OpenFile(str(whole.path)), None)
-    assert table is not None and isinstance(answer, Opened) and answer.rows == table.frame.height
+    assert table is not None and isinstance(answer, OpenedTable) and answer.rows == table.frame.height
     assert isinstance(table.fits, OpenRun)
     return table
 
@@ -117,11 +117,11 @@ def test_the_tabs_follow_the_run_and_a_kept_cut_is_said_in_the_chat(whole: RunFo
     session.open(whole)
 
     async def talk(pilot: Pilot[None]) -> None:
-        look = pilot.app.screen.query_one(Look)
+        look = pilot.app.screen.query_one(SessionLookPane)
         distribution = look.query_one(DistributionView)
         await until(lambda: "runs are slow" in distribution.text, pilot)
         assert look.query_one("#look-ranking", SortedTable).row_count == len(session.view.ranked)
-        assert look.query_one(Steps).row_count == len(session.view.steps)
+        assert look.query_one(StepsTable).row_count == len(session.view.steps)
         look.choose("compare")
         await until(lambda: "spread ratio" in look.query_one(OverlayView).text, pilot)
         look.choose("distribution")

@@ -11,7 +11,7 @@ from textual.widgets._footer import FooterKey
 
 from vgo_agent.agent.chat.session import ChatSession
 from vgo_agent.agent.desk.desk import Desk
-from vgo_agent.agent.look.asked import Page
+from vgo_agent.agent.look.asked import TablePage
 from vgo_agent.agent.look.cores import CoreRates
 from vgo_agent.agent.record import record_of
 from vgo_agent.agent.report.tables import runs_csv
@@ -22,7 +22,7 @@ from vgo_agent.agent.tui.screens.approve import Approve
 from vgo_agent.agent.tui.screens.session import SessionScreen
 from vgo_agent.agent.tui.screens.source import SourceScreen
 from vgo_agent.agent.tui.widgets.cores_view import CoresView
-from vgo_agent.agent.tui.widgets.look import Look
+from vgo_agent.agent.tui.widgets.look import SessionLookPane
 from vgo_agent.agent.tui.widgets.sorted_table import PagedTable
 from vgo_agent.tools.run_table import LAYERS, RUNS, write_layers
 
@@ -75,7 +75,7 @@ def tab(key: str) -> Opening:
     async def opened(pilot: Pilot[None]) -> None:
         if pilot.app.screen.has_class("-narrow"):
             await pilot.press("f2")
-        look = pilot.app.screen.query_one(Look)
+        look = pilot.app.screen.query_one(SessionLookPane)
         look.query(TabbedContent).first().active = key
         await pilot.pause()
 
@@ -130,11 +130,13 @@ async def cores(pilot: Pilot[None]) -> None:
 
 async def table(pilot: Pilot[None]) -> None:
     """Rows as they come from the process that reads them."""
-    pilot.app.screen.query_one(Look).close_table()
+    pilot.app.screen.query_one(SessionLookPane).close_table()
     await tab("runs")(pilot)
     rows = pilot.app.screen.query_one(PagedTable)
     rows.begin(("order", "condition", "outcome", "migrations"))
-    rows.put(Page(0, 200, "outcome", True, tuple((place, "baseline", 9.5 - place / 7, None) for place in range(40))))
+    rows.put(
+        TablePage(0, 200, "outcome", True, tuple((place, "baseline", 9.5 - place / 7, None) for place in range(40)))
+    )
 
 
 OPENINGS: dict[str, Opening] = {

@@ -14,7 +14,7 @@ from vgo_agent.agent.record import bodies
 from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.session import opened
 from vgo_agent.agent.transcript import RunEnd, read
-from vgo_agent.agent.worker.link import Link
+from vgo_agent.agent.worker.link import WorkerConnection
 
 from .conftest import PATIENCE_S, looking, request_in, stop, until
 
@@ -52,10 +52,10 @@ def test_a_step_that_waits_unwatched_ends_and_can_be_resumed(tmp_path: Path, des
 def test_a_worker_that_is_watched_waits(tmp_path: Path) -> None:
     folder = opened(request_in(tmp_path))
     working = worker(folder, ALONE_S)
-    watching: Link | None = None
+    watching: WorkerConnection | None = None
     while watching is None:
         assert working.poll() is None
-        watching = Link.to(folder)
+        watching = WorkerConnection.to(folder)
         time.sleep(0.05)
     while not (watching.look() and watching.state.waiting):
         time.sleep(0.05)

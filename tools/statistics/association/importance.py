@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit
-from sklearn.tree import DecisionTreeClassifier
 
 from ..values import FloatArray, IntArray
 from .chance import Floats, Labels
@@ -16,6 +15,9 @@ from .grouped import grouped
 from .ranked import RankedVectors, lesser
 from .search import strongest
 from .tree import Singles, balanced_accuracy, classifier, numbered, prepared, stratified
+
+if TYPE_CHECKING:
+    from sklearn.tree import DecisionTreeClassifier
 
 REPEATS = 4
 """Times that the runs are dealt out anew over the folds."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
-from sklearn.tree import DecisionTreeClassifier
 
 from ..values import BoolArray, FiniteResult, FloatArray, IntArray
 from .sample import sample
+
+if TYPE_CHECKING:
+    from sklearn.tree import DecisionTreeClassifier
 
 FOLDS = 5
 MOST_RUNS = 200_000
@@ -126,6 +129,8 @@ def prepared(columns: FloatArray, rows: IntArray) -> Singles:
 
 def classifier(depth: int, leaf: int, seed: int) -> DecisionTreeClassifier:
     """Make the tree that is used everywhere: classes weigh the same, equal splits are drawn by the seed."""
+    from sklearn.tree import DecisionTreeClassifier  # half a second to load, which most commands can spare
+
     return DecisionTreeClassifier(
         max_depth=depth,
         min_samples_leaf=leaf,

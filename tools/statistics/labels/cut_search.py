@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from sklearn.tree import DecisionTreeClassifier
 
 from ....knowledge.errors import VgoError
+from ..association.tree import Singles
 from ..shape.order import block_length
 from ..values import BoolArray, FiniteResult, FloatArray, IntArray, complete
 from .cut_p_value import cut_p_value, strongest
+
+if TYPE_CHECKING:
+    from sklearn.tree import DecisionTreeClassifier
 
 LEAST_RUNS = 20
 MOST_CUTS = 100
@@ -153,22 +156,19 @@ def _search(raw: FloatArray, unit: FloatArray | None, worse: FloatArray, ordered
     return _Best(float(tried[criterion.argmin()]), tried, criterion, columns)
 
 
-def _single(columns: FloatArray) -> FloatArray:
+def _single(columns: FloatArray) -> Singles:
     """Measure from the median: trees work in single precision, where large counters lose digits."""
     away = columns - np.median(columns, axis=0)
     reach = np.abs(away).max(axis=0)
-    return away / np.where(reach > 0, reach, 1.0)
+    return (away / np.where(reach > 0, reach, 1.0)).astype(np.float32)
 
 
-def _gain(shown: FloatArray, slow: BoolArray, seed: int) -> float:
+def _gain(shown: Singles, slow: BoolArray, seed: int) -> float:
     """AIC of a tree less that of no tree: AICs of two labellings alone would say which one is more lopsided.
 
     One parameter for each leaf and two for each question, its column and its threshold.
     """
-    tree = DecisionTreeClassifier(
-        criterion="entropy", max_depth=DEPTH, min_samples_leaf=LEAF, random_state=seed % 2**32
-    ).fit(shown, slow)
-    inner = tree.tree_
+    inner = _classifier(seed).fit(shown, slow, check_input=False).tree_
     leaves = inner.children_left < 0
     bits = float((inner.n_node_samples * inner.impurity)[leaves].sum())
     nats = math.log(2) * (bits - slow.size * float(inner.impurity[0]))
@@ -178,15 +178,21 @@ def _gain(shown: FloatArray, slow: BoolArray, seed: int) -> float:
 def _guess(raw: FloatArray, worse: FloatArray, best: _Best, unseen: FloatArray, seed: int) -> BoolArray:
     """Label unseen runs by the tree of the chosen cut, both classes weighing the same."""
     middle = np.median(raw[:, best.columns], axis=0)
-    tree = DecisionTreeClassifier(
+    tree = _classifier(seed, "balanced").fit(raw[:, best.columns] - middle, worse > best.cut)
+    guesses: BoolArray = tree.predict(unseen[:, best.columns] - middle)
+    return guesses
+
+
+def _classifier(seed: int, weights: str | None = None) -> DecisionTreeClassifier:
+    from sklearn.tree import DecisionTreeClassifier  # half a second to load, which most commands can spare
+
+    return DecisionTreeClassifier(
         criterion="entropy",
         max_depth=DEPTH,
         min_samples_leaf=LEAF,
-        class_weight="balanced",
+        class_weight=weights,
         random_state=seed % 2**32,
-    ).fit(raw[:, best.columns] - middle, worse > best.cut)
-    guesses: BoolArray = tree.predict(unseen[:, best.columns] - middle)
-    return guesses
+    )
 
 
 def _cross_validated(
