@@ -24,11 +24,12 @@ from ..tools.apply_by_hand import BY_HAND
 from ..tools.base import ToolError
 from ..tools.case import Record, Store
 from ..tools.conclude import ConcludeResult
+from ..tools.registry import TOOLS
 from ..tools.subject import Limits
 from .acting import Acting
 from .consent import covered
 from .legal import legal, was_legal
-from .planners.base import Choice, Planner, View
+from .planners.base import Choice, Planner, view_of
 from .planners.rules import Rules
 from .record import bodies, limits_of, record_of
 from .steering import USER, Steering, Unsteered
@@ -222,19 +223,19 @@ class Loop:
 
     def _decide(self) -> Decision:
         record, events = self._record(), self.transcript.events
-        allowed = legal(record, self.limits, self.start.plan)
         decisions = len(bodies(events, Decision))
-        view = View(record, self.limits, allowed, decisions, self.start.plan)
+        view = view_of(record, self.limits, decisions, self.start.plan)
         planner = self.planner if not self._failing(record) else FALLBACK
         wish = self.steering.wish(view) if decisions < MOST_DECISIONS else Choice("conclude", {}, "enough decisions")
         choice = wish or planner.choose(view)
         return Decision(
             call_id=f"c{decisions + 1:03d}",
             tool=choice.tool,
+            title=TOOLS[choice.tool].title if choice.tool in TOOLS else "",
             arguments=dict(choice.arguments),
             why=choice.why,
             origin=self._origin(choice, planner, of_user=wish is not None and decisions < MOST_DECISIONS),
-            legal=tuple(allowed.tools),
+            legal=tuple(view.legal.tools),
             said=choice.said,
         )
 

@@ -11,7 +11,7 @@ from ..knowledge.errors import VgoError
 from ..knowledge.loader import Knowledge
 from ..knowledge.passages import cited
 from ..knowledge.schema import Mitigation
-from ..tools.apply_by_hand import APPLY_BY_HAND, BY_HAND
+from ..tools.apply_by_hand import BY_HAND
 from ..tools.base import Outcome, ToolError
 from ..tools.case import Case, Record
 from ..tools.execution.series import Measuring
@@ -21,6 +21,7 @@ from ..tools.mitigation.planned import planned
 from ..tools.plan import NO_PLAN, TrialPlan
 from ..tools.registry import TOOLS
 from ..tools.run_table import LAYERS, RUNS, write_layers
+from ..tools.steps.apply_mitigation import APPLY_MITIGATION
 from ..tools.subject import Limits, Subject
 from .clock import BudgetClock
 from .costs import after_s
@@ -80,7 +81,7 @@ class Live:
 
     def question(self, decision: Decision) -> dict[str, Any]:
         """Show all that would be done here, each write with its file and its value now, and the risk."""
-        by_hand = decision.tool == APPLY_BY_HAND.name
+        by_hand = applied_by(decision) == "by hand"
         variants = self._meant(decision)
         mitigation = variants[0]
         return {
@@ -150,7 +151,7 @@ def ended(decision: Decision, outcome: Outcome, artefacts: dict[str, str]) -> To
 def filled(knowledge: Knowledge, decision: Decision, machine: Machine) -> Knowledge:
     """Put the values that a decision names into its mitigation; what they may not be is for the planner to mend."""
     values, key = decision.arguments.get("values"), str(decision.arguments.get("mitigation"))
-    if decision.tool != "apply_mitigation" or not isinstance(values, dict) or key not in knowledge.mitigations:
+    if decision.tool != APPLY_MITIGATION.name or not isinstance(values, dict) or key not in knowledge.mitigations:
         return knowledge
     try:
         mitigation = with_values(knowledge.mitigations[key], values, machine)
@@ -161,20 +162,27 @@ def filled(knowledge: Knowledge, decision: Decision, machine: Machine) -> Knowle
 
 def mitigation_scope(decision: Decision, knowledge: Knowledge, plan: TrialPlan) -> str:
     """Scope of the mitigation that a decision names; empty when it applies none, or a person has done so already."""
-    if decision.tool == APPLY_BY_HAND.name:
+    if applied_by(decision) == "by hand":
         return "" if plan.after else BY_HAND
-    if decision.tool not in ("apply_mitigation", "screen_levels"):
-        return ""
-    mitigation = knowledge.mitigations.get(str(decision.arguments.get("mitigation")))
+    mitigation = _applied(decision, knowledge)
     return mitigation.scope if mitigation else ""
 
 
 def promise_changed(decision: Decision, knowledge: Knowledge) -> str:
     """What the program could no longer rely on under the mitigation that a decision applies; empty: nothing."""
-    if decision.tool not in ("apply_mitigation", "screen_levels"):
-        return ""
-    mitigation = knowledge.mitigations.get(str(decision.arguments.get("mitigation")))
+    mitigation = _applied(decision, knowledge)
     return mitigation.changes_promise if mitigation else ""
+
+
+def applied_by(decision: Decision) -> str:
+    """Who applies the mitigation that a decision names; a tool that is not known applies nothing."""
+    return TOOLS[decision.tool].applies if decision.tool in TOOLS else "nothing"
+
+
+def _applied(decision: Decision, knowledge: Knowledge) -> Mitigation | None:
+    """The mitigation that the tool itself applies."""
+    key = str(decision.arguments.get("mitigation"))
+    return knowledge.mitigations.get(key) if applied_by(decision) == "itself" else None
 
 
 def clear_partial(folder: RunFolder) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 from ..knowledge.errors import VgoError
 from ..knowledge.loader import Knowledge
-from ..tools.base import Outcome, Result, Tool, ToolError
-from ..tools.case import Case, Finished, Record
+from ..tools.base import Outcome, Result, ToolError
+from ..tools.case import NO_FILES, Case, Contents, Finished, Record
 from ..tools.execution.bench import Progress
 from ..tools.execution.spawn import Spawner
 from ..tools.machine import Machine
@@ -19,6 +19,7 @@ from ..tools.mitigation.owned_folder import temporary_folder
 from ..tools.row import Row
 from ..tools.stop import answers
 from ..tools.subject import Limits, Subject
+from ..tools.tool import Tool
 from .clock import BudgetClock
 from .finished import FinishedRun
 from .interface import Interface
@@ -40,7 +41,7 @@ class Wish:
 
     subject: Subject
     limits: Limits
-    tool: Tool
+    tool: Tool[Any, Any]
     arguments: Mapping[str, Any]
     why: str
     clock: BudgetClock = field(default_factory=BudgetClock)
@@ -70,17 +71,6 @@ class Stepped:
         return FinishedRun(
             (), record, self.wish.subject, self.wish.limits, self.machine, NOTHING_KNOWN, "", "", 0.0, 0.0, ""
         )
-
-
-@dataclass(frozen=True)
-class Contents:
-    """Files by hash, in memory."""
-
-    by_hash: Mapping[str, bytes]
-
-    def get(self, sha256: str) -> bytes:
-        """Return a file."""
-        return self.by_hash[sha256]
 
 
 @dataclass
@@ -113,7 +103,7 @@ def step(wish: Wish, interface: Interface) -> Stepped:
             if not subject.on:  # elsewhere, the look at each host has run it once
                 there.bench.expect(try_once(spawner, way_of(subject), subject, deadline=deadline))
             there.bench.deadline = deadline
-            case = Case(CALL, subject, wish.limits, machine, NOTHING_KNOWN, Record((), Contents({})), there.bench)
+            case = Case(CALL, subject, wish.limits, machine, NOTHING_KNOWN, Record((), NO_FILES), there.bench)
             outcome, stopped = _run(wish, case, rows, interface)
         return Stepped(wish, machine, outcome.result, rows.rows, outcome.artefacts, stopped)
 

@@ -65,6 +65,8 @@ class Decision(Body):
     kind: Literal["decision"] = "decision"
     call_id: str
     tool: str
+    title: str = Field(default="", exclude_if=is_empty)
+    """As the tool names itself for people; empty where there is no such tool."""
     arguments: dict[str, Any]
     why: str
     origin: str

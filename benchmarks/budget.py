@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from vgo_agent.evals.workloads.registry import WORKLOADS, find, missing
+from vgo_agent.evals.workloads.registry import find, missing, workloads
 
 BUDGETS = (30.0, 60.0, 120.0)
 LIMIT = 1.03
@@ -49,7 +49,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these workloads")
     parser.add_argument("--write", type=Path, metavar="FILE", help="keep the page, such as docs/budget.md")
     asked = parser.parse_args()
-    names = [find(name).name for name in asked.only] or [one.name for one in WORKLOADS if missing(one) is None]
+    names = [find(name).name for name in asked.only] or [one.name for one in workloads() if missing(one) is None]
     load = os.getloadavg()[0]
     every = []
     for budget_s in asked.budgets:

@@ -43,10 +43,11 @@ from vgo_agent.evals.recorded.given import USUAL
 from vgo_agent.evals.recorded.recorded_case import read_case
 from vgo_agent.evals.recorded.schema import CASES
 from vgo_agent.evals.simulator.diagnosis import diagnose
-from vgo_agent.evals.simulator.world import World, drawn
+from vgo_agent.evals.simulator.world import drawn
 from vgo_agent.knowledge.index import open_index
 from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.registry import TOOLS
+from vgo_agent.tools.simulated import World
 
 QUESTIONS = (
     *SCEPTICAL,
@@ -183,8 +184,8 @@ def _same(one: Choice, other: Choice) -> bool:
     """Tell whether two calls are the same; what one leaves out has its default."""
     if one.tool != other.tool:
         return False
-    arguments = TOOLS[one.tool].arguments
-    return arguments.model_validate(one.arguments) == arguments.model_validate(other.arguments)
+    read = TOOLS[one.tool].arguments.model_validate
+    return bool(read(one.arguments) == read(other.arguments))
 
 
 class Enough(Exception):

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from vgo_agent.agent.answers.answer import QuestionAnswer
-from vgo_agent.agent.answers.checker import objections, sentences
+from vgo_agent.agent.answers.checker import Objection, objections, sentences
 from vgo_agent.agent.answers.fact import CitableFact
 from vgo_agent.agent.answers.speaker import Speaker
-from vgo_agent.agent.answers.written import Dropped, SentenceChoice
+from vgo_agent.agent.answers.written import SentenceChoice
 from vgo_agent.agent.planners.base import View
 from vgo_agent.agent.planners.menu import menu
 from vgo_agent.agent.planners.state import quoted
@@ -93,7 +93,7 @@ class Overheard(Speaker):
 
     def choose(
         self, question: str, direct: Sequence[CitableFact], more: Sequence[CitableFact], known: Knowledge, prompt: str
-    ) -> tuple[list[SentenceChoice], list[Dropped]]:
+    ) -> tuple[list[SentenceChoice], list[Objection]]:
         """Choose, and keep them."""
         self.offered.append((*direct, *more))
         return super().choose(question, direct, more, known, prompt)

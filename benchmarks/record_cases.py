@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import subprocess
-import sys
 from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
@@ -24,7 +23,8 @@ from vgo_agent.evals.recorded.schema import CASE, CASES, TRUTH, CaseFile, Truth
 from vgo_agent.evals.recorded.truth import read_truth
 from vgo_agent.evals.scores.agreement import filled
 from vgo_agent.evals.workloads.controls import SHIELDS
-from vgo_agent.evals.workloads.registry import HERE
+from vgo_agent.evals.workloads.registry import find
+from vgo_agent.evals.workloads.subject import subject_of
 from vgo_agent.knowledge.files import read_model
 
 TRAIN, HELD_OUT = "train", "held-out"
@@ -42,7 +42,7 @@ class Plan(NamedTuple):
     tags: tuple[str, ...]
     options: tuple[str, ...] = ()
     program: str = ""
-    """Of the workloads, under another name than theirs."""
+    """The workload whose program it is, under another name."""
     limits: dict[str, Any] = {}
     truth: Truth | None = None
     """Of a program under another name, which no entry tells."""
@@ -131,7 +131,7 @@ PLANS: dict[str, Plan] = {
         3,
         (*CONTROL, "placebo"),
         options("--placebo", TRIED),
-        "noise.py",
+        "noise",
         truth=Truth(
             verdicts=("no visible factor",),
             must_not_help=TRIED,
@@ -150,7 +150,7 @@ PLANS: dict[str, Plan] = {
         3,
         (*CONTROL, "few-runs"),
         (),
-        "cpu_hops.py",
+        "cpu-hops",
         {"max_runs": 8},
         Truth(
             verdicts=("insufficient data", "inconclusive"),
@@ -187,7 +187,7 @@ def record(key: str, plan: Plan) -> None:
     else:
         controls = options("--mitigation", TRIED) if "control" in plan.tags and key != "placebo" else ()
         words += [*SAME, *plan.options, *controls, *(["--force"] if before else [])]
-        words += [*METRIC, "--", sys.executable, "-I", "-S", str(HERE / plan.program)] if plan.program else []
+        words += [*METRIC, "--", *subject_of(find(plan.program), steady=False).command] if plan.program else []
     print(f"== {' '.join(words)}", flush=True)
     subprocess.run(words, stdin=subprocess.DEVNULL, check=False)
     if (CASES / key).exists() and not before:

@@ -81,11 +81,11 @@ def _tell_next(run: Path) -> None:
 
 def chosen(name: str | None) -> Workload:
     """Find the workload of that name, or one whose cause shows here."""
-    from .workloads.registry import WORKLOADS, find, missing
+    from .workloads.registry import find, missing, workloads
 
     if name is not None:
         return find(name)
-    return next((workload for workload in WORKLOADS if missing(workload) is None), WORKLOADS[0])
+    return next((workload for workload in workloads() if missing(workload) is None), workloads()[0])
 
 
 def only_here(workload: Workload, steady: bool) -> str:
@@ -109,10 +109,10 @@ def _subject(workload: Workload, settings: UserSettings, steady: bool, arguments
 
 
 def _list(as_json: bool) -> int:
-    from .workloads.registry import WORKLOADS, missing
+    from .workloads.registry import missing, workloads
 
-    lacks = {workload.name: missing(workload) for workload in WORKLOADS}
-    rows = [(w.name, w.description, lacks[w.name] or "") for w in WORKLOADS]
-    listed = [{"name": w.name, "description": w.description, "missing": lacks[w.name]} for w in WORKLOADS]
+    lacks = {workload.name: missing(workload) for workload in workloads()}
+    rows = [(w.name, w.description, lacks[w.name] or "") for w in workloads()]
+    listed = [{"name": w.name, "description": w.description, "missing": lacks[w.name]} for w in workloads()]
     answer({"workloads": listed}, table(("NAME", "WHAT IT DOES", "MISSING HERE"), rows), as_json)
     return 0

@@ -22,14 +22,14 @@ from ..agent.run_folder import RunFolder
 from ..agent.settings import effective
 from ..agent.terminal import answer, printable
 from ..agent.transcript import read
+from ..tools.findings import Findings
 from ..tools.layer_choice import named
-from ..tools.profile import ProfileResult
 from .demo import only_here
 from .recorded.machine_words import machine_words
 from .scores.live_scores import LiveResults, LiveRow, judged, skipped
 from .scores.live_tables import live_markdown, live_words
 from .scores.results import origin, write
-from .workloads.registry import WORKLOADS, find, has_twin, missing
+from .workloads.registry import find, has_twin, missing, workloads
 from .workloads.workload import Workload
 
 LIMIT_S = 3600.0
@@ -83,7 +83,7 @@ def _tell(words: str, arguments: argparse.Namespace) -> None:
 
 
 def _wishes(names: Sequence[str], steady: bool) -> Iterator[LiveDiagnosis]:
-    for workload in [find(name) for name in names] or WORKLOADS:
+    for workload in [find(name) for name in names] or workloads():
         yield LiveDiagnosis(workload, False)
         if steady and has_twin(workload):
             yield LiveDiagnosis(workload, True)
@@ -135,8 +135,8 @@ def _command(wish: LiveDiagnosis, arguments: argparse.Namespace) -> list[str]:
 def _layers(run: Path) -> tuple[str, ...]:
     """Read from a run which layers its last profile had on; none where it came to no profile."""
     folder = RunFolder.find(run)
-    profiles = record_of(read(folder.transcript), folder).succeeded("profile")
-    return profiles[-1].read(ProfileResult).layers if profiles else ()
+    profiled = Findings(record_of(read(folder.transcript), folder)).profiled
+    return profiled.layers if profiled else ()
 
 
 def _leave(child: subprocess.Popen[bytes]) -> None:

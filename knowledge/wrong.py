@@ -49,7 +49,7 @@ PLAIN = {
 """Kind of an error to the words that follow the name of the place, with the cure."""
 
 
-class Wrong(NamedTuple):
+class Problem(NamedTuple):
     """Something to mend."""
 
     place: tuple[int | str, ...]
@@ -66,10 +66,10 @@ class Wrong(NamedTuple):
         return f"{self.where}: {self.what}"
 
 
-def first(error: ValidationError) -> Wrong:
+def first(error: ValidationError) -> Problem:
     """Give the one to mend first: a misspelt key is both unknown and missing."""
     one = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
-    return Wrong(one["loc"], words(one))
+    return Problem(one["loc"], words(one))
 
 
 def words(one: ErrorDetails) -> str:

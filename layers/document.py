@@ -12,18 +12,10 @@ from pydantic_core import ErrorDetails
 
 from ..knowledge.errors import VgoError
 from ..knowledge.user_files import parsed_yaml, regular
-from ..knowledge.wrong import words
+from ..knowledge.wrong import Problem, words
 
 DocumentPath = tuple[int | str, ...]
 """Steps from the top of a YAML file to a value in it."""
-
-
-class Problem(NamedTuple):
-    """Something to mend."""
-
-    place: DocumentPath
-    """Keys and indices that lead to it from the top of the file."""
-    what: str
 
 
 class Document(NamedTuple):
@@ -35,8 +27,7 @@ class Document(NamedTuple):
 
     def sentence(self, problem: Problem) -> str:
         """Say one problem."""
-        where = ".".join(map(str, problem.place)) or "the file"
-        return f"{self.path}, line {line_of(self.node, problem.place)}: {where}: {problem.what}."
+        return f"{self.path}, line {line_of(self.node, problem.place)}: {problem}."
 
 
 def read_document(path: Path) -> Document:

@@ -12,7 +12,8 @@ from platformdirs import user_config_path
 from ..knowledge.errors import VgoError
 from ..knowledge.near import did_you_mean, near_names
 from ..knowledge.patterns import overlap
-from .document import Problem, read_document
+from ..knowledge.wrong import Problem
+from .document import read_document
 from .probes.base import Probe
 from .probes.block import BlockProbe
 from .probes.bpf import BpfProbe

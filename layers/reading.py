@@ -8,7 +8,8 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 
 from ..knowledge.errors import VgoError
-from .document import Document, DocumentPath, Problem, line_of, read_document, twice, wrong
+from ..knowledge.wrong import Problem
+from .document import Document, DocumentPath, line_of, read_document, twice, wrong
 from .schema import Column, Extract, Layer
 from .sharp import is_sharp, read_sharp
 from .soundness import unsound

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ..knowledge.errors import VgoError
-from .document import Document, Problem, last_holding, read_document
+from ..knowledge.wrong import Problem
+from .document import Document, last_holding, read_document
 from .schema import Column, Extract, Layer
 from .sharp_shape import refuse_unsound
 from .words import FILES, FURTHER

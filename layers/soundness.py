@@ -7,7 +7,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator
 
-from .document import Problem
+from ..knowledge.wrong import Problem
 from .schema import Column, Extract, Layer
 from .words import LAUNCHING, NAMES, WHOLE, own_names
 

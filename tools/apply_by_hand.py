@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from .base import Arguments, Outcome, Result, Tool, ToolError
+from .base import Arguments, Outcome, Result, ToolError
 from .case import Case
 from .experiment.applied import AppliedConditions
 from .experiment.condition import Condition
@@ -63,13 +63,3 @@ def run(arguments: ByHandArguments, case: Case) -> Outcome:
 def runs_like(baseline: MeasureResult) -> int:
     """As many runs as the baseline had, so that neither arm is the weak one."""
     return max(2, baseline.processes or baseline.runs + baseline.failed + baseline.warm_up)
-
-
-APPLY_BY_HAND = Tool(
-    "apply_by_hand",
-    "Wait until the user has applied a mitigation that the tool cannot apply, then measure again.",
-    ByHandArguments,
-    ByHandResult,
-    run,
-    measures=True,
-)

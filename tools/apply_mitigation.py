@@ -10,7 +10,7 @@ from pydantic import Field
 from ..knowledge.absence import is_empty
 from ..knowledge.errors import VgoError
 from ..knowledge.schema import Mitigation
-from .base import Arguments, Outcome, Result, Tool, ToolError
+from .base import Arguments, Outcome, Result, ToolError
 from .case import Case
 from .claim import in_a_word
 from .execution.screen import Proof
@@ -181,13 +181,3 @@ def _result(
         left=left_after(looks, case.limits.alpha),
         summary=f"{arguments.mitigation}, batch {arguments.batch}: {words}{'.' * bool(broke)}",
     )
-
-
-APPLY_MITIGATION = Tool(
-    "apply_mitigation",
-    "Apply a mitigation, prove that it is in force, and re-measure in randomised pairs.",
-    ApplyArguments,
-    ApplyResult,
-    run,
-    measures=True,
-)

@@ -1,15 +1,11 @@
-"""What a tool is: typed arguments in, a typed result and artefacts out."""
+"""What goes into a tool and comes out: typed arguments, a typed result and artefacts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
-
-if TYPE_CHECKING:
-    from .case import Case
 
 
 class ToolError(Exception):
@@ -36,16 +32,3 @@ class Outcome:
 
     result: Result
     artefacts: Mapping[str, bytes] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Tool:
-    """One thing that a planner can call."""
-
-    name: str
-    description: str
-    arguments: type[Arguments]
-    result: type[Result]
-    run: Callable[[Any, Case], Outcome]
-    measures: bool = False
-    """It runs the user's program, or reads what lies beside the record, so that replay serves it from the record."""

@@ -44,6 +44,20 @@ class Store(Protocol):
 
 
 @dataclass(frozen=True)
+class Contents:
+    """Files by hash, in memory."""
+
+    by_hash: Mapping[str, bytes]
+
+    def get(self, sha256: str) -> bytes:
+        """Return a file."""
+        return self.by_hash[sha256]
+
+
+NO_FILES = Contents({})
+
+
+@dataclass(frozen=True)
 class Finished:
     """A call that has ended."""
 

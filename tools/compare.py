@@ -8,7 +8,7 @@ from pydantic import Field
 from ..knowledge.absence import is_empty, is_none
 from .apply_by_hand import ByHandResult
 from .apply_mitigation import ApplyResult
-from .base import Arguments, Outcome, Result, Tool, ToolError
+from .base import Arguments, Outcome, Result, ToolError
 from .case import Case, Finished, Record
 from .claim import Arms, Claim, TooFew, claims, disagreement, in_a_word
 from .comparison import Comparison, arms_of, below, compared
@@ -148,6 +148,3 @@ def _arm(table: RunTable, condition: str, warm_up: int) -> tuple[Floats, IntArra
     runs = table.column(RUN, condition).astype(np.int64)
     kept = ~np.isin(runs, runs[:warm_up])
     return outcomes[kept], runs[kept]
-
-
-COMPARE = Tool("compare", "Compare the pairs of one batch.", CompareArguments, CompareResult, run)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .apply_mitigation import ApplyResult
-from .base import Arguments, Outcome, Tool
+from .base import Arguments, Outcome
 from .candidates import LEAST_IN_CLASS
 from .case import Case, Finished, Record, changes_system
 from .claim import Claim
@@ -290,6 +290,3 @@ def _batches(mitigation: str, record: Record) -> list[Finished]:
 
 def _with_factor(result: ConcludeResult, factor: RankedFactor) -> ConcludeResult:
     return result.model_copy(update={"factor": factor.factor, "column": factor.column})
-
-
-CONCLUDE = Tool("conclude", "End with the verdict that the record supports.", ConcludeArguments, ConcludeResult, run)

@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from .base import Arguments, Outcome, Result, Tool
+from .base import Arguments, Outcome, Result
 from .candidates import ORDER, ColumnBlock, candidates
 from .case import Case
 from .statistics.association.look import look
@@ -61,6 +61,3 @@ def fitted(block: ColumnBlock, depth: int, case: Case) -> FitTreeResult:
         runs=runs,
         summary=f"A tree over {len(names)} columns: balanced accuracy {fitted}, {honest}.",
     )
-
-
-FIT_TREE = Tool("fit_tree", "Fit a shallow tree that explains slow and fast.", FitTreeArguments, FitTreeResult, run)

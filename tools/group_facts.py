@@ -16,9 +16,9 @@ _NO_MEMORY_LIMIT = 1 << 60
 def limited(root: Path = Path("/")) -> tuple[Limited, ...]:
     """Name the controllers of which this group has a limit, or one further out has."""
     found: list[Limited] = []
-    if any(_quota(group) not in _UNLIMITED for group in _folders(root, "cpu")):
+    if any(_quota(group) not in _UNLIMITED for group in groups_with("cpu", root)):
         found.append("cpu")
-    memory = [_first(group, "memory.limit_in_bytes", "memory.max") for group in _folders(root, "memory")]
+    memory = [first_text(group, "memory.limit_in_bytes", "memory.max") for group in groups_with("memory", root)]
     if any(limit not in _UNLIMITED and int(limit) < _NO_MEMORY_LIMIT for limit in memory):
         found.append("memory")
     return tuple(found)
@@ -29,7 +29,7 @@ def autogrouped(root: Path = Path("/")) -> bool:
 
     See autogroup_task_group() in the kernel's kernel/sched/autogroup.h.
     """
-    if _read(root / "proc/sys/kernel/sched_autogroup_enabled") != "1":
+    if file_text(root / "proc/sys/kernel/sched_autogroup_enabled") != "1":
         return False
     groups = own_groups(root)
     if groups.get("cpu"):
@@ -38,20 +38,23 @@ def autogrouped(root: Path = Path("/")) -> bool:
     return not any((group / "cpu.weight").exists() for group in groups.get("", []))
 
 
-def _folders(root: Path, controller: str) -> list[Path]:
+def groups_with(controller: str, root: Path) -> list[Path]:
+    """Return the folders from the group of this process up to the top that have this controller."""
     groups = own_groups(root)
     return groups.get(controller) or groups.get("", [])
 
 
+def first_text(group: Path, *names: str) -> str:
+    """Read the first of these files that says something; empty where none does."""
+    return next((said for name in names if (said := file_text(group / name))), "")
+
+
 def _quota(group: Path) -> str:
-    return _first(group, "cpu.cfs_quota_us", "cpu.max").partition(" ")[0]
+    return first_text(group, "cpu.cfs_quota_us", "cpu.max").partition(" ")[0]
 
 
-def _first(group: Path, *names: str) -> str:
-    return next((said for name in names if (said := _read(group / name))), "")
-
-
-def _read(path: Path) -> str:
+def file_text(path: Path) -> str:
+    """Read a whole file without the space around it; empty where it cannot be read."""
     try:
         return path.read_text().strip()
     except OSError:

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from .amount import amount
-from .base import Arguments, Outcome, Result, Tool, ToolError
+from .base import Arguments, Outcome, Result, ToolError
 from .case import Case
 from .profiled import profiled
 from .statistics.labels.classes import Classes, Labelled, label, label_at
@@ -60,6 +60,3 @@ def run(arguments: LabelArguments, case: Case) -> Outcome:
 
 def _of_runs(labelled: Labelled) -> RunClasses:
     return RunClasses(**labelled.classes.model_dump(), slow=tuple(labelled.slow.tolist()))
-
-
-LABEL = Tool("label", "Split the profiled runs into slow and fast.", LabelArguments, LabelResult, run)

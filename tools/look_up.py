@@ -7,7 +7,7 @@ from typing import Literal
 
 from ..knowledge.errors import VgoError
 from ..knowledge.schema import KnownFactor, Mitigation, Scope
-from .base import Arguments, Outcome, Result, Tool, ToolError
+from .base import Arguments, Outcome, Result, ToolError
 from .case import Case
 from .mitigation.launching import command_line
 from .mitigation.preconditions import beyond_reach, unmet
@@ -176,6 +176,3 @@ def out_of_reach(mitigation: Mitigation, case: Case) -> tuple[str, ...]:
 def _profiles(case: Case) -> tuple[ProfileResult, ...]:
     """Those that were made, the latest first."""
     return tuple(call.read(ProfileResult) for call in reversed(case.record.succeeded("profile")))
-
-
-LOOK_UP = Tool("look_up", "Look up a factor and its mitigations.", LookUpArguments, LookUpResult, run)

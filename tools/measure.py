@@ -12,7 +12,7 @@ from pydantic import Field
 from ..knowledge.absence import is_none
 from ..knowledge.errors import VgoError
 from .amount import amount
-from .base import Arguments, Outcome, Result, Tool
+from .base import Arguments, Outcome, Result
 from .case import Case
 from .execution.launcher_time import LauncherTime, launcher_time
 from .execution.series import Series
@@ -233,13 +233,3 @@ def _unusable(
             "print more digits, or judge by wall time (no --metric)."
         )
     return ""
-
-
-MEASURE = Tool(
-    "measure",
-    "Run the program without layers until its spread is known.",
-    MeasureArguments,
-    MeasureResult,
-    run,
-    measures=True,
-)

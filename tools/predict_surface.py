@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..knowledge.errors import VgoError
-from .base import Arguments, Outcome, Result, Tool, ToolError
+from .base import Arguments, Outcome, Result, ToolError
 from .case import Case
 
 
@@ -66,14 +66,3 @@ def run(arguments: PredictArguments, case: Case) -> Outcome:
             f"{told.value:.4g}; {found.near} other configurations may be as good.",
         )
     )
-
-
-PREDICT_SURFACE = Tool(
-    "predict_surface",
-    "Ask the surface that the user gave which configuration is steady.",
-    PredictArguments,
-    PredictResult,
-    run,
-    measures=True,
-)
-"""It reads a file beside the record, so replay serves it as it serves what was measured."""

@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import Field
 
 from ..knowledge.absence import is_none
-from .base import Arguments, Outcome, Result, Tool, ToolError
+from .base import Arguments, Outcome, Result, ToolError
 from .case import Case
 from .demand import demand
 from .distortion import Distortion, distortion, gap_of, with_their_parts
@@ -241,13 +241,3 @@ def _summary(profiled: int, bare: int, columns: int, absent: int, found: Sequenc
 def _blamed(one: Distortion, standing: Container[str]) -> str:
     """Name the layers that stand in no set; where each stands in another, all of these together."""
     return ", ".join(layer for layer in one.layers if layer not in standing) or f"{' + '.join(one.layers)} together"
-
-
-PROFILE = Tool(
-    "profile",
-    "Run with metric layers that count what the system did during each run.",
-    ProfileArguments,
-    ProfileResult,
-    run,
-    measures=True,
-)

@@ -20,7 +20,7 @@ import numpy as np
 from pydantic import Field
 
 from ..knowledge.absence import is_none
-from .base import Arguments, Outcome, Result, Tool
+from .base import Arguments, Outcome, Result
 from .candidates import ORDER, Candidates, ColumnBlock, candidates, failing_candidates
 from .case import Case, Record
 from .look_up import uncounted
@@ -373,6 +373,3 @@ def _summary(factors: tuple[RankedFactor, ...], visible: bool, p_value: float) -
     return (
         f"{first.factor} ({first.column}) goes with slow runs: AUC {first.auc:.2f}, family-wise p {first.p_value:.2g}."
     )
-
-
-RANK_FACTORS = Tool("rank_factors", "Rank the factors that go with slow runs.", RankArguments, RankResult, run)

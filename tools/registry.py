@@ -1,22 +1,24 @@
-"""Every tool that a planner can call."""
+"""Every tool that a planner can call, in the order in which the rule policy asks them what to do next."""
 
 from __future__ import annotations
 
-from .apply_by_hand import APPLY_BY_HAND
-from .apply_mitigation import APPLY_MITIGATION
-from .base import Tool
-from .compare import COMPARE
-from .conclude import CONCLUDE
-from .fit_tree import FIT_TREE
-from .label import LABEL
-from .look_up import LOOK_UP
-from .measure import MEASURE
-from .predict_surface import PREDICT_SURFACE
-from .profile import PROFILE
-from .rank_factors import RANK_FACTORS
-from .screen_levels import SCREEN_LEVELS
+from typing import Any
 
-TOOLS: dict[str, Tool] = {
+from .steps.apply_by_hand import APPLY_BY_HAND
+from .steps.apply_mitigation import APPLY_MITIGATION
+from .steps.compare import COMPARE
+from .steps.conclude import CONCLUDE
+from .steps.fit_tree import FIT_TREE
+from .steps.label import LABEL
+from .steps.look_up import LOOK_UP
+from .steps.measure import MEASURE
+from .steps.predict_surface import PREDICT_SURFACE
+from .steps.profile import PROFILE
+from .steps.rank_factors import RANK_FACTORS
+from .steps.screen_levels import SCREEN_LEVELS
+from .tool import Tool
+
+TOOLS: dict[str, Tool[Any, Any]] = {
     tool.name: tool
     for tool in (
         MEASURE,
@@ -24,12 +26,12 @@ TOOLS: dict[str, Tool] = {
         LABEL,
         FIT_TREE,
         RANK_FACTORS,
-        LOOK_UP,
+        COMPARE,
+        CONCLUDE,
         SCREEN_LEVELS,
         APPLY_MITIGATION,
         APPLY_BY_HAND,
-        COMPARE,
+        LOOK_UP,
         PREDICT_SURFACE,
-        CONCLUDE,
     )
 }

@@ -10,7 +10,7 @@ from pydantic import Field
 from ..knowledge.errors import VgoError
 from ..knowledge.schema import Mitigation
 from .apply_mitigation import OUT_OF_TIME, refuse_unread
-from .base import Arguments, Outcome, Result, Tool, ToolError
+from .base import Arguments, Outcome, Result, ToolError
 from .case import Case
 from .claim import Claim, TooFew
 from .execution.expected import Expected
@@ -193,13 +193,3 @@ def _words(race: Race, arguments: ScreenArguments, rounds: int, best: str | None
     kept = f"{name}={best} has the least {arguments.minimise.replace('sd', 'spread')} and goes on to a batch"
     left = kept if best is not None else "no level has less than the baseline"
     return f"{len(race.levels)} levels of {name} in {rounds} rounds, {len(race.dropped)} dropped: {left}."
-
-
-SCREEN_LEVELS = Tool(
-    "screen_levels",
-    "Run the levels of a mitigation's parameter in random rounds, and drop what is clearly worse.",
-    ScreenArguments,
-    ScreenResult,
-    run,
-    measures=True,
-)

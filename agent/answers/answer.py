@@ -10,10 +10,10 @@ from typing import Any
 
 from ...prompts.render import render
 from ..terminal import WIDTH
+from .checker import Objection
 from .fact import START, CitableFact
 from .intents import ParsedQuestion
 from .steps import SuggestedCommand
-from .written import Dropped
 
 TEMPLATES = "templates"
 
@@ -38,7 +38,7 @@ class QuestionAnswer:
     """`templates`, or the name of the model that chose."""
     spoken: tuple[AnswerSentence, ...] = ()
     steps: tuple[SuggestedCommand, ...] = ()
-    dropped: tuple[Dropped, ...] = ()
+    dropped: tuple[Objection, ...] = ()
     """What a model wrote that could not stand."""
     passed_over: str = ""
     """Why a model that was to speak does not; empty: it does, or there is none."""

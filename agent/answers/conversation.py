@@ -17,7 +17,7 @@ from ..finished import FinishedRun
 from ..planners.state import quoted
 from ..report.evidence import gather
 from .answer import TEMPLATES, AnswerSentence, QuestionAnswer
-from .checker import objections
+from .checker import Objection, objections
 from .fact import CitableFact, numbered, sentence
 from .intents import ParsedQuestion, Sources, understood
 from .material import Material, Said, material
@@ -25,7 +25,7 @@ from .near import Near
 from .of_known import other_knowledge
 from .of_run import RunFacts, run_facts
 from .speaker import NotSpoken, Speaker
-from .written import Dropped, SentenceChoice
+from .written import SentenceChoice
 
 if TYPE_CHECKING:
     from ...knowledge.index import Index
@@ -121,7 +121,7 @@ class Conversation:
         found = objections(answer.prose, answer.facts, self.run.knowledge)
         wrong = {one.sentence for one in found}
         kept = tuple(one for one in answer.spoken if " ".join(one.text.split()) not in wrong)
-        told = (Dropped(quoted(one.sentence), one.why) for one in found)
+        told = (Objection(quoted(one.sentence), one.why) for one in found)
         return replace(answer, spoken=kept, dropped=(*answer.dropped, *told))
 
 

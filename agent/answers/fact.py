@@ -29,7 +29,7 @@ class Wording(NamedTuple):
 
 
 @dataclass(frozen=True)
-class UnnumberedFact:
+class FactDraft:
     """A fact before it has its place in a list."""
 
     kind: str
@@ -78,7 +78,7 @@ class CitableFact:
         return self.wordings[0].shown
 
 
-def numbered(drafts: Iterable[UnnumberedFact], letter: str, events: Mapping[str, int]) -> Iterator[CitableFact]:
+def numbered(drafts: Iterable[FactDraft], letter: str, events: Mapping[str, int]) -> Iterator[CitableFact]:
     """Give each its reference, in their order."""
     for place, draft in enumerate(drafts, start=1):
         calls = tuple(dict.fromkeys(draft.calls))
@@ -102,12 +102,12 @@ def sentence(clause: str, tags: Sequence[str], name: str = "", connective: str =
     return f"{connective}{clause} [{', '.join(tags)}]."
 
 
-def _wordings(draft: UnnumberedFact) -> Iterator[Wording]:
+def _wordings(draft: FactDraft) -> Iterator[Wording]:
     shown, written = (_lines(draft, name) for name in (draft.name.shown, draft.name.written))
     for clause, plain in zip(shown, written, strict=True):
         yield Wording(plain, clause, f"{clause}: {draft.detail}" if draft.detail else clause)
 
 
-def _lines(draft: UnnumberedFact, it: str) -> list[str]:
+def _lines(draft: FactDraft, it: str) -> list[str]:
     text = render(f"statement/{draft.kind}.txt.j2", it=it, **draft.words)
     return [line.strip() for line in text.splitlines() if line.strip()]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ...knowledge.passages import KnowledgePassage
 from . import of_known, of_named, of_terms, steps
 from .cues import Intent
-from .fact import CitableFact, UnnumberedFact
+from .fact import CitableFact, FactDraft
 from .intents import ParsedQuestion, matter
 from .near import Near
 from .of_run import RunFacts
@@ -19,7 +19,7 @@ MOST_FOUND = 3
 FEW = 2
 FORMATS = {"cluster": "slurm", "container": "docker"}
 
-Said = CitableFact | UnnumberedFact
+Said = CitableFact | FactDraft
 Search = Callable[[str], Sequence[KnowledgePassage]]
 
 

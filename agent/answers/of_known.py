@@ -13,66 +13,64 @@ from ..planners.state import quoted
 from ..report.evidence import Evidence
 from . import names
 from .excerpt import excerpt
-from .fact import START, UnnumberedFact
-from .of_run import RunFacts, last_call
+from .fact import START, FactDraft
+from .of_run import RunFacts
 
 MOST_SOURCES = 2
 MOST_NAMED = 8
 MOST_WORDS = 300
 
 
-def what(identity: str, evidence: Evidence) -> Iterator[UnnumberedFact]:
+def what(identity: str, evidence: Evidence) -> Iterator[FactDraft]:
     """Say what a factor or mitigation is."""
     kind, _, key = identity.partition(":")
     known = evidence.run.knowledge
     entry = known.factors[key] if kind == "factor" else known.mitigations[key]
     name = names.of_factor(key, known) if kind == "factor" else names.of_mitigation(key, evidence)
-    yield UnnumberedFact(
-        "what", name, _own_words(entry.description, key, evidence), sources=_sources(entry.references, key)
-    )
+    yield FactDraft("what", name, _own_words(entry.description, key, evidence), sources=_sources(entry.references, key))
 
 
-def in_short(key: str, evidence: Evidence) -> Iterator[UnnumberedFact]:
+def in_short(key: str, evidence: Evidence) -> Iterator[FactDraft]:
     """Say in one sentence what a factor is."""
     for draft in what(f"factor:{key}", evidence):
         yield replace(draft, detail=draft.detail.partition(". ")[0])
 
 
-def shows(factor: KnownFactor, evidence: Evidence) -> Iterator[UnnumberedFact]:
+def shows(factor: KnownFactor, evidence: Evidence) -> Iterator[FactDraft]:
     """Name the columns that show a factor."""
     if factor.signals:
         listed = ", ".join(factor.signals[:MOST_NAMED])
-        yield UnnumberedFact(
+        yield FactDraft(
             "shows", names.of_factor(factor.key, evidence.run.knowledge), listed, sources=_sources((), factor.key)
         )
 
 
-def cures(factor: KnownFactor, evidence: Evidence) -> Iterator[UnnumberedFact]:
+def cures(factor: KnownFactor, evidence: Evidence) -> Iterator[FactDraft]:
     """Name what is known against a factor, in the order to try it."""
     if factor.mitigations:
         detail = ", ".join(factor.mitigations[:MOST_NAMED])
         name = names.of_factor(factor.key, evidence.run.knowledge)
-        yield UnnumberedFact("cures", name, detail, sources=_sources(factor.references, factor.key))
+        yield FactDraft("cures", name, detail, sources=_sources(factor.references, factor.key))
 
 
-def when(mitigation: Mitigation, evidence: Evidence) -> Iterator[UnnumberedFact]:
+def when(mitigation: Mitigation, evidence: Evidence) -> Iterator[FactDraft]:
     """Say when a mitigation helps, and when it hurts."""
     name = names.of_mitigation(mitigation.key, evidence)
     sources = _sources(mitigation.references, mitigation.key)
     for kind, text in (("when", mitigation.when), ("hurts", mitigation.hurts)):
-        yield UnnumberedFact(kind, name, _own_words(text, mitigation.key, evidence), sources=sources)
+        yield FactDraft(kind, name, _own_words(text, mitigation.key, evidence), sources=sources)
 
 
-def keep(mitigation: Mitigation, evidence: Evidence) -> Iterator[UnnumberedFact]:
+def keep(mitigation: Mitigation, evidence: Evidence) -> Iterator[FactDraft]:
     """Say what makes it permanent, in the words of its entry."""
     name = names.of_mitigation(mitigation.key, evidence)
     for step in mitigation.steps:
         words = step.removeprefix("To keep it:").strip()
         detail = _own_words(words, mitigation.key, evidence)
-        yield UnnumberedFact("keep", name, detail, sources=_sources((), mitigation.key))
+        yield FactDraft("keep", name, detail, sources=_sources((), mitigation.key))
 
 
-def here(mitigation: Mitigation, evidence: Evidence) -> Iterator[UnnumberedFact]:
+def here(mitigation: Mitigation, evidence: Evidence) -> Iterator[FactDraft]:
     """Say whether it could have been tried, by the machine and the program of this run."""
     name, key = names.of_mitigation(mitigation.key, evidence), mitigation.key
     candidate = evidence.candidates.get(key)
@@ -83,30 +81,30 @@ def here(mitigation: Mitigation, evidence: Evidence) -> Iterator[UnnumberedFact]
     sources = _sources((), key)
     if reasons:
         words = quoted("; ".join(dict.fromkeys(reasons)), MOST_WORDS)
-        yield UnnumberedFact("not_here", name, words, (START,), sources, affirmed=False)
+        yield FactDraft("not_here", name, words, (START,), sources, affirmed=False)
     elif not by_tool:
-        yield UnnumberedFact("by_person", name, calls=(START,), sources=sources, affirmed=False)
+        yield FactDraft("by_person", name, calls=(START,), sources=sources, affirmed=False)
     else:
-        yield UnnumberedFact("here", name, f"scope {mitigation.scope}", (START,), sources)
+        yield FactDraft("here", name, f"scope {mitigation.scope}", (START,), sources)
 
 
-def sign(mitigation: Mitigation, run: RunFacts) -> Iterator[UnnumberedFact]:
+def sign(mitigation: Mitigation, run: RunFacts) -> Iterator[FactDraft]:
     """Hold what a mitigation is for against what goes with the slow runs."""
     known = run.evidence.run.knowledge
     factors = [factor for factor in known.factors.values() if mitigation.key in factor.mitigations]
     seen = [factor for factor in factors if run.of("suspect", key=factor.key)]
     name = names.of_mitigation(mitigation.key, run.evidence)
     sources = _sources((), mitigation.key)
-    calls = last_call(run.evidence, "rank_factors") or last_call(run.evidence, "conclude")
+    calls = run.evidence.calls("rank_factors")[-1:] or run.evidence.calls("conclude")[-1:]
     if seen:
         detail = _named(seen)
-        yield UnnumberedFact("may_help", name, detail, calls, sources, affirmed=True)
+        yield FactDraft("may_help", name, detail, calls, sources, affirmed=True)
     else:
         detail = f"it is for {_named(factors)}" if factors else ""
-        yield UnnumberedFact("no_sign", name, detail, calls, sources, affirmed=False)
+        yield FactDraft("no_sign", name, detail, calls, sources, affirmed=False)
 
 
-def note(passage: KnowledgePassage, question: str, evidence: Evidence) -> Iterator[UnnumberedFact]:
+def note(passage: KnowledgePassage, question: str, evidence: Evidence) -> Iterator[FactDraft]:
     """Cite what a search found, the sentences of it that answer best; nothing where it has none."""
     if passage.kind == "factor":
         name = names.of_factor(passage.key, evidence.run.knowledge)
@@ -117,32 +115,32 @@ def note(passage: KnowledgePassage, question: str, evidence: Evidence) -> Iterat
     kind = "note" if passage.kind == "note" else "entry"
     sources = (passage.source,) if passage.source else _sources((), passage.key)
     if said := excerpt(passage.text, question):
-        yield UnnumberedFact(kind, name, said.rstrip("."), sources=sources)
+        yield FactDraft(kind, name, said.rstrip("."), sources=sources)
 
 
-def without_root(evidence: Evidence) -> Iterator[UnnumberedFact]:
+def without_root(evidence: Evidence) -> Iterator[FactDraft]:
     """Name what was found that touches the program only."""
-    calls = tuple(call.call_id for call in evidence.run.record.succeeded("look_up")) or last_call(evidence, "conclude")
+    calls = evidence.calls("look_up") or evidence.calls("conclude")[-1:]
     fitting = [
         key
         for key, one in evidence.candidates.items()
         if one.scope == "process" and one.automatic and not one.unmet and key in evidence.run.knowledge.mitigations
     ]
     if fitting:
-        yield UnnumberedFact("without_root", detail=", ".join(fitting[:MOST_NAMED]), calls=calls)
+        yield FactDraft("without_root", detail=", ".join(fitting[:MOST_NAMED]), calls=calls)
     else:
-        yield UnnumberedFact("none_without_root", calls=calls, affirmed=False)
+        yield FactDraft("none_without_root", calls=calls, affirmed=False)
 
 
-def elsewhere() -> UnnumberedFact:
+def elsewhere() -> FactDraft:
     """Say how far what was proved reaches."""
-    return UnnumberedFact("elsewhere", calls=(START,))
+    return FactDraft("elsewhere", calls=(START,))
 
 
-def other_knowledge(recorded: str, evidence: Evidence) -> Iterator[UnnumberedFact]:
+def other_knowledge(recorded: str, evidence: Evidence) -> Iterator[FactDraft]:
     """Say when the entries of today are not those that the run was made with."""
     if recorded and recorded != evidence.run.knowledge.digest:
-        yield UnnumberedFact("other_knowledge", calls=(START,))
+        yield FactDraft("other_knowledge", calls=(START,))
 
 
 def _own_words(text: str, key: str, evidence: Evidence) -> str:

@@ -12,11 +12,11 @@ from ...knowledge.schema import KnownFactor
 from ...tools.rank_factors import RankedFactor
 from ..planners.state import quoted
 from . import names
-from .fact import CitableFact, UnnumberedFact
+from .fact import CitableFact, FactDraft
 from .intents import ParsedQuestion
-from .of_run import MOST_WORDS, RunFacts, last_call, ranked
+from .of_run import MOST_WORDS, RunFacts, ranked
 
-Said = CitableFact | UnnumberedFact
+Said = CitableFact | FactDraft
 
 
 def stands(asked: ParsedQuestion, run: RunFacts) -> Iterator[Said]:
@@ -33,10 +33,8 @@ def of_mitigation(key: str, run: RunFacts) -> tuple[Said, ...]:
     if tried:
         return (*tried, *run.of("price", key=key))
     words = {"met": key in run.evidence.candidates}
-    name, calls = names.of_mitigation(key, run.evidence), last_call(run.evidence, "conclude")
-    return run.of("untried", key=key) or (
-        UnnumberedFact("never_tried", name, calls=calls, affirmed=False, words=words),
-    )
+    name, calls = names.of_mitigation(key, run.evidence), run.evidence.calls("conclude")[-1:]
+    return run.of("untried", key=key) or (FactDraft("never_tried", name, calls=calls, affirmed=False, words=words),)
 
 
 def of_factor(factor: KnownFactor, run: RunFacts) -> tuple[Said, ...]:
@@ -45,35 +43,35 @@ def of_factor(factor: KnownFactor, run: RunFacts) -> tuple[Said, ...]:
     return seen or (_beyond(factor, run) or _grouped(factor, run) or _unranked(factor, run),)
 
 
-def _beyond(factor: KnownFactor, run: RunFacts) -> UnnumberedFact | None:
+def _beyond(factor: KnownFactor, run: RunFacts) -> FactDraft | None:
     """Look behind the first of the ranking, which alone are listed."""
     found = (one for one in _ranking(run) if one.factor == factor.key)
     return next((ranked(one, run.evidence) for one in found), None)
 
 
-def _grouped(factor: KnownFactor, run: RunFacts) -> UnnumberedFact | None:
+def _grouped(factor: KnownFactor, run: RunFacts) -> FactDraft | None:
     """Find its column among those that another one stands for."""
     known = run.evidence.run.knowledge
     for group in _ranking(run):
         if own := [name for name in group.members if factor.place(name)]:
             found = ranked(group, run.evidence)
             detail = f"{names.column(own[0], known)}, grouped with {found.name.shown}, {found.detail}"
-            return UnnumberedFact("grouped", names.of_factor(factor.key, known), detail, found.calls, affirmed=False)
+            return FactDraft("grouped", names.of_factor(factor.key, known), detail, found.calls, affirmed=False)
     return None
 
 
-def _unranked(factor: KnownFactor, run: RunFacts) -> UnnumberedFact:
+def _unranked(factor: KnownFactor, run: RunFacts) -> FactDraft:
     """Set aside before, not measured at all, or not looked at."""
     evidence, known = run.evidence, run.evidence.run.knowledge
     name = names.of_factor(factor.key, known)
-    calls = last_call(evidence, "rank_factors") or last_call(evidence, "conclude")
+    calls = evidence.calls("rank_factors")[-1:] or evidence.calls("conclude")[-1:]
     aside = evidence.ranking.set_aside if evidence.ranking else {}
     for column, why in aside.items():
         if factor.place(column):
             detail = f"{names.column(column, known)}, {quoted(why, MOST_WORDS)}"
-            return UnnumberedFact("aside", name, detail, calls, affirmed=False)
+            return FactDraft("aside", name, detail, calls, affirmed=False)
     kind = "not_ranked" if any(factor.place(column) for column in evidence.columns) else "unmeasured"
-    return UnnumberedFact(kind, name, calls=calls, affirmed=False)
+    return FactDraft(kind, name, calls=calls, affirmed=False)
 
 
 def _ranking(run: RunFacts) -> tuple[RankedFactor, ...]:

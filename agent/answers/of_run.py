@@ -21,7 +21,7 @@ from ..report.tables import absent
 from ..report.tell import tell, verdict_words
 from ..transcript import Approval, Decision, ToolEnd
 from . import names, of_runs
-from .fact import START, CitableFact, UnnumberedFact, numbered
+from .fact import START, CitableFact, FactDraft, numbered
 from .of_trials import ratios, size, trials
 
 MOST_FACTORS = 8
@@ -75,12 +75,7 @@ def _events(evidence: Evidence) -> dict[str, int]:
     return {START: 0, **ends} if evidence.run.events else {}
 
 
-def last_call(evidence: Evidence, tool: str) -> tuple[str, ...]:
-    """Name the last call of a tool that gave a result."""
-    return tuple(call.call_id for call in evidence.run.record.succeeded(tool)[-1:])
-
-
-def _drafts(evidence: Evidence) -> Iterator[UnnumberedFact]:
+def _drafts(evidence: Evidence) -> Iterator[FactDraft]:
     yield _verdict(evidence)
     yield from _baseline(evidence)
     yield from of_runs.cut(evidence)
@@ -95,19 +90,19 @@ def _drafts(evidence: Evidence) -> Iterator[UnnumberedFact]:
     yield from of_runs.classes(evidence)
     yield from of_runs.runs(evidence)
     root = evidence.run.machine.root
-    yield UnnumberedFact("rights", calls=(START,), affirmed=root, words={"root": root})
+    yield FactDraft("rights", calls=(START,), affirmed=root, words={"root": root})
 
 
-def _verdict(evidence: Evidence) -> UnnumberedFact:
+def _verdict(evidence: Evidence) -> FactDraft:
     """Name the mitigation, or else the factor; with the numbers of the claim, or else the reason."""
     conclusion, known = evidence.conclusion, evidence.run.knowledge
     key, factor = conclusion.mitigation, conclusion.factor or conclusion.column
     found = names.of_factor(factor, known) if factor else names.NOBODY
-    return UnnumberedFact(
+    return FactDraft(
         "verdict",
         names.of_mitigation(key, evidence) if key else found,
         _claim(evidence, found.shown) if conclusion.verdict in GOOD else quoted(conclusion.reason, MOST_WORDS),
-        calls=(*last_call(evidence, "conclude"), *conclusion.evidence),
+        calls=(*evidence.calls("conclude")[-1:], *conclusion.evidence),
         words={"verdict": conclusion.verdict},
     )
 
@@ -124,7 +119,7 @@ def _claim(evidence: Evidence, factor: str) -> str:
     return ", ".join((*against, *decides, ratios(found, "sd", "mean", "cv"), size(found)))
 
 
-def _baseline(evidence: Evidence) -> Iterator[UnnumberedFact]:
+def _baseline(evidence: Evidence) -> Iterator[FactDraft]:
     measured = evidence.measured
     if measured is None:
         return
@@ -134,33 +129,33 @@ def _baseline(evidence: Evidence) -> Iterator[UnnumberedFact]:
         f"SD {quantity(found.sd, unit)}{between} beside a mean of {quantity(found.mean, unit)}, "
         f"CV {percent(found.cv)}, p95 {quantity(found.p95, unit)}, {number(found.n)} {evidence.run.subject.counted}"
     )
-    calls = last_call(evidence, "measure")
+    calls = evidence.calls("measure")[-1:]
     words = {"steady": measured.steady, "scatter": not measured.unusable}
-    yield UnnumberedFact("baseline", detail=detail, calls=calls, words=words)
+    yield FactDraft("baseline", detail=detail, calls=calls, words=words)
     for finding in findings(measured, unit):
-        yield UnnumberedFact("shape", detail=quoted(finding, MOST_WORDS), calls=calls)
+        yield FactDraft("shape", detail=quoted(finding, MOST_WORDS), calls=calls)
 
 
-def _factors(evidence: Evidence) -> Iterator[UnnumberedFact]:
+def _factors(evidence: Evidence) -> Iterator[FactDraft]:
     ranking = evidence.ranking
     if ranking is None:
         return
     yield from (ranked(factor, evidence) for factor in ranking.factors[:MOST_FACTORS])
     aside = f"{number(len(ranking.set_aside))} columns"
-    yield UnnumberedFact("set_aside", detail=aside, calls=last_call(evidence, "rank_factors"))
+    yield FactDraft("set_aside", detail=aside, calls=evidence.calls("rank_factors")[-1:])
 
 
-def ranked(factor: RankedFactor, evidence: Evidence) -> UnnumberedFact:
+def ranked(factor: RankedFactor, evidence: Evidence) -> FactDraft:
     """Say whether the slow runs go with a factor, with its numbers."""
     kind = "suspect" if factor.suspect else "contrary" if factor.visible else "not_visible"
     name = names.of_factor(factor.factor, evidence.run.knowledge)
-    calls = last_call(evidence, "rank_factors")
-    return UnnumberedFact(kind, name, _numbers(factor, evidence), calls, affirmed=factor.suspect)
+    calls = evidence.calls("rank_factors")[-1:]
+    return FactDraft(kind, name, _numbers(factor, evidence), calls, affirmed=factor.suspect)
 
 
-def _others(evidence: Evidence) -> Iterator[UnnumberedFact]:
+def _others(evidence: Evidence) -> Iterator[FactDraft]:
     """Name in one sentence what else may make runs slow, beside the first of the ranking."""
-    found = [factor for factor in evidence.ranking.factors if factor.suspect][1:] if evidence.ranking else []
+    found = evidence.suspects[1:]
     known = evidence.run.knowledge
     named = [
         f"{names.of_factor(one.factor, known).shown}, AUC {number(one.auc, 3)}{_beside(one)}"
@@ -168,8 +163,8 @@ def _others(evidence: Evidence) -> Iterator[UnnumberedFact]:
     ]
     if named:
         more = f"; and {len(found) - MOST_FACTORS} more" if len(found) > MOST_FACTORS else ""
-        yield UnnumberedFact(
-            "others", detail="; ".join(named) + more, calls=last_call(evidence, "rank_factors"), affirmed=True
+        yield FactDraft(
+            "others", detail="; ".join(named) + more, calls=evidence.calls("rank_factors")[-1:], affirmed=True
         )
 
 
@@ -185,71 +180,69 @@ def _beside(factor: RankedFactor) -> str:
     return ", nothing of it left beside stronger ones" if factor.independent is False else ""
 
 
-def _looked_up(evidence: Evidence) -> Iterator[UnnumberedFact]:
-    for call, found in zip(evidence.run.record.succeeded("look_up"), evidence.looked_up, strict=True):
+def _looked_up(evidence: Evidence) -> Iterator[FactDraft]:
+    for call, found in zip(evidence.calls("look_up"), evidence.looked_up, strict=True):
         detail = f"{number(len(found.candidates))} known, {number(len(found.offered))} can be tried here"
         name = names.of_factor(found.factor, evidence.run.knowledge)
-        yield UnnumberedFact("looked_up", name, detail, (call.call_id,))
+        yield FactDraft("looked_up", name, detail, (call,))
 
 
-def _hidden(evidence: Evidence) -> Iterator[UnnumberedFact]:
+def _hidden(evidence: Evidence) -> Iterator[FactDraft]:
     """What could not be seen: sources that this machine lacks, factors that leave no counter."""
-    calls = (START, *last_call(evidence, "profile"))
+    calls = (START, *evidence.calls("profile")[-1:])
     for fact in absent(evidence.run):
-        yield UnnumberedFact(
+        yield FactDraft(
             "absent", detail=f"{quoted(fact.name, 160)}, since {quoted(fact.text, MOST_WORDS)}", calls=calls
         )
     keys = {factor.name: key for key, factor in evidence.run.knowledge.factors.items()}
     for suspect in suspects(evidence):
         name = names.of_factor(keys.get(suspect.name, suspect.name), evidence.run.knowledge)
-        yield UnnumberedFact("hidden", name, calls=calls, affirmed=False)
+        yield FactDraft("hidden", name, calls=calls, affirmed=False)
 
 
-def _remarks(evidence: Evidence) -> Iterator[UnnumberedFact]:
+def _remarks(evidence: Evidence) -> Iterator[FactDraft]:
     """Warnings and next steps of the report, in its words."""
-    calls = last_call(evidence, "conclude")
+    calls = evidence.calls("conclude")[-1:]
     for text in warnings(evidence):
-        yield UnnumberedFact("warning", detail=quoted(text, MOST_WORDS), calls=calls)
+        yield FactDraft("warning", detail=quoted(text, MOST_WORDS), calls=calls)
     _, steps = verdict_words(evidence, untried(evidence), suspects(evidence))
     for text in steps:
-        yield UnnumberedFact("advice", detail=quoted(text, MOST_WORDS), calls=calls)
+        yield FactDraft("advice", detail=quoted(text, MOST_WORDS), calls=calls)
 
 
-def _failing(evidence: Evidence) -> Iterator[UnnumberedFact]:
+def _failing(evidence: Evidence) -> Iterator[FactDraft]:
     """Failed runs and what goes with failing, in the words of the report."""
-    calls = tuple(call for tool in ("measure", "profile", "rank_factors") for call in last_call(evidence, tool))
+    calls = tuple(call for tool in ("measure", "profile", "rank_factors") for call in evidence.calls(tool)[-1:])
     told = [*failing.sentences(evidence), *failing.of_mitigations(evidence)]
     for text in told:
-        yield UnnumberedFact("failing", detail=quoted(text, MOST_WORDS), calls=calls, affirmed=True)
+        yield FactDraft("failing", detail=quoted(text, MOST_WORDS), calls=calls, affirmed=True)
     if not told:
-        yield UnnumberedFact("none_failed", calls=calls or (START,), affirmed=False)
+        yield FactDraft("none_failed", calls=calls or (START,), affirmed=False)
 
 
-def _manner(evidence: Evidence) -> Iterator[UnnumberedFact]:
+def _manner(evidence: Evidence) -> Iterator[FactDraft]:
     """How it was done, and how it can be checked."""
-    run, concluded = evidence.run, last_call(evidence, "conclude")
+    run, concluded = evidence.run, evidence.calls("conclude")[-1:]
     limits = run.limits
     detail = (
         f"alpha {number(limits.alpha)}, target spread ratio below {number(limits.target_ratio)}, seed {limits.seed}"
     )
-    yield UnnumberedFact("method", detail=detail, calls=(START,))
+    yield FactDraft("method", detail=detail, calls=(START,))
     yield _planner(evidence)
     surveyed = "; ".join(f"{fact.name} {fact.text}" for fact in tell(evidence).machine)
-    yield UnnumberedFact("machine", detail=quoted(surveyed, MOST_WORDS), calls=(START,))
+    yield FactDraft("machine", detail=quoted(surveyed, MOST_WORDS), calls=(START,))
     if evidence.conclusion.command:
-        yield UnnumberedFact(
+        yield FactDraft(
             "reproduce", names.of_mitigation(evidence.conclusion.mitigation or "", evidence), calls=concluded
         )
-    yield UnnumberedFact("recorded", detail=f"its tip is {run.tip[:16]}", calls=concluded)
+    yield FactDraft("recorded", detail=f"its tip is {run.tip[:16]}", calls=concluded)
 
 
-def _planner(evidence: Evidence) -> UnnumberedFact:
+def _planner(evidence: Evidence) -> FactDraft:
     """Count the steps by who chose them, resting on the decisions themselves."""
     run = evidence.run
     decided = {event.body.call_id: event for event in run.events if isinstance(event.body, Decision)}
     origins = Counter(body.origin for body in bodies(run.events, Decision)) or {run.planner: 0}
     steps = ", ".join(f"{quoted(origin)} {number(count)}" for origin, count in sorted(origins.items()))
     events = tuple(event.seq for event in decided.values())
-    return UnnumberedFact(
-        "planner", detail=f"steps by planner: {steps}", calls=tuple(decided) or (START,), decided=events
-    )
+    return FactDraft("planner", detail=f"steps by planner: {steps}", calls=tuple(decided) or (START,), decided=events)

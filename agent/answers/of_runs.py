@@ -12,7 +12,7 @@ from ..planners.state import quoted
 from ..report.evidence import RUNS, Evidence
 from ..report.numbers import number, percent, quantity, ratio
 from . import names
-from .fact import UnnumberedFact
+from .fact import FactDraft
 
 MOST_WORDS = 300
 FOR: Mapping[str, str] = {
@@ -24,7 +24,7 @@ FOR: Mapping[str, str] = {
 """What runs of a tool are for; others go by the name of the tool."""
 
 
-def runs(evidence: Evidence) -> Iterator[UnnumberedFact]:
+def runs(evidence: Evidence) -> Iterator[FactDraft]:
     """Say how often the program ran in all, and what for."""
     made = {call.call_id: call for call in evidence.run.record.calls if RUNS in call.artefacts}
     counted: dict[str, int] = {}
@@ -34,15 +34,15 @@ def runs(evidence: Evidence) -> Iterator[UnnumberedFact]:
     if made:
         went = ", ".join(f"{number(count)} for {purpose}" for purpose, count in counted.items())
         detail = f"{number(evidence.recorded_runs)} {evidence.run.subject.counted}, {went}"
-        yield UnnumberedFact("runs", detail=detail, calls=tuple(made))
+        yield FactDraft("runs", detail=detail, calls=tuple(made))
 
 
-def classes(evidence: Evidence) -> Iterator[UnnumberedFact]:
+def classes(evidence: Evidence) -> Iterator[FactDraft]:
     """Say how far the slow runs are from the fast ones: shares, medians and their ratio, and where the cut lies."""
     if evidence.labelled is None or evidence.runs_explained is None:
         return
     found, unit = evidence.labelled.classes, names.unit(evidence.run.subject.unit)
-    calls = tuple(call.call_id for tool in ("profile", "label") for call in evidence.run.record.succeeded(tool)[-1:])
+    calls = (*evidence.calls("profile")[-1:], *evidence.calls("label")[-1:])
     slow, outcome = np.array(found.slow, dtype=np.bool_), evidence.runs_explained.outcome
     if slow.size == outcome.size:
         worse, better = float(np.median(outcome[slow])), float(np.median(outcome[~slow]))
@@ -53,17 +53,17 @@ def classes(evidence: Evidence) -> Iterator[UnnumberedFact]:
         )
         detail = f"{_class(found.n_slow, evidence.labelled)} slow with a median of {quantity(worse, unit)}, "
         detail += f"{_class(found.n_fast, evidence.labelled)} fast with {quantity(better, unit)}, {times}, "
-        yield UnnumberedFact("classes", detail=f"{detail}cut at {quantity(found.cut, unit)}", calls=calls)
+        yield FactDraft("classes", detail=f"{detail}cut at {quantity(found.cut, unit)}", calls=calls)
 
 
-def cut(evidence: Evidence) -> Iterator[UnnumberedFact]:
+def cut(evidence: Evidence) -> Iterator[FactDraft]:
     """Say where the slow runs were told from the fast ones, and why there."""
     if evidence.labelled is None:
         return
     found, unit = evidence.labelled.classes, names.unit(evidence.run.subject.unit)
     detail = f"{number(found.n_slow)} of {number(found.n_slow + found.n_fast)}, cut at {quantity(found.cut, unit)}"
-    calls = tuple(call.call_id for call in evidence.run.record.succeeded("label")[-1:])
-    yield UnnumberedFact("cut", detail=f"{detail}, {quoted(found.how, MOST_WORDS)}", calls=calls)
+    calls = evidence.calls("label")[-1:]
+    yield FactDraft("cut", detail=f"{detail}, {quoted(found.how, MOST_WORDS)}", calls=calls)
 
 
 def _class(size: int, labelled: LabelResult) -> str:

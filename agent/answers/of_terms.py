@@ -9,7 +9,7 @@ from ...knowledge.loader import HERE
 from ...knowledge.passages import cited
 from ...knowledge.terms import Term, read_terms, spelt
 from . import names
-from .fact import UnnumberedFact
+from .fact import FactDraft
 
 ASKING = re.compile(
     r"\b(what is|what are|whats|what does|what do|what you mean|meant by|means?|meaning|define|definition|explain|"
@@ -49,13 +49,13 @@ def meant(plain: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def definition(key: str) -> Iterator[UnnumberedFact]:
+def definition(key: str) -> Iterator[FactDraft]:
     """Say what a term means, with its formula and the source of that."""
     for term in (one for one in read_terms(HERE) if one.key == key):
         formula = f" As a formula, {term.formula}" if term.formula else ""
         text = f"{term.text}{formula}".rstrip(".")
         sources = tuple(map(cited, term.references)) or (f"what vgo-agent means by {term.names[0]}",)
-        yield UnnumberedFact("term", _called(term), " ".join(text.split()), sources=sources)
+        yield FactDraft("term", _called(term), " ".join(text.split()), sources=sources)
 
 
 def _called(term: Term) -> names.Name:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from ...tools.case import Finished
 from ...tools.claim import Claim, Direction
 from ...tools.compare import CompareResult, confirmations
 from ...tools.comparison import Comparison, direction
+from ...tools.findings import Batch
 from ...tools.statistics.deviations import Measure
 from ..planners.state import quoted
-from ..report.evidence import Batch, Evidence
+from ..report.evidence import Evidence
 from ..report.mitigations import untried
 from ..report.numbers import number, p_value, quantity
 from . import names
-from .fact import UnnumberedFact
+from .fact import FactDraft
 
 NAMES: Mapping[Measure, str] = {"spread": "spread", "sd": "SD", "cv": "CV", "mean": "mean"}
 OUTCOMES: Mapping[Direction, str] = {
@@ -69,21 +69,21 @@ def size(found: Comparison) -> str:
     return f"{runs} pairs" if found.described.paired else f"{runs} runs before and {others} after"
 
 
-def trials(evidence: Evidence) -> Iterator[UnnumberedFact]:
+def trials(evidence: Evidence) -> Iterator[FactDraft]:
     """Tell of each mitigation in the order of the first try, then of the rest."""
     found = list(_tried(evidence))
     for trial in found:
         name = names.of_mitigation(trial.key, evidence)
         detail = effect(trial.comparison) if trial.comparison else ""
         words = {"outcome": trial.outcome}
-        yield UnnumberedFact("tried", name, detail, trial.calls, affirmed=AFFIRMED[trial.outcome], words=words)
+        yield FactDraft("tried", name, detail, trial.calls, affirmed=AFFIRMED[trial.outcome], words=words)
         yield from _price(trial, evidence)
         yield from _relative(trial, evidence)
     yield from _moved(evidence)
     yield from _levels(evidence)
     if not found:
-        calls = tuple(call.call_id for call in evidence.run.record.succeeded("conclude")[-1:])
-        yield UnnumberedFact("nothing_tried", calls=calls, affirmed=False)
+        calls = evidence.calls("conclude")[-1:]
+        yield FactDraft("nothing_tried", calls=calls, affirmed=False)
     yield from _untried(evidence)
     yield from _put_back(found, evidence)
 
@@ -95,7 +95,7 @@ def _tried(evidence: Evidence) -> Iterator[MitigationTrial]:
     also = _confirmed(evidence)
     for key, batches in by_key.items():
         last = batches[-1]
-        calls = tuple(call for batch in batches for call in (batch.call.call_id, *_comparing(batch.call, evidence)))
+        calls = tuple(call for batch in batches for call in (batch.call.call_id, batch.comparing) if call)
         named = any(batch is evidence.confirming for batch in batches)
         outcome = "helped" if named else "confirmed too" if key in also else _outcome(last)
         yield MitigationTrial(key, outcome, calls, last.compared.comparison if last.compared else None)
@@ -112,11 +112,6 @@ def _outcome(last: Batch) -> str:
         return "not compared"
     found = last.compared.comparison
     return "not shown" if found.refuted else OUTCOMES[found.direction]
-
-
-def _comparing(call: Finished, evidence: Evidence) -> tuple[str, ...]:
-    compared = evidence.run.record.succeeded("compare")
-    return tuple(one.call_id for one in compared if one.arguments.get("call") == call.call_id)
 
 
 def _confirmed(evidence: Evidence) -> set[str]:
@@ -138,12 +133,12 @@ def _by_hand(evidence: Evidence) -> Iterator[MitigationTrial]:
         yield MitigationTrial(str(call.arguments["mitigation"]), outcome, calls, found)
 
 
-def _price(trial: MitigationTrial, evidence: Evidence) -> Iterator[UnnumberedFact]:
+def _price(trial: MitigationTrial, evidence: Evidence) -> Iterator[FactDraft]:
     """What it does to the mean, of which the verdict on the spread says nothing."""
     words = {"mean": _mean(trial, evidence)}
     if trial.comparison and words["mean"]:
         detail = ratios(trial.comparison, "mean")
-        yield UnnumberedFact("price", names.of_mitigation(trial.key, evidence), detail, trial.calls, words=words)
+        yield FactDraft("price", names.of_mitigation(trial.key, evidence), detail, trial.calls, words=words)
 
 
 def _mean(trial: MitigationTrial, evidence: Evidence) -> str:
@@ -155,15 +150,15 @@ def _mean(trial: MitigationTrial, evidence: Evidence) -> str:
     return {worse: "worse", better: "better"}.get(mean.direction, "no different")
 
 
-def _relative(trial: MitigationTrial, evidence: Evidence) -> Iterator[UnnumberedFact]:
+def _relative(trial: MitigationTrial, evidence: Evidence) -> Iterator[FactDraft]:
     """Say where the spread may have fallen with the mean only: the CV is not shown to fall."""
     cv = trial.comparison.claims["cv"] if trial.comparison and AFFIRMED[trial.outcome] else None
     if trial.comparison and isinstance(cv, Claim) and cv.direction != "less":
         words, detail = {"mean": _mean(trial, evidence)}, ratios(trial.comparison, "cv")
-        yield UnnumberedFact("relative", names.of_mitigation(trial.key, evidence), detail, trial.calls, words=words)
+        yield FactDraft("relative", names.of_mitigation(trial.key, evidence), detail, trial.calls, words=words)
 
 
-def _moved(evidence: Evidence) -> Iterator[UnnumberedFact]:
+def _moved(evidence: Evidence) -> Iterator[FactDraft]:
     """Whether the factor fell while the mitigation of the verdict was in force."""
     batch, known = evidence.confirming, evidence.run.knowledge
     if batch is None or batch.compared is None:
@@ -173,23 +168,23 @@ def _moved(evidence: Evidence) -> Iterator[UnnumberedFact]:
         fall = f"{quantity(moved.baseline, unit)} to {quantity(moved.mitigated, unit)} (means)"
         detail = f"{names.column(moved.column, known)} {moved.words}, {fall}, with {batch.applied.mitigation}"
         name = names.of_factor(factor.key if factor else moved.column, known)
-        calls = _comparing(batch.call, evidence)
-        yield UnnumberedFact("moved", name, detail, calls, affirmed=moved.fell, words={"fell": moved.fell})
+        calls = (batch.comparing,)
+        yield FactDraft("moved", name, detail, calls, affirmed=moved.fell, words={"fell": moved.fell})
 
 
-def _levels(evidence: Evidence) -> Iterator[UnnumberedFact]:
+def _levels(evidence: Evidence) -> Iterator[FactDraft]:
     screened = evidence.screened
     if screened is None:
         return
     tried = ", ".join(level.level for level in screened.levels)
     best = f"; the least {screened.minimise} was left at {screened.best}" if screened.best else ""
     detail = quoted(f"{screened.parameter}: {tried}{best}", MOST_WORDS)
-    calls = tuple(call.call_id for call in evidence.run.record.succeeded("screen_levels")[-1:])
-    yield UnnumberedFact("levels", names.of_mitigation(screened.mitigation, evidence), detail, calls)
+    calls = evidence.calls("screen_levels")[-1:]
+    yield FactDraft("levels", names.of_mitigation(screened.mitigation, evidence), detail, calls)
 
 
-def _untried(evidence: Evidence) -> Iterator[UnnumberedFact]:
-    calls = tuple(call.call_id for call in evidence.run.record.succeeded("look_up"))
+def _untried(evidence: Evidence) -> Iterator[FactDraft]:
+    calls = evidence.calls("look_up")
     refusing = {
         str(call.arguments.get("mitigation")): call.call_id
         for call in evidence.run.record.calls
@@ -200,19 +195,19 @@ def _untried(evidence: Evidence) -> Iterator[UnnumberedFact]:
     reasons |= {one.key: one.reason for one in untried(evidence) if one.key not in reasons}
     for key, reason in list(reasons.items())[:MOST_UNTRIED]:
         rests = (refusing[key],) if key in refusing else calls
-        yield UnnumberedFact(
+        yield FactDraft(
             "untried", names.of_mitigation(key, evidence), quoted(reason, MOST_WORDS), rests, affirmed=False
         )
 
 
-def _put_back(found: list[MitigationTrial], evidence: Evidence) -> Iterator[UnnumberedFact]:
+def _put_back(found: list[MitigationTrial], evidence: Evidence) -> Iterator[FactDraft]:
     """What was done to the machine, as the record has it."""
     known = evidence.run.knowledge.mitigations
     for trial in (one for one in found if one.key in known):
         name = names.of_mitigation(trial.key, evidence)
         words = {"scope": "by hand" if trial.outcome.startswith("by hand") else known[trial.key].scope}
-        yield UnnumberedFact("put_back", name, calls=trial.calls, words=words)
+        yield FactDraft("put_back", name, calls=trial.calls, words=words)
     for batch in evidence.batches:
         for told in batch.applied.told:
             name = names.of_mitigation(batch.applied.mitigation, evidence)
-            yield UnnumberedFact("told", name, quoted(told, MOST_WORDS), (batch.call.call_id,))
+            yield FactDraft("told", name, quoted(told, MOST_WORDS), (batch.call.call_id,))

@@ -11,8 +11,9 @@ from ...prompts.render import render
 from ..model.asked import LanguageModel, ModelFailed
 from ..planners.state import quoted
 from . import written
+from .checker import Objection
 from .fact import CitableFact
-from .written import Dropped, SentenceChoice
+from .written import SentenceChoice
 
 MOST_FACTS = 20
 WORDS = (220, 120, 60)
@@ -41,7 +42,7 @@ class Speaker:
 
     def choose(
         self, question: str, direct: Sequence[CitableFact], more: Sequence[CitableFact], known: Knowledge, prompt: str
-    ) -> tuple[list[SentenceChoice], list[Dropped]]:
+    ) -> tuple[list[SentenceChoice], list[Objection]]:
         """Let it choose what is said, in which order and in which wording; raises NotSpoken without an answer."""
         text, rest = facts_prompt(question, direct, more, prompt, self.characters)
         request = {

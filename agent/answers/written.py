@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from ...knowledge.loader import Knowledge
 from ..planners.state import quoted
-from .checker import CONNECTIVES, objections, sentences
+from .checker import CONNECTIVES, Objection, objections, sentences
 from .fact import CitableFact, Wording, sentence
 
 MOST_SENTENCES = 6
@@ -37,14 +37,6 @@ class SentenceChoice(NamedTuple):
     fact: CitableFact
     wording: Wording
     connective: str
-
-
-class Dropped(NamedTuple):
-    """What it wrote that may not stand."""
-
-    sentence: str
-    """Quoted and bounded."""
-    why: str
 
 
 def grammar(direct: Sequence[CitableFact], more: Sequence[CitableFact]) -> str:
@@ -74,15 +66,15 @@ def schema(direct: Sequence[CitableFact], more: Sequence[CitableFact]) -> dict[s
     return {"type": "object", "properties": {LISTED: array}, "required": [LISTED], "additionalProperties": False}
 
 
-def read(text: str, facts: Sequence[CitableFact], known: Knowledge) -> tuple[list[SentenceChoice], list[Dropped]]:
+def read(text: str, facts: Sequence[CitableFact], known: Knowledge) -> tuple[list[SentenceChoice], list[Objection]]:
     """Read what was written, each fact once; whatever is not on the list is dropped, with the reason."""
     listed = dict(_listed(facts))
     chosen: dict[str, SentenceChoice] = {}
-    dropped: list[Dropped] = []
+    dropped: list[Objection] = []
     for piece in sentences(_flat(text)):
         one = listed.get(piece)
         if one is None:
-            dropped.append(Dropped(quoted(piece, 160), _why(piece, facts, known)))
+            dropped.append(Objection(quoted(piece, 160), _why(piece, facts, known)))
         elif one.fact.tag not in chosen:
             chosen[one.fact.tag] = one
     return list(chosen.values())[:MOST_SENTENCES], dropped[:MOST_DROPPED]

@@ -11,7 +11,7 @@ from typing import Any
 from ...knowledge.errors import VgoError
 from ...tools.case import DENY_SYSTEM, changes_system
 from ...tools.plan import TrialPlan
-from ..session_view.step import WORDS
+from ..session_view.step import in_words
 from .past_runs import PAST, compared, open_run, split
 from .reply import ChatReply
 from .session import NO_QUESTION, READ_ONLY, ChatSession
@@ -49,7 +49,7 @@ def _wish(session: ChatSession, tool: str, arguments: Mapping[str, Any] | None =
     elif any(step.tool == "conclude" and step.state in CONCLUDING for step in session.view.steps):
         raise VgoError("This run has its verdict, and its report is being written; say it again in a moment.")
     session.tell("wish", tool=tool, arguments=arguments or {}, why="you asked for it")
-    return ChatReply(f"{WORDS.get(tool, tool)}: next.")
+    return ChatReply(f"{in_words(tool)}: next.")
 
 
 def _refuse_ended(session: ChatSession) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..session_view.step import WORDS
+from ..session_view.step import in_words
 from ..session_view.view import SessionView
 from .progress import progress_of
 from .session import ChatSession
@@ -55,7 +55,7 @@ def _waits(session: ChatSession) -> Iterator[str]:
     else:
         yield "Nothing waits for you"
     if state.wishes:
-        yield f"Next: {', '.join(WORDS.get(tool, tool) for tool in state.wishes)}, as you asked"
+        yield f"Next: {', '.join(in_words(tool) for tool in state.wishes)}, as you asked"
 
 
 def _used(view: SessionView) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..terminal import answer
-from .options import add_manners, add_mapping, mapping_of
+from .options import add_chances, add_manners, add_mapping, check_chances, mapping_of
 
 if TYPE_CHECKING:
     from ...tools.analysis.question import AnalysisOptions
@@ -56,11 +56,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="what is slow: auto (default), a value, pNN, mean, median, between-modes, before-tail, "
         "tertiles, quartiles, search",
     )
-    method.add_argument("--alpha", type=float, default=0.05, metavar="P", help="chance of a wrong claim (default 0.05)")
+    add_chances(method)
     method.add_argument(
         "--steady-cv", type=float, default=0.01, metavar="CV", help="spread over mean that is little (default 0.01)"
     )
-    method.add_argument("--seed", type=int, default=1, metavar="N", help="seed of all that is drawn (default 1)")
     parser.add_argument(
         "--save", type=Path, metavar="DIR", help="write pictures, tree, table and page into this folder"
     )
@@ -113,12 +112,9 @@ def _question(arguments: argparse.Namespace) -> AnalysisOptions:
     from ...tools.analysis.question import AnalysisOptions
     from ...tools.statistics.labels.cut import parse
 
-    if not 0 < arguments.alpha < 0.5:
-        raise VgoError(f"--alpha {arguments.alpha:g} is no chance of a wrong claim; choose it between 0 and 0.5.")
+    check_chances(arguments)
     if not arguments.steady_cv >= 0:
         raise VgoError(f"--steady-cv {arguments.steady_cv:g} is below 0; a spread is not.")
-    if arguments.seed < 0:
-        raise VgoError(f"--seed {arguments.seed} is below 0; choose any number from 0.")
     return AnalysisOptions(
         cut=parse(arguments.cut), alpha=arguments.alpha, steady_cv=arguments.steady_cv, seed=arguments.seed
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ...tools.case import changes_system
 from ...tools.compare import reached
-from ...tools.look_up import LookUpResult
+from ...tools.findings import Findings
 from ...tools.mitigation.parameters import with_values
 from ...tools.plan import NO_MORE, TrialPlan
 from ..again import again
@@ -56,7 +56,7 @@ def left_for_hands(record: Record, limits: Limits) -> tuple[str, ...]:
     """Mitigations of the factors found that only a person can apply, while nothing is proved to help."""
     if limits.allow == "none" or reached(record, 1.0):
         return ()
-    looked = [c for call in record.succeeded("look_up") for c in call.read(LookUpResult).candidates]
+    looked = [c for looked in Findings(record).looked_up for c in looked.candidates]
     wanted = [c for c in looked if not (record.no_system and changes_system(c.scope))]
     by_hand = dict.fromkeys(c.mitigation for c in wanted if not c.automatic and not c.unmet)
     return tuple(by_hand)[: limits.max_mitigations]

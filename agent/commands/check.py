@@ -87,8 +87,8 @@ def tools() -> Iterator[str]:
     from ...tools.registry import TOOLS
 
     for name, tool in TOOLS.items():
-        if not tool.description.strip():
-            yield f"The tool {name} has no description: a planner reads it."
+        if not tool.help.strip():
+            yield f"The tool {name} has no help: a planner reads it."
         if tool.arguments.model_config.get("extra") != "forbid":
             yield f"The tool {name} takes arguments that it does not know: derive them from Arguments."
         properties = tool.arguments.model_json_schema().get("properties", {})

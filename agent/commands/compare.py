@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..terminal import answer
-from .options import add_manners, add_mapping, mapping_of
+from .options import add_chances, add_manners, add_mapping, check_chances, mapping_of
 
 if TYPE_CHECKING:
     from ...tools.recorded_comparison.question import Contrast
@@ -64,8 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--by", metavar="COLS", help="compare within each combination of their values, and all of these together"
     )
     method = parser.add_argument_group("the method")
-    method.add_argument("--alpha", type=float, default=0.05, metavar="P", help="chance of a wrong claim (default 0.05)")
-    method.add_argument("--seed", type=int, default=1, metavar="N", help="seed of all that is drawn (default 1)")
+    add_chances(method)
     parser.add_argument("--picture", type=Path, metavar="FILE.svg", help="draw the distributions and their shift")
     add_manners(parser)
 
@@ -110,10 +109,7 @@ def _question(arguments: argparse.Namespace) -> Contrast:
     from ...knowledge.errors import VgoError
     from ...tools.recorded_comparison.question import Contrast
 
-    if not 0 < arguments.alpha < 0.5:
-        raise VgoError(f"--alpha {arguments.alpha:g} is no chance of a wrong claim; choose it between 0 and 0.5.")
-    if arguments.seed < 0:
-        raise VgoError(f"--seed {arguments.seed} is below 0; choose any number from 0.")
+    check_chances(arguments)
     if arguments.condition and len(arguments.files) > 1:
         raise VgoError("--condition splits one table into arms: give one FILE, or leave it out.")
     if arguments.picture and arguments.picture.suffix != ".svg":

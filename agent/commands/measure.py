@@ -45,7 +45,7 @@ def add_save(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure."""
-    from ...tools.measure import MEASURE
+    from ...tools.steps.measure import MEASURE
     from ..clock import BudgetClock
     from ..settings import effective
     from ..step import Wish

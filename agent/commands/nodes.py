@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..terminal import answer
 from .analyze import streamed
-from .options import add_manners, add_mapping, mapping_of
+from .options import add_chances, add_manners, add_mapping, check_chances, mapping_of
 
 if TYPE_CHECKING:
     from ...tools.recorded.recorded import RecordedRuns
@@ -45,8 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--margin", type=float, default=0.02, metavar="X", help="least difference that matters (default 0.02: 2 %%)"
     )
-    parser.add_argument("--alpha", type=float, default=0.05, metavar="P", help="chance of a wrong claim (default 0.05)")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of all that is drawn (default 1)")
+    add_chances(parser)
     parser.add_argument("--save", type=Path, metavar="DIR", help="write page, pictures and table into this folder")
     add_manners(parser)
 
@@ -56,12 +55,9 @@ def run(arguments: argparse.Namespace) -> int:
     from ...knowledge.errors import VgoError
     from ...tools.recorded.read import read
 
-    if not 0 < arguments.alpha < 0.5:
-        raise VgoError(f"--alpha {arguments.alpha:g} is no chance of a wrong claim; choose it between 0 and 0.5.")
+    check_chances(arguments)
     if not 0 <= arguments.margin < 10:
         raise VgoError(f"--margin {arguments.margin:g} is no share; 0.05 says 5 %.")
-    if arguments.seed < 0:
-        raise VgoError(f"--seed {arguments.seed} is below 0; choose any number from 0.")
     recorded = read(Path(arguments.file), _listed(arguments.exclude), mapping_of(arguments))
     column = _node(arguments.node, recorded)
 

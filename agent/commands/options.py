@@ -50,6 +50,22 @@ def add_out(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_chances(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Add what every analysis of recorded runs takes; `check_chances` refuses what is none."""
+    parser.add_argument("--alpha", type=float, default=0.05, metavar="P", help="chance of a wrong claim (default 0.05)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of all that is drawn (default 1)")
+
+
+def check_chances(arguments: argparse.Namespace) -> None:
+    """Refuse a chance of a wrong claim that is none, and a seed below 0."""
+    from ...knowledge.errors import VgoError
+
+    if not 0 < arguments.alpha < 0.5:
+        raise VgoError(f"--alpha {arguments.alpha:g} is no chance of a wrong claim; choose it between 0 and 0.5.")
+    if arguments.seed < 0:
+        raise VgoError(f"--seed {arguments.seed} is below 0; choose any number from 0.")
+
+
 def add_mapping(parser: argparse.ArgumentParser) -> None:
     """Add what says what the columns of a recorded table mean."""
     parser.add_argument(
@@ -116,6 +132,16 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
         help="run on the hosts of a Dask cluster: a scheduler's address, or a YAML file that names a cluster",
     )
     cluster.add_argument("--mixed", action="store_true", help="take the hosts that can be used, though they differ")
+
+
+def add_experiment(parser: argparse.ArgumentParser, settings: Collection[str]) -> None:
+    """Add what every command takes that runs a program under several conditions, with these of the settings."""
+    add_settings(parser, settings)
+    add_cluster(parser)
+    add_out(parser)
+    add_manners(parser)
+    add_asking(parser)
+    parser.set_defaults(parser=parser)
 
 
 def add_settings(parser: argparse.ArgumentParser, only: Collection[str] = ()) -> None:

@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Profile."""
     from ...knowledge.errors import VgoError
     from ...tools.layer_choice import named
-    from ...tools.profile import PROFILE
+    from ...tools.steps.profile import PROFILE
     from ..clock import BudgetClock
     from ..settings import effective
     from ..step import Wish

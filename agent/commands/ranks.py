@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..terminal import answer
-from .options import add_manners, add_mapping, mapping_of
+from .options import add_chances, add_manners, add_mapping, check_chances, mapping_of
 
 if TYPE_CHECKING:
     from ...tools.recorded.recorded import RecordedRuns
@@ -32,21 +32,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_mapping(parser)
     parser.add_argument("--outcome", metavar="COL", help="what a run is judged by (needed unless the format says)")
     parser.add_argument("--higher-is-better", action="store_true", help="a larger outcome is a better one")
-    parser.add_argument("--alpha", type=float, default=0.05, metavar="P", help="chance of a wrong claim (default 0.05)")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of all that is drawn (default 1)")
+    add_chances(parser)
     parser.add_argument("--save", type=Path, metavar="FILE", help="write one line a run and rank (.csv or .parquet)")
     add_manners(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Analyse, write the table of ranks, and answer."""
-    from ...knowledge.errors import VgoError
     from ...tools.recorded.read import read
 
-    if not 0 < arguments.alpha < 0.5:
-        raise VgoError(f"--alpha {arguments.alpha:g} is no chance of a wrong claim; choose it between 0 and 0.5.")
-    if arguments.seed < 0:
-        raise VgoError(f"--seed {arguments.seed} is below 0; choose any number from 0.")
+    check_chances(arguments)
     recorded = usual(read(Path(arguments.file), (), mapping_of(arguments)))
     name = _outcome(arguments.outcome, recorded)
 

@@ -6,7 +6,7 @@ import argparse
 import re
 from typing import TYPE_CHECKING
 
-from .options import add_asking, add_cluster, add_manners, add_out, add_settings
+from .options import add_experiment
 from .try_ import options_after
 
 if TYPE_CHECKING:
@@ -48,12 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _add_design(parser)
     parser.add_argument("--dry-run", action="store_true", help="print cells and all that each changes, touch nothing")
     parser.add_argument("--name", metavar="NAME", help="name of the folder, sweep-NAME below --out (default: of SPACE)")
-    add_settings(parser, SETTINGS)
-    add_cluster(parser)
-    add_out(parser)
-    add_manners(parser)
-    add_asking(parser)
-    parser.set_defaults(parser=parser)
+    add_experiment(parser, SETTINGS)
 
 
 def _add_program(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from ..terminal import answer
-from .options import add_asking, add_cluster, add_manners, add_out, add_program, add_settings
+from .options import add_experiment, add_program
 
 if TYPE_CHECKING:
     from ...knowledge.schema import Mitigation
@@ -56,12 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--after", metavar="RUN", help="compare with the baseline of this run, made before a person applied it"
     )
-    add_settings(parser, SETTINGS)
-    add_cluster(parser)
-    add_out(parser)
-    add_manners(parser)
-    add_asking(parser)
-    parser.set_defaults(parser=parser)
+    add_experiment(parser, SETTINGS)
 
 
 def run(arguments: argparse.Namespace) -> int:

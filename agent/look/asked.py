@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...tools.statistics.association.tree import DecisionTree
 from ...tools.statistics.values import FloatArray
-from .scenes import PlottedFactor, PlottedOutcomes, PlottedTree
+from .scenes import PlottedFactor, PlottedOutcomes
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class Refitted:
     exact: bool
     n_slow: int
     runs: int
-    tree: PlottedTree | None = None
+    tree: DecisionTree | None = None
     factors: tuple[PlottedFactor, ...] = ()
     p_value: float | None = None
     seconds: float = 0.0

@@ -10,10 +10,11 @@ from pydantic import TypeAdapter
 
 from ...tools.claim import Claim, TooFew, in_a_word
 from ...tools.row import BASELINE, FIXED
+from ...tools.statistics.association.tree import DecisionTree
 from ...tools.statistics.values import BoolArray
 from ..session_view.measured import Measured
 from ..session_view.view import SessionView
-from .scenes import RUN_ORDER, Looking, Overlay, PlottedFactor, PlottedOutcomes, Scatter, tree_of
+from .scenes import RUN_ORDER, Looking, Overlay, PlottedFactor, PlottedOutcomes, Scatter
 
 SPREAD: TypeAdapter[Claim | TooFew] = TypeAdapter(Claim | TooFew)
 
@@ -28,7 +29,7 @@ def looking_of(view: SessionView) -> Looking:
         outcomes=PlottedOutcomes() if shown is None else _outcomes(view, shown, _standing(view, shown)),
         cut=None if cut is None else cut.value,
         modes=view.modes,
-        tree=None if tree is None else tree_of(tree),
+        tree=None if tree is None else DecisionTree.model_validate(tree),
         factors=factors,
         scatters=_scatters(view, factors),
         overlays=tuple(_overlay(view, one) for one in view.measured if len(one.conditions) > 1),
@@ -68,16 +69,8 @@ def _scatters(view: SessionView, factors: tuple[PlottedFactor, ...]) -> Mapping[
 
 
 def _factor(found: Mapping[str, Any]) -> PlottedFactor:
-    return PlottedFactor(
-        name=found["factor"],
-        column=found["column"],
-        auc=found["auc"],
-        p_value=found["p_value"],
-        r2=found["r2"],
-        visible=found["visible"],
-        slow_median=found["slow_median"],
-        fast_median=found["fast_median"],
-    )
+    names = ("column", "auc", "p_value", "r2", "visible", "slow_median", "fast_median")
+    return PlottedFactor(found["factor"], **{name: found[name] for name in names})
 
 
 def _overlay(view: SessionView, pairs: Measured) -> Overlay:

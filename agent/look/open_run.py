@@ -15,11 +15,13 @@ from ...tools.analysis.verdict import LEAST_IN_CLASS
 from ...tools.base import ToolError
 from ...tools.candidates import ORDER, Candidates, ColumnBlock, candidates
 from ...tools.case import Case, Finished, Record
+from ...tools.findings import Findings
 from ...tools.fit_tree import FitTreeArguments, fitted
 from ...tools.label import LabelResult, RunClasses
 from ...tools.machine import Machine
 from ...tools.profiled import Profiled, profiled
-from ...tools.rank_factors import LEAST_EFFECT, RANK_FACTORS, RankArguments, RankedFactor, RankResult
+from ...tools.rank_factors import LEAST_EFFECT, RankArguments, RankedFactor, RankResult
+from ...tools.rank_factors import run as rank_factors
 from ...tools.run_table import RunTable
 from ...tools.statistics.association.factors import associate
 from ...tools.statistics.association.tree import DecisionTree
@@ -30,7 +32,7 @@ from ..run_folder import RunFolder
 from ..transcript import RunStart, read
 from .asked import ColumnRead, Refit, Refitted, Shaped
 from .pages import thinned
-from .scenes import PlottedFactor, PlottedOutcomes, tree_of
+from .scenes import PlottedFactor, PlottedOutcomes
 from .steady_runs import QUICK_DRAWS, too_few
 
 CUT_CALL = "cut"
@@ -75,8 +77,8 @@ class OpenRun:
 
     def shaped(self) -> Shaped:
         """Tell where modes and cut lie."""
-        labels = self.case.record.succeeded("label")
-        cut = labels[-1].read(LabelResult).classes.cut if labels else self._own_cut()
+        labelled = Findings(self.case.record).labelled
+        cut = labelled.classes.cut if labelled else self._own_cut()
         return Shaped(self.outcomes, tuple(mode.position for mode in self.shape.modes), cut)
 
     def refit(self, asked: Refit) -> Refitted:
@@ -95,7 +97,7 @@ class OpenRun:
         except ToolError as error:
             return Refitted(asked.cut, asked.exact, slow, runs, reason=str(error))
         seconds = time.perf_counter() - began
-        return Refitted(asked.cut, asked.exact, slow, runs, tree_of(tree.model_dump()), factors, p_value, seconds)
+        return Refitted(asked.cut, asked.exact, slow, runs, tree, factors, p_value, seconds)
 
     def column(self, name: str) -> ColumnRead:
         """Read one column over the runs that are labelled."""
@@ -144,7 +146,7 @@ def _tree(chosen: Candidates, case: Case) -> DecisionTree:
 
 def _exactly(case: Case) -> tuple[tuple[PlottedFactor, ...], float]:
     """Rank as the tool does."""
-    result = RANK_FACTORS.run(RankArguments(), case).result
+    result = rank_factors(RankArguments(), case).result
     assert isinstance(result, RankResult)
     return tuple(map(_ranked, result.factors)), result.p_value
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
+from ...tools.statistics.association.tree import DecisionTree
 from ...tools.statistics.values import FloatArray
 
 RUN_ORDER = "run_index"
@@ -23,42 +23,6 @@ class PlottedOutcomes:
     unit: str = ""
     name: str = "outcome"
     lower_is_better: bool = True
-
-
-@dataclass(frozen=True)
-class PlottedNode:
-    """A question of a tree, or with no column an answer; as `tools.statistics.association.tree.TreeNode`."""
-
-    n: int
-    slow_share: float
-    column: str | None = None
-    threshold: float = 0.0
-    left: int | None = None
-    right: int | None = None
-    shares: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True)
-class PlottedTree:
-    """A fitted tree, the root first. The tools' own would bring the library that fits it into the interface."""
-
-    nodes: tuple[PlottedNode, ...]
-    in_sample: float
-    cross_validated: float | None
-
-
-def tree_of(dumped: Mapping[str, Any]) -> PlottedTree:
-    """Take a tree as it stands in a transcript."""
-    names = ("n", "slow_share", "column", "left", "right")
-    nodes = tuple(
-        PlottedNode(
-            **{name: node.get(name) for name in names},
-            threshold=node.get("threshold") or 0.0,
-            shares=tuple(node.get("shares") or ()),
-        )
-        for node in dumped["nodes"]
-    )
-    return PlottedTree(nodes, dumped["in_sample"], dumped.get("cross_validated"))
 
 
 @dataclass(frozen=True)
@@ -121,7 +85,7 @@ class Looking:
     cut: float | None = None
     """As the record has it."""
     modes: tuple[float, ...] = ()
-    tree: PlottedTree | None = None
+    tree: DecisionTree | None = None
     factors: tuple[PlottedFactor, ...] = ()
     scatters: Mapping[str, Scatter] = field(default_factory=dict)
     """By column."""

@@ -14,13 +14,13 @@ from ...tools.analysis.verdict import LEAST_IN_CLASS
 from ...tools.recorded.shapes import Observations
 from ...tools.statistics.association.factors import associate
 from ...tools.statistics.association.sample import sample
-from ...tools.statistics.association.tree import fit_tree
+from ...tools.statistics.association.tree import DecisionTree, fit_tree
 from ...tools.statistics.labels.classes import label, label_at
 from ...tools.statistics.shape.describe import DistributionShape, describe
 from ...tools.statistics.values import BoolArray, FloatArray
 from .asked import ColumnRead, Refit, Refitted, Shaped
 from .pages import thinned
-from .scenes import PlottedFactor, PlottedOutcomes, PlottedTree, tree_of
+from .scenes import PlottedFactor, PlottedOutcomes
 
 QUICK_DRAWS, ALL_DRAWS = 200, 2000
 """Permutations while a cut moves, and for the answer that stays."""
@@ -60,7 +60,7 @@ class SteadyRuns:
         """Read one column that may explain, or one that was set aside and holds numbers."""
         return thinned(name, self._values(name), self.design.outcome, self.design.units.get(name, ""))
 
-    def _found(self, slow: BoolArray, exact: bool) -> tuple[PlottedTree, tuple[PlottedFactor, ...], float]:
+    def _found(self, slow: BoolArray, exact: bool) -> tuple[DecisionTree, tuple[PlottedFactor, ...], float]:
         design = self.design
         if not exact and slow.size > QUICK_RUNS:
             rows = sample(slow.astype(np.int64), QUICK_RUNS, 1)
@@ -93,7 +93,7 @@ class SteadyRuns:
             )
             for one in found.factors
         )
-        return tree_of(tree.model_dump()), tuple(factors), found.p_value
+        return tree, tuple(factors), found.p_value
 
     def _values(self, name: str) -> FloatArray:
         if name in self.design.names:

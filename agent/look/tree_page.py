@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ...tools.statistics.association.tree import DecisionTree, TreeNode
 from .canvas import Ink, Marks, TextCanvas
-from .scenes import PlottedNode, PlottedTree
 
 BAR = 10
 """Cells of a bar at 100 %."""
@@ -19,18 +19,18 @@ class TreeLine(NamedTuple):
     slow_share: float
 
 
-def lines(tree: PlottedTree, marks: Marks) -> tuple[TreeLine, ...]:
+def lines(tree: DecisionTree, marks: Marks) -> tuple[TreeLine, ...]:
     """Lay out the whole tree; every node has one line, in the order in which it is read."""
     return tuple(_lines(tree, tree.nodes[0], "", "", "", marks))
 
 
-def headline(tree: PlottedTree) -> str:
+def headline(tree: DecisionTree) -> str:
     """Say how well the tree does."""
     unseen = "not cross-validated" if tree.cross_validated is None else f"{tree.cross_validated:.2f} on unseen runs"
     return f"Accuracy {tree.in_sample:.2f} fitted, {unseen}; it is no proof."
 
 
-def tree_page(canvas: TextCanvas, tree: PlottedTree | None, chosen: int = 0) -> tuple[TreeLine, ...]:
+def tree_page(canvas: TextCanvas, tree: DecisionTree | None, chosen: int = 0) -> tuple[TreeLine, ...]:
     """Draw as many lines as there is room for, the chosen one among them."""
     if tree is None:
         canvas.write(0, 0, "There is no tree yet: label the runs first.")
@@ -47,11 +47,11 @@ def tree_page(canvas: TextCanvas, tree: PlottedTree | None, chosen: int = 0) -> 
 
 
 def _lines(
-    tree: PlottedTree, node: PlottedNode, before: str, branch: str, condition: str, marks: Marks
+    tree: DecisionTree, node: TreeNode, before: str, branch: str, condition: str, marks: Marks
 ) -> list[TreeLine]:
     said = f"{condition}: " if condition else ""
     if node.column is None or node.left is None or node.right is None:
-        return [TreeLine(f"{before}{branch}{said}{_bar(node, marks)} {_answer(node)}", "", node.slow_share)]
+        return [TreeLine(f"{before}{branch}{said}{_bar(node, marks)} {node.answer()}", "", node.slow_share)]
     below = before + (" " * 3 if branch in ("", marks.last_branch) else f"{marks.upright}  ")
     if not branch:
         below = before
@@ -64,12 +64,6 @@ def _lines(
     ]
 
 
-def _bar(node: PlottedNode, marks: Marks) -> str:
+def _bar(node: TreeNode, marks: Marks) -> str:
     slow = round(BAR * node.slow_share)
     return marks.slow_bar * slow + marks.level * (BAR - slow)
-
-
-def _answer(node: PlottedNode) -> str:
-    if node.shares:
-        return f"{node.n} runs, best class first: {', '.join(f'{share:.0%}' for share in node.shares)}"
-    return f"{node.slow_share:.0%} of {node.n} runs slow"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ...tools.statistics.association.tree import DecisionTree
 from .asked import Refitted, Shaped
 from .distribution import Cutting
-from .scenes import Looking, PlottedFactor, PlottedTree, SmallTable
+from .scenes import Looking, PlottedFactor, SmallTable
 
 RANKING = ("factor", "AUC", "p", "R2", "visible", "column", "slow median", "fast median")
 """Header of the table of factors; what decides stands where a narrow screen shows it."""
@@ -37,7 +38,7 @@ class WhatIf:
         return self.recorded if self.moved is None or self.refitted is None else self.refitted
 
     @property
-    def tree(self) -> PlottedTree | None:
+    def tree(self) -> DecisionTree | None:
         """Of the newest cut that was fitted."""
         return self.looking.tree if self.found is None else self.found.tree
 

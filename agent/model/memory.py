@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ...layers.probes.cgroup_tree import numbers, own_groups
+from ...layers.probes.cgroup_tree import numbers
+from ...tools.group_facts import file_text, first_text, groups_with
 from .gguf_file import GgufFile
 
 BATCH = 512
@@ -73,23 +74,23 @@ def context_for(model: GgufFile, asked: int, free: int) -> int:
 
 def free_memory(root: Path = Path("/")) -> int:
     """Bytes that a new process may take: of the machine, and of every control group that holds this process."""
-    said = {line.partition(":")[0]: line.split()[1] for line in _read(root / "proc/meminfo").splitlines()}
+    said = {line.partition(":")[0]: line.split()[1] for line in file_text(root / "proc/meminfo").splitlines()}
     machine = int(said.get("MemAvailable", said.get("MemFree", "0"))) * 1024
     return max(0, min([machine, *_left(root)]))
 
 
 def _left(root: Path) -> Iterator[int]:
     """What each limit leaves; pages of files that a group holds are given back when they are needed."""
-    for group in _groups(root, "memory"):
-        limit, used = _first(group, "memory.limit_in_bytes", "memory.max"), _used(group)
+    for group in groups_with("memory", root):
+        limit, used = first_text(group, "memory.limit_in_bytes", "memory.max"), _used(group)
         if limit.isdigit() and used.isdigit():
-            counts = numbers(_read(group / "memory.stat").encode())
+            counts = numbers(file_text(group / "memory.stat").encode())
             files = [max(counts.get(f"total_{name}", 0.0), counts.get(name, 0.0)) for name in FILES]
             yield int(limit) - int(used) + int(sum(files))
 
 
 def _used(group: Path) -> str:
-    return _first(group, "memory.usage_in_bytes", "memory.current")
+    return first_text(group, "memory.usage_in_bytes", "memory.current")
 
 
 def threads_for(asked: int, size: int, root: Path = Path("/")) -> int:
@@ -98,33 +99,17 @@ def threads_for(asked: int, size: int, root: Path = Path("/")) -> int:
         return asked or 1
     cpus = os.sched_getaffinity(0)
     place = "sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
-    cores = {_read(root / place.format(cpu)) or str(cpu) for cpu in cpus}
+    cores = {file_text(root / place.format(cpu)) or str(cpu) for cpu in cpus}
     return max(1, min([len(cores), *map(int, _quotas(root))]))
 
 
 def _quotas(root: Path) -> Iterator[float]:
     """CPUs that each group may keep busy."""
-    for group in _groups(root, "cpu"):
-        quota, _, period = (_first(group, "cpu.max") or _legacy_quota(group)).partition(" ")
+    for group in groups_with("cpu", root):
+        quota, _, period = (first_text(group, "cpu.max") or _legacy_quota(group)).partition(" ")
         if quota.isdigit() and period.isdigit() and int(period):
             yield int(quota) / int(period)
 
 
 def _legacy_quota(group: Path) -> str:
-    return f"{_first(group, 'cpu.cfs_quota_us')} {_first(group, 'cpu.cfs_period_us')}"
-
-
-def _groups(root: Path, controller: str) -> list[Path]:
-    groups = own_groups(root)
-    return groups.get(controller) or groups.get("", [])
-
-
-def _first(group: Path, *names: str) -> str:
-    return next((said for name in names if (said := _read(group / name))), "")
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return ""
+    return f"{first_text(group, 'cpu.cfs_quota_us')} {first_text(group, 'cpu.cfs_period_us')}"

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...tools.case import Finished, Record
+from ...tools.case import NO_FILES, Finished, Record
 from ...tools.subject import Limits
-from ..legal import legal
-from ..planners.base import View
+from ..planners.base import View, view_of
 from ..planners.menu import calls, menu
 
 FILE = Path(__file__).with_name("states.json")
@@ -25,13 +24,6 @@ class DecisionState(NamedTuple):
     view: View
 
 
-class _Nothing:
-    """Stands for the tables, which no planner reads."""
-
-    def get(self, sha256: str) -> bytes:
-        raise KeyError(sha256)
-
-
 def states() -> Sequence[DecisionState]:
     """Read them all, in the order in which they came about."""
     return [state for told in json.loads(FILE.read_text()) for state in _moments(told)]
@@ -42,7 +34,7 @@ def _moments(told: dict[str, Any]) -> Iterator[DecisionState]:
     limits = Limits.model_validate(told["limits"])
     finished = [Finished(artefacts={}, **call) for call in told["calls"]]
     for number in range(len(finished) + 1):
-        record = Record(tuple(finished[:number]), _Nothing())
-        view = View(record, limits, legal(record, limits), number)
+        record = Record(tuple(finished[:number]), NO_FILES)
+        view = view_of(record, limits, number)
         if number in told["asked"] and calls(menu(view)) > 1:
             yield DecisionState(told["case"], view)

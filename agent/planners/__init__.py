@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from .base import Planner
-from .fixed import Fixed
 from .rules import Rules
 
-PLANNERS: dict[str, Callable[[], Planner]] = {"rules": Rules, "fixed": Fixed}
+PLANNERS: dict[str, Callable[[], Planner]] = {"rules": Rules, "fixed": partial(Rules, "fixed")}
 """By the name that --planner takes; `fixed` is that of `try` and `tune`."""

@@ -8,21 +8,25 @@ from typing import Any, Protocol
 
 from ...tools.case import Record
 from ...tools.plan import NO_PLAN, TrialPlan
+from ...tools.situation import Situation
 from ...tools.subject import Limits
-from ..legal import Legal
+from ..legal import Legal, legal_in, situation
 from ..model.said import Said
 
 
 @dataclass(frozen=True)
-class View:
-    """All that a planner decides on; no wall-clock time is in it, so that the same record gives the same choice."""
+class View(Situation):
+    """All that a planner decides on."""
 
-    record: Record
-    limits: Limits
     legal: Legal
     decisions: int
     """Decisions taken before this one."""
-    plan: TrialPlan = NO_PLAN
+
+
+def view_of(record: Record, limits: Limits, decisions: int, plan: TrialPlan = NO_PLAN) -> View:
+    """Work out what may be done next."""
+    now = situation(record, limits, plan)
+    return View(record, limits, legal_in(now), decisions, plan=plan, kept_s=now.kept_s)
 
 
 @dataclass(frozen=True)

@@ -10,27 +10,15 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
-from ...tools.apply_mitigation import ApplyResult
-from ...tools.base import Result
 from ...tools.case import Record
 from ...tools.claim import Claim, Direction
 from ...tools.compare import CompareResult, reached
-from ...tools.fit_tree import FitTreeResult
-from ...tools.label import LabelResult
-from ...tools.look_up import LookUpResult
-from ...tools.measure import MeasureResult
-from ...tools.profile import ProfileResult
-from ...tools.rank_factors import RankResult
-from ...tools.registry import TOOLS
-from ..costs import affordable_pairs
-from ..legal import open_candidates
+from ...tools.steps.apply_mitigation import open_candidates, turns
 from .base import View
 from .menu import Menu
-from .rules import turns
 
-R = TypeVar("R", bound=Result)
 Words = Iterator[str]
 
 MOST_FACTORS, MOST_LOOK_UPS, MOST_SECONDS, MOST_OPEN, MOST_COMPARED = 8, 6, 3, 8, 8
@@ -81,8 +69,20 @@ SCALES: Mapping[str, tuple[float, ...]] = {
 """Family of words to the bounds between its steps; the three of factors are of the distance of the AUC from 0.5."""
 UNDEFINED = "?"
 """Behind the name of a scale: there is no such number."""
-UNSPOKEN = frozenset({"predict_surface"})
-"""Tools without a word: the small model was trained before there were any, and the rule policy decides on them."""
+SPOKEN = (
+    "measure",
+    "profile",
+    "label",
+    "fit_tree",
+    "rank_factors",
+    "look_up",
+    "screen_levels",
+    "apply_mitigation",
+    "apply_by_hand",
+    "compare",
+    "conclude",
+)
+"""Tools that the small model was trained with, in the order of its words; on all others the rule policy decides."""
 WORDS: tuple[str, ...] = (
     *SECTIONS,
     *STATES,
@@ -90,7 +90,7 @@ WORDS: tuple[str, ...] = (
     *(f"{word}{batch}" for word in DIRECTIONS.values() for batch in range(BATCHES)),
     *(f"{name}{number}" for name, most in COUNTS.items() for number in range(most + 1)),
     *(f"{name}{step}" for name, bounds in SCALES.items() for step in (*range(len(bounds) + 1), UNDEFINED)),
-    *(tool for tool in TOOLS if tool not in UNSPOKEN),
+    *SPOKEN,
     *map(str, range(PLACES)),
     ASK,
 )
@@ -109,11 +109,11 @@ def line(view: View, listed: Menu) -> str:
 
 def _now(view: View, _: Menu) -> Words:
     record, limits = view.record, view.limits
-    measured = {call.arguments.get("mitigation") for call in record.succeeded("apply_mitigation")}
+    measured = {batch.call.arguments.get("mitigation") for batch in view.findings.batches}
     yield _count("spent", int(10 * record.spent_s / limits.budget_s))
     yield _count("tried", len(measured))
     yield _count("left", max(0, limits.max_mitigations - len(measured)))
-    yield _step("pays", affordable_pairs(record, limits))
+    yield _step("pays", view.affordable_pairs())
     yield ALLOWED[limits.allow]
     yield _count("errors", _failing(record))
 
@@ -125,7 +125,7 @@ def _failing(record: Record) -> int:
 
 
 def _baseline(view: View, _: Menu) -> Words:
-    baseline = _last(view.record, "measure", MeasureResult)
+    baseline = view.findings.measured
     if baseline is None:
         yield "none"
         return
@@ -139,19 +139,19 @@ def _baseline(view: View, _: Menu) -> Words:
 
 
 def _layers(view: View, _: Menu) -> Words:
-    seen = _last(view.record, "profile", ProfileResult)
+    seen = view.findings.profiled
     if seen is None:
         yield "none"
         return
-    yield _count("profiles", len(view.record.succeeded("profile")))
+    yield _count("profiles", len(view.findings.profiles))
     yield "stand" if seen.standing else "distort"
     if seen.later:
         yield "waiting"
 
 
 def _classes(view: View, _: Menu) -> Words:
-    labelled = _last(view.record, "label", LabelResult)
-    fitted = _last(view.record, "fit_tree", FitTreeResult)
+    labelled = view.findings.labelled
+    fitted = view.findings.tree
     if labelled is None:
         yield "none"
         return
@@ -162,12 +162,12 @@ def _classes(view: View, _: Menu) -> Words:
 
 
 def _factors(view: View, listed: Menu) -> Words:
-    ranked = _last(view.record, "rank_factors", RankResult)
+    ranked = view.findings.ranking
     if ranked is None:
         yield "none"
         return
     waiting = _places(listed, "look_up")
-    yield _count("looks", len(view.record.succeeded("rank_factors")))
+    yield _count("looks", len(view.findings.rankings))
     for factor in ranked.factors[:MOST_FACTORS]:
         kind = "suspect" if factor.suspect else "contrary" if factor.visible else "unseen"
         yield _step(kind, abs(factor.auc - 0.5))
@@ -178,7 +178,7 @@ def _factors(view: View, listed: Menu) -> Words:
 
 
 def _known(view: View, _: Menu) -> Words:
-    looked = [call.read(LookUpResult) for call in view.record.succeeded("look_up")]
+    looked = view.findings.looked_up
     tried = {call.arguments.get("mitigation") for call in view.record.calls if call.tool == "apply_mitigation"}
     if not looked:
         yield "none"
@@ -194,7 +194,7 @@ def _confirm(view: View, listed: Menu) -> Words:
     """What waits for its second batch, in the order of the keys, with what the first one showed."""
     places = _places(listed, "apply_mitigation")
     second = sorted((key, place) for (key, batch), place in places.items() if batch == 2)
-    shown = {one.mitigation: one for one in _comparisons(view.record) if one.batch == 1}
+    shown = {one.mitigation: one for one in view.findings.comparisons if one.batch == 1}
     if not second:
         yield "none"
     for key, place in second[:MOST_SECONDS]:
@@ -205,7 +205,7 @@ def _confirm(view: View, listed: Menu) -> Words:
 
 def _try(view: View, listed: Menu) -> Words:
     """What can be tried, by its turn."""
-    turn, scope = turns(view.record), {one.mitigation: one.scope for one in open_candidates(view.record, view.limits)}
+    turn, scope = turns(view.findings), {one.mitigation: one.scope for one in open_candidates(view)}
     places = _places(listed, "apply_mitigation")
     ready = sorted((turn[key], place, key) for (key, batch), place in places.items() if batch == 1 and key in turn)
     if not ready:
@@ -220,10 +220,10 @@ def _try(view: View, listed: Menu) -> Words:
 
 
 def _seen(view: View, _: Menu) -> Words:
-    record, compared = view.record, _comparisons(view.record)
+    record, compared = view.record, view.findings.comparisons
     calls = [call for call in record.calls if call.tool == "apply_mitigation"]
     yield _count("failed", sum(call.result is None for call in calls))
-    yield _count("idle", sum(not call.read(ApplyResult).in_force for call in calls if call.result is not None))
+    yield _count("idle", sum(not batch.applied.in_force for batch in view.findings.batches))
     if reached(record, view.limits.target_ratio):
         yield "reached"
     for one in compared[-MOST_COMPARED:]:
@@ -238,7 +238,7 @@ def _ratio(compared: CompareResult) -> float | None:
 
 
 def _may(_: View, listed: Menu) -> Words:
-    for tool in TOOLS:
+    for tool in SPOKEN:
         if tool in listed:
             yield tool
             yield from (_count("x", len(slot.choices)) for slot in listed[tool])
@@ -252,15 +252,6 @@ LINE: Mapping[str, Callable[[View, Menu], Words]] = dict(
     )
 )
 """Sections in the order of the line, by the word that each begins with."""
-
-
-def _last(record: Record, tool: str, kind: type[R]) -> R | None:
-    calls = record.succeeded(tool)
-    return calls[-1].read(kind) if calls else None
-
-
-def _comparisons(record: Record) -> list[CompareResult]:
-    return [call.read(CompareResult) for call in record.succeeded("compare")]
 
 
 def _places(listed: Menu, tool: str) -> dict[tuple[Any, ...], int]:

@@ -12,8 +12,9 @@ import json
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from ...tools.situation import Slot
 from .base import Choice
-from .menu import Menu, Slot
+from .menu import Menu
 
 
 class NotOnMenu(Exception):

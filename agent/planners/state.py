@@ -7,14 +7,13 @@ of the prompt; what is left out is counted.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from ...prompts.render import render
 from ...tools.case import Finished
 from ...tools.look_up import Candidate
-from ...tools.rank_factors import RankedFactor, RankResult
-from ..legal import open_candidates
+from ...tools.rank_factors import RankedFactor
+from ...tools.steps.apply_mitigation import open_candidates
 from .base import View
 from .menu import Menu
 
@@ -52,9 +51,10 @@ def told(view: View, listed: Menu, example: str, characters: int) -> str:
 
 
 def _told(view: View, listed: Menu, example: str, share: float) -> str:
-    steps, factors = view.record.calls, _factors(view)
-    candidates = open_candidates(view.record, view.limits)
-    applied = {call.arguments.get("mitigation") for call in view.record.succeeded("apply_mitigation")}
+    steps, ranking = view.record.calls, view.findings.ranking
+    factors = ranking.factors if ranking else ()
+    candidates = open_candidates(view)
+    applied = {batch.call.arguments.get("mitigation") for batch in view.findings.batches}
     most_steps, most_factors = _most(MOST_STEPS, share), _most(MOST_FACTORS, share)
     most_candidates, most_choices = _most(MOST_CANDIDATES, share), _most(MOST_CHOICES, share)
     return render(
@@ -85,11 +85,6 @@ def _step(call: Finished) -> str:
     arguments = " ".join(f"{name}={_value(value)}" for name, value in call.arguments.items())
     said = call.error if call.result is None else str(call.result.get("summary", ""))
     return f"{call.call_id} {' '.join(filter(None, (call.tool, arguments)))}: {quoted(said, MOST_WORDS)}"
-
-
-def _factors(view: View) -> Sequence[RankedFactor]:
-    ranked = view.record.succeeded("rank_factors")
-    return ranked[-1].read(RankResult).factors if ranked else ()
 
 
 def _factor(factor: RankedFactor) -> str:

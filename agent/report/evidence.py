@@ -1,75 +1,39 @@
-"""The record of a finished run, read once into the results that a report tells of."""
+"""What a report tells of: the findings of a finished run, with its verdict and its tables."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
 
 from ...knowledge.errors import VgoError
 from ...layers.schema import Column
-from ...tools.apply_mitigation import ApplyResult
-from ...tools.base import Result
 from ...tools.candidates import ORDER
-from ...tools.case import Finished, Record
+from ...tools.case import Finished
 from ...tools.claim import Claim
-from ...tools.compare import CompareResult
 from ...tools.conclude import ConcludeResult
-from ...tools.fit_tree import FitTreeResult
+from ...tools.findings import Batch, Findings
 from ...tools.hosts import Hosts
-from ...tools.label import LabelResult
-from ...tools.look_up import Candidate, LookUpResult
-from ...tools.measure import MeasureResult
 from ...tools.nodes.of_record import HostComparison, seen
-from ...tools.predict_surface import PredictResult
-from ...tools.profile import ProfileResult
 from ...tools.profiled import Profiled, profiled
-from ...tools.rank_factors import RankedFactor, RankResult
+from ...tools.rank_factors import RankedFactor
 from ...tools.run_table import RunTable
-from ...tools.screen_levels import ScreenResult
 from ..finished import FinishedRun
 
-R = TypeVar("R", bound=Result)
 RUNS = "runs.csv"
 
 
 @dataclass(frozen=True)
-class Batch:
-    """Pairs of one mitigation, and what comparing them showed."""
-
-    call: Finished
-    applied: ApplyResult
-    compared: CompareResult | None
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """A mitigation that was chosen and not applied."""
-
-    mitigation: str
-    error: str
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """Results by what they say; None where the diagnosis did not come so far."""
+class Evidence(Findings):
+    """Findings of a run that has its verdict."""
 
     run: FinishedRun
-    measured: MeasureResult | None
-    profiles: tuple[ProfileResult, ...]
-    """One, and another where heavy layers had a second look."""
-    labelled: LabelResult | None
-    tree: FitTreeResult | None
-    rankings: tuple[RankResult, ...]
-    looked_up: tuple[LookUpResult, ...]
-    batches: tuple[Batch, ...]
-    refusals: tuple[Refusal, ...]
-    conclusion: ConcludeResult
-    screened: ScreenResult | None = None
-    """Levels of a parameter, where one was searched."""
-    predicted: PredictResult | None = None
-    """What a surface of the user's says."""
+
+    @property
+    def conclusion(self) -> ConcludeResult:
+        """The verdict."""
+        assert self.concluded is not None  # `gather` has refused a run without
+        return self.concluded
 
     @cached_property
     def columns(self) -> Mapping[str, Column]:
@@ -81,16 +45,6 @@ class Evidence:
     def baseline(self) -> RunTable | None:
         """Runs of the last measuring without layers."""
         return self._table("measure")
-
-    @property
-    def profiled(self) -> ProfileResult | None:
-        """The last profile."""
-        return self.profiles[-1] if self.profiles else None
-
-    @property
-    def ranking(self) -> RankResult | None:
-        """The last ranking."""
-        return self.rankings[-1] if self.rankings else None
 
     @cached_property
     def seen(self) -> HostComparison | str | None:
@@ -113,7 +67,7 @@ class Evidence:
     def confirming(self) -> Batch | None:
         """The batch whose numbers the verdict reports."""
         for batch in self.batches:
-            if batch.compared and self._comparison_id(batch) == self.conclusion.confirming:
+            if batch.compared and batch.comparing == self.conclusion.confirming:
                 return batch
         return None
 
@@ -126,9 +80,8 @@ class Evidence:
     @property
     def factor(self) -> RankedFactor | None:
         """The factor of the verdict, else the first visible one."""
-        visible = [factor for factor in self.ranking.factors if factor.suspect] if self.ranking else []
-        named = [factor for factor in visible if factor.column == self.conclusion.column]
-        return next(iter(named or visible), None)
+        named = tuple(factor for factor in self.suspects if factor.column == self.conclusion.column)
+        return next(iter(named or self.suspects), None)
 
     @property
     def slight(self) -> RankedFactor | None:
@@ -137,11 +90,6 @@ class Evidence:
             return None
         first = self.ranking.factors[0]
         return first if first.p_value <= self.run.limits.alpha else None
-
-    @property
-    def candidates(self) -> dict[str, Candidate]:
-        """Mitigations of all look-ups, by key, in their order."""
-        return {c.mitigation: c for result in self.looked_up for c in result.candidates}
 
     @property
     def recorded_runs(self) -> int:
@@ -158,34 +106,13 @@ class Evidence:
         calls = [call for call in self.run.record.succeeded(tool) if RUNS in call.artefacts]
         return self.table(calls[-1]) if calls else None
 
-    def _comparison_id(self, batch: Batch) -> str | None:
-        compared = self.run.record.succeeded("compare")
-        return next((c.call_id for c in compared if c.arguments.get("call") == batch.call.call_id), None)
-
 
 def gather(run: FinishedRun) -> Evidence:
-    """Read the record."""
-    record = run.record
-    if (conclusion := _last(record, "conclude", ConcludeResult)) is None:
+    """Take a run that has its verdict."""
+    evidence = Evidence(run.record, run)
+    if evidence.concluded is None:
         raise VgoError(f"{run.run_dir} has no verdict yet; go on with `vgo-agent resume {run.run_dir}`.")
-    return Evidence(
-        run=run,
-        measured=_last(record, "measure", MeasureResult),
-        profiles=tuple(call.read(ProfileResult) for call in record.succeeded("profile")),
-        labelled=_last(record, "label", LabelResult),
-        tree=_last(record, "fit_tree", FitTreeResult),
-        rankings=tuple(call.read(RankResult) for call in record.succeeded("rank_factors")),
-        looked_up=tuple(call.read(LookUpResult) for call in record.succeeded("look_up")),
-        batches=_batches(record),
-        refusals=tuple(
-            Refusal(str(call.arguments.get("mitigation")), call.error)
-            for call in record.calls
-            if call.tool == "apply_mitigation" and call.result is None
-        ),
-        conclusion=conclusion,
-        screened=_last(record, "screen_levels", ScreenResult),
-        predicted=_last(record, "predict_surface", PredictResult),
-    )
+    return evidence
 
 
 def meaning(column: str, columns: Mapping[str, Column]) -> str:
@@ -198,17 +125,6 @@ def meaning(column: str, columns: Mapping[str, Column]) -> str:
 def unit(column: str, columns: Mapping[str, Column]) -> str:
     """Unit of a column."""
     return columns[column].unit if column in columns else "count"
-
-
-def _last(record: Record, tool: str, kind: type[R]) -> R | None:
-    calls = record.succeeded(tool)
-    return calls[-1].read(kind) if calls else None
-
-
-def _batches(record: Record) -> tuple[Batch, ...]:
-    compared = {c.arguments.get("call"): c.read(CompareResult) for c in record.succeeded("compare")}
-    applied = record.succeeded("apply_mitigation")
-    return tuple(Batch(call, call.read(ApplyResult), compared.get(call.call_id)) for call in applied)
 
 
 def _spread_left(batch: Batch) -> float:

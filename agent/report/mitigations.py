@@ -9,11 +9,12 @@ from ...knowledge.schema import KnownFactor
 from ...tools.case import Finished, changes_system
 from ...tools.claim import Claim, TooFew, disagreement, in_a_word, interval
 from ...tools.compare import confirmations, reached
+from ...tools.findings import Batch
 from ...tools.look_up import Candidate
 from ...tools.mitigation.launching import command_line
 from ...tools.mitigation.preconditions import unmet
 from ...tools.moved import ENOUGH
-from .evidence import Batch, Evidence
+from .evidence import Evidence
 from .numbers import p_value, percent, quantity
 from .story import BatchStory, CheckRow, Suspect, Try, Untried, Winner
 

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from ...tools.candidates import ORDER
+from ...tools.findings import Batch
 from ...tools.run_table import PairedOutcomes
 from . import hosts
-from .evidence import Batch, Evidence, unit
+from .evidence import Evidence, unit
 from .figures import Outcomes, distribution, overlay, run_order, scatter
 from .levels_figure import levels_figure
 from .numbers import number

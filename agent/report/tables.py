@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ...prompts.render import render
 from ...tools.apply_mitigation import ApplyResult
 from ...tools.case import Finished, Record
-from ...tools.profile import ProfileResult
+from ...tools.findings import Findings
 from ...tools.row import FIXED
 from ..finished import FinishedRun
 from .story import ColumnRow, Fact
@@ -55,7 +55,7 @@ def runs_csv(record: Record) -> bytes:
 
 def absent(run: FinishedRun) -> tuple[Fact, ...]:
     """What this machine does not show, with the reason; what shares a reason stands together."""
-    profiles = [call.read(ProfileResult) for call in run.record.succeeded("profile")]
+    profiles = Findings(run.record).profiles
     columns = {name: reason for profile in profiles for name, reason in profile.hidden.items()}
     grouped: dict[str, list[str]] = {}
     for name, reason in {**run.machine.absent, **columns}.items():

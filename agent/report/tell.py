@@ -10,11 +10,12 @@ from ...knowledge.schema import KnownFactor
 from ...prompts.render import render
 from ...tools.claim import Claim, Names, TooFew, disagreement, interval, sentence
 from ...tools.comparison import Comparison, claimed
+from ...tools.findings import Batch
 from ...tools.statistics.comparison.bootstrap import BootstrapRatio
 from ...tools.subject import Subject
 from ..again import again
 from . import failing, how, layers, run_ranks
-from .evidence import Batch, Evidence
+from .evidence import Evidence
 from .factors import classes, factor_name, factor_story, ranking, set_aside, tree_story
 from .further import further
 from .hosts import hosts_story

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...tools.claim import TooFew, interval
-from ...tools.compare import CompareResult
 from ...tools.comparison import Comparison, claimed
 from ...tools.experiment.race import MEASURE_OF
 from ...tools.screen_levels import Level, ScreenResult
@@ -89,8 +88,7 @@ def _levels(evidence: Evidence) -> str:
 
 
 def _comparison(evidence: Evidence) -> Comparison | None:
-    calls = evidence.run.record.succeeded("compare")
-    return calls[-1].read(CompareResult).comparison if calls else None
+    return evidence.comparisons[-1].comparison if evidence.comparisons else None
 
 
 def _arms(evidence: Evidence) -> str:

@@ -9,20 +9,6 @@ from typing import Any, Literal
 from ..transcript import Approval, Decision, Event, ToolEnd, ToolStart
 
 State = Literal["chosen", "going on", "done", "failed", "denied"]
-WORDS: dict[str, str] = {
-    "measure": "Measure",
-    "profile": "Profile",
-    "label": "Label slow and fast",
-    "fit_tree": "Fit a tree",
-    "rank_factors": "Rank the factors",
-    "look_up": "Look up",
-    "apply_mitigation": "Try",
-    "apply_by_hand": "By hand",
-    "screen_levels": "Screen levels of",
-    "compare": "Compare",
-    "conclude": "Conclude",
-}
-"""Tools as a person names them; what they are about follows."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +24,8 @@ class Step:
     """Who chose it: a planner, or `user`."""
     begun: int
     """Event of the decision."""
+    name: str = ""
+    """As the tool names itself for people."""
     state: State = "chosen"
     summary: str = ""
     """What it gave, or why not, in a sentence."""
@@ -51,7 +39,7 @@ class Step:
         """Name the step as a person would."""
         about = self.arguments.get("mitigation") or self.arguments.get("factor") or self.arguments.get("call") or ""
         batch = ", batch 2" if self.arguments.get("batch") == 2 else ""
-        return f"{WORDS.get(self.tool, self.tool)} {about}{batch}".strip()
+        return f"{self.name or in_words(self.tool)} {about}{batch}".strip()
 
     @property
     def seconds(self) -> float | None:
@@ -60,13 +48,19 @@ class Step:
         return None if spent is None else float(spent)
 
 
+def in_words(tool: str) -> str:
+    """Name a tool that has not been chosen yet, which is all that is known of it here."""
+    return tool.replace("_", " ").capitalize()
+
+
 def steps_of(events: Sequence[Event]) -> tuple[Step, ...]:
     """Read every call, in order."""
     found: dict[str, Step] = {}
     for event in events:
         body = event.body
         if isinstance(body, Decision):
-            found[body.call_id] = Step(body.call_id, body.tool, body.arguments, body.why, body.origin, event.seq)
+            said = (body.tool, body.arguments, body.why, body.origin)
+            found[body.call_id] = Step(body.call_id, *said, event.seq, body.title)
         elif isinstance(body, ToolStart):
             found[body.call_id] = replace(found[body.call_id], state="going on")
         elif isinstance(body, Approval):

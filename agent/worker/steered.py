@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ...tools.execution.bench import Progress
+from ...tools.situation import Slot
 from ...tools.subject import Limits
 from ..planners.base import Choice, View
 from ..transcript import Decision, ToolEnd
@@ -92,23 +93,24 @@ class Steered:
 
 
 def _choice(wish: Mapping[str, Any], view: View) -> Choice | None:
-    """Fill in what the user left open: as the planner of fixed plans does, else the first that may be chosen."""
+    """Fill in what the user left open: the first choice of the menu."""
     tool, given = str(wish.get("tool")), dict(wish.get("arguments") or {})
     return Choice(tool, {**usual(tool, given, view), **given}, str(wish.get("why") or ASKED))
 
 
 def usual(tool: str, given: Mapping[str, Any], view: View) -> dict[str, Any]:
     """Give the arguments that a call has when nobody names others."""
-    if tool not in view.legal.tools:
-        return {}  # it is refused, and says what could be asked for
-    from ..planners.amounts import to_apply, to_measure, to_profile
+    from ..planners.menu import menu
 
-    match tool:
-        case "measure":
-            return dict(to_measure(view))
-        case "profile":
-            return dict(to_profile(view))
-        case "apply_mitigation":
-            batches = [batch for key, batch in view.legal.batches if key == given.get("mitigation")]
-            return {"batch": max(batches, default=1), "pairs": to_apply(view)}
-    return {name: values[0] for name, values in view.legal.tools.get(tool, {}).items() if values}
+    slots = menu(view).get(tool, ())  # without any it is refused, and says what could be asked for
+    return {name: value for slot in slots for name, value in zip(slot.names, _first(slot, given), strict=True)}
+
+
+def _first(slot: Slot, given: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The first choice that agrees with what is given; where none does, the first."""
+    agreeing = (
+        choice
+        for choice in slot.choices
+        if all(given.get(name, value) == value for name, value in zip(slot.names, choice, strict=True))
+    )
+    return next(agreeing, slot.choices[0])

@@ -15,9 +15,8 @@ from ...agent.report.evidence import Evidence, gather
 from ...agent.report.tell import tell
 from ...agent.transcript import ToolEnd, VerdictGiven
 from ...prompts.render import render
-from ...tools.case import Finished
 from ...tools.claim import Claim, TooFew, claims
-from ...tools.compare import CompareResult, arms_in
+from ...tools.compare import arms_in
 from ...tools.comparison import Comparison
 from .passages import passages
 from .written import unfounded
@@ -52,18 +51,20 @@ def _cited(evidence: Evidence) -> Iterator[str]:
             else:
                 cited.add(body.call_id)
     for call in _grounds(evidence):
-        if call.call_id not in cited:
-            yield f"the verdict rests on {call.call_id} ({call.tool}) and does not cite it"
+        if call not in cited:
+            yield f"the verdict rests on {call} ({evidence.record.call(call).tool}) and does not cite it"
 
 
-def _grounds(evidence: Evidence) -> Sequence[Finished]:
+def _grounds(evidence: Evidence) -> Sequence[str]:
     """Calls without which the verdict could not be given."""
-    record, conclusion = evidence.run.record, evidence.conclusion
-    measured, ranked = record.succeeded("measure")[-1:], record.succeeded("rank_factors")
-    tries = (*record.succeeded("look_up"), *record.succeeded("compare"))
+    conclusion = evidence.conclusion
+    measured, ranked = evidence.calls("measure")[-1:], evidence.calls("rank_factors")
+    tries = (*evidence.calls("look_up"), *evidence.calls("compare"))
     if conclusion.verdict == "mitigated":
-        batches = [batch.call for batch in evidence.batches if batch.applied.mitigation == conclusion.mitigation]
-        confirming = [call for call in record.succeeded("compare") if call.call_id == conclusion.confirming]
+        batches = [
+            batch.call.call_id for batch in evidence.batches if batch.applied.mitigation == conclusion.mitigation
+        ]
+        confirming = [call for call in evidence.calls("compare") if call == conclusion.confirming]
         return (*ranked[-1:], *batches, *confirming)
     if conclusion.verdict == "no visible factor":
         return (*measured, *ranked, *tries)
@@ -118,7 +119,7 @@ def _confirmed(evidence: Evidence) -> Iterator[str]:
     if spread != _family(evidence).get(batch.call.call_id):
         yield f"the claim of the verdict is not that of {where} in the family of all confirmations"
     yield from _same_claims(evidence, compared.comparison)
-    suspects = {one.factor for one in evidence.ranking.factors if one.suspect} if evidence.ranking else set()
+    suspects = {one.factor for one in evidence.suspects}
     offering = (one.factor for one in evidence.looked_up if compared.mitigation in [c.mitigation for c in one.offered])
     if conclusion.factor not in (suspects or set(offering)):
         yield f"{conclusion.factor} is named as the cause, and neither ranking nor look-up points at it"
@@ -127,8 +128,7 @@ def _confirmed(evidence: Evidence) -> Iterator[str]:
 def _family(evidence: Evidence) -> dict[str, Claim | TooFew]:
     """Make the claims of all batches that confirm from their tables."""
     record, limits = evidence.run.record, evidence.run.limits
-    compared = [call for call in record.succeeded("compare") if call.read(CompareResult).batch == 2]
-    calls = [record.call(str(call.arguments["call"])) for call in compared]
+    calls = [one.call for one in evidence.batches if one.compared and one.compared.batch == 2]
     return claims({call.call_id: arms_in(call, record) for call in calls}, alpha=limits.alpha, seed=limits.seed)
 
 

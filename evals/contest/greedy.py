@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from ...agent.legal import Legal
 from ...agent.planners.base import Choice, View
 from ...agent.planners.rules import Rules
+from ...tools.situation import Slot
+from ...tools.steps.apply_mitigation import APPLY_MITIGATION
 
 SEVERAL = ("compare", "apply_mitigation", "conclude")
 """What may be called again: for the batch that confirms."""
@@ -33,5 +35,7 @@ def _narrowed(view: View) -> Legal:
     called = {call.tool for call in view.record.calls} - set(SEVERAL)
     tools = {tool: choices for tool, choices in view.legal.tools.items() if tool not in {*called, LEFT_OUT}}
     tried = any(call.tool == "apply_mitigation" for call in view.record.calls)
-    batches = frozenset(pair for pair in view.legal.batches if pair[1] == 2 or not tried)
-    return Legal(tools, batches)
+    if slots := tools.pop(APPLY_MITIGATION.name, ()):
+        batches = tuple(choice for choice in slots[0].choices if choice[1] == 2 or not tried)
+        tools |= {APPLY_MITIGATION.name: (Slot(slots[0].names, batches),)} if batches else {}
+    return Legal({tool: tools[tool] for tool in view.legal.tools if tool in tools})

@@ -25,8 +25,7 @@ from ...knowledge.errors import VgoError
 from ...knowledge.loader import Knowledge, load
 from ...tools.case import Record
 from ...tools.conclude import ConcludeResult
-from ...tools.execution.bench import Progress
-from ...tools.rank_factors import RankedFactor, RankResult
+from ...tools.rank_factors import RankedFactor
 from ..recorded.bench import RecordedBench
 from ..recorded.recorded_case import ShownCase
 from .answer import PRICE, Answer
@@ -118,26 +117,10 @@ def promising(knowledge: Knowledge) -> tuple[str, ...]:
 class Silent:
     """Tells nobody; what changes the system is refused unless the limits of the case allow it."""
 
-    def trying(self, command: str) -> None:
-        """Nothing is shown."""
+    def trying(self, *_: Any, **__: Any) -> None:
+        """Show nothing, of whatever an interface is told."""
 
-    def loading(self, command: str, folder: str) -> None:
-        """Nothing is shown."""
-
-    def restored(self, what: str) -> None:
-        """Nothing is shown."""
-
-    def told(self, what: str) -> None:
-        """Nothing is shown."""
-
-    def decided(self, decision: Decision) -> None:
-        """Nothing is shown."""
-
-    def progressed(self, progress: Progress) -> None:
-        """Nothing is shown."""
-
-    def ended(self, decision: Decision, end: ToolEnd) -> None:
-        """Nothing is shown."""
+    loading = restored = told = decided = progressed = ended = trying
 
     def approve(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """Nobody is there to ask."""
@@ -147,17 +130,15 @@ class Silent:
 def _told(one: Diagnosed) -> Answer:
     """Read the answer from the record."""
     finished = one.finished
-    record = finished.record
-    conclusion = record.latest("conclude").read(ConcludeResult)
-    ranked = record.succeeded("rank_factors")
-    factors = ranked[-1].read(RankResult).factors if ranked else ()
+    evidence = gather(finished)
+    conclusion, factors = evidence.conclusion, evidence.ranking.factors if evidence.ranking else ()
     return _spent(one).model_copy(
         update={
             "verdict": conclusion.verdict,
             "causes": _claimed(conclusion, factors),
             "ranked": tuple(dict.fromkeys(factor.factor for factor in factors)),
             "mitigation": (conclusion.mitigation or "") if conclusion.verdict == "mitigated" else "",
-            "price_told": any(PRICE in warning for warning in warnings(gather(finished))),
+            "price_told": any(PRICE in warning for warning in warnings(evidence)),
             "evidence": tuple(problems(finished)),
             "transcript": finished.tip,
         }

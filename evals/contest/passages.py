@@ -16,10 +16,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...agent.report.evidence import Batch, Evidence, unit
+from ...agent.report.evidence import Evidence, unit
 from ...agent.report.mitigations import decided, name_of
 from ...tools.claim import Claim
 from ...tools.comparison import Comparison, claimed
+from ...tools.findings import Batch
 from ...tools.moved import LEAST, Moved
 from ...tools.rank_factors import RankedFactor
 from .written import Passage

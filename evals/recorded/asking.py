@@ -18,7 +18,7 @@ from ...knowledge.errors import VgoError
 from ...knowledge.loader import load as load_knowledge
 from ...tools.layer_choice import named
 from ...tools.subject import Subject
-from ..workloads.registry import HERE, find
+from ..workloads.registry import find
 from ..workloads.subject import subject_of as subject_of_workload
 from .asked import Asked
 from .draft import truth_of_workload
@@ -131,7 +131,7 @@ def _anywhere(word: str) -> str:
         return word
     if word == sys.executable:
         return "python"
-    for folder in (Path.cwd(), HERE.parents[1]):
+    for folder in (Path.cwd(), Path(__file__).parents[2]):
         if Path(word).is_relative_to(folder):
             return str(Path(word).relative_to(folder))
     return word

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from ...agent.planners.amounts import MOST_PAIRS
+from ...tools.steps.apply_mitigation import MOST_PAIRS
 from ...tools.subject import Limits
 from ..workloads.controls import STILL
 from ..workloads.registry import find

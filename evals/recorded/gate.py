@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ...agent.planners.amounts import MOST_PAIRS
 from ...knowledge.errors import VgoError
 from ...knowledge.files import duplicate_keys
 from ...tools.execution.samples import ITERATION
 from ...tools.experiment.rotation import bare_runs
 from ...tools.row import BASELINE, FIXED
 from ...tools.run_table import described
+from ...tools.steps.apply_mitigation import MOST_PAIRS
 from .bench import BATCHES, SHARE
 from .folders import case_folders
 from .manifest import refuse_unsealed

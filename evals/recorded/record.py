@@ -24,14 +24,15 @@ from ...tools.execution.spawn import Spawner
 from ...tools.experiment.applied import AppliedConditions
 from ...tools.experiment.condition import AS_GIVEN, Condition
 from ...tools.experiment.schedules import block_of, pairs_in
-from ...tools.label import LABEL, LabelArguments
+from ...tools.label import LabelArguments
 from ...tools.layer_choice import LayerChoice, choose
 from ...tools.look_up import busy_cpus
 from ...tools.machine import Machine
-from ...tools.measure import MEASURE, MeasureArguments
-from ...tools.profile import PROFILE, ProfileArguments
+from ...tools.measure import MeasureArguments
+from ...tools.profile import ProfileArguments
 from ...tools.profiled import companions
-from ...tools.rank_factors import RANK_FACTORS, RankArguments, RankResult
+from ...tools.rank_factors import RankArguments, RankResult
+from ...tools.registry import TOOLS
 from ...tools.row import BASELINE
 from ...tools.run_table import LAYERS, write_layers
 from ...tools.subject import Limits
@@ -101,7 +102,7 @@ class Recorder:
         case = self._case("rank", kept.machine, ())
         try:
             calls = list(case.record.calls)
-            for tool, arguments in ((LABEL, LabelArguments()), (RANK_FACTORS, RankArguments())):
+            for tool, arguments in ((TOOLS["label"], LabelArguments()), (TOOLS["rank_factors"], RankArguments())):
                 outcome = tool.run(arguments, case)
                 self.lines.say(f"  {outcome.result.summary}")
                 calls.append(Finished(tool.name, tool.name, {}, outcome.result.model_dump(mode="json"), {}))
@@ -246,8 +247,8 @@ class Recorder:
 
     def _call(self, name: str, arguments: MeasureArguments | ProfileArguments, case: Case) -> None:
         """Call a measuring tool, the series of one piece, and keep what it gave."""
-        tool = MEASURE if isinstance(arguments, MeasureArguments) else PROFILE
-        self.lines.say(f"{name}: {self.asked.runs} runs{' with each set of layers' if tool is PROFILE else ''}")
+        tool = TOOLS["measure" if isinstance(arguments, MeasureArguments) else "profile"]
+        self.lines.say(f"{name}: {self.asked.runs} runs{' with each set of layers' if tool.name == 'profile' else ''}")
         self.workshop.forget_rows(name)
         try:
             outcome = tool.run(arguments, case)

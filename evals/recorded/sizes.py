@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from ...agent.planners.amounts import LEAST_PAIRS
 from ...knowledge.errors import VgoError
 from ...tools.experiment.rotation import bare_runs
+from ...tools.steps.apply_mitigation import LEAST_PAIRS
 from .bench import BATCHES, SHARE
 
 MINUTE_S = 60.0

@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from ...agent.legal import legal
-from ...agent.planners.base import Choice, Planner, View
-from ...tools.base import Result, ToolError
-from ...tools.case import Finished, Record
+from ...agent.planners.base import Choice, Planner, View, view_of
+from ...tools.base import ToolError
+from ...tools.case import NO_FILES, Finished, Record
 from ...tools.conclude import ConcludeResult
 from ...tools.registry import TOOLS
-from . import looking, measuring
-from .made import NOTHING, Made
-from .place import looked_up, without_counters
-from .world import HELPS, World
+from ...tools.simulated import World
+from .made import Made
+from .world import HELPS
 
 MOST_DECISIONS = 60
-Act = Callable[[World, Record, Mapping[str, Any], random.Random], Result]
-ACTS: Mapping[str, Act] = {
-    "measure": measuring.measure,
-    "profile": measuring.profile,
-    "label": looking.label,
-    "fit_tree": looking.fit_tree,
-    "rank_factors": looking.rank_factors,
-    "look_up": looking.look_up,
-    "apply_mitigation": measuring.apply_mitigation,
-    "compare": measuring.compare,
-    "conclude": looking.conclude,
-}
-SURE = ("conclude", "compare", "look_up")
-"""They do not run the program and never fail by bad luck."""
 
 
 @dataclass(frozen=True)
@@ -73,12 +54,10 @@ def diagnose(world: World, planner: Planner) -> Ended:
     """Let a planner decide until the verdict."""
     calls: list[Finished] = []
     while not (calls and calls[-1].tool == "conclude" and calls[-1].result is not None):
-        record = Record(tuple(calls), NOTHING)
-        allowed = legal(record, world.limits)
-        view = View(record, world.limits, allowed, len(calls))
+        view = view_of(Record(tuple(calls), NO_FILES), world.limits, len(calls))
         choice = planner.choose(view) if len(calls) < MOST_DECISIONS else LAST
         calls.append(_called(world, view, choice))
-    return _ended(world, Record(tuple(calls), NOTHING))
+    return _ended(world, Record(tuple(calls), NO_FILES))
 
 
 def _called(world: World, view: View, choice: Choice) -> Finished:
@@ -91,9 +70,9 @@ def _called(world: World, view: View, choice: Choice) -> Finished:
         return Finished(call_id, choice.tool, arguments, None, {}, f"{ILLEGAL}{error}")
     chance = world.chance(f"{call_id}:{choice.tool}")
     try:
-        if choice.tool not in SURE and chance.random() < world.clumsy:
-            raise ToolError("No run ended well.")
-        return Made.of(call_id, choice.tool, arguments, ACTS[choice.tool](world, view.record, said, chance))
+        simulate = TOOLS[choice.tool].simulate
+        assert simulate is not None, f"{choice.tool} is legal in a simulation, and cannot be simulated"
+        return Made.of(call_id, choice.tool, arguments, simulate(world, view.record, said, chance))
     except ToolError as error:
         return Finished(call_id, choice.tool, arguments, None, {}, str(error))
 
@@ -127,8 +106,8 @@ def _curable(world: World) -> bool:
     if world.limits.allow == "none":
         return False
     if world.kind == "hidden":
-        found = set(without_counters(world.place, world.busy_cpus))
+        found = set(world.without_counters())
     else:
         found = {lead.factor for lead in world.leads if not lead.contrary}
-    looked = (looked_up(world.place, factor, world.busy_cpus) for factor in world.causes if factor in found)
+    looked = (world.looked_up(factor) for factor in world.causes if factor in found)
     return any(world.effect(candidate.mitigation) <= HELPS for one in looked for candidate in one.offered)

@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 from ...knowledge.loader import Knowledge, load
 from ...tools.base import ToolError
-from ...tools.case import Case, Finished, Record
-from ...tools.look_up import LOOK_UP, LookUpArguments, LookUpResult, uncounted
+from ...tools.case import NO_FILES, Case, Finished, Record
+from ...tools.look_up import LookUpArguments, LookUpResult, run, uncounted
 from ...tools.machine import GroupPlace, Machine
+from ...tools.simulated import profiled
 from ...tools.subject import Limits, Subject
-from .made import NOTHING, Made, profiled
+from .made import Made
 
 
 class Kind(NamedTuple):
@@ -102,7 +103,7 @@ def looked_up(place: int, factor: str, busy_cpus: float) -> LookUpResult:
     """Look a factor up with the real tool; what no entry lists is not searched for, since that takes seconds."""
     if factor not in known().factors:
         raise ToolError(f"The knowledge base has nothing on {factor}.")
-    result = LOOK_UP.run(LookUpArguments(factor=factor), _profiled_at(place, busy_cpus)).result
+    result = run(LookUpArguments(factor=factor), _profiled_at(place, busy_cpus)).result
     assert isinstance(result, LookUpResult)
     return result
 
@@ -115,4 +116,4 @@ def without_counters(place: int, busy_cpus: float) -> tuple[str, ...]:
 
 def _profiled_at(place: int, busy_cpus: float) -> Case:
     seen: Finished = Made.of("c002", "profile", {}, profiled(("process",), (), 100, 1.0, busy_cpus, ""))
-    return case_at(place, Limits(), Record((seen,), NOTHING))
+    return case_at(place, Limits(), Record((seen,), NO_FILES))

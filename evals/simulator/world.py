@@ -7,17 +7,16 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
 
+from ...knowledge.loader import Knowledge
+from ...tools.case import Case, Record
+from ...tools.look_up import LookUpResult
+from ...tools.simulated import HEAVY, Lead, World, WorldKind
 from ...tools.subject import Allow, Limits
-from .place import KINDS, known
+from .place import KINDS, case_at, known, looked_up, without_counters
 
-Kind = Literal["cause", "hidden", "nothing", "steady", "unusable", "distorted"]
-SHARES: dict[Kind, int] = {"cause": 62, "hidden": 14, "nothing": 12, "steady": 4, "unusable": 4, "distorted": 4}
-"""cause: counters show what makes runs slow; hidden: none does, and trying can tell; nothing: there is no cause."""
+SHARES: dict[WorldKind, int] = {"cause": 62, "hidden": 14, "nothing": 12, "steady": 4, "unusable": 4, "distorted": 4}
 ALLOWED: dict[Allow, int] = {"process": 60, "system": 30, "none": 10}
-HEAVY = ("perf", "strace", "osnoise")
-"""Layers that wait for a second look, where the user has chosen them."""
 MEANT = {(0.15, 0.65): 45, (0.82, 0.96): 25, (1.0, 1.0): 25, (1.1, 1.8): 5}
 """Bounds of the true SD ratio of a mitigation of a cause to the share of those that have it."""
 OTHERS = {(0.82, 0.96): 6, (1.0, 1.0): 84, (1.1, 1.8): 10}
@@ -26,46 +25,16 @@ HELPS = 0.8
 
 
 @dataclass(frozen=True)
-class Lead:
-    """A factor that goes with slow runs by more than luck."""
+class DrawnWorld(World):
+    """One on a machine of the list."""
 
-    factor: str
-    """Key of the knowledge base, or a column that it does not have."""
-    contrary: bool
-    heavy: bool
-    """Only heavy layers show it."""
-    auc: float
-    p_value: float
-
-
-@dataclass(frozen=True)
-class World:
-    """One program on one machine."""
-
-    seed: int
-    kind: Kind
     place: int
     """Among the machines."""
-    limits: Limits
-    run_s: float
-    """Mean seconds of a run."""
-    cv: float
-    enough: int
-    """Runs at which the stopping rule is content."""
-    noise: float
-    """Error of the log of an SD ratio from a single pair; it falls with the root of the pairs."""
-    needed: int
-    """Pairs that show the target."""
-    busy_cpus: float
-    clumsy: float
-    """Share of calls that end in an error."""
-    approves: bool
-    """The user lets settings of the system be changed when asked."""
-    causes: tuple[str, ...]
-    """Factors that make runs slow."""
-    leads: tuple[Lead, ...]
-    unseen: int
-    """Factors that do not go with slow runs, and are ranked all the same."""
+
+    @property
+    def known(self) -> Knowledge:
+        """The knowledge base that ships."""
+        return known()
 
     def effect(self, mitigation: str) -> float:
         """Give the true ratio of SDs with a mitigation over without."""
@@ -75,19 +44,27 @@ class World:
         least, most = chance.choices(list(effects), list(effects.values()))[0]
         return chance.uniform(least, most)
 
-    def chance(self, what: str) -> random.Random:
-        """Draw for one purpose, the same whenever it comes."""
-        return random.Random(f"{self.seed}:{what}")
+    def case(self, record: Record) -> Case:
+        """Give what a tool may look at there."""
+        return case_at(self.place, self.limits, record)
+
+    def looked_up(self, factor: str) -> LookUpResult:
+        """Look a factor up there."""
+        return looked_up(self.place, factor, self.busy_cpus)
+
+    def without_counters(self) -> tuple[str, ...]:
+        """Name the factors that no counter shows and that can be tried there."""
+        return without_counters(self.place, self.busy_cpus)
 
 
-def drawn(seed: int) -> World:
+def drawn(seed: int) -> DrawnWorld:
     """Draw a world."""
     chance = random.Random(f"world:{seed}")
-    kind: Kind = chance.choices(list(SHARES), list(SHARES.values()))[0]
+    kind: WorldKind = chance.choices(list(SHARES), list(SHARES.values()))[0]
     limits = _limits(chance)
     causes = _causes(kind, chance)
     runs_paid = math.exp(chance.uniform(math.log(60 if kind == "unusable" else 300), math.log(20_000)))
-    return World(
+    return DrawnWorld(
         seed=seed,
         kind=kind,
         place=chance.randrange(len(KINDS)),
@@ -130,7 +107,7 @@ def _limits(chance: random.Random) -> Limits:
     )
 
 
-def _causes(kind: Kind, chance: random.Random) -> tuple[str, ...]:
+def _causes(kind: WorldKind, chance: random.Random) -> tuple[str, ...]:
     if kind == "hidden":
         return (chance.choice(_uncounted()),)
     # The more can be done about a factor, the more often it is met in practice.
@@ -139,7 +116,7 @@ def _causes(kind: Kind, chance: random.Random) -> tuple[str, ...]:
     return tuple(dict.fromkeys(chance.choices(_counted(), weights, k=many)))
 
 
-def _leads(kind: Kind, causes: Sequence[str], limits: Limits, chance: random.Random) -> Iterator[Lead]:
+def _leads(kind: WorldKind, causes: Sequence[str], limits: Limits, chance: random.Random) -> Iterator[Lead]:
     """The causes themselves, what is taken for one of them, and what slow runs show less of."""
     heavy = HEAVY[0] in limits.layers and chance.random() < 0.5
     if kind == "cause":

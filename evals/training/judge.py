@@ -14,8 +14,9 @@ from ...agent.model.wish import ModelChoice
 from ...agent.planners.base import Choice, Planner, View
 from ...agent.planners.llama import Llama
 from ...agent.planners.rules import Rules
+from ...tools.simulated import World
 from ..simulator.diagnosis import Ended, diagnose
-from ..simulator.world import World, drawn
+from ..simulator.world import drawn
 from .generate import WORLDS, TrainingExample
 
 CONTEXT = 256

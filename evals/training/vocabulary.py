@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...agent.planners.compact import ASK, UNSPOKEN, WORDS
-from ...tools.registry import TOOLS
+from ...agent.planners.compact import ASK, SPOKEN, WORDS
 
 UNKNOWN, BEGIN, END = 0, 1, 2
 IS_UNKNOWN, IS_CONTROL, IS_USERS, IS_BYTE = 2, 3, 4, 6
@@ -33,7 +32,7 @@ TOKENS: tuple[Token, ...] = (
     # What is no word falls back to bytes; without them llama.cpp would end the process.
     *(Token(f"<0x{byte:02X}>", IS_BYTE) for byte in range(256)),
     *(Token(f" {word}", IS_USERS) for word in WORDS),
-    *(Token(tool, IS_USERS) for tool in TOOLS if tool not in UNSPOKEN),
+    *(Token(tool, IS_USERS) for tool in SPOKEN),
 )
 IDS = {token.text: number for number, token in enumerate(TOKENS)}
 

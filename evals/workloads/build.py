@@ -45,12 +45,13 @@ def build(source: Path, cc: str | None = None) -> Path:
     folder = user_cache_path("vgo-agent") / "workloads"
     program = folder / f"{source.stem}-{hashlib.sha256(identity.encode()).hexdigest()[:16]}"
     if not program.exists():
-        _make(folder)
+        make_folder(folder)
         _compile(cc, flags, source, program)
     return program
 
 
-def _make(folder: Path) -> None:
+def make_folder(folder: Path) -> None:
+    """Make a folder below that of the user's cache."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

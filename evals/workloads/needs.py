@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from .build import compiler, openmp
-from .surroundings import DELEGATED, HERE, LOOPBACK_STEERING, home_of, input_folder, whole_disk
-from .workload import Need
+from .surroundings import DELEGATED, LOOPBACK_STEERING, home_of, input_folder, neighbour_words, whole_disk
+from .workload import ISOLATED, Need
 
 HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
@@ -73,7 +73,7 @@ def no_io_group() -> str | None:
 
 def no_real_time() -> str | None:
     """Real-time priority; tried in a child, so that nothing here changes."""
-    words = (sys.executable, "-I", "-S", "-c", "import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))")
+    words = (sys.executable, *ISOLATED, "-c", "import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))")
     if subprocess.run(words, capture_output=True).returncode == 0:
         return None
     return "real-time priority is refused; start vgo-agent as root, in a group that is granted real time"
@@ -81,7 +81,7 @@ def no_real_time() -> str | None:
 
 def no_deadline() -> str | None:
     """The deadline policy with nearly all time of a CPU; tried in a child."""
-    words = (sys.executable, "-I", "-S", str(HERE / "tenant.py"), "try")
+    words = neighbour_words("promised", 1)
     if subprocess.run(words, capture_output=True).returncode == 0:
         return None
     return "the deadline policy is refused; start vgo-agent as root, with all CPUs, and nothing else under that policy"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
 from collections.abc import Iterator
@@ -10,20 +11,26 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...knowledge.errors import VgoError
-from .basic import BASIC
+from ...knowledge.files import read_model
+from ...tools.subject import Frozen
 from .build import build
-from .controls import CONTROLS
 from .needs import LACKS
-from .surroundings import evict, favoured
-from .system import SYSTEM
-from .userland import USERLAND
-from .workload import INPUT_BYTES as INPUT_BYTES
-from .workload import Workload
+from .surroundings import AROUND, PROGRAMS, evict, favoured
+from .workload import INPUT_BYTES, ISOLATED, OBEYS_ENVIRONMENT, Workload
 
-HERE = Path(__file__).parent
 CHUNK_BYTES = 1 << 22
 
-WORKLOADS: tuple[Workload, ...] = (*BASIC, *USERLAND, *SYSTEM, *CONTROLS)
+
+class WorkloadsFile(Frozen):
+    """`workloads.yaml`."""
+
+    workloads: tuple[Workload, ...]
+
+
+@functools.cache
+def workloads() -> tuple[Workload, ...]:
+    """Return all workloads, in the order in which `demo` offers them."""
+    return read_model(Path(__file__).parent / "workloads.yaml", WorkloadsFile).workloads
 
 
 class PreparedWorkload(NamedTuple):
@@ -39,10 +46,10 @@ class PreparedWorkload(NamedTuple):
 def find(name: str) -> Workload:
     """Return the workload of that name; hyphens and underscores are the same."""
     wanted = name.replace("_", "-")
-    for workload in WORKLOADS:
+    for workload in workloads():
         if workload.name == wanted:
             return workload
-    names = ", ".join(workload.name for workload in WORKLOADS)
+    names = ", ".join(workload.name for workload in workloads())
     raise VgoError(f"There is no workload {name!r}; choose one of {names}.")
 
 
@@ -55,14 +62,16 @@ def prepare(workload: Workload, folder: Path, steady: bool = False) -> PreparedW
     """Build or write what the workload, or its steady twin, needs, its files in `folder`."""
     if reason := missing(workload):
         raise VgoError(f"The workload {workload.name} cannot run here: {reason}.")
-    source = HERE / workload.file
-    program = (str(build(source)),) if source.suffix == ".c" else (sys.executable, *workload.interpreter, str(source))
+    source = PROGRAMS / workload.file
+    interpreter = (sys.executable, *(OBEYS_ENVIRONMENT if workload.obeys_environment else ISOLATED))
+    program = (str(build(source)),) if source.suffix == ".c" else (*interpreter, str(source))
     folder = folder.resolve()
     inputs = (str(_write_input(folder, workload.input_bytes)),) if workload.reads_input else ()
     if inputs and workload.around and not steady:
         evict(inputs[0])  # what is in memory already counts for no limited group
     directory = str(folder) if workload.stays_in_folder else os.getcwd()
-    return PreparedWorkload((*program, *inputs, *(workload.steady if steady else ())), inputs, directory)
+    command = (*program, *workload.arguments, *inputs, *(workload.steady if steady else ()))
+    return PreparedWorkload(command, inputs, directory)
 
 
 def has_twin(workload: Workload) -> bool:
@@ -73,7 +82,7 @@ def has_twin(workload: Workload) -> bool:
 @contextlib.contextmanager
 def surrounded(workload: Workload, steady: bool = False) -> Iterator[None]:
     """Have what must hold around the whole diagnosis; around the steady twin the same without the cause."""
-    around = contextlib.nullcontext if workload.around is None else favoured if steady else workload.around
+    around = contextlib.nullcontext if workload.around is None else favoured if steady else AROUND[workload.around]
     with around():
         yield
 

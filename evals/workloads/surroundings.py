@@ -12,7 +12,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from platformdirs import user_cache_path
@@ -25,9 +27,11 @@ from ...tools.mitigation.kernel_file import KernelFiles
 from ...tools.mitigation.knobs import cpu_mask
 from ...tools.mitigation.owner import Owner, this_process
 from ...tools.mitigation.run_group import PREFIX, remove_run_groups
-from .workload import ISOLATED
+from .build import make_folder
+from .workload import ISOLATED, Around
 
-HERE = Path(__file__).parent
+PROGRAMS = Path(__file__).parent / "programs"
+BEGAN = "VGO_BEGAN"
 MEMBERS = "cgroup.procs"
 MEGABYTE = 1 << 20
 MEMORY_BYTES = 96 * MEGABYTE
@@ -43,12 +47,7 @@ _numbers = itertools.count(1)
 def input_folder() -> Path:
     """A folder on the disk that outlives the run, since a resumed one reads the same file."""
     folder = user_cache_path("vgo-agent") / "workloads"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise VgoError(
-            f"{folder} cannot be made ({error.strerror}); set XDG_CACHE_HOME to a folder of yours."
-        ) from error
+    make_folder(folder)
     return folder
 
 
@@ -108,33 +107,59 @@ def reads_limited() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def with_realtime_hog() -> Iterator[None]:
+def beside_realtime() -> Iterator[None]:
     """Have a real-time neighbour on the last allowed CPU."""
-    with _neighbour("realtime_hog.py", str(max(os.sched_getaffinity(0)))), favoured():
+    with _neighbour("realtime", max(os.sched_getaffinity(0))):
         yield
 
 
 @contextlib.contextmanager
-def with_tenant() -> Iterator[None]:
+def beside_tenant() -> Iterator[None]:
     """Have a tenant of all CPUs that comes and goes."""
-    with _neighbour("tenant.py", str(len(os.sched_getaffinity(0)))), favoured():
+    with _neighbour("tenant", len(os.sched_getaffinity(0))):
         yield
 
 
 @contextlib.contextmanager
-def with_packet_flood() -> Iterator[None]:
+def beside_packets() -> Iterator[None]:
     """Have a neighbour that sends packets, which the kernel works through on the last allowed CPU."""
     cpus = os.sched_getaffinity(0)
     steered = _set("workload-packet-flood", LOOPBACK_STEERING, cpu_mask({max(cpus)}))
-    with steered, _neighbour("packet_flood.py", str(min(cpus))), favoured():
+    with steered, _neighbour("packets", min(cpus)):
         yield
 
 
 @contextlib.contextmanager
-def with_busy_disk() -> Iterator[None]:
+def beside_disk() -> Iterator[None]:
     """Have a neighbour that writes to the disk of the cache folder."""
-    with _neighbour("busy_disk.py", str(input_folder())), favoured():
+    with _neighbour("disk", input_folder()):
         yield
+
+
+@contextlib.contextmanager
+def since_the_beginning() -> Iterator[None]:
+    """Tell the program when the diagnosis began."""
+    before = os.environ.get(BEGAN)
+    os.environ[BEGAN] = f"{time.monotonic():.6f}"
+    try:
+        yield
+    finally:
+        os.environ.pop(BEGAN)
+        if before is not None:
+            os.environ[BEGAN] = before
+
+
+AROUND: Mapping[Around, Callable[[], AbstractContextManager[None]]] = {
+    "favoured": favoured,
+    "since_the_beginning": since_the_beginning,
+    "cpu_limited": cpu_limited,
+    "memory_limited": memory_limited,
+    "reads_limited": reads_limited,
+    "beside_realtime": beside_realtime,
+    "beside_packets": beside_packets,
+    "beside_disk": beside_disk,
+    "beside_tenant": beside_tenant,
+}
 
 
 def home_of(controller: str) -> tuple[Path, int] | None:
@@ -242,14 +267,20 @@ def _set(name: str, path: str, value: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _neighbour(file: str, argument: str) -> Iterator[None]:
-    """Have a neighbour for the time of the context; it ends by itself when this process is gone."""
-    words = (sys.executable, *ISOLATED, str(HERE / file), "neighbour", argument)
+def _neighbour(kind: str, where: object) -> Iterator[None]:
+    """Have a neighbour for the time of the context, and go before it; it ends by itself when this process is gone."""
+    words = neighbour_words(kind, where)
     with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True) as process:
         try:
             if process.stdout is None or not process.stdout.readline():
-                raise VgoError(f"The neighbour of {file} does not start; run `{' '.join(words)}` to see why.")
-            yield
+                raise VgoError(f"The neighbour does not start; run `{' '.join(words)}` to see why.")
+            with favoured():
+                yield
         finally:
             # What it forked, too: it leads a session of its own, and is not reaped before the wait below.
             os.killpg(process.pid, signal.SIGKILL)
+
+
+def neighbour_words(kind: str, where: object) -> tuple[str, ...]:
+    """Return the command line of a neighbour."""
+    return sys.executable, *ISOLATED, str(PROGRAMS / "neighbour.py"), kind, str(where)

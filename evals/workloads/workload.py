@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Literal
+
+from ...tools.subject import Frozen
 
 Need = Literal[
     "cc",
@@ -21,22 +20,34 @@ Need = Literal[
     "packet steering",
     "disk",
 ]
+Around = Literal[
+    "favoured",
+    "since_the_beginning",
+    "cpu_limited",
+    "memory_limited",
+    "reads_limited",
+    "beside_realtime",
+    "beside_packets",
+    "beside_disk",
+    "beside_tenant",
+]
 INPUT_BYTES = 20_000_000
 
-# Without site and environment the interpreter starts in a few milliseconds; the work takes longer than that.
-ISOLATED = ("-I", "-S")
-# The same, but PYTHONHASHSEED is obeyed.
-OBEYS_ENVIRONMENT = ("-P", "-s", "-S")
+OBEYS_ENVIRONMENT = ("-s", "-S")
+"""Without site the interpreter starts in a few milliseconds; the work takes longer than that."""
+ISOLATED = ("-E", *OBEYS_ENVIRONMENT)
+"""The same, and no variable changes what is run; the folder of the program is searched for modules, unlike with -I."""
 
 
-@dataclass(frozen=True)
-class Workload:
+class Workload(Frozen):
     """A program with one injected cause, and the truth about it."""
 
     name: str
     """As users type it."""
     file: str
-    """The program, in this folder: Python, or C that is built first."""
+    """The program, in `programs/`: Python, or C that is built first."""
+    arguments: tuple[str, ...] = ()
+    """Its first ones in every run."""
     description: str
     cause: tuple[str, ...]
     """Keys of the factors that may be named, those first that must be."""
@@ -54,10 +65,10 @@ class Workload:
     """Finds the in-process time in what the program prints."""
     needs: tuple[Need, ...] = ()
     """What the machine must have for the cause to be there."""
-    interpreter: tuple[str, ...] = ISOLATED
-    """Options of Python; a C program has none."""
+    obeys_environment: bool = False
+    """Python reads its variables, such as PYTHONHASHSEED."""
     reads_input: bool = False
-    """Its first argument is a file of `input_bytes`."""
+    """Its next argument is a file of `input_bytes`."""
     input_bytes: int = INPUT_BYTES
     stays_in_folder: bool = False
     """It works in the folder of its files, on a disk: what can be copied to memory is that folder."""
@@ -65,5 +76,5 @@ class Workload:
     """What its cures change: `system` ones are applied only where the user allows that."""
     steady: tuple[str, ...] = ()
     """Arguments that take the cause away: the steady twin, which runs without the cause that `around` makes."""
-    around: Callable[[], AbstractContextManager[None]] | None = None
+    around: Around | None = None
     """What must hold around the whole diagnosis, such as a limited control group; put back at its end."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from ..schema import Value
+
+ReadingT = TypeVar("ReadingT")
 
 
 @dataclass(frozen=True)
@@ -60,3 +63,21 @@ class Probe:
 
     def close(self) -> None:
         """Close what was opened, put back what was changed."""
+
+
+class TwoReadings(Probe, Generic[ReadingT]):
+    """Reads the same sources before and after a run, as `_read` does; their difference is what the run did."""
+
+    _was: ReadingT
+    _now: ReadingT
+
+    def before(self) -> None:
+        """Read."""
+        self._was = self._read()
+
+    def after(self) -> None:
+        """Read again."""
+        self._now = self._read()
+
+    def _read(self) -> ReadingT:
+        raise NotImplementedError

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from .base import Probe
+from .base import TwoReadings
 from .cgroup_tree import numbers, own_groups, stalls, unified
 from .machine import KernelFile
 
@@ -25,7 +25,7 @@ Reading = tuple[int, list[bytes | None]]
 """CPU nanoseconds of this process, then what each file says."""
 
 
-class Leaf(Probe):
+class Leaf(TwoReadings[Reading]):
     """Counts CPU use and pressure of the run alone."""
 
     def __init__(self, columns: Iterable[str]) -> None:
@@ -42,14 +42,6 @@ class Leaf(Probe):
         self._was = self._now = self._read()
         shown = self._changes()
         self._absent = {name: self._why(name) for name in self._columns if name not in shown}
-
-    def before(self) -> None:
-        """Read the group."""
-        self._was = self._read()
-
-    def after(self) -> None:
-        """Read it again."""
-        self._now = self._read()
 
     def values(self) -> Mapping[str, float]:
         """Return the differences; nothing of what went backwards."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..schema import Layer
-from .base import Probe
+from .base import TwoReadings
 from .cgroup_tree import numbers, own_groups, stalls
 from .machine import KernelFile
 
@@ -84,7 +84,7 @@ NO_LIMIT = 1 << 60
 SHARE = "cgroup.memory_share"
 
 
-class CgroupLimitsProbe(Probe):
+class CgroupLimitsProbe(TwoReadings[list[bytes | None]]):
     """Counts what the groups around this process held back."""
 
     def __init__(self, layer: Layer, root: Path) -> None:
@@ -102,11 +102,7 @@ class CgroupLimitsProbe(Probe):
     def before(self) -> None:
         """Read all files."""
         self._used = [file.read() for file, _ in self._memory]
-        self._was = self._read()
-
-    def after(self) -> None:
-        """Read the counters again."""
-        self._now = self._read()
+        super().before()
 
     def values(self) -> dict[str, float]:
         """Return the differences, summed over groups; nothing of a column of which a part cannot be read."""

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from .base import Probe
+from .base import TwoReadings
 from .sysfs import SysfsFiles, grown, name_of, number, text_of
 
 IDLE_COLUMNS = ("idle.*.share", "idle.*.entries", "idle.*.latency_us", "idle.*.disabled", "idle.entries")
@@ -17,7 +17,7 @@ ABSENT = (
 )
 
 
-class Idle(Probe):
+class Idle(TwoReadings[tuple[float, list[bytes | None]]]):
     """Differences of time and usage of each state, summed over the CPUs."""
 
     def __init__(self, root: Path, cpus: Sequence[int]) -> None:
@@ -32,14 +32,6 @@ class Idle(Probe):
         self._counts = SysfsFiles(folder / name for folder in folders for name in ("time", "usage"))
         self._switches = SysfsFiles(folder / name for folder in folders for name in ("latency", "disable"))
         self._was = self._now = self._read()
-
-    def before(self) -> None:
-        """Read them."""
-        self._was = self._read()
-
-    def after(self) -> None:
-        """Read them again."""
-        self._now = self._read()
 
     def values(self) -> dict[str, float]:
         """Return the share of the CPUs' time in each state, entries, and the settings of the states."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from ..schema import Layer, Value
-from .base import Probe
+from .base import TwoReadings
 from .machine import Declared, KernelFile, growth
 from .sysfs import name_of
 
@@ -24,7 +24,7 @@ Counters = dict[str, float]
 """Value by what a column of the layer names in `read`: `snmp Tcp RetransSegs`, `dev eth0 rx_bytes`."""
 
 
-class NetworkProbe(Probe):
+class NetworkProbe(TwoReadings[dict[str, bytes | None]]):
     """Reads the files of /proc/net around a run that any column of the layer needs."""
 
     def __init__(self, layer: Layer, root: Path) -> None:
@@ -39,14 +39,6 @@ class NetworkProbe(Probe):
         self._parsed: dict[str, tuple[bytes, Counters]] = {}
         for name, text in self._was.items():
             self._parse(name, text)
-
-    def before(self) -> None:
-        """Read the files."""
-        self._was = self._read()
-
-    def after(self) -> None:
-        """Read them again."""
-        self._now = self._read()
 
     def values(self) -> dict[str, Value]:
         """Return what each counter grew by, and the mean of both readings of what is no counter."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..schema import Layer
-from .base import Probe
+from .base import Probe, TwoReadings
 from .cgroup_tree import numbers
 from .machine import CounterFile, KernelFile, MachineFile, growth, parse_vmstat
 from .parts import Missing, Parts
@@ -56,7 +56,7 @@ def open_numa(layer: Layer, root: Path) -> Probe:
     )
 
 
-class Allocations(Probe):
+class Allocations(TwoReadings[dict[str, bytes | None]]):
     """Reads numastat of each node around a run."""
 
     def __init__(self, folders: Iterable[Path], columns: Iterable[str]) -> None:
@@ -68,14 +68,6 @@ class Allocations(Probe):
         why = next((file.why for file in self._files.values() if file.why), f"{NODES} does not tell it")
         cure = f"{why}: it needs a kernel with CONFIG_NUMA"
         self._absent = {name: cure for name, end in ends.items() if end in COUNTERS.values() and end not in shown}
-
-    def before(self) -> None:
-        """Read them."""
-        self._was = self._read()
-
-    def after(self) -> None:
-        """Read them again."""
-        self._now = self._read()
 
     def values(self) -> dict[str, float]:
         """Return the pages allocated by node and kind, and the share that is remote for who asked."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
-from .base import Probe
+from .base import TwoReadings
 from .sysfs import SysfsFiles, by_number, grown, text_of
 
 COLUMNS = {
@@ -18,7 +18,7 @@ COLUMNS = {
 THROTTLE_COLUMNS = tuple(COLUMNS)
 
 
-class Throttle(Probe):
+class Throttle(TwoReadings[dict[str, list[bytes | None]]]):
     """Differences of the counts, once for each core or package: each of its CPUs counts the same events."""
 
     def __init__(self, root: Path) -> None:
@@ -35,14 +35,6 @@ class Throttle(Probe):
                     tuple(text_of(folder / "topology" / part) for part in parts) for folder in there
                 ]
         self._was = self._now = self._read()
-
-    def before(self) -> None:
-        """Read them."""
-        self._was = self._read()
-
-    def after(self) -> None:
-        """Read them again."""
-        self._now = self._read()
 
     def values(self) -> dict[str, float]:
         """Return the sums over cores or packages; none where a CPU was switched off or on meanwhile."""

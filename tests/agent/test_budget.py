@@ -14,9 +14,9 @@ import pytest
 from vgo_agent.agent.child import ChildFile
 from vgo_agent.agent.cli import main
 from vgo_agent.agent.clock import BudgetClock
-from vgo_agent.agent.costs import affordable_pairs, after_s
+from vgo_agent.agent.costs import after_s
 from vgo_agent.agent.graph import Loop
-from vgo_agent.agent.legal import legal
+from vgo_agent.agent.legal import legal, situation
 from vgo_agent.agent.live import Live
 from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.agent.record import bodies, record_of
@@ -47,7 +47,7 @@ from vgo_agent.tools.execution.deadline import Deadline
 from vgo_agent.tools.execution.expected import Expected
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
-from vgo_agent.tools.measure import MEASURE
+from vgo_agent.tools.steps.measure import MEASURE
 from vgo_agent.tools.subject import Limits, Subject
 from vgo_agent.tools.survey import survey
 
@@ -155,10 +155,10 @@ class Nothing:
 def test_pairs_are_paid_for_by_what_a_run_takes_with_all_that_lies_between_two():
     lean, limits = recorded(0.01, 0.2, budget_s=100.0)
     slow, _ = recorded(0.01, 20.0, budget_s=100.0)
-    assert affordable_pairs(slow, limits) < affordable_pairs(lean, limits) / 10
+    assert situation(slow, limits).affordable_pairs() < situation(lean, limits).affordable_pairs() / 10
     room_s = limits.budget_s - slow.spent_s - after_s(slow, limits)
-    assert affordable_pairs(slow, limits) * 2 * 1.0 <= room_s
-    assert affordable_pairs(replace(slow, reopened_s=99.0), limits) == 0
+    assert situation(slow, limits).affordable_pairs() * 2 * 1.0 <= room_s
+    assert situation(replace(slow, reopened_s=99.0), limits).affordable_pairs() == 0
 
 
 def test_a_slow_start_keeps_more_for_the_end_and_a_long_run_does_not():
@@ -176,7 +176,7 @@ def test_where_no_clock_ran_the_seconds_of_the_program_decide():
     record, limits = recorded(0.01, 20.0, budget_s=100.0)
     plain = Record(tuple(replace(call, began_s=None, ended_s=None) for call in record.calls), record.store)
     assert plain.spent_s == plain.program_s == pytest.approx(0.2)
-    assert affordable_pairs(plain, limits) == int((100.0 - 0.2) / (2 * 0.01))
+    assert situation(plain, limits).affordable_pairs() == int((100.0 - 0.2) / (2 * 0.01))
 
 
 def test_a_step_that_only_the_budget_forbids_is_named():

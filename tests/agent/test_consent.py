@@ -12,7 +12,7 @@ from vgo_agent.agent.answers.of_question import facts_for
 from vgo_agent.agent.asking import ask, ask_program
 from vgo_agent.agent.consent import BY_HAND, FOUR, answers_to, covered, numbered, recorded, typed
 from vgo_agent.agent.graph import Loop
-from vgo_agent.agent.legal import open_candidates
+from vgo_agent.agent.legal import situation
 from vgo_agent.agent.live import Live
 from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.agent.record import bodies, record_of
@@ -26,6 +26,7 @@ from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.case import changes_system
 from vgo_agent.tools.conclude import ConcludeResult
 from vgo_agent.tools.plan import NO_MORE
+from vgo_agent.tools.steps.apply_mitigation import open_candidates
 
 CASES = Path(__file__).parents[2] / "evals/cases"
 MANY, FEW = CASES / "memory-limit", CASES / "realtime-hog"
@@ -201,7 +202,8 @@ def test_no_system_change_at_all_asks_once_offers_no_more_and_is_named_in_the_ve
     (answer,) = asked_of_user(loop)
     assert len(who.asked) == 1 and (answer.granted, answer.standing) == (False, "deny system")
     record = record_of(loop.transcript.events, folder)
-    assert record.no_system and not any(changes_system(one.scope) for one in open_candidates(record, loop.limits))
+    left = open_candidates(situation(record, loop.limits))
+    assert record.no_system and not any(changes_system(one.scope) for one in left)
     after = loop.transcript.events[next(e.seq for e in loop.transcript.events if e.body == answer) + 1 :]
     known = load().mitigations
     tried = [one.arguments["mitigation"] for one in bodies(after, Decision) if one.tool == "apply_mitigation"]

@@ -14,7 +14,6 @@ from vgo_agent.agent.child import ChildFile
 from vgo_agent.agent.graph import Loop
 from vgo_agent.agent.live import Live
 from vgo_agent.agent.planners.base import Choice
-from vgo_agent.agent.planners.scripted import Scripted
 from vgo_agent.agent.record import bodies
 from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.schemas import schemas_digest
@@ -26,6 +25,8 @@ from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.plan import NO_PLAN, TrialPlan
 from vgo_agent.tools.subject import Limits, Subject
 from vgo_agent.tools.survey import survey
+
+from .scripted import Scripted
 
 PROGRAM = """
 import os, time
@@ -101,7 +102,7 @@ def test_an_illegal_call_becomes_an_error_that_names_what_is_legal(tmp_path):
         tmp_path, (Choice("profile", {"layers": ["process"], "runs": 9, "max_seconds": 1}, ""),), watcher
     ) as built:
         built.run(None, watcher.approve)
-    assert errors(built) == ["profile is not legal now; legal are conclude, measure."]
+    assert errors(built) == ["profile is not legal now; legal are measure, conclude."]
     assert bodies(built.transcript.events, VerdictGiven)[-1].verdict == "insufficient data"
 
 

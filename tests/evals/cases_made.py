@@ -31,11 +31,12 @@ from vgo_agent.knowledge.loader import load
 from vgo_agent.layers.loader import load_layers
 from vgo_agent.tools.experiment.rotation import BARE, bare_runs, rotated
 from vgo_agent.tools.experiment.schedules import Crossover
-from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.mitigation.checks import Check
 from vgo_agent.tools.row import BASELINE, FIXED
 from vgo_agent.tools.run_table import LAYERS, write_layers
 from vgo_agent.tools.subject import Limits, Subject
+
+from ..tools.profiles import MACHINE as TEST_MACHINE
 
 Kind = Literal["faults", "noise", "steady"]
 """faults: page faults make runs slow; noise: runs vary, and no column goes with it; steady: they do not vary."""
@@ -44,18 +45,7 @@ MITIGATIONS = ("glibc_malloc_thresholds", "glibc_hugetlb", "pin_to_cpu")
 HELPS = "glibc_hugetlb"
 FAULT_S = 0.5e-6
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
-MACHINE = Machine(
-    cpu="Test CPU",
-    architecture="x86_64",
-    kernel="6.1.0",
-    distribution="Debian 12",
-    glibc="2.36",
-    cpus=(0, 1),
-    memory_bytes=2**33,
-    thp="always [madvise] never",
-    files=(THP,),
-    program_dynamic=True,
-)
+MACHINE = TEST_MACHINE.model_copy(update={"memory_bytes": 8 * 2**30, "thp": "always [madvise] never", "files": (THP,)})
 Made = dict[str, Any]
 
 

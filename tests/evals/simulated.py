@@ -9,7 +9,7 @@ from vgo_agent.agent.planners.base import Choice, View
 from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.evals.contest.random_legal import RandomLegal
 from vgo_agent.evals.simulator.diagnosis import Ended, diagnose
-from vgo_agent.evals.simulator.world import World
+from vgo_agent.tools.simulated import World
 
 
 @dataclass

@@ -14,7 +14,7 @@ from vgo_agent.evals.recorded.gate import load_cases
 from vgo_agent.evals.recorded.recorded_case import RecordedCase
 from vgo_agent.evals.recorded.schema import CASES, SERIES, TABLE
 from vgo_agent.evals.recorded.truth import read_truth, why_not
-from vgo_agent.evals.workloads.registry import WORKLOADS
+from vgo_agent.evals.workloads.registry import workloads
 
 LEAST = 200
 """Runs of each condition."""
@@ -39,7 +39,7 @@ def test_there_are_enough_and_enough_of_them_are_controls() -> None:
     controls = [case for case in cases() if read_truth(case.folder).control]
     assert len(cases()) >= 25 and len(controls) >= 8
     assert {case.file.split for case in controls} == {"train", "held-out"}
-    assert {case.file.workload for case in cases()} >= {workload.name for workload in WORKLOADS}
+    assert {case.file.workload for case in cases()} >= {workload.name for workload in workloads()}
 
 
 @pytest.mark.parametrize("key", keys())

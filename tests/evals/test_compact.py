@@ -18,8 +18,9 @@ from vgo_agent.agent.planners.compact import (
     line,
 )
 from vgo_agent.agent.planners.menu import menu
-from vgo_agent.evals.simulator.world import Lead, drawn
+from vgo_agent.evals.simulator.world import drawn
 from vgo_agent.evals.training.generate import simulated
+from vgo_agent.tools.simulated import Lead
 
 from .simulated import views
 
@@ -60,7 +61,7 @@ def test_names_from_files_do_not_stand_in_it() -> None:
         cv=0.2,
     )
     seen = views(world)
-    assert any(hostile in view.legal.tools.get("look_up", {}).get("factor", ()) for view in seen)
+    assert any((hostile,) in slot.choices for view in seen for slot in view.legal.tools.get("look_up", ()))
     for view in seen:
         assert set(line(view, menu(view)).split()) <= set(WORDS)
 

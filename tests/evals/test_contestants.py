@@ -33,8 +33,9 @@ from vgo_agent.evals.scores.score import scored
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.base import Outcome
-from vgo_agent.tools.rank_factors import RANK_FACTORS, RankResult
+from vgo_agent.tools.rank_factors import RankResult
 from vgo_agent.tools.registry import TOOLS
+from vgo_agent.tools.steps.rank_factors import RANK_FACTORS
 
 from ..tiny_gguf import tiny
 from .cases_made import HELPS, MITIGATIONS, TRUTHS, Kind, made_case

@@ -20,7 +20,7 @@ from vgo_agent.evals.recorded.draft import truth_of_workload
 from vgo_agent.evals.scores.live_scores import LiveResults, LiveRow, judged, skipped
 from vgo_agent.evals.scores.live_tables import live_markdown, live_table, live_words
 from vgo_agent.evals.scores.score import claims
-from vgo_agent.evals.workloads.registry import WORKLOADS, find, missing
+from vgo_agent.evals.workloads.registry import find, missing, workloads
 from vgo_agent.evals.workloads.workload import Workload
 from vgo_agent.tools.verdicts import Verdict
 
@@ -93,7 +93,7 @@ def test_nobody_is_asked_for_a_cause_that_need_not_be_named(name: str, verdict: 
     assert (row.right, row.cause, row.injected) == (True, None, None)
 
 
-@pytest.mark.parametrize("workload", [workload for workload in WORKLOADS if workload.control], ids=lambda w: w.name)
+@pytest.mark.parametrize("workload", [workload for workload in workloads() if workload.control], ids=lambda w: w.name)
 def test_a_mitigation_that_a_control_claims_is_a_false_alarm(workload: Workload) -> None:
     row = judged(workload, False, said(factor="page_faults"))
     assert (row.right, row.false_alarm, row.mitigable) == (False, True, False)
@@ -103,7 +103,7 @@ def test_a_mitigation_that_a_control_claims_is_a_false_alarm(workload: Workload)
 
 
 @pytest.mark.parametrize("steady", [False, True])
-@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda w: w.name)
+@pytest.mark.parametrize("workload", workloads(), ids=lambda w: w.name)
 def test_live_and_recorded_answers_are_judged_alike(workload: Workload, steady: bool) -> None:
     truth = truth_of_workload(workload.name, steady)
     for verdict in get_args(Verdict):

@@ -29,9 +29,9 @@ from vgo_agent.evals.recorded.schema import CASES, SERIES, Truth
 from vgo_agent.evals.recorded.truth import read_truth
 from vgo_agent.evals.workloads.registry import find, missing
 
+from ..conftest import COMMAND, Vgo
 from .cases_made import made_case
 
-COMMAND = Path(sys.executable).with_name("vgo-agent")
 SMALL = ("--runs", "12", "--pairs", "6", "--layer", "process")
 METRIC = ("--metric", "time_ms ([0-9.]+)", "--unit", "ms")
 DRAWS = "import random; print('time_ms', 20 + random.random())"
@@ -40,13 +40,11 @@ Record = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def record(tmp_path: Path) -> Record:
+def record(tmp_path: Path, vgo: Vgo) -> Record:
     """Record into a folder of the test, by the command."""
 
     def run(*words: str, fails: bool = False) -> subprocess.CompletedProcess[str]:
-        out = ("--out", str(tmp_path / "cases"))
-        argv = [str(COMMAND), "eval", "record", *out, *words]
-        done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=tmp_path)
+        done = vgo("eval", "record", "--out", str(tmp_path / "cases"), *words)
         assert (done.returncode != 0) == fails, done.stderr
         return done
 

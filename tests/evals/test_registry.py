@@ -8,8 +8,8 @@ import pytest
 import vgo_agent.evals
 import vgo_agent.knowledge
 from vgo_agent.evals.recorded.draft import truth_of_workload
-from vgo_agent.evals.workloads.registry import INPUT_BYTES, WORKLOADS, find, missing, prepare
-from vgo_agent.evals.workloads.workload import Workload
+from vgo_agent.evals.workloads.registry import find, missing, prepare, workloads
+from vgo_agent.evals.workloads.workload import INPUT_BYTES, Workload
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.conclude import Verdict
 
@@ -21,7 +21,7 @@ def named(workload: Workload) -> str:
     return workload.name
 
 
-@pytest.mark.parametrize("workload", WORKLOADS, ids=named)
+@pytest.mark.parametrize("workload", workloads(), ids=named)
 def test_a_workload_is_found_with_hyphens_and_with_underscores(workload: Workload) -> None:
     assert find(workload.name) is find(workload.name.replace("-", "_")) is workload
 
@@ -31,14 +31,14 @@ def test_an_unknown_name_is_answered_with_all_names() -> None:
         find("cpu-hop")
     said = str(error.value)
     assert said.startswith("There is no workload 'cpu-hop'; choose one of cpu-hops, page-faults, malloc-churn, ")
-    assert all(workload.name in said for workload in WORKLOADS)
+    assert all(workload.name in said for workload in workloads())
 
 
 def test_no_two_workloads_have_one_name() -> None:
-    assert len({workload.name for workload in WORKLOADS}) == len(WORKLOADS)
+    assert len({workload.name for workload in workloads()}) == len(workloads())
 
 
-@pytest.mark.parametrize("workload", WORKLOADS, ids=named)
+@pytest.mark.parametrize("workload", workloads(), ids=named)
 def test_the_steady_twin_is_the_same_program_with_other_arguments(workload: Workload, disk: Path) -> None:
     if reason := missing(workload):
         pytest.skip(reason)
@@ -47,7 +47,7 @@ def test_the_steady_twin_is_the_same_program_with_other_arguments(workload: Work
     assert workload.steady or workload.around or workload.name == "steady"
 
 
-@pytest.mark.parametrize("workload", WORKLOADS, ids=named)
+@pytest.mark.parametrize("workload", workloads(), ids=named)
 def test_the_truth_is_written_in_words_that_are_known(workload: Workload) -> None:
     factors = {path.stem for path in KNOWLEDGE.glob("factors/*.yaml")}
     mitigations = {path.stem for path in KNOWLEDGE.glob("mitigations/*.yaml")}
@@ -57,7 +57,7 @@ def test_the_truth_is_written_in_words_that_are_known(workload: Workload) -> Non
     assert not set(workload.cures) & set(workload.not_cures)
 
 
-@pytest.mark.parametrize("workload", WORKLOADS, ids=named)
+@pytest.mark.parametrize("workload", workloads(), ids=named)
 def test_the_readme_tells_the_same_truth(workload: Workload) -> None:
     [row] = [line for line in README.read_text().splitlines() if line.startswith(f"| `{workload.name}` |")]
     _, _, _, *cells, _ = (cell.strip() for cell in row.split("|"))

@@ -10,7 +10,6 @@ import pytest
 
 from vgo_agent.agent.planners.base import Choice, Planner, View
 from vgo_agent.agent.planners.rules import Rules
-from vgo_agent.agent.planners.scripted import Scripted
 from vgo_agent.evals.contest.answer import Answer
 from vgo_agent.evals.contest.loop import PlannerContestant
 from vgo_agent.evals.recorded.bench import FIRST, NotRecorded, RecordedBench
@@ -19,6 +18,7 @@ from vgo_agent.evals.recorded.recorded_case import RecordedCase, read_case
 from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.row import BASELINE, Row
 
+from ..agent.scripted import Scripted
 from .cases_made import HELPS, Kind, made_case
 
 

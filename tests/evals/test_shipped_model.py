@@ -10,7 +10,7 @@ import pytest
 
 from vgo_agent.agent.model.chosen import SHIPPED_FILE
 from vgo_agent.agent.model.facts import NOTATION
-from vgo_agent.agent.planners.compact import ASK, UNSPOKEN, WORDS, digest, line
+from vgo_agent.agent.planners.compact import ASK, SPOKEN, WORDS, digest, line
 from vgo_agent.agent.planners.grammar import PLACES, grammar, longest, read
 from vgo_agent.agent.planners.llama import Llama
 from vgo_agent.agent.planners.menu import calls, menu
@@ -19,7 +19,6 @@ from vgo_agent.evals.contest.random_legal import RandomLegal
 from vgo_agent.evals.training.generate import places_of, simulated
 from vgo_agent.evals.training.judge import judge, shipped, worlds
 from vgo_agent.evals.training.vocabulary import IDS, TEMPLATE, TOKENS, question
-from vgo_agent.tools.registry import TOOLS
 
 from .simulated import views
 
@@ -52,7 +51,7 @@ def test_it_is_small_and_says_what_it_is(vocabulary: Any) -> None:
 def test_llama_cpp_reads_every_word_as_one_token(vocabulary: Any) -> None:
     for word in WORDS:
         assert vocabulary.tokenize(f" {word}".encode(), add_bos=False, special=False) == [IDS[f" {word}"]]
-    for tool in TOOLS.keys() - UNSPOKEN:
+    for tool in SPOKEN:
         assert vocabulary.tokenize(tool.encode(), add_bos=False, special=False) == [IDS[tool]]
     assert vocabulary.n_vocab() == len(TOKENS)
 

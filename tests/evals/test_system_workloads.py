@@ -13,16 +13,16 @@ from resource import struct_rusage
 import pytest
 
 from vgo_agent.evals.workloads import surroundings
-from vgo_agent.evals.workloads.controls import BEGAN
-from vgo_agent.evals.workloads.registry import WORKLOADS, find, has_twin, missing, prepare, surrounded
+from vgo_agent.evals.workloads.registry import find, has_twin, prepare, surrounded, workloads
 from vgo_agent.evals.workloads.workload import Workload
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.layers.probes.cgroup_tree import own_groups
 from vgo_agent.tools.mitigation.restore import restore
 
 from ..conftest import control_groups
+from .workload_runs import needed
 
-SURROUNDED = [workload for workload in WORKLOADS if workload.around]
+SURROUNDED = [workload for workload in workloads() if workload.around]
 STEERING = Path(surroundings.LOOPBACK_STEERING)
 PATIENCE_S = 10.0
 
@@ -31,14 +31,6 @@ PATIENCE_S = 10.0
 def own_journal(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is set is noted in a journal of the test."""
     monkeypatch.setenv("VGO_AGENT_JOURNAL", str(tmp_path_factory.mktemp("journal")))
-
-
-def wanted(name: str) -> Workload:
-    """Find a workload, or skip with what this machine lacks."""
-    workload = find(name)
-    if reason := missing(workload):
-        pytest.skip(reason)
-    return workload
 
 
 def run(command: Sequence[str], folder: Path) -> struct_rusage:
@@ -54,7 +46,7 @@ def around_here() -> tuple[object, ...]:
     groups = [path for path in control_groups() if path.name.startswith(f"vgo-run-{os.getpid()}-")]
     steering = STEERING.read_text() if STEERING.exists() else ""
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
-    told = os.environ.get(BEGAN)
+    told = os.environ.get(surroundings.BEGAN)
     return Path("/proc/self/cgroup").read_text(), groups, steering, children, os.sched_getaffinity(0), told
 
 
@@ -71,7 +63,7 @@ def network_softirqs(cpu: int) -> int:
 
 @pytest.mark.parametrize("workload", SURROUNDED, ids=lambda workload: workload.name)
 def test_what_was_around_a_workload_is_put_back(workload: Workload, disk: Path) -> None:
-    wanted(workload.name)
+    needed(workload.name)
     command = prepare(workload, disk).command
     before = around_here()
     with surrounded(workload):
@@ -82,7 +74,7 @@ def test_what_was_around_a_workload_is_put_back(workload: Workload, disk: Path) 
 
 @pytest.mark.parametrize("workload", SURROUNDED, ids=lambda workload: workload.name)
 def test_an_error_within_puts_everything_back_too(workload: Workload) -> None:
-    wanted(workload.name)
+    needed(workload.name)
     before = around_here()
     with pytest.raises(RuntimeError, match="within"), surrounded(workload):
         raise RuntimeError("within")
@@ -101,7 +93,7 @@ def test_the_steady_twin_has_no_neighbour_no_limit_and_no_setting(workload: Work
 
 @pytest.mark.parametrize("name", [workload.name for workload in SURROUNDED])
 def test_what_a_killed_process_left_is_put_back_by_restore(name: str) -> None:
-    wanted(name)
+    needed(name)
     before = around_here()
     program = (
         "import time\n"
@@ -130,11 +122,11 @@ def eventually(holds: Callable[[], bool]) -> bool:
 
 
 def test_all_have_a_steady_twin_but_the_one_that_is_steady() -> None:
-    assert [workload.name for workload in WORKLOADS if not has_twin(workload)] == ["steady"]
+    assert [workload.name for workload in workloads() if not has_twin(workload)] == ["steady"]
 
 
 def test_the_quota_stops_the_program(disk: Path) -> None:
-    workload = wanted("cpu-quota")
+    workload = needed("cpu-quota")
     command = prepare(workload, disk).command
 
     def stopped() -> int:
@@ -146,7 +138,7 @@ def test_the_quota_stops_the_program(disk: Path) -> None:
 
 
 def test_a_file_larger_than_the_memory_of_the_group_is_read_back_from_the_disk(disk: Path) -> None:
-    workload = wanted("memory-limit")
+    workload = needed("memory-limit")
     command = prepare(workload, disk).command
     places = [str(place) for place in range(0, 120, 8)]
     with surrounded(workload):
@@ -159,14 +151,14 @@ def test_a_file_larger_than_the_memory_of_the_group_is_read_back_from_the_disk(d
 
 
 def test_sync_writes_reach_the_disk_as_often_as_told(disk: Path) -> None:
-    workload = wanted("sync-writes")
+    workload = needed("sync-writes")
     command = prepare(workload, disk).command
     never, often = (run((*command, times), disk).ru_oublock for times in ("0", "20"))
     assert often - never >= 15 * 16 * 1024 // 512
 
 
 def test_a_neighbour_writes_to_the_disk() -> None:
-    workload = wanted("busy-disk")
+    workload = needed("busy-disk")
     with surrounded(workload):
         neighbour = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()[-1]
 
@@ -178,7 +170,7 @@ def test_a_neighbour_writes_to_the_disk() -> None:
 
 
 def test_reads_are_held_back(disk: Path) -> None:
-    workload = wanted("io-limit")
+    workload = needed("io-limit")
     command = (*prepare(workload, disk).command, "8")
 
     def taken_ms() -> float:
@@ -191,7 +183,7 @@ def test_reads_are_held_back(disk: Path) -> None:
 
 
 def test_a_realtime_neighbour_has_the_cpu_of_the_program() -> None:
-    workload = wanted("realtime-hog")
+    workload = needed("realtime-hog")
     with surrounded(workload):
         neighbour = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()[-1]
         assert os.sched_getscheduler(int(neighbour)) == os.SCHED_FIFO
@@ -199,7 +191,7 @@ def test_a_realtime_neighbour_has_the_cpu_of_the_program() -> None:
 
 
 def test_packets_are_worked_through_on_the_cpu_of_the_program() -> None:
-    workload = wanted("packet-flood")
+    workload = needed("packet-flood")
     cpu = max(os.sched_getaffinity(0))
     with surrounded(workload):
         before = network_softirqs(cpu)
@@ -207,7 +199,7 @@ def test_packets_are_worked_through_on_the_cpu_of_the_program() -> None:
 
 
 def test_short_sleeps_sleeps_as_often_as_told(disk: Path) -> None:
-    workload = wanted("short-sleeps")
+    workload = needed("short-sleeps")
     command = prepare(workload, disk).command
     never, often = (run((*command, times), disk).ru_nvcsw for times in ("0", "200"))
     assert 190 <= often - never <= 230
@@ -218,7 +210,8 @@ def test_a_controller_that_is_not_there_is_named_with_the_cure(name: str, monkey
     monkeypatch.setattr(surroundings, "own_groups", lambda: {})
     monkeypatch.setattr(surroundings, "whole_disk", lambda folder: "8:0")
     controller = {"cpu-quota": "cpu", "memory-limit": "memory", "io-limit": "blkio"}[name]
-    around = find(name).around
-    assert around is not None
-    with pytest.raises(VgoError, match=rf"controller {controller} can be made here; start vgo-agent as root"), around():
+    with (
+        pytest.raises(VgoError, match=rf"controller {controller} can be made here; start vgo-agent as root"),
+        surrounded(find(name)),
+    ):
         pass

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from vgo_agent.agent.planners.compact import UNSPOKEN, WORDS
+from vgo_agent.agent.planners.compact import SPOKEN, WORDS
 from vgo_agent.evals.training.generate import TrainingExample, read_pairs, simulated, write_pairs
 from vgo_agent.evals.training.vocabulary import BEGIN, END, IDS, TOKENS, question, reply
-from vgo_agent.tools.registry import TOOLS
 
 NO_JAX = "the group `train` is not installed (uv sync --group train)"
 LIBRARIES = ("jax", "optax", "gguf")
@@ -37,7 +36,7 @@ def test_states_are_written_and_read_back(pairs: list[TrainingExample], tmp_path
 
 
 def test_every_word_is_a_token_of_its_own_and_every_state_can_be_said(pairs: list[TrainingExample]) -> None:
-    assert len(IDS) == len(TOKENS) and {f" {word}" for word in WORDS} | (TOOLS.keys() - UNSPOKEN) <= IDS.keys()
+    assert len(IDS) == len(TOKENS) and {f" {word}" for word in WORDS} | set(SPOKEN) <= IDS.keys()
     for pair in pairs:
         asked, said = question(pair.line), reply(pair.answer)
         assert asked[0] == BEGIN and said[-1] == END

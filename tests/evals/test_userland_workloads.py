@@ -1,71 +1,20 @@
-"""Each workload whose cause lies in or beside the program: the cause follows its argument, nothing is left behind."""
+"""Each workload whose cause lies in or beside the program: the cause follows its argument."""
 
 import os
-import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from resource import struct_rusage
 
 import pytest
 
 from vgo_agent.evals.workloads.needs import huge_pages_always
-from vgo_agent.evals.workloads.registry import INPUT_BYTES, find, missing, prepare
-from vgo_agent.evals.workloads.userland import USERLAND
-from vgo_agent.evals.workloads.workload import Workload
+from vgo_agent.evals.workloads.surroundings import PROGRAMS
+from vgo_agent.evals.workloads.workload import INPUT_BYTES
 
-NAMES = [workload.name for workload in USERLAND]
-PYTHON = [workload.file.removesuffix(".py") for workload in USERLAND if workload.file.endswith(".py")]
+from .workload_runs import launch, on_one_cpu, ready
+
 KEPT = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 30), "MALLOC_TOP_PAD_": str(64 << 20)}
 FAULTS = 500
-
-
-@dataclass(frozen=True)
-class Ended:
-    time_ms: float
-    usage: struct_rusage
-    waited_ns: int
-
-
-def launch(*argv: str, **environment: str) -> Ended:
-    """Run to the end; nobody of its process group may be left then."""
-    read, write = os.pipe()
-    actions = [(os.POSIX_SPAWN_DUP2, write, 1), (os.POSIX_SPAWN_CLOSE, read)]
-    pid = os.posix_spawn(argv[0], argv, {**os.environ, **environment}, file_actions=actions, setpgroup=0)
-    os.close(write)
-    with open(read) as output:
-        text = output.read()
-    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-    schedstat = Path(f"/proc/{pid}/schedstat")
-    waited = int(schedstat.read_text().split()[1]) if schedstat.exists() else 0
-    _, status, usage = os.wait4(pid, 0)
-    with pytest.raises(ProcessLookupError):
-        os.killpg(pid, 0)
-    assert os.waitstatus_to_exitcode(status) == 0
-    [time_ms] = re.findall(r"^time_ms ([0-9]+\.[0-9]{4})$", text, re.MULTILINE)
-    return Ended(float(time_ms), usage, waited)
-
-
-@contextmanager
-def on_one_cpu() -> Iterator[None]:
-    """Children born here have one CPU from their first instruction on."""
-    cpus = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {max(cpus)})
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, cpus)
-
-
-def ready(name: str, folder: Path) -> tuple[str, ...]:
-    """Return the command line, or skip with what this machine lacks."""
-    workload = find(name)
-    if reason := missing(workload):
-        pytest.skip(reason)
-    return prepare(workload, folder).command
 
 
 def shootdowns() -> int:
@@ -75,38 +24,6 @@ def shootdowns() -> int:
     if not counts:
         pytest.skip("this machine counts no TLB shootdowns in /proc/interrupts")
     return sum(int(word) for word in counts[0] if word.isdigit())
-
-
-@pytest.mark.parametrize("workload", USERLAND, ids=lambda workload: workload.name)
-def test_the_steady_twin_runs_and_leaves_nothing_behind(
-    workload: Workload, disk: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    own, elsewhere = disk / "own", disk / "elsewhere"
-    own.mkdir()
-    elsewhere.mkdir()
-    ready(workload.name, own)
-    assert workload.steady
-    twin = prepare(workload, own, steady=True).command
-    before = sorted(own.iterdir())
-    monkeypatch.chdir(elsewhere)
-    assert launch(*twin, TMPDIR=str(elsewhere), HOME=str(elsewhere)).time_ms > 0
-    assert sorted(own.iterdir()) == before
-    assert list(elsewhere.iterdir()) == []
-
-
-@pytest.mark.parametrize("name", [name for name in PYTHON if name != "cold_and_contended"])
-def test_a_workload_also_runs_as_a_module(name: str) -> None:
-    module = f"vgo_agent.evals.workloads.{name}"
-    done = subprocess.run([sys.executable, "-m", module], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert re.fullmatch(r"time_ms [0-9]+\.[0-9]{4}\n", done.stdout)
-
-
-def test_cold_and_contended_says_that_it_reads_a_file() -> None:
-    module = [sys.executable, "-m", "vgo_agent.evals.workloads.cold_and_contended"]
-    done = subprocess.run(module, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert done.stderr == "cold_and_contended: give the file to read, such as one of 20 MB on a disk\n"
 
 
 def test_large_blocks_fault_in_again_unless_malloc_keeps_its_memory(tmp_path: Path) -> None:
@@ -127,13 +44,13 @@ def test_the_walk_goes_over_as_much_memory_as_told(tmp_path: Path) -> None:
 def test_lists_that_hold_themselves_make_the_collector_run() -> None:
     program = (
         "import gc\n"
-        "from vgo_agent.evals.workloads.gc_pauses import make_and_drop\n"
+        "from gc_pauses import make_and_drop\n"
         "for share in (0, 100):\n"
         "    before = gc.get_stats()[0]['collections']\n"
         "    make_and_drop(share)\n"
         "    print(gc.get_stats()[0]['collections'] - before)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", program], cwd=PROGRAMS, capture_output=True, text=True, check=True)
     calm, busy = map(int, done.stdout.split())
     assert calm <= 1
     assert busy > 20
@@ -161,7 +78,12 @@ def test_the_time_of_a_slow_server_is_that_of_the_delay(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "arguments"),
-    [("fork-storm", ["loud"]), ("faults-and-contention", ["0", "loud"]), ("cold-and-contended", ["keep", "loud"])],
+    [
+        ("contention", ["loud"]),
+        ("fork-storm", ["loud"]),
+        ("faults-and-contention", ["0", "loud"]),
+        ("cold-and-contended", ["keep", "loud"]),
+    ],
 )
 def test_a_loud_neighbour_makes_the_program_wait(name: str, arguments: list[str], disk: Path) -> None:
     ended = launch(*ready(name, disk), *arguments)
@@ -170,11 +92,11 @@ def test_a_loud_neighbour_makes_the_program_wait(name: str, arguments: list[str]
     assert ended.waited_ns > 1_000_000
 
 
-@pytest.mark.parametrize("name", ["contention", "fork_storm", "faults_and_contention", "cold_and_contended"])
-def test_a_neighbour_left_alone_ends(name: str) -> None:
-    be = "storm" if name == "fork_storm" else "be_neighbour"
-    program = f"from vgo_agent.evals.workloads.{name} import {be}; {be}(True, 0{', 1' * (name == 'contention')})"
-    assert subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=4).returncode == 0
+@pytest.mark.parametrize("disturb", ["forked.disturb", "fork_storm.start_process"])
+def test_a_neighbour_left_alone_ends(disturb: str) -> None:
+    program = f"import forked, fork_storm; forked.be_neighbour(True, 0, 1, {disturb})"
+    done = subprocess.run([sys.executable, "-c", program], cwd=PROGRAMS, capture_output=True, timeout=4)
+    assert (done.returncode, done.stdout) == (0, b".")
 
 
 def test_blocks_unmapped_by_one_thread_interrupt_the_other_unless_malloc_keeps_them(tmp_path: Path) -> None:

@@ -1,112 +1,47 @@
-"""Each workload has the cause that the registry says, and prints its own time."""
+"""Each workload has the cause that `workloads.yaml` says, leaves nothing behind, and so does its steady twin."""
 
-import os
-import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from resource import struct_rusage
 
 import pytest
 
-from vgo_agent.evals.workloads import page_faults
-from vgo_agent.evals.workloads.registry import INPUT_BYTES, WORKLOADS, find, missing, prepare
-from vgo_agent.evals.workloads.workload import Workload
+from vgo_agent.evals.workloads.registry import workloads
+from vgo_agent.evals.workloads.surroundings import PROGRAMS
+from vgo_agent.evals.workloads.workload import INPUT_BYTES, Workload
+
+from .workload_runs import launch, on_one_cpu, ready
 
 PAGE_BYTES = 4096
 
 
-@dataclass(frozen=True)
-class Ended:
-    output: str
-    exit_code: int
-    usage: struct_rusage
-    migrations: int | None
-    waited_ns: int
-
-
-def launch(*argv: str, **environment: str) -> Ended:
-    """Run to the end, and read the counters that only a process not yet reaped shows."""
-    read, write = os.pipe()
-    actions = [(os.POSIX_SPAWN_DUP2, write, 1), (os.POSIX_SPAWN_CLOSE, read)]
-    pid = os.posix_spawn(argv[0], argv, {**os.environ, **environment}, file_actions=actions, setpgroup=0)
-    os.close(write)
-    with open(read) as output:
-        text = output.read()
-    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-    moved = re.search(r"nr_migrations\s*:\s*(\d+)", _read(f"/proc/{pid}/sched"))
-    waited = _read(f"/proc/{pid}/schedstat").split()
-    _, status, usage = os.wait4(pid, 0)
-    with pytest.raises(ProcessLookupError):  # nobody is left of its group
-        os.killpg(pid, 0)
-    migrations = int(moved[1]) if moved else None
-    return Ended(text, os.waitstatus_to_exitcode(status), usage, migrations, int(waited[1]) if waited else 0)
-
-
-def _read(path: str) -> str:
-    return Path(path).read_text() if Path(path).exists() else ""
-
-
-@contextmanager
-def on_one_cpu() -> Iterator[None]:
-    """Children born here have one CPU from their first instruction on."""
-    cpus = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {max(cpus)})
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, cpus)
-
-
-def ready(name: str, folder: Path) -> tuple[str, ...]:
-    """Return the command line, or skip with what this machine lacks."""
-    workload = find(name)
-    if reason := missing(workload):
-        pytest.skip(reason)
-    return prepare(workload, folder).command
-
-
-@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.name)
+@pytest.mark.parametrize("steady", [False, True], ids=["as it is", "steady"])
+@pytest.mark.parametrize("workload", workloads(), ids=lambda workload: workload.name)
 def test_a_run_prints_one_time_and_leaves_nothing_behind(
-    workload: Workload, disk: Path, monkeypatch: pytest.MonkeyPatch
+    workload: Workload, steady: bool, disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own, elsewhere = disk / "own", disk / "elsewhere"
     own.mkdir()
     elsewhere.mkdir()
-    argv = ready(workload.name, own)
+    argv = ready(workload.name, own, steady)
     before = sorted(own.iterdir())
     monkeypatch.chdir(elsewhere)
-    ended = launch(*argv, TMPDIR=str(elsewhere), HOME=str(elsewhere))
-    assert ended.exit_code == 0
-    [time] = re.findall(workload.metric, ended.output)
-    assert float(time) > 0
+    assert launch(*argv, TMPDIR=str(elsewhere), HOME=str(elsewhere)).time_ms > 0
     assert sorted(own.iterdir()) == before
     assert list(elsewhere.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["cpu_hops", "page_faults", "malloc_churn", "contention", "hash_seed", "steady"])
-def test_a_workload_also_runs_as_a_module(name: str) -> None:
-    module = f"vgo_agent.evals.workloads.{name}"
-    done = subprocess.run([sys.executable, "-m", module], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert re.fullmatch(r"time_ms [0-9]+\.[0-9]{4}\n", done.stdout)
-
-
-def test_layout_as_a_module_builds_itself() -> None:
-    if reason := missing(find("layout")):
-        pytest.skip(reason)
-    module = [sys.executable, "-m", "vgo_agent.evals.workloads.layout"]
-    assert re.fullmatch(r"time_ms [0-9]+\.[0-9]{4}\n", subprocess.run(module, capture_output=True, text=True).stdout)
-
-
-def test_importing_the_workloads_does_nothing() -> None:
-    files = ["layout.py", *(workload.file for workload in WORKLOADS if workload.file.endswith(".py"))]
-    program = "".join(f"import vgo_agent.evals.workloads.{file.removesuffix('.py')}\n" for file in files)
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+@pytest.mark.parametrize("name", sorted({workload.file for workload in workloads() if workload.file.endswith(".py")}))
+def test_importing_a_program_does_nothing(name: str) -> None:
+    words = [sys.executable, "-c", f"import {name.removesuffix('.py')}"]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=PROGRAMS)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_program_that_reads_a_file_says_so() -> None:
+    words = [sys.executable, str(PROGRAMS / "cold_and_contended.py")]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, "Give the file to read, such as one of 20 MB on a disk.\n")
 
 
 def test_cpu_hops_moves_as_often_as_told_and_not_at_all_when_pinned(tmp_path: Path) -> None:
@@ -126,10 +61,10 @@ def test_page_faults_follow_the_memory_touched(tmp_path: Path) -> None:
     assert many - few == pytest.approx((128 - 16) * 2**20 / PAGE_BYTES, rel=0.1)
 
 
-def test_page_faults_touches_a_different_amount_in_each_run() -> None:
-    drawn = {page_faults.draw_megabytes() for _ in range(500)}
-    assert len(drawn) > 50
-    assert page_faults.LEAST <= min(drawn) <= max(drawn) <= page_faults.MOST
+def test_page_faults_touches_a_different_amount_in_each_run(tmp_path: Path) -> None:
+    argv = ready("page-faults", tmp_path)
+    drawn = {launch(*argv).usage.ru_minflt for _ in range(8)}
+    assert max(drawn) - min(drawn) > 2**20 / PAGE_BYTES
 
 
 def test_malloc_churn_faults_only_because_malloc_gives_memory_back(tmp_path: Path) -> None:
@@ -150,23 +85,11 @@ def test_cold_cache_reads_from_the_disk_after_an_eviction_and_only_then(disk: Pa
     assert max(read[0], read[1], read[3]) < 0.1 * INPUT_BYTES
 
 
-def test_a_loud_neighbour_makes_the_program_wait(tmp_path: Path) -> None:
-    ended = launch(*ready("contention", tmp_path), "loud")
-    if not ended.waited_ns:
-        pytest.skip("this kernel shows no /proc/PID/schedstat")
-    assert ended.waited_ns > 1_000_000
-
-
-def test_a_neighbour_left_alone_ends() -> None:
-    program = "from vgo_agent.evals.workloads.contention import be_neighbour; be_neighbour(True, 0, 1)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=4)
-    assert (done.returncode, done.stdout) == (0, b".")
-
-
 def test_the_hash_seed_reaches_the_interpreter(tmp_path: Path) -> None:
     interpreter = ready("hash-seed", tmp_path)[:-1]
-    first, second, other = (
-        launch(*interpreter, "-c", "print(list({'a', 'b', 'c', 'd', 'e', 'f'}))", PYTHONHASHSEED=seed).output
-        for seed in ("0", "0", "1")
-    )
-    assert first == second != other
+
+    def order(seed: str) -> str:
+        words = [*interpreter, "-c", "print(list({'a', 'b', 'c', 'd', 'e', 'f'}))"]
+        return subprocess.run(words, env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True).stdout
+
+    assert order("0") == order("0") != order("1")

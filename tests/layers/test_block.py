@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from vgo_agent.layers.loader import find_layer, open_probe
+from vgo_agent.layers.loader import find_layer
 from vgo_agent.tools.execution.launch import Launch
-from vgo_agent.tools.execution.spawn import Spawner
 
 WRITE = """
 import mmap, os, sys
@@ -26,22 +25,8 @@ TRUE = Launch(("/bin/true",))
 
 
 @pytest.fixture
-def spawner():
-    with Spawner() as opened:
-        yield opened
-
-
-@pytest.fixture
-def opened():
-    probes = []
-
-    def open_(root):
-        probes.append(open_probe(find_layer("block"), root))
-        return probes[-1]
-
-    yield open_
-    for probe in probes:
-        probe.close()
+def opened(opening):
+    return lambda root: opening(find_layer("block"), root)
 
 
 def disk_below(folder):

@@ -15,7 +15,6 @@ from vgo_agent.layers.loader import find_layer, open_probe
 from vgo_agent.layers.probes.cgroup_leaf import NAME
 from vgo_agent.layers.probes.cgroup_tree import own_groups, unified
 from vgo_agent.tools.execution.launch import Launch
-from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.mitigation.restore import restore
 
 from ..conftest import control_groups
@@ -86,12 +85,6 @@ def opened_leaf():
 @pytest.fixture
 def probe():
     with opened_leaf() as found:
-        yield found
-
-
-@pytest.fixture
-def spawner():
-    with Spawner() as found:
         yield found
 
 

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from vgo_agent.layers.loader import find_layer, open_probe
 from vgo_agent.layers.probes import netlink, taskstats
 from vgo_agent.tools.execution.launch import Launch
-from vgo_agent.tools.execution.spawn import Spawner
 
 LAYER = find_layer("delays")
 SWITCH = Path("/proc/sys/kernel/task_delayacct")
@@ -92,12 +91,6 @@ def probe(accounting):
         yield found
 
 
-@pytest.fixture
-def spawner():
-    with Spawner() as found:
-        yield found
-
-
 def python(code, **conditions):
     return Launch((sys.executable, "-S", "-c", code), **conditions)
 
@@ -169,16 +162,9 @@ def test_what_others_start_and_end_meanwhile_is_not_counted(spawner, probe):
     assert counters["delay.tasks"] == 1
 
 
-def test_a_read_from_the_disk_is_a_wait_for_it(spawner, probe, tmp_path):
-    file = tmp_path / "input"
-    file.write_bytes(os.urandom(4 << 20))
-    with file.open("rb") as held:
-        os.fsync(held.fileno())
-        os.posix_fadvise(held.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-    if subprocess.check_output(["fincore", "-n", "-o", "PAGES", str(file)]).strip() != b"0":
-        pytest.skip("this file system keeps no copy on a device, so nothing can be evicted")
+def test_a_read_from_the_disk_is_a_wait_for_it(spawner, probe, cold_file):
     # Below a shell, whose main thread reads nothing.
-    read = Launch(("/bin/sh", "-c", f"cat {file} > /dev/null; true"))
+    read = Launch(("/bin/sh", "-c", f"cat {cold_file} > /dev/null; true"))
     cold, warm = (spawner.run(read, [probe]).counters for _ in range(2))
     assert cold["delay.blkio_count"] > warm["delay.blkio_count"]
     assert cold["delay.blkio_ms"] > 0

@@ -17,30 +17,21 @@ from vgo_agent.layers.probes.sysfs import SysfsFiles, number
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 
-from .fake_root import CPU, CPUS, FakeRoot
+from .fake_root import CPU, CPUS
 
 LAYER = load_layer("frequency")
 POLICY = f"{CPU}/cpufreq/policy{{}}/scaling_cur_freq"
 
 
 @pytest.fixture
-def fake(tmp_path):
-    return FakeRoot(tmp_path)
-
-
-@pytest.fixture
-def opened():
-    """Open the layer below a root with all CPUs; everything is closed at the end."""
-    probes = []
+def opened(opening):
+    """Open the layer below a root with all CPUs."""
 
     def make(fake, **parameters):
         layer = LAYER.model_copy(update={"parameters": LAYER.parameters | {"cpus": "all"} | parameters})
-        probes.append(open_probe(layer, fake.root))
-        return probes[-1]
+        return opening(layer, fake.root)
 
-    yield make
-    for probe in probes:
-        probe.close()
+    return make
 
 
 def run(probe, script="true", fake=None, **conditions):

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vgo_agent.layers.loader import find_layer, open_probe
+from vgo_agent.layers.loader import find_layer
 from vgo_agent.layers.probes import culprit, machine, surroundings
 from vgo_agent.tools.execution.launch import Launch
-from vgo_agent.tools.execution.spawn import Spawner
 
 CPUS = sorted(os.sched_getaffinity(0))
 BURN = "import time\nwhile time.process_time() < 0.1: pass"
@@ -32,22 +31,8 @@ softirq 1 1
 
 
 @pytest.fixture
-def spawner():
-    with Spawner() as opened:
-        yield opened
-
-
-@pytest.fixture
-def opened():
-    probes = []
-
-    def open_(spec="interference", root=None):
-        probes.append(open_probe(find_layer(spec), *([] if root is None else [root])))
-        return probes[-1]
-
-    yield open_
-    for probe in probes:
-        probe.close()
+def opened(opening):
+    return lambda spec="interference", root=Path("/"): opening(find_layer(spec), root)
 
 
 @contextmanager

@@ -14,7 +14,6 @@ from vgo_agent.layers.loader import find_layer, open_probe
 from vgo_agent.layers.probes.memory import MemoryProbe
 from vgo_agent.layers.probes.zones import free_blocks, pages
 from vgo_agent.tools.execution.launch import Launch
-from vgo_agent.tools.execution.spawn import Spawner
 
 from .fake_root import FakeRoot
 
@@ -34,12 +33,6 @@ area.write(bytes({MIB} << 20))
 PAGE_MIB = os.sysconf("SC_PAGESIZE") / (1 << 20)
 fast = settings(derandomize=True, deadline=None)
 blocks = st.lists(st.integers(0, 10**6), min_size=1, max_size=11)
-
-
-@pytest.fixture
-def spawner():
-    with Spawner() as found:
-        yield found
 
 
 @pytest.fixture

@@ -82,12 +82,6 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def spawner() -> Iterator[Spawner]:
-    with Spawner() as opened:
-        yield opened
-
-
-@pytest.fixture
 def probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Probe]]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     opened: list[Probe] = []

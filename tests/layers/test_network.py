@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from vgo_agent.layers.loader import find_layer, open_probe
+from vgo_agent.layers.loader import find_layer
 from vgo_agent.tools.execution.launch import Launch
-from vgo_agent.tools.execution.spawn import Spawner
 
 PACKETS = 500
 UDP = f"""
@@ -57,22 +56,8 @@ for _ in range(10):
 
 
 @pytest.fixture
-def spawner():
-    with Spawner() as opened:
-        yield opened
-
-
-@pytest.fixture
-def opened():
-    probes = []
-
-    def open_(root=Path("/")):
-        probes.append(open_probe(find_layer("network"), root))
-        return probes[-1]
-
-    yield open_
-    for probe in probes:
-        probe.close()
+def opened(opening):
+    return lambda root=Path("/"): opening(find_layer("network"), root)
 
 
 def counted(spawner, probe, code="0", change=None):

@@ -11,7 +11,7 @@ import pytest
 from vgo_agent.layers.loader import load_layer, open_probe
 from vgo_agent.layers.probes.machine import CounterFile, MachineFile, parse_vmstat
 from vgo_agent.tools.execution.launch import Launch
-from vgo_agent.tools.execution.spawn import RUSAGE, Spawner
+from vgo_agent.tools.execution.spawn import RUSAGE
 
 LAYER = load_layer("process")
 MEGABYTES = 64
@@ -32,12 +32,6 @@ def probe():
     opened = open_probe(LAYER)
     yield opened
     opened.close()
-
-
-@pytest.fixture
-def spawner():
-    with Spawner() as opened:
-        yield opened
 
 
 def needs(probe, *columns):
@@ -157,18 +151,11 @@ def test_a_survivor_does_not_count_for_the_next_run(spawner, probe):
     assert after["perf.minor_faults"] < PAGES / 10
 
 
-def test_reading_from_the_disk_is_seen_and_reading_from_the_page_cache_is_not(spawner, probe, tmp_path):
+def test_reading_from_the_disk_is_seen_and_reading_from_the_page_cache_is_not(spawner, probe, cold_file):
     needs(probe, "read_bytes", "read_chars")
-    size = 4 << 20
-    file = tmp_path / "input"
-    file.write_bytes(os.urandom(size))
-    with file.open("rb") as opened:
-        os.fsync(opened.fileno())
-        os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-    if subprocess.check_output(["fincore", "-n", "-o", "PAGES", str(file)]).strip() != b"0":
-        pytest.skip("this file system keeps no copy on a device, so nothing can be evicted")
+    size = cold_file.stat().st_size
     # A shell between, because the bytes of a child count once it was waited for.
-    read = Launch(("/bin/sh", "-c", f"cat {file} > /dev/null; true"))
+    read = Launch(("/bin/sh", "-c", f"cat {cold_file} > /dev/null; true"))
     cold, warm = (spawner.run(read, [probe]).counters for _ in range(2))
     assert cold["read_bytes"] >= size > warm["read_bytes"]
     assert min(cold["read_chars"], warm["read_chars"]) >= size

@@ -15,7 +15,6 @@ from vgo_agent.layers.probes.sampler import IDLE_ROUNDS, SamplingProbe, spare
 from vgo_agent.layers.probes.sysfs import cpu_numbers, name_of, unlike
 from vgo_agent.layers.schema import Column
 from vgo_agent.tools.execution.launch import Launch
-from vgo_agent.tools.execution.spawn import Spawner
 
 cpu_sets = st.sets(st.integers(0, 400))
 fast = settings(derandomize=True, deadline=None)
@@ -33,12 +32,6 @@ class Watch(SamplingProbe[object]):
 
     def readings(self):
         return [value for _, value in self.samples()]
-
-
-@pytest.fixture
-def spawner():
-    with Spawner() as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -9,17 +9,10 @@ import pytest
 from vgo_agent.layers.loader import find_layer, open_probe
 from vgo_agent.layers.probes.base import SpawnCommand
 from vgo_agent.tools.execution.launch import Launch
-from vgo_agent.tools.execution.spawn import Spawner
 
 CALL = "import os, sys\nfor _ in range(int(sys.argv[1])): os.getppid()"
 NESTED = "import subprocess, sys\nsubprocess.run([sys.executable, '-S', '-c', *sys.argv[1:]])"
 MISS = "import os\nfor _ in range(37):\n    try: os.open('/nowhere', 0)\n    except OSError: pass"
-
-
-@pytest.fixture
-def spawner():
-    with Spawner() as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

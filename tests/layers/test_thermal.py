@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vgo_agent.layers.loader import load_layer, open_probe
+from vgo_agent.layers.loader import load_layer
 from vgo_agent.layers.probes.energy import used_uj
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 
-from .fake_root import CPU, CPUS, ENERGY_RANGE_UJ, PACKAGE, FakeRoot
+from .fake_root import CPU, CPUS, ENERGY_RANGE_UJ, PACKAGE
 
 LAYER = load_layer("thermal")
 RARE = {"interval_ms": 1_000_000}
@@ -17,22 +17,12 @@ RARE = {"interval_ms": 1_000_000}
 
 
 @pytest.fixture
-def fake(tmp_path):
-    return FakeRoot(tmp_path)
-
-
-@pytest.fixture
-def opened():
-    probes = []
-
+def opened(opening):
     def make(fake, **parameters):
         layer = LAYER.model_copy(update={"parameters": LAYER.parameters | parameters})
-        probes.append(open_probe(layer, fake.root))
-        return probes[-1]
+        return opening(layer, fake.root)
 
-    yield make
-    for probe in probes:
-        probe.close()
+    return make
 
 
 def run(probe, fake, script="true"):

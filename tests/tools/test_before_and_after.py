@@ -10,19 +10,21 @@ import numpy as np
 import pytest
 
 from vgo_agent.knowledge.loader import load
-from vgo_agent.tools.apply_mitigation import APPLY_MITIGATION
 from vgo_agent.tools.base import ToolError
 from vgo_agent.tools.case import Case, Finished, Record
-from vgo_agent.tools.compare import COMPARE, CompareResult
+from vgo_agent.tools.compare import CompareResult
 from vgo_agent.tools.execution.samples import spread
-from vgo_agent.tools.look_up import LOOK_UP, LookUpResult
+from vgo_agent.tools.look_up import LookUpResult
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.profile import ProfileResult
 from vgo_agent.tools.row import BASELINE, Row
 from vgo_agent.tools.run_table import artefacts
-from vgo_agent.tools.screen_levels import SCREEN_LEVELS
 from vgo_agent.tools.statistics.shape.describe import describe
 from vgo_agent.tools.statistics.spread import summarise
+from vgo_agent.tools.steps.apply_mitigation import APPLY_MITIGATION
+from vgo_agent.tools.steps.compare import COMPARE
+from vgo_agent.tools.steps.look_up import LOOK_UP
+from vgo_agent.tools.steps.screen_levels import SCREEN_LEVELS
 from vgo_agent.tools.subject import Limits, Subject
 
 SUBJECT = Subject(command=("./bench",), argv=("/work/bench",), directory="/work", metric="ms", unit="ms")

@@ -10,8 +10,9 @@ import pytest
 from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.case import Case, Record
 from vgo_agent.tools.group_facts import autogrouped, limited
-from vgo_agent.tools.look_up import LOOK_UP, LookUpResult
+from vgo_agent.tools.look_up import LookUpResult
 from vgo_agent.tools.machine import Machine
+from vgo_agent.tools.steps.look_up import LOOK_UP
 from vgo_agent.tools.subject import Limits, Subject
 
 Files = dict[str, str]

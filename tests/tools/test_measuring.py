@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from vgo_agent.knowledge.loader import load
-from vgo_agent.tools.apply_mitigation import APPLY_MITIGATION, ApplyResult
+from vgo_agent.tools.apply_mitigation import ApplyResult
 from vgo_agent.tools.case import Case, Record
 from vgo_agent.tools.claim import Claim
 from vgo_agent.tools.comparison import direction
@@ -19,8 +19,10 @@ from vgo_agent.tools.execution.bench import Bench
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.machine import Machine
-from vgo_agent.tools.measure import MEASURE, MeasureResult
+from vgo_agent.tools.measure import MeasureResult
 from vgo_agent.tools.statistics.stopping.interim import bounds
+from vgo_agent.tools.steps.apply_mitigation import APPLY_MITIGATION
+from vgo_agent.tools.steps.measure import MEASURE
 from vgo_agent.tools.subject import Limits, Subject
 
 MITIGATION = "glibc_malloc_thresholds"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -11,6 +11,8 @@ from typing import Literal
 from ...layers.schema import Value
 from .environment import as_given
 
+OnStarted = Callable[[int], None] | None
+"""Called with the process of a program as soon as it runs."""
 SCHED_DEADLINE = 6
 """Python's os has no name for it."""
 REAL_TIME = (os.SCHED_FIFO, os.SCHED_RR, SCHED_DEADLINE)

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from ...layers.probes.base import Probe
 from ..mitigation.checks import Check
 from .expected import MOST_SCREENED, SLOWER, Expected
-from .launch import Launch, Run
+from .launch import Launch, OnStarted, Run
 
 if TYPE_CHECKING:
     from ..mitigation.verification import Starts
@@ -46,16 +45,13 @@ class Watched:
     runs: list[Seen] = field(default_factory=list)
 
     def run(
-        self,
-        launch: Launch,
-        probes: Sequence[Probe] = (),
-        timeout_s: float | None = None,
-        capture: bool = False,
-        on_started: Callable[[int], None] | None = None,
+        self, launch: Launch, *, timeout_s: float | None = None, capture: bool = False, on_started: OnStarted = None
     ) -> Run:
         """Run once."""
         ours = launch.argv == self.argv
-        run = self.starts.run(launch, probes, timeout_s, capture or (ours and self.capture), on_started)
+        run = self.starts.run(
+            launch, timeout_s=timeout_s, capture=capture or (ours and self.capture), on_started=on_started
+        )
         if ours:
             self.runs.append(self.seen(run))
         return run

@@ -7,7 +7,7 @@ import os
 import resource
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from operator import attrgetter
@@ -24,7 +24,7 @@ from ..stop import held
 from .capture import ERROR_TAIL, KEPT, Taken, appended_memory, appended_on_disk, take, thin
 from .conditions import ConditionRefused as ConditionRefused
 from .conditions import await_share, impose, impose_on_child, needs_child, needs_thread
-from .launch import Launch, Run
+from .launch import Launch, OnStarted, Run
 from .page_cache import prepare_files
 from .resolve import resolve as resolve
 from .resolve import start_failure
@@ -128,7 +128,7 @@ class Spawner:
         probes: Sequence[Probe] = (),
         timeout_s: float | None = None,
         capture: bool = False,
-        on_started: Callable[[int], None] | None = None,
+        on_started: OnStarted = None,
     ) -> Run:
         """Run the program once to its end, or to its limit; survivors of a run that was cut short are not counted."""
         prepare_files(launch)
@@ -235,7 +235,7 @@ class Spawner:
                 os.ftruncate(file, 0)
 
 
-def tell_started(pid: int, probes: Sequence[Probe], on_started: Callable[[int], None] | None) -> None:
+def tell_started(pid: int, probes: Sequence[Probe], on_started: OnStarted) -> None:
     """Tell all who want to know that the program runs."""
     for probe in probes:
         probe.started(pid)

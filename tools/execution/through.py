@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...layers.probes.base import Probe
 from .deadline import NEVER, Deadline
-from .launch import Launch, Run
+from .launch import Launch, OnStarted, Run
 from .spawn import Spawner
 from .way import Ways
 
@@ -27,19 +26,16 @@ class Through:
     deadline: Deadline = NEVER
 
     def run(
-        self,
-        launch: Launch,
-        probes: Sequence[Probe] = (),
-        timeout_s: float | None = None,
-        capture: bool = False,
-        on_started: Callable[[int], None] | None = None,
+        self, launch: Launch, *, timeout_s: float | None = None, capture: bool = False, on_started: OnStarted = None
     ) -> Run:
         """Run once; `on_started` gets the process of the program, or of one rank, once it is there."""
         started = self.ways.of(launch, ()).launch
         waiting = Waiting(os.path.realpath(started.argv[0]), on_started) if on_started and started != launch else None
         limit_s = self.deadline.limit_s(timeout_s)
         try:
-            return self.spawner.run(started, probes, limit_s, capture, waiting.start if waiting else on_started)
+            return self.spawner.run(
+                started, timeout_s=limit_s, capture=capture, on_started=waiting.start if waiting else on_started
+            )
         finally:
             if waiting:
                 waiting.stop()

@@ -21,7 +21,7 @@ from .gpu_values import gpu_values
 from .guard import TOLD
 from .kernel_file import GPU, KernelFiles, is_setting
 from .owner import Owner, boot_id, this_process
-from .put_back import KnobReturn as Returned
+from .put_back import KnobReturn
 from .put_back import as_before as as_before
 from .put_back import put_group_back as put_group_back
 
@@ -213,11 +213,11 @@ class Journal:
             os.close(folder)
 
 
-def put_back(entry: JournalEntry) -> list[Returned]:
+def put_back(entry: JournalEntry) -> list[KnobReturn]:
     """Put the settings of one entry back, last set first; one that cannot be does not keep the others."""
     of_gpus = any(group.path.startswith(GPU) for group in entry.groups)
     files = gpu_values() if of_gpus else KernelFiles(Path(entry.root))
-    returned, failed = list[Returned](), list[VgoError]()
+    returned, failed = list[KnobReturn](), list[VgoError]()
     for group in reversed(entry.groups):
         try:
             one = put_group_back(files, group, entry.applied and not group.coupled)

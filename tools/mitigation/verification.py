@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 from ...knowledge.actions import Verify
 from ...knowledge.schema import Mitigation
-from ...layers.probes.base import Probe
-from ..execution.launch import Launch, Run
+from ..execution.launch import Launch, OnStarted, Run
 from .checks import ENDED, UNREADABLE, Check
 from .observation import READERS, observe
 from .process import Process
@@ -32,12 +30,7 @@ class Starts(Protocol):
     """What `prove` needs of a spawner."""
 
     def run(
-        self,
-        launch: Launch,
-        probes: Sequence[Probe] = (),
-        timeout_s: float | None = None,
-        capture: bool = False,
-        on_started: Callable[[int], None] | None = None,
+        self, launch: Launch, *, timeout_s: float | None = None, capture: bool = False, on_started: OnStarted = None
     ) -> Run:
         """Run once; `on_started` is called with the process while it runs."""
 

@@ -13,9 +13,9 @@ from ...knowledge.errors import VgoError
 from ..statistics.holm import holm
 from ..statistics.labels.classes import label
 from ..statistics.shape.describe import describe
-from ..statistics.values import BoolArray, FloatArray, IntervalEstimate
+from ..statistics.values import BoolArray, ColumnCorrelation, FloatArray, IntervalEstimate
 from .attribution import RankAttribution, Slowest, common, explained, slowest
-from .found import CounterCorrelation, HostRanks, Ranks, RankSummary, Verdict
+from .found import HostRanks, Ranks, RankSummary, Verdict
 from .hosts import beyond, of_hosts
 from .placement import crowded, fixed, placed
 from .rows import RankRows
@@ -169,7 +169,7 @@ def _on_cpu(rows: RankRows, at: int) -> float | None:
     return float(np.clip(moments[0, 1] / moments[0, 0], 0.0, 1.0))
 
 
-def within(rows: RankRows, at: int) -> tuple[CounterCorrelation, ...]:
+def within(rows: RankRows, at: int) -> tuple[ColumnCorrelation, ...]:
     """Correlate what is counted of a rank with its time beyond the others', the closest first."""
     more = beyond(rows.own_s)[:, at]
     columns = {name: rows.numbers[name][:, at] for name in COUNTED}
@@ -179,7 +179,7 @@ def within(rows: RankRows, at: int) -> tuple[CounterCorrelation, ...]:
     tested = {name: spearmanr(one, more) for name, one in varying.items()}
     adjusted = holm([float(test.pvalue) for test in tested.values()])
     found = [
-        CounterCorrelation(name=name, correlation=float(test.statistic), p_value=p)
+        ColumnCorrelation(name=name, correlation=float(test.statistic), p_value=p)
         for (name, test), p in zip(tested.items(), adjusted, strict=True)
     ]
     return tuple(sorted(found, key=lambda one: (one.p_value, -abs(one.correlation))))

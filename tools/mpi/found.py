@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ..statistics.values import FiniteResult, IntervalEstimate
+from ..statistics.values import ColumnCorrelation, FiniteResult, IntervalEstimate
 
 Verdict = Literal["one rank", "one host", "always the same rank", "no one rank"]
 
@@ -59,16 +59,6 @@ class HostRanks(FiniteResult):
     """What is explained without the rank that explains most: 0 where that one is late alone."""
 
 
-class CounterCorrelation(FiniteResult):
-    """Something counted of the named rank that goes with its time beyond the others'."""
-
-    name: str
-    correlation: float
-    """Spearman's."""
-    p_value: float
-    """By Holm over what was looked at."""
-
-
 class PlacementEffect(FiniteResult):
     """One level of a placement, such as a CPU or host, with each rank's own mean taken out."""
 
@@ -108,6 +98,6 @@ class Ranks(FiniteResult):
     none is meant."""
     on_cpu: float | None
     """Of the variation of the named rank's time outside MPI, the part that is CPU time; None where none is told."""
-    within: tuple[CounterCorrelation, ...]
+    within: tuple[ColumnCorrelation, ...]
     placed: tuple[PlacementEffect, ...]
     notes: tuple[str, ...]

@@ -20,8 +20,8 @@ from ..statistics.fleet.levels import LEAST_RUNS, NodeEstimates, levels
 from ..statistics.fleet.odd import Odd, odd
 from ..statistics.fleet.shares import shares
 from ..statistics.fleet.standing_out import between, differs, medians
-from ..statistics.values import FloatArray, IntArray, IntervalEstimate, number
-from .found import Follows, NodeComparison, NodeDeviation, NodeDifference, NodeSummary, Verdict
+from ..statistics.values import ColumnCorrelation, FloatArray, IntArray, IntervalEstimate
+from .found import NodeComparison, NodeDeviation, NodeSummary, Verdict
 
 MARGIN = 0.02
 """A node that differs by less is not worth a drain."""
@@ -146,8 +146,7 @@ def _explained(node: NodeSummary, place: int, design: Observations, nodes: Nodes
     keep = _asked(design)
     names = [design.names[column] for column in keep]
     found = differs(design.values[:, keep], nodes.codes, of_nodes[:, keep], place, names)
-    rows = [NodeDifference(name=d.name, here=d.here, elsewhere=d.elsewhere, distance=number(d.distance)) for d in found]
-    return node.model_copy(update={"differs": tuple(rows)})
+    return node.model_copy(update={"differs": found})
 
 
 def _asked(design: Observations) -> IntArray:
@@ -194,8 +193,7 @@ def _within(design: Observations, nodes: Nodes, of_nodes: FloatArray, question: 
 
 def _between(
     design: Observations, of_nodes: FloatArray, location: FloatArray, question: AnalysisOptions
-) -> tuple[Follows, ...]:
+) -> tuple[ColumnCorrelation, ...]:
     keep = _asked(design)
     found = between(of_nodes[:, keep], location, [design.names[column] for column in keep], seed=question.seed)
-    rows = [Follows(name=one.name, correlation=one.correlation, p_value=one.p_value) for one in found]
-    return tuple(rows[:MOST_FOLLOWING])
+    return found[:MOST_FOLLOWING]

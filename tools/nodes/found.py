@@ -7,7 +7,8 @@ from typing import Literal
 from ..analysis.analysis import Analysis
 from ..statistics.fleet.drain import Drained
 from ..statistics.fleet.shares import Shares
-from ..statistics.values import FiniteResult, IntervalEstimate
+from ..statistics.fleet.standing_out import NodeDifference
+from ..statistics.values import ColumnCorrelation, FiniteResult, IntervalEstimate
 
 Verdict = Literal["odd nodes", "no odd node", "cannot tell"]
 
@@ -22,16 +23,6 @@ class NodeDeviation(FiniteResult):
     p_value: float | None
     """Adjusted for all nodes, for speed and spread together; None with two nodes."""
     odd: bool
-
-
-class NodeDifference(FiniteResult):
-    """A column in which an odd node stands out."""
-
-    name: str
-    here: float
-    elsewhere: float
-    distance: float | None
-    """In robust SDs of the other nodes and of the runs of a node; None: the others never vary."""
 
 
 class NodeSummary(FiniteResult):
@@ -53,14 +44,6 @@ class NodeSummary(FiniteResult):
         return self.level.odd or bool(self.spread and self.spread.odd)
 
 
-class Follows(FiniteResult):
-    """A column that goes with the level of nodes."""
-
-    name: str
-    correlation: float
-    p_value: float
-
-
 class NodeComparison(FiniteResult):
     """Verdict first, then what it rests on."""
 
@@ -80,7 +63,7 @@ class NodeComparison(FiniteResult):
     margin: float
     within: Analysis
     """Of the runs of each node about that node."""
-    between: tuple[Follows, ...]
+    between: tuple[ColumnCorrelation, ...]
     drain: tuple[str, ...] = ()
     """Slow or unsteady nodes to take out; fast and steady ones are odd and welcome."""
     drained: Drained | None = None

@@ -31,6 +31,14 @@ class IntervalEstimate(FiniteResult):
     high: float
 
 
+class ColumnCorrelation(FiniteResult):
+    """How far a column follows something: Spearman's correlation, `p_value` adjusted for all columns."""
+
+    name: str
+    correlation: float
+    p_value: float
+
+
 def finite(values: ArrayLike) -> FloatArray:
     """Keep the finite values of one column, in their order."""
     column = np.asarray(values, dtype=np.float64).ravel()

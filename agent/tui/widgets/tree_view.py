@@ -8,9 +8,9 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
+from ....tools.statistics.association.tree import DecisionTree
 from ...look.canvas import TextCanvas
 from ...look.frame import Picture
-from ...look.scenes import PlottedTree
 from ...look.tree_page import TreeLine, tree_page
 from .picture_view import PictureView
 
@@ -35,11 +35,11 @@ class TreeView(PictureView):
     def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
         """Begin without a tree."""
         super().__init__(fancy=fancy, id=id)
-        self._tree: PlottedTree | None = None
+        self._tree: DecisionTree | None = None
         self._lines: tuple[TreeLine, ...] = ()
         self._chosen = 0
 
-    def show(self, tree: PlottedTree | None) -> None:
+    def show(self, tree: DecisionTree | None) -> None:
         """Show a tree."""
         if tree is not self._tree:
             self._tree = tree

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from ...conftest import control_groups
 
+COMMAND = str(Path(sys.executable).with_name("vgo-agent"))
 DASK = str(Path(sys.executable).with_name("dask"))
 NET = "10.197.73"
 SCHEDULER = f"{NET}.1"
@@ -178,3 +179,15 @@ def quota_parent() -> Path:
         if (folder / "cpu.cfs_period_us").exists() or (named.exists() and "cpu" in named.read_text()):
             return folder
     raise FileNotFoundError("no control group with a CPU quota can be made here")
+
+
+def begun_command(folder: Path, *words: str) -> subprocess.Popen[str]:
+    """Start the command in a folder and go on beside it."""
+    return subprocess.Popen(
+        [COMMAND, *words],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )

@@ -8,7 +8,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -21,7 +20,6 @@ from . import hosts as made
 pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
 
 
-COMMAND = str(Path(sys.executable).with_name("vgo-agent"))
 BURN = "import os, time\nend = time.process_time() + {s}\nwhile time.process_time() < end: pass\n"
 SLOW = 0.07
 """Share of a CPU that the slow host gets."""
@@ -55,7 +53,7 @@ def burn(script: Callable[[str, str], Path]) -> str:
 
 def vgo(*words: str, cwd: Path, timeout: float = 200) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        [COMMAND, *words],
+        [made.COMMAND, *words],
         cwd=cwd,
         capture_output=True,
         text=True,
@@ -156,14 +154,7 @@ def test_a_worker_that_is_killed_loses_only_what_it_was_doing_and_its_host_is_pu
         "--json",
         slow,
     ]
-    with subprocess.Popen(
-        [COMMAND, *words],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        stdin=subprocess.DEVNULL,
-    ) as trying:
+    with made.begun_command(tmp_path, *words) as trying:
         until = time.monotonic() + 120
         pairs = 0
         while pairs < 2 and time.monotonic() < until:  # the proof sets it once, pairs after that

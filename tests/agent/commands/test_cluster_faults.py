@@ -10,7 +10,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +21,6 @@ from . import hosts as made
 pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
 
 
-COMMAND = str(Path(sys.executable).with_name("vgo-agent"))
 TINY = "import time\ntime.sleep(0.002)\n"
 
 
@@ -82,14 +80,7 @@ def test_a_scheduler_that_dies_ends_the_run_and_a_resume_goes_on_from_its_table(
     cluster.wait("good")
     program, on = str(script("tiny.py", "import time\ntime.sleep(0.05)\n")), str(cluster.folder / "on.yaml")
     words = ("diagnose", "--on", on, "--max-runs", "60", "--max-mitigations", "0", "--layer", "process", program)
-    with subprocess.Popen(
-        [COMMAND, *words],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        stdin=subprocess.DEVNULL,
-    ) as begun:
+    with made.begun_command(tmp_path, *words) as begun:
         until = time.monotonic() + 120
         while not (kept := rows_kept(tmp_path)) and time.monotonic() < until:
             time.sleep(0.05)
@@ -138,7 +129,7 @@ def test_a_worker_that_is_started_again_at_another_address_takes_its_place(clust
     on, ran = str(cluster.folder / "on.yaml"), tmp_path / "ran"
     words = ("measure", "--on", on, "--min-runs", "60", "--max-runs", "60", "--json", program)
     with subprocess.Popen(
-        [COMMAND, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [made.COMMAND, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as begun:
         until = time.monotonic() + 120
         while not (ran.exists() and ran.read_text().count("comes") > 5) and time.monotonic() < until:

@@ -1,26 +1,18 @@
 """mitigations: what exists, what applies here, why not, and what each would change."""
 
 import json
+from functools import partial
 
 import pytest
 
-from vgo_agent.agent.cli import main
 from vgo_agent.knowledge.loader import load
 
 HERE = {"yes", "on", "ask", "you", "no"}
 
 
 @pytest.fixture
-def answers(capsys, monkeypatch, tmp_path):
-    """Run the command in an empty folder; give exit code, standard output and standard error."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-
-    def run(*words: str) -> tuple[int, str, str]:
-        code = main(["mitigations", *words])
-        return code, *capsys.readouterr()
-
-    return run
+def answers(called_here):
+    return partial(called_here, "mitigations")
 
 
 def listed(answers, *words):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +16,8 @@ from vgo_agent.agent.session import DiagnosisRequest
 from vgo_agent.tools.mitigation.journal import Journal, SavedKnob, new_entry
 from vgo_agent.tools.subject import Limits, Subject
 
-COMMAND = Path(sys.executable).with_name("vgo-agent")
+from ...conftest import COMMAND, Vgo
+
 OF_PROGRAM = {
     "diagnose": (),
     "chat": ("--plain",),
@@ -65,29 +65,27 @@ def test_every_command_is_one_of_these_or_measures_nothing() -> None:
 
 
 @pytest.mark.parametrize("name", OF_PROGRAM)
-def test_it_restores_before_the_first_run(name: str, program: Path, knob: Path, tmp_path: Path) -> None:
-    words = [str(COMMAND), name, *OF_PROGRAM[name], "--", str(program)]
-    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+def test_it_restores_before_the_first_run(name: str, program: Path, knob: Path, tmp_path: Path, vgo: Vgo) -> None:
+    ended = vgo(name, *OF_PROGRAM[name], "--", str(program))
     assert "/sys/knob: wanted -> old" in ended.stderr + ended.stdout
     assert (tmp_path / "seen").read_text().startswith("old\n")
     assert knob.read_text() == "old\n"
     assert os.listdir(tmp_path / "journal") == ["lock"]
 
 
-def test_resume_restores_before_it_goes_on(program: Path, knob: Path, tmp_path: Path) -> None:
+def test_resume_restores_before_it_goes_on(program: Path, knob: Path, tmp_path: Path, vgo: Vgo) -> None:
     subject = Subject(command=(str(program),), argv=(str(program),), directory=str(tmp_path))
     run = RunFolder.create(tmp_path / "vgo-runs", "program").path
     (run / "request.json").write_text(DiagnosisRequest(subject=subject, limits=Limits()).model_dump_json())
-    ended = subprocess.run([COMMAND, "resume", run], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    ended = vgo("resume", str(run))
     assert "/sys/knob: wanted -> old" in ended.stderr
     assert (tmp_path / "seen").read_text().startswith("old\n")
     assert knob.read_text() == "old\n"
 
 
-def test_recording_a_case_restores_too(program: Path, knob: Path, tmp_path: Path) -> None:
+def test_recording_a_case_restores_too(program: Path, knob: Path, tmp_path: Path, vgo: Vgo) -> None:
     few = ("--runs", "10", "--pairs", "2", "--out", str(tmp_path / "cases"))
-    words = [str(COMMAND), "eval", "record", "mine", *few, "--", str(program)]
-    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    ended = vgo("eval", "record", "mine", *few, "--", str(program))
     assert "/sys/knob: wanted -> old" in ended.stderr
     assert (tmp_path / "seen").read_text().startswith("old\n")
     assert knob.read_text() == "old\n"

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,16 +39,8 @@ SPACE: dict[str, Any] = {
 
 
 @pytest.fixture
-def answers(capsys, monkeypatch, tmp_path):
-    """Run `sweep` in this process; give exit code, standard output and standard error."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-
-    def run(*words: str) -> tuple[int, str, str]:
-        code = main(["sweep", *words])
-        return code, *capsys.readouterr()
-
-    return run
+def answers(called_here):
+    return partial(called_here, "sweep")
 
 
 def written(folder: Path, space: dict[str, Any], text: str = COUNTS) -> list[str]:

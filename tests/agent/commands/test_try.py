@@ -19,6 +19,8 @@ from vgo_agent.agent.cli import main
 from vgo_agent.knowledge.loader import load
 from vgo_agent.layers.trust import store
 
+from .counting import program
+
 THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 STAT_INTERVAL = Path("/proc/sys/vm/stat_interval")
 COMMAND = str(Path(sys.executable).with_name("vgo-agent"))
@@ -52,14 +54,6 @@ interleavable: false
 apply: {environment: {STEADY: "1"}}
 verify: {environment: [STEADY]}
 """
-
-
-def program(folder: Path, text: str) -> list[str]:
-    path = folder / "program.sh"
-    path.write_text(text)
-    path.chmod(0o755)
-    (folder / "count").write_text("0\n")
-    return [str(path)]
 
 
 Ran = tuple[int, str, str]

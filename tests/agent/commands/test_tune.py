@@ -2,6 +2,7 @@
 
 import json
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.experiment.race import looks
 from vgo_agent.tools.machine import Machine
+
+from .counting import program
 
 OBEYS = """\
 #!/bin/sh
@@ -29,24 +32,8 @@ SMALL = ("--metric", "value ([0-9.]+)", "--unit", "ms", "--max-runs", "40", "--b
 
 
 @pytest.fixture
-def answers(capsys, monkeypatch, tmp_path):
-    """Run `tune` in this process; give exit code, standard output and standard error."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-
-    def run(*words: str) -> tuple[int, str, str]:
-        code = main(["tune", *words])
-        return code, *capsys.readouterr()
-
-    return run
-
-
-def program(folder: Path, text: str) -> list[str]:
-    path = folder / "program.sh"
-    path.write_text(text)
-    path.chmod(0o755)
-    (folder / "count").write_text("0\n")
-    return [str(path)]
+def answers(called_here):
+    return partial(called_here, "tune")
 
 
 def test_the_best_level_is_found_confirmed_and_can_be_checked_again(answers, tmp_path):

@@ -11,7 +11,7 @@ from vgo_agent.agent.look.factor_scatter import factor_scatter
 from vgo_agent.agent.look.overlay import overlay
 from vgo_agent.agent.look.run_order import run_order
 from vgo_agent.agent.look.scale import AxisWindow
-from vgo_agent.agent.look.scenes import Overlay, PlottedOutcomes, Scatter, tree_of
+from vgo_agent.agent.look.scenes import Overlay, PlottedOutcomes, Scatter
 from vgo_agent.agent.look.tree_page import lines, tree_page
 from vgo_agent.tools.statistics.association.tree import fit_tree
 
@@ -112,7 +112,7 @@ def test_an_interval_below_one_lies_left_of_the_one():
 def test_every_node_of_a_tree_has_a_line():
     rng = np.random.default_rng(3)
     columns = rng.normal(size=(200, 3))
-    tree = tree_of(fit_tree(columns, ("a", "b", "c"), columns[:, 0] + columns[:, 1] > 0.5).model_dump())
+    tree = fit_tree(columns, ("a", "b", "c"), columns[:, 0] + columns[:, 1] > 0.5)
     found = lines(tree, ASCII)
     assert len(found) == len(tree.nodes) > 3
     assert [line.column for line in found if line.column] and found[0].column == tree.nodes[0].column

@@ -13,7 +13,7 @@ from vgo_agent.agent.look.child import NOT_OPEN, answered
 from vgo_agent.agent.look.computer import Computer
 from vgo_agent.agent.look.open_table import open_file, take_runs
 from vgo_agent.agent.look.pages import MOST_DRAWN
-from vgo_agent.agent.look.scenes import PlottedOutcomes, tree_of
+from vgo_agent.agent.look.scenes import PlottedOutcomes
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.analysis.analyse import analyse
 from vgo_agent.tools.analysis.question import AnalysisOptions
@@ -40,7 +40,7 @@ def test_an_exact_refit_is_what_analyze_says_of_that_cut(table):
     found = open_file(table, "time_s").fits.refit(Refit(1.4, exact=True))
     ((_, design),) = designs(read(table), ColumnOptions(outcome="time_s"))
     asked = analyse(design, AnalysisOptions(cut=CutRule("given", (1.4,))))
-    assert asked.tree is not None and found.tree == tree_of(asked.tree.model_dump())
+    assert asked.tree is not None and found.tree == asked.tree
     assert [(one.name, one.p_value, one.auc, one.visible) for one in found.factors] == [
         (one.factor.name, one.factor.p_value, one.factor.auc, one.factor.visible) for one in asked.findings
     ]

@@ -22,7 +22,7 @@ from vgo_agent.agent.model.wish import ModelChoice
 from vgo_agent.agent.planners.base import View
 from vgo_agent.agent.planners.grammar import grammar, longest
 from vgo_agent.agent.planners.llama import Llama
-from vgo_agent.agent.planners.menu import Slot, calls, menu
+from vgo_agent.agent.planners.menu import calls, menu
 from vgo_agent.agent.planners.state import quoted
 from vgo_agent.agent.record import bodies, record_of
 from vgo_agent.agent.run_folder import RunFolder
@@ -30,6 +30,7 @@ from vgo_agent.agent.transcript import Decision, RunStart, read
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.case import Record
 from vgo_agent.tools.mitigation.own import read_own
+from vgo_agent.tools.situation import Slot
 
 from ...conftest import Vgo
 from ...tiny_gguf import tiny

@@ -88,7 +88,7 @@ def test_what_a_model_chooses_well_is_taken_and_counted() -> None:
 
 
 def test_a_call_that_was_made_is_not_made_again() -> None:
-    view = next(view for view in CHOOSING if view.record.calls)
+    view = next(view for view in CHOOSING if view.record.calls and "profile" not in view.legal.tools)
     example = Llama(fake := Fake(last_of), WISH).choose(view)
     made = replace(view.record.calls[-1], tool=example.tool, arguments=dict(example.arguments))
     again = replace(view, record=replace(view.record, calls=(*view.record.calls, made)))

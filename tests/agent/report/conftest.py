@@ -28,19 +28,16 @@ from vgo_agent.tools.statistics.shape.describe import describe
 from vgo_agent.tools.statistics.spread import log_sd_interval, summarise
 from vgo_agent.tools.subject import Limits, Subject
 
+from ...tools.profiles import MACHINE as TEST_MACHINE
+
 KNOWLEDGE: Knowledge = load()
 SUBJECT = Subject(command=("./bench.sh", "--size", "12"), argv=("/w/bench.sh", "--size", "12"), directory="/w")
-MACHINE = Machine(
-    cpu="Test CPU",
-    architecture="x86_64",
-    kernel="6.1.0",
-    distribution="Debian 12",
-    glibc="2.36",
-    cpus=(0, 1),
-    memory_bytes=8 * 2**30,
-    executables=("taskset", "chrt"),
-    absent={"rapl": "The kernel shows no energy counter (RAPL, /sys/class/powercap)."},
-    program_dynamic=True,
+MACHINE = TEST_MACHINE.model_copy(
+    update={
+        "memory_bytes": 8 * 2**30,
+        "executables": ("taskset", "chrt"),
+        "absent": {"rapl": "The kernel shows no energy counter (RAPL, /sys/class/powercap)."},
+    }
 )
 LIMITS = Limits()
 TIP = "ab" * 32

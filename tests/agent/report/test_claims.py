@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vgo_agent.agent.legal import legal, open_candidates
+from vgo_agent.agent.legal import legal, situation
 from vgo_agent.agent.report.render import outputs
 from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.conclude import ConcludeResult
 from vgo_agent.tools.rank_factors import RankResult
+from vgo_agent.tools.steps.apply_mitigation import open_candidates
 from vgo_agent.tools.subject import Subject
 
 RNG = np.random.default_rng
@@ -86,8 +87,9 @@ def test_where_no_counter_points_at_anything_what_has_none_may_be_looked_up_and_
     assert not ranking.visible and "memory_layout" in ranking.uncounted
     assert not any(load().factors[key].signals for key in ranking.uncounted)
     blind.call("look_up", factor="memory_layout")
-    assert [c.mitigation for c in open_candidates(blind.record, blind.limits)] == ["fixed_layout"]
-    asked = legal(blind.record, blind.limits).tools["look_up"]["factor"]
+    assert [c.mitigation for c in open_candidates(situation(blind.record, blind.limits))] == ["fixed_layout"]
+    (slot,) = legal(blind.record, blind.limits).tools["look_up"]
+    asked = {factor for (factor,) in slot.choices}
     assert "memory_layout" not in asked and set(asked) == {*ranking.uncounted} - {"memory_layout"}
 
 

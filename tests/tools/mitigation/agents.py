@@ -8,11 +8,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from vgo_agent.knowledge.schema import Mitigation
+from vgo_agent.tools.mitigation.engine import Applied
 from vgo_agent.tools.mitigation.restore import restore
+
+KnobSet = Callable[[], AbstractContextManager[Applied]]
 
 PRELUDE = """
 import json, sys, time

@@ -13,8 +13,11 @@ from vgo_agent.knowledge.schema import Mitigation
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.machine import Machine
+from vgo_agent.tools.mitigation.engine import applied
 from vgo_agent.tools.mitigation.kernel_file import in_force
 from vgo_agent.tools.subject import Subject
+
+from .agents import KnobSet
 
 WATCHED = (
     "/sys/kernel/mm/transparent_hugepage/enabled",
@@ -107,3 +110,23 @@ def one() -> Callable[..., Mitigation]:
         )
 
     return make
+
+
+@pytest.fixture
+def knob(tmp_path: Path) -> Path:
+    """A kernel file of a fake tree."""
+    path = tmp_path / "root/sys/knob"
+    path.parent.mkdir(parents=True)
+    path.write_text("old\n")
+    return path
+
+
+@pytest.fixture
+def sets_knob(one: Callable[..., Mitigation]) -> Mitigation:
+    return one(scope="system", apply={"write": [{"path": "/sys/knob", "value": "wanted"}]})
+
+
+@pytest.fixture
+def knob_set(sets_knob: Mitigation, tmp_path: Path, subject: Subject, launch: Launch, machine: Machine) -> KnobSet:
+    """Have the knob ready to be set, in the fake tree."""
+    return lambda: applied(sets_knob, launch, subject, machine, root=tmp_path / "root")

@@ -33,7 +33,7 @@ from vgo_agent.tools.mitigation.restore import restore
 from vgo_agent.tools.subject import Subject
 from vgo_agent.tools.survey import survey
 
-from .agents import PRELUDE, killed_with_its_watchdog
+from .agents import PRELUDE, KnobSet, killed_with_its_watchdog
 
 KERNEL = KernelFiles()
 KNOWN = {m.key: m for m in load().mitigations.values() if m.apply is not None and m.apply.write}
@@ -215,20 +215,6 @@ def test_a_kill_at_any_moment_leaves_nothing_after_restore(
     assert not list(journal_folder.glob("*.json"))
 
 
-@pytest.fixture
-def knob(tmp_path: Path) -> Path:
-    """A kernel file of a fake tree."""
-    path = tmp_path / "root/sys/knob"
-    path.parent.mkdir(parents=True)
-    path.write_text("old\n")
-    return path
-
-
-@pytest.fixture
-def sets_knob(one: Callable[..., Mitigation]) -> Mitigation:
-    return one(scope="system", apply={"write": [{"path": "/sys/knob", "value": "wanted"}]})
-
-
 def test_what_someone_else_changed_after_the_kill_is_told_and_left(
     sets_knob: Mitigation, knob: Path, tmp_path: Path
 ) -> None:
@@ -254,81 +240,58 @@ def test_an_entry_of_an_earlier_boot_is_forgotten(
 
 
 def test_the_next_agent_restores_before_it_applies(
-    sets_knob: Mitigation, knob: Path, tmp_path: Path, subject: Subject, launch: Launch, machine: Machine
+    knob_set: KnobSet, sets_knob: Mitigation, knob: Path, tmp_path: Path
 ) -> None:
     killed_with_its_watchdog(sets_knob, tmp_path, tmp_path / "root")
-    with applied(sets_knob, launch, subject, machine, root=tmp_path / "root") as change:
+    with knob_set() as change:
         assert knob.read_text() == "old\n"
         assert change.told == ("/sys/knob: wanted -> old",)
 
 
-def test_force_puts_back_the_settings_of_a_living_agent(
-    sets_knob: Mitigation, knob: Path, tmp_path: Path, subject: Subject, launch: Launch, machine: Machine
-) -> None:
-    with applied(sets_knob, launch, subject, machine, root=tmp_path / "root") as change:
+def test_force_puts_back_the_settings_of_a_living_agent(knob_set: KnobSet, knob: Path) -> None:
+    with knob_set() as change:
         change.on()
         assert restore() == []
         assert restore(force=True) == ["/sys/knob: wanted -> old"]
         assert knob.read_text() == "old\n"
 
 
-def test_what_someone_else_changed_during_the_batch_ends_it_and_is_left(
-    sets_knob: Mitigation, knob: Path, tmp_path: Path, subject: Subject, launch: Launch, machine: Machine
-) -> None:
+@pytest.mark.parametrize("off_first", [False, True])
+def test_what_someone_else_changed_ends_the_batch_and_is_left(knob_set: KnobSet, knob: Path, off_first: bool) -> None:
     with (
         pytest.raises(VgoError, match="Someone else set /sys/knob to theirs"),
-        applied(sets_knob, launch, subject, machine, root=tmp_path / "root") as change,
+        knob_set() as change,
     ):
         change.on()
+        if off_first:
+            change.off()
         knob.write_text("theirs\n")
-        change.off()
+        change.on() if off_first else change.off()
     assert knob.read_text() == "theirs\n"
-    assert change.told == ("/sys/knob: left at theirs, because someone else changed it; it was old before vgo-agent",)
+    left = "/sys/knob: left at theirs, because someone else changed it; it was old before vgo-agent"
+    assert off_first or change.told == (left,)
 
 
-def test_a_change_by_someone_else_while_it_is_off_is_not_overwritten(
-    sets_knob: Mitigation, knob: Path, tmp_path: Path, subject: Subject, launch: Launch, machine: Machine
-) -> None:
+def test_a_second_agent_is_refused_in_one_sentence(knob_set: KnobSet, knob: Path) -> None:
     with (
-        pytest.raises(VgoError, match="Someone else set /sys/knob to theirs"),
-        applied(sets_knob, launch, subject, machine, root=tmp_path / "root") as change,
-    ):
-        change.on()
-        change.off()
-        knob.write_text("theirs\n")
-        change.on()
-    assert knob.read_text() == "theirs\n"
-
-
-def test_a_second_agent_is_refused_in_one_sentence(
-    sets_knob: Mitigation, knob: Path, tmp_path: Path, subject: Subject, launch: Launch, machine: Machine
-) -> None:
-    root = tmp_path / "root"
-    with (
-        applied(sets_knob, launch, subject, machine, root=root),
+        knob_set(),
         pytest.raises(VgoError, match="Another vgo-agent is changing settings"),
-        applied(sets_knob, launch, subject, machine, root=root),
+        knob_set(),
     ):
         pass
-    with applied(sets_knob, launch, subject, machine, root=root) as change:
+    with knob_set() as change:
         assert all(check.passed for check in change.on())
     assert knob.read_text() == "old\n"
 
 
 def test_nothing_is_changed_when_the_journal_cannot_be_written(
-    sets_knob: Mitigation,
-    knob: Path,
-    tmp_path: Path,
-    subject: Subject,
-    launch: Launch,
-    machine: Machine,
-    monkeypatch: pytest.MonkeyPatch,
+    knob_set: KnobSet, knob: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("VGO_AGENT_JOURNAL", str(tmp_path / "file" / "journal"))
     with (
         pytest.raises(VgoError, match="set VGO_AGENT_JOURNAL"),
-        applied(sets_knob, launch, subject, machine, root=tmp_path / "root"),
+        knob_set(),
     ):
         pass
     assert knob.read_text() == "old\n"
@@ -394,24 +357,18 @@ def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
 
 @as_root
 def test_a_journal_on_a_full_disk_means_that_nothing_is_changed(
-    sets_knob: Mitigation,
-    knob: Path,
-    tmp_path: Path,
-    subject: Subject,
-    launch: Launch,
-    machine: Machine,
-    small_disk: Path,
+    knob_set: KnobSet, knob: Path, small_disk: Path
 ) -> None:
     (small_disk / "rest").write_bytes(b"x" * 8192)
     with (
         pytest.raises(VgoError, match="No space left on device.* nothing stays changed: make room"),
-        applied(sets_knob, launch, subject, machine, root=tmp_path / "root"),
+        knob_set(),
     ):
         pass
     assert knob.read_text() == "old\n"
     (small_disk / "rest").unlink()
     assert restore() == []
-    with applied(sets_knob, launch, subject, machine, root=tmp_path / "root") as change:
+    with knob_set() as change:
         (check,) = change.on()
         assert check.passed
     assert knob.read_text() == "old\n"
@@ -419,17 +376,11 @@ def test_a_journal_on_a_full_disk_means_that_nothing_is_changed(
 
 @as_root
 def test_a_disk_that_fills_up_between_journal_and_knob_puts_back(
-    sets_knob: Mitigation,
-    knob: Path,
-    tmp_path: Path,
-    subject: Subject,
-    launch: Launch,
-    machine: Machine,
-    small_disk: Path,
+    knob_set: KnobSet, knob: Path, small_disk: Path
 ) -> None:
     with (
         pytest.raises(VgoError, match="No space left on device"),
-        applied(sets_knob, launch, subject, machine, root=tmp_path / "root") as change,
+        knob_set() as change,
     ):
         (small_disk / "rest").write_bytes(b"x" * 4096)
         change.on()
@@ -438,9 +389,7 @@ def test_a_disk_that_fills_up_between_journal_and_knob_puts_back(
 
 
 @as_root
-def test_a_read_only_tree_is_told_with_its_cure(
-    sets_knob: Mitigation, knob: Path, tmp_path: Path, subject: Subject, launch: Launch, machine: Machine
-) -> None:
+def test_a_read_only_tree_is_told_with_its_cure(knob_set: KnobSet, knob: Path, tmp_path: Path) -> None:
     root = tmp_path / "root"
     if subprocess.run(["mount", "--bind", "-o", "ro", root, root], capture_output=True).returncode:
         pytest.skip("nothing can be mounted here: needs root with CAP_SYS_ADMIN")
@@ -448,7 +397,7 @@ def test_a_read_only_tree_is_told_with_its_cure(
         subprocess.run(["mount", "-o", "remount,bind,ro", root], check=True)
         with (
             pytest.raises(VgoError, match="mounted read-only here; run vgo-agent on the host"),
-            applied(sets_knob, launch, subject, machine, root=root) as change,
+            knob_set() as change,
         ):
             change.on()
     finally:

@@ -14,34 +14,17 @@ from pathlib import Path
 import pytest
 
 from vgo_agent.knowledge.schema import Mitigation
-from vgo_agent.tools.execution.launch import Launch
-from vgo_agent.tools.machine import Machine
-from vgo_agent.tools.mitigation.engine import applied
 from vgo_agent.tools.mitigation.journal import Journal
 from vgo_agent.tools.mitigation.kernel_file import KernelFiles
 from vgo_agent.tools.mitigation.restore import restore
 from vgo_agent.tools.mitigation.watchdog import guarded
-from vgo_agent.tools.subject import Subject
 
-from .agents import PRELUDE, gone_soon, holding, status, watchdog_of
+from .agents import PRELUDE, KnobSet, gone_soon, holding, status, watchdog_of
 
 PATIENCE_S = 20
 STAT_INTERVAL = "/proc/sys/vm/stat_interval"
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="kernel settings and real-time are for root only")
-
-
-@pytest.fixture
-def knob(tmp_path: Path) -> Path:
-    path = tmp_path / "root/sys/knob"
-    path.parent.mkdir(parents=True)
-    path.write_text("old\n")
-    return path
-
-
-@pytest.fixture
-def sets_knob(one: Callable[..., Mitigation]) -> Mitigation:
-    return one(scope="system", apply={"write": [{"path": "/sys/knob", "value": "wanted"}]})
 
 
 def soon(condition: Callable[[], bool]) -> bool:
@@ -106,9 +89,9 @@ print(first)
 
 
 def test_one_that_was_killed_does_not_keep_the_agent_from_ending_well(
-    sets_knob: Mitigation, knob: Path, tmp_path: Path, subject: Subject, launch: Launch, machine: Machine
+    knob_set: KnobSet, knob: Path, tmp_path: Path
 ) -> None:
-    with applied(sets_knob, launch, subject, machine, root=tmp_path / "root") as change:
+    with knob_set() as change:
         change.on()
         (watchdog,) = new_children()
         os.kill(watchdog, signal.SIGKILL)

@@ -17,7 +17,7 @@ from .interactions import Interaction as Interaction
 from .look import Looked, look
 from .pairing import Pairing, pair, visible_pairs
 from .results import Association as Association
-from .results import FactorAssociation as Factor
+from .results import FactorAssociation
 from .sample import sample
 from .search import FamilywiseTest, search
 
@@ -121,7 +121,7 @@ def _factors(
     p_values: Sequence[float],
     standing: Sequence[int],
     alpha: float,
-) -> list[Factor]:
+) -> list[FactorAssociation]:
     """Describe the clusters that are not set aside, the most convincing first."""
     place_of = {name: place for place, name in enumerate(looked.names)}
     factors = []
@@ -137,7 +137,7 @@ def _factors(
         values = looked.columns.values[:, looked.kept[column]]
         auc, per_unit = _aucs(looked, column)
         factors.append(
-            Factor(
+            FactorAssociation(
                 **effect(cluster, looked.columns, values, looked.classes, looked.outcome),
                 direction="more" if auc >= 0.5 else "less",
                 auc=auc,

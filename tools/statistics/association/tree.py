@@ -42,6 +42,12 @@ class TreeNode(FiniteResult):
     shares: tuple[float, ...] = ()
     """Share of each class, the best first, where there are more than two."""
 
+    def answer(self) -> str:
+        """Say what the tree answers here."""
+        if not self.shares:
+            return f"{self.slow_share:.0%} of {self.n} runs slow"
+        return f"{self.n} runs, best class first: {', '.join(f'{share:.0%}' for share in self.shares)}"
+
 
 class DecisionTree(FiniteResult):
     """Its nodes, the root first, and how well it does."""
@@ -60,19 +66,13 @@ class DecisionTree(FiniteResult):
 
     def _lines(self, node: TreeNode, indent: str) -> list[str]:
         if node.column is None or node.left is None or node.right is None:
-            return [f"{indent}{_answer(node)}"]
+            return [f"{indent}{node.answer()}"]
         return [
             f"{indent}{node.column} <= {node.threshold:.6g}",
             *self._lines(self.nodes[node.left], indent + "  "),
             f"{indent}{node.column} > {node.threshold:.6g}",
             *self._lines(self.nodes[node.right], indent + "  "),
         ]
-
-
-def _answer(node: TreeNode) -> str:
-    if not node.shares:
-        return f"{node.slow_share:.0%} of {node.n} runs slow"
-    return f"{node.n} runs, best class first: {', '.join(f'{share:.0%}' for share in node.shares)}"
 
 
 def fit_tree(

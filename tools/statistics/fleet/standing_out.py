@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
 
-from ..values import FloatArray, IntArray
+from ..values import ColumnCorrelation, FiniteResult, FloatArray, IntArray, number
 
 LEAST_NODES = 6
 """With fewer, no order of nodes is rarer than one in twenty once it is paid for."""
@@ -18,26 +17,16 @@ FAR = 5.0
 MOST_NAMED = 6
 
 
-class Between(NamedTuple):
-    """A column that goes with the level of nodes."""
-
-    name: str
-    correlation: float
-    """Spearman's, of node medians."""
-    p_value: float
-    """Adjusted for all columns."""
-
-
-class Differs(NamedTuple):
-    """A column in which one node stands out."""
+class NodeDifference(FiniteResult):
+    """A column in which an odd node stands out."""
 
     name: str
     here: float
     """Median on the node."""
     elsewhere: float
     """Median of the medians of the other nodes."""
-    distance: float
-    """In robust SDs of the other nodes and of the runs of a node."""
+    distance: float | None
+    """In robust SDs of the other nodes and of the runs of a node; None: the others never vary."""
 
 
 def medians(values: FloatArray, codes: IntArray, nodes: int) -> FloatArray:
@@ -45,7 +34,9 @@ def medians(values: FloatArray, codes: IntArray, nodes: int) -> FloatArray:
     return np.array([np.median(values[codes == node], axis=0) for node in range(nodes)])
 
 
-def between(of_nodes: FloatArray, location: FloatArray, names: Sequence[str], *, seed: int = 1) -> tuple[Between, ...]:
+def between(
+    of_nodes: FloatArray, location: FloatArray, names: Sequence[str], *, seed: int = 1
+) -> tuple[ColumnCorrelation, ...]:
     """Rank columns by how their node medians (nodes, columns) follow the level of nodes (nodes,); () for few nodes.
 
     Spearman's correlation; p-values by the greatest over all columns under permuted nodes (maxT).
@@ -57,7 +48,9 @@ def between(of_nodes: FloatArray, location: FloatArray, names: Sequence[str], *,
     rng = np.random.default_rng(seed)
     greatest = np.array([np.abs(rng.permutation(level) @ columns).max() for _ in range(PERMUTATIONS)])
     p_values = (1 + (greatest[:, None] >= np.abs(seen)[None, :] - 1e-12).sum(axis=0)) / (PERMUTATIONS + 1)
-    found = [Between(name, float(r), float(p)) for name, r, p in zip(names, seen, p_values, strict=True)]
+    found = [
+        ColumnCorrelation(name=name, correlation=r, p_value=p) for name, r, p in zip(names, seen, p_values, strict=True)
+    ]
     return tuple(sorted(found, key=lambda one: -abs(one.correlation)))
 
 
@@ -71,7 +64,7 @@ def _scores(values: FloatArray) -> FloatArray:
 
 def differs(
     values: FloatArray, codes: IntArray, of_nodes: FloatArray, node: int, names: Sequence[str]
-) -> tuple[Differs, ...]:
+) -> tuple[NodeDifference, ...]:
     """Name the columns in which a node is furthest from the others, the furthest first.
 
     Distance: from the median of the other nodes, over 1.4826 MAD of those nodes and of their runs about them, the
@@ -86,7 +79,9 @@ def differs(
     distance = np.divide(away, scale, out=np.where(away > 0, np.inf, 0.0), where=scale > 0)
     order = np.lexsort((-away, -distance))
     return tuple(
-        Differs(names[place], float(of_nodes[node, place]), float(centre[place]), float(distance[place]))
+        NodeDifference(
+            name=names[place], here=of_nodes[node, place], elsewhere=centre[place], distance=number(distance[place])
+        )
         for place in order[:MOST_NAMED]
         if distance[place] >= FAR
     )

@@ -148,7 +148,7 @@ def test_what_only_one_node_has_stands_out_there():
     of_nodes = medians(values, codes, 4)
     found = differs(values, codes, of_nodes, 2, ("noise", "throttled"))
     assert [one.name for one in found] == ["throttled"]
-    assert (found[0].here, found[0].elsewhere, found[0].distance) == (7.0, 0.0, np.inf)
+    assert (found[0].here, found[0].elsewhere, found[0].distance) == (7.0, 0.0, None)
     assert differs(values, codes, of_nodes, 1, ("noise", "throttled")) == ()
 
 

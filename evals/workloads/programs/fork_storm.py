@@ -1,0 +1,33 @@
+"""Compute on one CPU while, in half of the runs, a neighbour on it does nothing but start processes that end at once.
+
+The neighbour is forked in every run, sleeps in the others, is an ordinary process (SCHED_OTHER) and never outlives the
+run; what it uses is not added to the usage of the program. Under SCHED_FIFO the program keeps the CPU.
+An argument, `loud` or `quiet`, fixes the neighbour.
+"""
+
+import contextlib
+import os
+import signal
+import sys
+
+from forked import time_beside
+from work import chance, compute, print_ms
+
+
+def start_process() -> None:
+    """Start a process that ends at once."""
+    if (child := os.fork()) == 0:
+        os._exit(0)
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(child, 0)
+
+
+def main(arguments: list[str]) -> None:
+    """Run once and print the time of the arithmetic."""
+    loud = arguments[0] == "loud" if arguments else chance(0.5)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for children, so their usage is nobody's
+    print_ms(time_beside(loud, lambda: compute(5), start_process))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

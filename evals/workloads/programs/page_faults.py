@@ -1,0 +1,27 @@
+"""Touch every page of 4 MB blocks fresh from malloc, a random 16 to 128 MB in all: each 4 KB costs a page fault.
+
+With huge pages (GLIBC_TUNABLES=glibc.malloc.hugetlb=1, or THP always) 2 MB cost one fault.
+An argument fixes the megabytes.
+"""
+
+import sys
+import time
+
+from malloc import allocator, touch
+from work import drawn, print_time
+
+LEAST, MOST = 16, 128
+BLOCK_MB = 4
+SIZE = (BLOCK_MB << 20) - 4096
+"""Room for malloc's header, so that the mapping is a whole number of huge pages."""
+
+
+def main(arguments: list[str]) -> None:
+    """Run once and print the time of the touching."""
+    megabytes = int(arguments[0]) if arguments else drawn(LEAST, MOST)
+    libc = allocator()
+    print_time(lambda: touch(libc, [SIZE] * (megabytes // BLOCK_MB), SIZE), time.process_time_ns)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,32 @@
+"""Compute in steps, and between them sleep 1 microsecond a random number of times.
+
+Each sleep ends late by the timer slack of the process, 50 microseconds unless it is set, and by the wake-up.
+A process under a real-time policy has no slack. An argument fixes the number of sleeps.
+"""
+
+import sys
+import time
+
+from work import drawn, due, print_time
+
+STEPS = 200
+SLEEP_S = 1e-6
+MODULUS = (1 << 127) - 1
+
+
+def compute_and_sleep(sleeps: int) -> None:
+    """Compute the same whatever `sleeps` is, and sleep that often, evenly spread."""
+    for step in range(STEPS):
+        pow(3, MODULUS - 2, MODULUS)
+        if due(step, sleeps, STEPS):
+            time.sleep(SLEEP_S)
+
+
+def main(arguments: list[str]) -> None:
+    """Run once and print the time of it all."""
+    sleeps = int(arguments[0]) if arguments else drawn(0, STEPS)
+    print_time(lambda: compute_and_sleep(sleeps))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

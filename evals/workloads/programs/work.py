@@ -1,0 +1,94 @@
+"""What the programs share: they do some work, a random amount of it what makes a run slow, and print the time.
+
+They start without site, so that this imports only what costs nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MODULUS = (1 << 1279) - 1
+BLOCK_BYTES, BLOCKS = 256 * 1024, 6
+WARM_BYTES = 1_400_000
+
+
+def drawn(least: int, most: int) -> int:
+    """Draw a number evenly from the least to the most."""
+    return least + int.from_bytes(os.urandom(4), "little") % (most - least + 1)
+
+
+def chance(share: float) -> bool:
+    """Draw True in this share of the runs."""
+    return os.urandom(1)[0] < 256 * share
+
+
+def due(step: int, times: int, steps: int) -> bool:
+    """Tell whether a step is one of the `times` that are spread evenly over all steps."""
+    return (step + 1) * times // steps > step * times // steps
+
+
+def print_time(work: Callable[[], object], clock_ns: Callable[[], int] = time.perf_counter_ns) -> None:
+    """Do the work and print the milliseconds that it took, of CPU time with `time.process_time_ns`."""
+    started = clock_ns()
+    work()
+    print_ms(clock_ns() - started)
+
+
+def print_ms(taken_ns: int) -> None:
+    """Print a time as the metric that is looked for."""
+    print(f"time_ms {taken_ns / 1e6:.4f}")
+
+
+def open_input(arguments: list[str], flags: int = os.O_RDONLY) -> int:
+    """Open the file that is the first argument."""
+    if not arguments:
+        sys.exit("Give the file to read, such as one of 20 MB on a disk.")
+    return os.open(arguments[0], flags)
+
+
+def compute(powers: int) -> None:
+    """Do arithmetic for some 4 ms a power."""
+    for base in range(3, 3 + powers):
+        pow(base, MODULUS - 2, MODULUS)
+
+
+def churn(batches: int, rounds: int) -> None:
+    """Fill the same bytes in every round; `batches` of the rounds hold six blocks at once, which malloc gives back."""
+    for step in range(rounds):
+        if due(step, batches, rounds):
+            [bytearray(BLOCK_BYTES) for _ in range(BLOCKS)]
+        else:
+            for _ in range(BLOCKS):
+                bytearray(BLOCK_BYTES)
+
+
+def copy_and_hop(hops: int, rounds: int) -> None:
+    """Do the same copies whatever `hops` is; hop to another allowed CPU before `hops` of them, evenly spread."""
+    cpus = sorted(os.sched_getaffinity(0))
+    warm = memoryview(bytearray(WARM_BYTES))
+    half = WARM_BYTES // 2
+    done = 0
+    for step in range(rounds):
+        if len(cpus) > 1 and due(step, hops, rounds):
+            done += 1
+            os.sched_setaffinity(0, {cpus[done % len(cpus)]})
+        warm[:half] = warm[half:]
+        warm[half:] = warm[:half]
+
+
+def read_all(file: int) -> None:
+    """Read to the end into one buffer."""
+    buffer = bytearray(1 << 20)
+    while os.readv(file, [buffer]):
+        pass
+
+
+def drop_from_page_cache(file: int) -> None:
+    """Let the next run find the file cold, so that it waits for the disk."""
+    os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)

@@ -1,0 +1,165 @@
+"""What the finished calls have found: their results by what they say, each read once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+from .apply_mitigation import OUT_OF_TIME, ApplyResult
+from .base import Result
+from .case import Finished, Record
+from .compare import CompareResult
+from .conclude import ConcludeResult
+from .fit_tree import FitTreeResult
+from .label import LabelResult
+from .look_up import Candidate, LookUpResult
+from .measure import MeasureResult
+from .predict_surface import PredictResult
+from .profile import ProfileResult
+from .rank_factors import RankedFactor, RankResult
+from .screen_levels import ScreenResult
+
+R = TypeVar("R", bound=Result)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Pairs of one mitigation, and what comparing them showed."""
+
+    call: Finished
+    applied: ApplyResult
+    compared: CompareResult | None
+    comparing: str = ""
+    """Id of the call that compared them; empty where none did."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A mitigation that was chosen and not applied."""
+
+    mitigation: str
+    error: str
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Results of a record; None or empty where the diagnosis did not come so far."""
+
+    record: Record
+
+    def results(self, tool: str, kind: type[R]) -> tuple[R, ...]:
+        """Read all results of a tool, in order."""
+        return tuple(call.read(kind) for call in self.record.succeeded(tool))
+
+    def calls(self, tool: str) -> tuple[str, ...]:
+        """Name the calls of a tool that gave a result."""
+        return tuple(call.call_id for call in self.record.succeeded(tool))
+
+    def last(self, tool: str, kind: type[R]) -> R | None:
+        """Read the last result of a tool."""
+        calls = self.record.succeeded(tool)
+        return calls[-1].read(kind) if calls else None
+
+    @cached_property
+    def measured(self) -> MeasureResult | None:
+        """The baseline."""
+        return self.last("measure", MeasureResult)
+
+    @cached_property
+    def profiles(self) -> tuple[ProfileResult, ...]:
+        """One, and another where heavy layers had a second look."""
+        return self.results("profile", ProfileResult)
+
+    @property
+    def profiled(self) -> ProfileResult | None:
+        """The last profile."""
+        return self.profiles[-1] if self.profiles else None
+
+    @cached_property
+    def labelled(self) -> LabelResult | None:
+        """Slow and fast runs of the last profile that was labelled."""
+        return self.last("label", LabelResult)
+
+    @cached_property
+    def tree(self) -> FitTreeResult | None:
+        """The tree that explains them."""
+        return self.last("fit_tree", FitTreeResult)
+
+    @cached_property
+    def rankings(self) -> tuple[RankResult, ...]:
+        """One a look."""
+        return self.results("rank_factors", RankResult)
+
+    @property
+    def ranking(self) -> RankResult | None:
+        """The last ranking."""
+        return self.rankings[-1] if self.rankings else None
+
+    @property
+    def suspects(self) -> tuple[RankedFactor, ...]:
+        """Factors of the last ranking that may be what makes runs slow, most important first."""
+        return tuple(factor for factor in self.ranking.factors if factor.suspect) if self.ranking else ()
+
+    @cached_property
+    def looked_up(self) -> tuple[LookUpResult, ...]:
+        """What is known of the factors that were looked up."""
+        return self.results("look_up", LookUpResult)
+
+    @property
+    def candidates(self) -> dict[str, Candidate]:
+        """Mitigations of all look-ups, by key, in their order."""
+        return {c.mitigation: c for result in self.looked_up for c in result.candidates}
+
+    @cached_property
+    def batches(self) -> tuple[Batch, ...]:
+        """Pairs of all mitigations that were applied, in order."""
+        compared = {call.arguments.get("call"): call for call in self.record.succeeded("compare")}
+        return tuple(_batch(call, compared) for call in self.record.succeeded("apply_mitigation"))
+
+    @cached_property
+    def comparisons(self) -> tuple[CompareResult, ...]:
+        """What every batch of pairs, and every series by hand, has shown."""
+        return self.results("compare", CompareResult)
+
+    @property
+    def trials(self) -> tuple[Finished, ...]:
+        """Calls that were to apply a mitigation, but for those that only time kept from it."""
+        return tuple(c for c in self.record.calls if c.tool == "apply_mitigation" and c.error != OUT_OF_TIME)
+
+    @property
+    def tried(self) -> frozenset[str]:
+        """Mitigations of those calls."""
+        return frozenset(str(call.arguments.get("mitigation")) for call in self.trials)
+
+    @property
+    def refusals(self) -> tuple[Refusal, ...]:
+        """Mitigations that were chosen and not applied."""
+        calls = (call for call in self.record.calls if call.tool == "apply_mitigation" and call.result is None)
+        return tuple(Refusal(str(call.arguments.get("mitigation")), call.error) for call in calls)
+
+    @cached_property
+    def screened(self) -> ScreenResult | None:
+        """Levels of a parameter, where one was searched."""
+        return self.last("screen_levels", ScreenResult)
+
+    @cached_property
+    def predicted(self) -> PredictResult | None:
+        """What a surface of the user's says."""
+        return self.last("predict_surface", PredictResult)
+
+    @cached_property
+    def concluded(self) -> ConcludeResult | None:
+        """The verdict."""
+        return self.last("conclude", ConcludeResult)
+
+
+def _batch(call: Finished, compared: Mapping[object, Finished]) -> Batch:
+    comparing = compared.get(call.call_id)
+    applied = call.read(ApplyResult)
+    return (
+        Batch(call, applied, comparing.read(CompareResult), comparing.call_id)
+        if comparing
+        else Batch(call, applied, None)
+    )

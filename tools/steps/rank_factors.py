@@ -1,0 +1,101 @@
+"""rank_factors: does any factor go with slow runs by more than luck?"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..case import Record
+from ..profile import ProfileResult
+from ..rank_factors import BlockLooked, RankArguments, RankedFactor, RankResult, run
+from ..simulated import Lead, World, shown, stumble
+from ..situation import Choices, Situation, always
+from ..tool import Tool
+from .profile import since_profile
+
+LIGHT, SECOND = 0.8, 0.2
+"""Of alpha, at the first and the second look of a simulated world."""
+
+
+def legal(situation: Situation) -> Choices | None:
+    """Once after each label."""
+    since = since_profile(situation) or frozenset()
+    return () if "label" in since and "rank_factors" not in since else None
+
+
+def simulate(world: World, record: Record, arguments: Mapping[str, Any], chance: random.Random) -> RankResult:
+    """Rank what goes with slow runs, and what does not."""
+    stumble(world, chance)
+    seen = record.latest("profile").read(ProfileResult)
+    look, runs = len(record.succeeded("profile")), seen.runs
+    leads = shown(world, record)
+    rest = chance.sample([key for key, factor in world.known.factors.items() if factor.signals], world.unseen)
+    ranked = [_ranked(lead, runs, world) for lead in leads]
+    ranked += _unseen([key for key in rest if key not in {lead.factor for lead in leads}], runs, world, chance)
+    ranked.sort(key=lambda one: (not one.visible, one.visible and one.contrary, one.p_value))
+    visible = any(one.suspect for one in ranked)
+    waits = bool(record.succeeded("profile")[0].read(ProfileResult).later)
+    return RankResult(
+        visible=visible,
+        p_value=min(one.p_value for one in ranked),
+        factors=tuple(ranked),
+        set_aside={},
+        clusters=len(ranked),
+        look=look,
+        look_share=1.0 if not waits else LIGHT if look == 1 else SECOND,
+        blocks=(
+            BlockLooked(layers=seen.layers, runs=seen.runs, columns=seen.columns, clusters=len(ranked), share=1.0),
+        ),
+        filled={},
+        uncounted=() if visible else world.without_counters(),
+        summary=f"{'A' if visible else 'No'} visible factor.",
+    )
+
+
+def _ranked(lead: Lead, runs: int, world: World) -> RankedFactor:
+    column = world.known.factors[lead.factor].signals[0] if lead.factor in world.known.factors else lead.factor
+    return _factor(lead.factor, column, lead.auc, lead.p_value, runs, visible=True, contrary=lead.contrary)
+
+
+def _unseen(keys: list[str], runs: int, world: World, chance: random.Random) -> Iterator[RankedFactor]:
+    """Factors whose link is no more than luck; there is always one, the order of the runs."""
+    for key in dict.fromkeys([*keys, "run_order"]):
+        column = world.known.factors[key].signals[0]
+        auc, p_value = 0.5 + chance.uniform(-0.1, 0.1), chance.uniform(0.06, 1.0)
+        yield _factor(key, column, auc, p_value, runs, visible=False, contrary=auc < 0.45)
+
+
+def _factor(
+    key: str, column: str, auc: float, p_value: float, runs: int, *, visible: bool, contrary: bool
+) -> RankedFactor:
+    return RankedFactor(
+        factor=key,
+        column=column,
+        members=(column,),
+        auc=auc,
+        auc_per_second=None,
+        r2=None,
+        importance=abs(auc - 0.5) / 2,
+        stability=0.5,
+        p_value=p_value,
+        slow_median=2.0,
+        fast_median=1.0,
+        visible=visible,
+        contrary=contrary,
+        runs=runs,
+    )
+
+
+RANK_FACTORS = Tool(
+    name="rank_factors",
+    title="Rank the factors",
+    help="Rank the factors that go with slow runs.",
+    arguments=RankArguments,
+    result=RankResult,
+    run=run,
+    legal=legal,
+    usual=always("test whether any factor goes with slow runs by more than luck"),
+    simulate=simulate,
+    analyses=True,
+)

@@ -1,0 +1,76 @@
+"""screen_levels: every level of a parameter in random rounds, before the one that is left is confirmed."""
+
+from __future__ import annotations
+
+from ..apply_mitigation import OUT_OF_TIME
+from ..screen_levels import ScreenArguments, ScreenResult, run
+from ..situation import Choices, Situation, Slot, Suggestion, first, whole_amounts
+from ..tool import Tool
+
+SHARE = 0.5
+"""Of what is left of the budget."""
+LEAST_ROUNDS, MOST_ROUNDS = 20, 160
+
+
+def left_to_screen(situation: Situation) -> bool:
+    """Tell whether the user wants a level searched, and nothing but time has kept it from being done."""
+    calls = situation.record.calls
+    done = any(call.tool == "screen_levels" and call.error != OUT_OF_TIME for call in calls)
+    return situation.plan.search is not None and not done
+
+
+def legal(situation: Situation) -> Choices | None:
+    """Once, after the profile."""
+    measured, plan, search = situation.findings.measured, situation.plan, situation.plan.search
+    profiled = any(call.tool == "profile" for call in situation.record.calls)
+    if search is None or not left_to_screen(situation) or plan.by_hand or not profiled or not situation.time_left:
+        return None
+    if measured is None or measured.unusable:
+        return None
+    chosen = {
+        "mitigation": plan.mitigation,
+        "values": plan.values,
+        "parameter": search.parameter,
+        "levels": list(search.levels),
+        "minimise": search.minimise,
+    }
+    return tuple(Slot((name,), ((value,),)) for name, value in chosen.items())
+
+
+def usual(situation: Situation, choices: Choices) -> Suggestion:
+    """As many rounds as are paid for."""
+    return Suggestion({**first(choices), "rounds": _rounds(situation)}, "run every level in random rounds")
+
+
+def _rounds(situation: Situation) -> int:
+    plan = situation.plan
+    arms = 1 + len(plan.search.levels if plan.search else ())
+    affordable = int(situation.affordable_pairs() * 2 * SHARE / arms)
+    most = min(situation.limits.max_runs, plan.pairs or MOST_ROUNDS)
+    return max(min(LEAST_ROUNDS, most), min(most, affordable))
+
+
+def amounts(situation: Situation, _: Choices) -> Choices:
+    """Rounds."""
+    return (whole_amounts("rounds", _rounds(situation), 2, max(2, situation.limits.max_runs)),)
+
+
+def missed(now: Choices | None, _: Choices) -> tuple[str, ...]:
+    """Name it where there is no time for it."""
+    return ("a screening of its levels",) if now is None else ()
+
+
+SCREEN_LEVELS = Tool(
+    name="screen_levels",
+    title="Screen levels of",
+    help="Run the levels of a mitigation's parameter in random rounds, and drop what is clearly worse.",
+    arguments=ScreenArguments,
+    result=ScreenResult,
+    run=run,
+    legal=legal,
+    usual=usual,
+    amounts=amounts,
+    missed=missed,
+    measures=True,
+    applies="itself",
+)
