@@ -7,7 +7,7 @@ from .case import Case, Finished, Record
 from .claim import Claim, Names, TooFew, interval, sentence
 from .compare import CompareResult, confirmations
 from .comparison import direction
-from .elimination import MEASURE_OF
+from .experiment.race import MEASURE_OF
 from .measure import MeasureResult
 from .plan import Aim, TrialPlan
 from .screen_levels import ScreenResult

@@ -13,7 +13,7 @@ from ...knowledge.errors import VgoError
 from ...knowledge.loader import load as load_knowledge
 from ...tools.analysis.verdict import LEAST_IN_CLASS
 from ...tools.base import ToolError
-from ...tools.candidates import ORDER, Block, Candidates, candidates
+from ...tools.candidates import ORDER, Candidates, ColumnBlock, candidates
 from ...tools.case import Case, Finished, Record
 from ...tools.findings import Findings
 from ...tools.fit_tree import FitTreeArguments, fitted
@@ -163,7 +163,7 @@ def _quickly(chosen: Candidates, case: Case) -> tuple[tuple[PlottedFactor, ...],
     return tuple(found), min((one.p_value for one in found), default=1.0)
 
 
-def _associated(block: Block, blocks: int, case: Case) -> list[PlottedFactor]:
+def _associated(block: ColumnBlock, blocks: int, case: Case) -> list[PlottedFactor]:
     alpha = case.limits.alpha
     searched = associated(block, 1 / blocks, case, permutations=QUICK_DRAWS, explain=False)
     factors = []
