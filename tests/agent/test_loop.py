@@ -103,7 +103,7 @@ def test_an_illegal_call_becomes_an_error_that_names_what_is_legal(tmp_path):
     ) as built:
         built.run(None, watcher.approve)
     assert errors(built) == ["profile is not legal now; legal are measure, conclude."]
-    assert bodies(built.transcript.events, VerdictGiven)[-1].verdict == "insufficient data"
+    assert bodies(built.transcript.events, VerdictGiven)[-1].verdict == "unusable"
 
 
 @pytest.mark.parametrize(

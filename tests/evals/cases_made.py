@@ -87,13 +87,13 @@ class Program:
 
 TRUTHS: Mapping[Kind, Made] = {
     "faults": {
-        "verdicts": ("mitigated",),
+        "verdicts": ("remedy confirmed",),
         "causes": ("page_faults",),
         "must_not_help": ("pin_to_cpu",),
         "why": "Page faults were put into the rows.",
     },
-    "noise": {"verdicts": ("no visible factor",), "control": True, "why": "No column was linked to the outcome."},
-    "steady": {"verdicts": ("nothing to reduce",), "control": True, "why": "The rows hardly vary."},
+    "noise": {"verdicts": ("cause not visible",), "control": True, "why": "No column was linked to the outcome."},
+    "steady": {"verdicts": ("steady",), "control": True, "why": "The rows hardly vary."},
 }
 
 
@@ -126,7 +126,7 @@ def made_case(
     table.write_parquet(case / TABLE, compression="zstd")
     truth = TRUTHS[kind] | ({"accepted": (helps,)} if kind == "faults" and helps else {})
     if kind == "faults" and not helps:
-        truth |= {"verdicts": ("cause found, no mitigation helped",)}
+        truth |= {"verdicts": ("cause explained, remedy refuted", "cause explained, remedy not tried")}
     _write_yaml(case / TRUTH, Truth(**truth))
     _write_yaml(case / CASE, _case_file(key, kind, split, min(3 * runs // 4, pairs // 2)))
     (case / RECORDING).write_text(_recording(pairs).model_dump_json(indent=1))

@@ -11,11 +11,11 @@ from ..apply_mitigation import ApplyArguments, ApplyResult, run
 from ..base import ToolError
 from ..case import Record, changes_system
 from ..comparison import below, direction
-from ..conclude_plan import chosen_values
 from ..findings import Findings
 from ..interim import InterimLook, left_after, look_after, stopped_early
 from ..look_up import Candidate
 from ..mitigation.checks import Check
+from ..remedies import chosen_values
 from ..simulated import World, drawn_claim, stumble
 from ..situation import Choices, Situation, Slot, Suggestion, first, whole_amounts
 from ..statistics.stopping.interim import bounds
