@@ -7,7 +7,7 @@ from typing import Any
 
 from ...tools.claim import TooFew, interval
 from ...tools.comparison import Comparison, claimed
-from ...tools.elimination import MEASURE_OF
+from ...tools.experiment.race import MEASURE_OF
 from ...tools.remedies import values_of
 from ...tools.screen_levels import Level, ScreenResult
 from ..terminal import table

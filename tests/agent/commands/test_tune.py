@@ -11,7 +11,7 @@ from vgo_agent.agent.cli import main
 from vgo_agent.agent.commands.wanted import levels_meant
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.loader import load
-from vgo_agent.tools.elimination import looks
+from vgo_agent.tools.experiment.race import looks
 from vgo_agent.tools.machine import Machine
 
 from .counting import program
