@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 DESCRIPTION = "Find why some runs of a program are slow, and prove what makes them stop."
 EXIT_CODES = """\
 exit codes:
-  0    an answer: any verdict but `insufficient data`; a check that passed
+  0    an answer: any verdict but `unusable`; a check that passed
   1    one line on standard error says what is wrong and what cures it;
-       also `insufficient data`, and a check that found something
+       also `unusable` (`analyze`: `insufficient data`), and a check that found something
   2    the command line is not understood
   130  Ctrl-C (what can go on is told with the command that does it)
   128+N  ended by signal N; 141 when the reader of the output has gone

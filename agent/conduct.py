@@ -16,6 +16,7 @@ from ..tools.execution.expected import Expected
 from ..tools.execution.spawn import Spawner
 from ..tools.layer_choice import choose
 from ..tools.machine import Machine
+from ..tools.verdict import Verdict, exit_code, left_for_time
 from .began import process_age_s
 from .child import ChildFile
 from .clock import BudgetClock
@@ -95,7 +96,7 @@ def _given_more(part: Conducted, more_s: float | None, accept: tuple[str, ...], 
         part.asked = part.asked.model_copy(update={"limits": limits})
     more = GivenMore(None if more_s is None else transcript.elapsed_s + more_s, accept)
     if bodies(transcript.events, RunEnd):
-        if _concluded(part).ran_out:
+        if left_for_time(_concluded(part)):
             limits = more.limits(0, limits_of(transcript.events))
             transcript.reopen(LimitsChanged(limits=limits, elapsed_s=round(transcript.elapsed_s, 3)))
         else:
@@ -103,8 +104,8 @@ def _given_more(part: Conducted, more_s: float | None, accept: tuple[str, ...], 
     return more
 
 
-def _concluded(part: Conducted) -> ConcludeResult:
-    return record_of(part.transcript.events, part.folder).latest("conclude").read(ConcludeResult)
+def _concluded(part: Conducted) -> Verdict:
+    return record_of(part.transcript.events, part.folder).latest("conclude").read(ConcludeResult).verdict
 
 
 def _why(stop: KeyboardInterrupt | SystemExit) -> str:
@@ -270,5 +271,4 @@ def _times(folder: RunFolder) -> tuple[float, float]:
 
 def _ending(part: Conducted) -> DiagnosisEnding:
     run = finished_run(part.folder, part.transcript, part.knowledge)
-    verdict = run.record.latest("conclude").read(ConcludeResult).verdict
-    return DiagnosisEnding(summary(run), text(run), 1 if verdict == "insufficient data" else 0)
+    return DiagnosisEnding(summary(run), text(run), exit_code(_concluded(part)))

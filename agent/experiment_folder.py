@@ -9,7 +9,7 @@ from shlex import quote
 from typing import NamedTuple
 
 
-class Experiment(NamedTuple):
+class ExperimentKind(NamedTuple):
     """What lies in such a folder, by kind."""
 
     name: str
@@ -27,13 +27,15 @@ class Experiment(NamedTuple):
         return f"{again}; `vgo-agent verify {named}` checks it, `vgo-agent analyze {named}` reads its runs"
 
 
-STUDY = Experiment(
+STUDY = ExperimentKind(
     "study", "study.yaml", "study.json", "`vgo-agent study openmp --resume {folder}` goes on with it or answers again"
 )
-SWEEP = Experiment("sweep", "sweep.yaml", "sweep.json", "the same `vgo-agent sweep` goes on with it or answers again")
+SWEEP = ExperimentKind(
+    "sweep", "sweep.yaml", "sweep.json", "the same `vgo-agent sweep` goes on with it or answers again"
+)
 
 
-def experiment_in(folder: Path) -> Experiment | None:
+def experiment_in(folder: Path) -> ExperimentKind | None:
     """Tell what a folder holds; None where it is neither."""
     return next((one for one in (STUDY, SWEEP) if (folder / one.asked).is_file()), None)
 
@@ -45,7 +47,7 @@ class ExperimentOutcome(NamedTuple):
     command: str
 
 
-def outcome(folder: Path, one: Experiment) -> ExperimentOutcome:
+def outcome(folder: Path, one: ExperimentKind) -> ExperimentOutcome:
     """Read its line; of one that has not come to its answer, that."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         found = json.loads((folder / one.answer).read_text(encoding="utf-8"))

@@ -26,6 +26,7 @@ from ..tools.case import Record, Store
 from ..tools.conclude import ConcludeResult
 from ..tools.registry import TOOLS
 from ..tools.subject import Limits
+from ..tools.verdict import title
 from .acting import Acting
 from .consent import covered
 from .legal import legal, was_legal
@@ -278,9 +279,9 @@ class Loop:
         return said
 
     def _verdict(self) -> VerdictGiven:
-        result = self._record().succeeded("conclude")[-1].read(ConcludeResult)
+        verdict = self._record().latest("conclude").read(ConcludeResult).verdict
         ends = {e.body.call_id: e.seq for e in self.transcript.events if isinstance(e.body, ToolEnd)}
-        return VerdictGiven(verdict=result.verdict, evidence=tuple(ends[call] for call in result.evidence))
+        return VerdictGiven(verdict=title(verdict), evidence=tuple(ends[call] for call in verdict.evidence))
 
     def _decision(self) -> Decision:
         return bodies(self.transcript.events, Decision)[-1]

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from ..knowledge.errors import VgoError
+from ..tools.verdict import factors_found, from_json, helpful
 from .experiment_folder import experiment_in, outcome
 from .transcript import Event, RunEnd, RunStart, ToolEnd, VerdictGiven
 
@@ -46,6 +47,7 @@ def listed(folder: Path) -> ListedRun:
         first, last = _ends(folder / "transcript.jsonl")
         events = [Event.model_validate_json(line) for line in last]
         start = Event.model_validate_json(first).body
+        factor, sd_ratio = _finding(events)
     except FileNotFoundError:
         if one := experiment_in(folder):
             headline, command = outcome(folder, one)
@@ -57,7 +59,6 @@ def listed(folder: Path) -> ListedRun:
     except ValidationError:
         return ListedRun(when, "(broken)", None, None, "", str(folder))
     command = " ".join(start.subject.command) if isinstance(start, RunStart) else ""
-    factor, sd_ratio = _finding(events)
     return ListedRun(when, _verdict(events), factor, sd_ratio, command, str(folder))
 
 
@@ -82,10 +83,12 @@ def _verdict(events: list[Event]) -> str:
 def _finding(events: list[Event]) -> tuple[str | None, float | None]:
     """Read factor and SD ratio from the call that gave the verdict."""
     ends = [event.body.result for event in events if isinstance(event.body, ToolEnd)]
-    given = [result for result in ends if result and "verdict" in result]
-    result = given[-1] if given else {}
-    ratio = result.get("sd")
-    return result.get("factor"), ratio.get("ratio") if isinstance(ratio, dict) else None
+    given = [result["verdict"] for result in ends if result and isinstance(result.get("verdict"), dict)]
+    if not given:
+        return None, None
+    verdict = from_json(given[-1])
+    factor, proof = next(iter(factors_found(verdict)), None), helpful(verdict)
+    return factor.factor if factor else None, proof.sd.ratio if proof and proof.sd else None
 
 
 def _when(folder: Path) -> str:

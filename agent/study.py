@@ -16,19 +16,23 @@ import yaml
 from pydantic import Field, ValidationError
 
 from ..knowledge.errors import VgoError
+from ..tools.claim import FEWEST
 from ..tools.execution.bench import Bench, Progress
 from ..tools.execution.deadline import Deadline
 from ..tools.execution.series import Measuring
 from ..tools.execution.spawn import Spawner
+from ..tools.experiment.applied import AppliedConditions
+from ..tools.experiment.condition import Condition
+from ..tools.experiment.experiment import Experiment, carry_out
+from ..tools.experiment.schedules import Complete
 from ..tools.machine import busy_words
 from ..tools.one_level import on_one_level
 from ..tools.recorded.formats.vgo import measured as described
 from ..tools.recorded.write import write as write_table
 from ..tools.row import Row
-from ..tools.study.design import Design
+from ..tools.study.design import StudyDesign
 from ..tools.study.laid_out import Wanted
-from ..tools.study.rounds import LEAST, Plan, run_rounds
-from ..tools.study.setting import Setting
+from ..tools.study.setting import StudySetting
 from ..tools.study.spreads import outcomes, spreads
 from ..tools.study.study import Study, answered, choose, measured
 from ..tools.study.warm_up import Tried, warm_up
@@ -54,7 +58,7 @@ class Asked(Frozen):
     """What a study was asked for, and what its warm-up showed: all that it takes to go on with it."""
 
     subject: Subject
-    design: Design
+    design: StudyDesign
     rounds: Annotated[int, Field(ge=2)]
     budget_s: Annotated[float, Field(gt=0)]
     seed: int
@@ -90,7 +94,7 @@ class Question:
     clock: BudgetClock = field(default_factory=BudgetClock)
     """Counts the budget, from when the command began."""
 
-    def asked(self, design: Design, layers: tuple[str, ...], tried: tuple[Tried, ...], load_1min: float) -> Asked:
+    def asked(self, design: StudyDesign, layers: tuple[str, ...], tried: tuple[Tried, ...], load_1min: float) -> Asked:
         """With what the machine and the warm-up have shown."""
         return Asked(
             subject=self.subject,
@@ -140,7 +144,7 @@ def go_on(path: Path, lines: Lines, on: str = "", clock: BudgetClock | None = No
         return _carry_on(asked, folder, there, lines, clock or BudgetClock())
 
 
-def laid_out_there(bench: Measuring, wanted: Wanted) -> Design:
+def laid_out_there(bench: Measuring, wanted: Wanted) -> StudyDesign:
     """Have the hosts lay the study out."""
     from ..tools.fleet.bench import FleetBench
     from ..tools.fleet.every import laid_out
@@ -149,7 +153,7 @@ def laid_out_there(bench: Measuring, wanted: Wanted) -> Design:
     return laid_out(bench.executor, wanted)
 
 
-def _warmed_up(bench: Measuring, design: Design, lines: Lines) -> tuple[Tried, ...]:
+def _warmed_up(bench: Measuring, design: StudyDesign, lines: Lines) -> tuple[Tried, ...]:
     """Run every setting once, here or on every host."""
     if isinstance(bench, Bench):
         return warm_up(bench, design.settings, lines.say)
@@ -224,35 +228,43 @@ def logs(folder: Path) -> tuple[Path, Path]:
     return partial / f"{ROUNDS}.jsonl", partial / f"{CONFIRM}.jsonl"
 
 
-def _warn_of_budget(asked: Asked, settings: Sequence[Setting], deadline: Deadline, lines: Lines) -> None:
+def _warn_of_budget(asked: Asked, settings: Sequence[StudySetting], deadline: Deadline, lines: Lines) -> None:
     """Say before the first round what the warm-up runs let expect."""
     took = {its.setting: its.wall_s for its in asked.tried}
     rounds = deadline.left_s / max(sum(took[one.name] for one in settings), 1e-9)
-    if rounds < LEAST:
+    if rounds < FEWEST:
         lines.say(
-            f"  --budget {asked.budget_s:g} may end after {max(int(rounds), 1)} rounds, and fewer than {LEAST} "
+            f"  --budget {asked.budget_s:g} may end after {max(int(rounds), 1)} rounds, and fewer than {FEWEST} "
             "say nothing: raise it, name fewer --factors, or give the program less to do"
         )
 
 
 def _runs(
-    asked: Asked, settings: Sequence[Setting], bench: Measuring, lines: Lines, clock: BudgetClock
+    asked: Asked, settings: Sequence[StudySetting], bench: Measuring, lines: Lines, clock: BudgetClock
 ) -> tuple[Sequence[Row], Sequence[Row]]:
     """Run the rounds, then the chosen setting and the baseline in pairs of their own, as many as there were rounds."""
-    plan, budget_s = Plan(asked.rounds, asked.seed, asked.layers), asked.budget_s
+    budget_s = asked.budget_s
     answer_s = min(ANSWER_S, FOR_CONFIRMING * budget_s)
     bench.deadline = clock.deadline(budget_s, answer_s + FOR_CONFIRMING * budget_s)
-    series = run_rounds(bench, ROUNDS, settings, plan)
-    rows = on_one_level(series.rows)
+    made = _rounds(asked, settings, bench, ROUNDS, asked.seed)
+    rows = on_one_level(made)
     found = spreads(rows, asked.alpha, asked.seed)
     chosen = choose(found, asked.design, outcomes(rows), asked.subject.lower_is_better, asked.alpha, asked.seed)
     if chosen is None:
-        return series.rows, ()
+        return made, ()
     lines.say(f"{chosen.name} looks best: it and the baseline run {asked.rounds} more rounds, to confirm it")
     pair = [one for one in asked.design.settings if one.baseline or one.name == chosen.name]
     bench.deadline = clock.deadline(budget_s, answer_s)
-    batch = run_rounds(bench, CONFIRM, pair, plan._replace(seed=plan.seed + 1))
-    return series.rows, batch.rows
+    return made, _rounds(asked, pair, bench, CONFIRM, asked.seed + 1)
+
+
+def _rounds(asked: Asked, settings: Sequence[StudySetting], bench: Measuring, call: str, seed: int) -> Sequence[Row]:
+    """Run randomised complete blocks, or go on with those that a killed agent left."""
+    conditions = {one.name: Condition(name=one.name, setting=one) for one in settings}
+    schedule = Complete(tuple(conditions), asked.rounds, f"study:{seed}")
+    with bench.series(call, asked.layers, asked.rounds * len(settings)) as series:
+        carry_out(Experiment(AppliedConditions(bench, conditions), schedule), series)
+    return series.rows
 
 
 class Pace:

@@ -126,6 +126,7 @@ class VerdictGiven(Body):
 
     kind: Literal["verdict"] = "verdict"
     verdict: str
+    """Its title."""
     evidence: tuple[int, ...]
     """Sequence numbers."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,11 @@ from typing import Any
 import polars as pl
 
 from ..knowledge.errors import VgoError
-from ..tools.execution.executor import Piece
 from ..tools.execution.row_log import rows_in
 from ..tools.row import Row
-from ..tools.sweep.executor import Walk
 from ..tools.sweep.sweep import Sweep
 from ..tools.sweep.table import cell_rows, cells_csv, runs_table
-from .experiment_folder import SWEEP, Experiment
+from .experiment_folder import SWEEP, ExperimentKind
 
 SAME = 1e-9
 """Relative difference of two numbers that another machine may compute."""
@@ -45,7 +42,7 @@ class ExperimentCheck:
         return f"Made again from the {self.rows} rows of its log, the same: {made}. No hash covers the log itself."
 
 
-def verify_experiment(folder: Path, one: Experiment) -> ExperimentCheck:
+def verify_experiment(folder: Path, one: ExperimentKind) -> ExperimentCheck:
     """Make tables and answer again and compare them with the files; nothing is run or written."""
     files: list[str] = []
     rows = 0
@@ -89,7 +86,7 @@ def _of_sweep(folder: Path) -> _Made:
     drawn, ran = (_Log(rows_in(folder / name)) for name in ("cells.jsonl", "log.jsonl"))
     if not ran.rows:
         raise VgoError(f"{folder / 'log.jsonl'} has no rows: nothing can be made again.")
-    sweep = Sweep(asked.space, asked.seed, _Nobody(asked.hosts), drawn, ran)
+    sweep = Sweep(asked.space, asked.seed, drawn, ran, asked.hosts)
     cells = list(cell_rows(sweep))
     runs = runs_table(sweep, RUNS, (), {}).frame
     failed = sum(row["failed"] for row in cells)
@@ -103,16 +100,6 @@ class _Log:
 
     def append(self, *rows: Row) -> None:
         """Nothing is added."""
-
-
-@dataclass(frozen=True)
-class _Nobody:
-    """Runs nothing."""
-
-    whole: bool
-
-    def carry_out(self, pieces: Iterable[Piece], walk: Walk) -> None:
-        """Nothing is run."""
 
 
 def _csv(frame: pl.DataFrame) -> bytes:

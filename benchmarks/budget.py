@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vgo_agent.evals.workloads.registry import find, missing, workloads
+from vgo_agent.tools.verdict import from_json, left_for_time, title
 
 BUDGETS = (30.0, 60.0, 120.0)
 LIMIT = 1.03
@@ -77,7 +78,10 @@ def used(name: str, budget_s: float) -> Used:
         said = json.loads(done.stdout)
     except ValueError:
         said = {"error": done.stderr.strip().rpartition("\n")[2]}
-    return Used(name, budget_s, seconds, said.get("verdict") or f"error: {said['error']}", len(said.get("ran_out", ())))
+    if "error" in said:
+        return Used(name, budget_s, seconds, f"error: {said['error']}", 0)
+    verdict = from_json(said["verdict"])
+    return Used(name, budget_s, seconds, title(verdict), len(left_for_time(verdict)))
 
 
 def line(one: Used) -> str:

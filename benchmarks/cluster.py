@@ -17,17 +17,19 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from itertools import repeat
 from pathlib import Path
 
 import dask
 from distributed import Client, LocalCluster
 
 from vgo_agent.tools.execution.bench import Bench
-from vgo_agent.tools.execution.executor import Turn
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.series import Measuring
 from vgo_agent.tools.execution.spawn import Spawner
+from vgo_agent.tools.experiment.applied import AppliedConditions
+from vgo_agent.tools.experiment.condition import OUTSIDE
+from vgo_agent.tools.experiment.experiment import Experiment, carry_out
+from vgo_agent.tools.experiment.schedules import Repeat
 from vgo_agent.tools.fleet.bench import FleetBench
 from vgo_agent.tools.fleet.engine import Fleet
 from vgo_agent.tools.fleet.host import First, Host
@@ -72,10 +74,10 @@ def subject(on: str = "") -> Subject:
 def carried_ms(bench: Measuring, runs: int, warm_up: int = 20) -> float:
     """Milliseconds a run takes, all in all, once the first are made."""
     with bench.series("c000") as series:
-        series.carry_out(repeat((Turn(),), warm_up))
+        carry_out(Experiment(AppliedConditions(bench), Repeat(warm_up)), series)
     with bench.series("c001") as series:
         began = time.perf_counter()
-        series.carry_out(repeat((Turn(),), runs))
+        carry_out(Experiment(AppliedConditions(bench), Repeat(runs)), series)
         return 1e3 * (time.perf_counter() - began) / len(series.rows)
 
 
@@ -133,8 +135,8 @@ def simulated_host(number: int, address: str) -> Host:
 def answer_at_once(order: str, limit_s: float) -> str:
     """Give a row for each turn, as a host would."""
     row = {"ok": 1, "exit_code": 0, "survivors": 0, "outcome": 0.001, "wall_s": 0.001, "layers": ""}
-    turns = Order.model_validate_json(order).turns
-    made = ({**row, "condition": turn.condition, "pair": turn.pair, "began_s": time.time()} for turn in turns)
+    runs = (key for block in Order.model_validate_json(order).blocks for key in block.order)
+    made = ({**row, "condition": key, "pair": OUTSIDE, "began_s": time.time()} for key in runs)
     return Answer(rows=tuple(made)).model_dump_json()
 
 

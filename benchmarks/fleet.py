@@ -17,8 +17,10 @@ from cluster import QUIET, TRUE, simulated, subject
 from distributed import get_worker
 
 from vgo_agent.tools.analysis.question import AnalysisOptions
-from vgo_agent.tools.execution.executor import Turn
 from vgo_agent.tools.execution.launch import Launch
+from vgo_agent.tools.experiment.applied import AppliedConditions
+from vgo_agent.tools.experiment.experiment import Experiment, carry_out
+from vgo_agent.tools.experiment.schedules import Complete
 from vgo_agent.tools.fleet.bench import FleetBench
 from vgo_agent.tools.fleet.messages import Answer, Order
 from vgo_agent.tools.nodes.analyse import Nodes, fleet
@@ -88,12 +90,12 @@ def deliver(order: str, limit_s: float) -> str:
     """Give a row for each turn, as the host would that is asked; drawn by numbers alone, for messages bring copies."""
     number, rows = int(get_worker().name), []
     level = np.random.default_rng([1, number]).normal(0, ORDINARY) + np.log1p(2 * SLOW) * (number < KNOWN)
-    for turn in Order.model_validate_json(order).turns:
-        beside = number % 3 == 0 and number >= KNOWN and turn.pair // (HOSTS * SPELL) % 2
-        noise = np.random.default_rng([2, turn.pair]).normal(0, 0.02)
+    for block in Order.model_validate_json(order).blocks:
+        beside = number % 3 == 0 and number >= KNOWN and block.number // (HOSTS * SPELL) % 2
+        noise = np.random.default_rng([2, block.number]).normal(0, 0.02)
         wall_s = float(np.exp(level + np.log1p(NEIGHBOUR * beside) + noise))
         row = {"ok": 1, "exit_code": 0, "survivors": 0, "outcome": wall_s, "wall_s": wall_s, "layers": ""}
-        rows.append({**row, "condition": turn.condition, "pair": turn.pair, "began_s": time.time()})
+        rows.append({**row, "condition": block.order[0], "pair": block.number, "began_s": time.time()})
     return Answer(rows=tuple(rows)).model_dump_json()
 
 
@@ -104,7 +106,8 @@ def _scheduled() -> str:
         bench = FleetBench(subject(), there, Path(folder), Launch(argv=(TRUE,)))
         with bench.series("c001") as series:
             began = time.perf_counter()
-            series.carry_out((Turn("baseline", number),) for number in range(HOSTS * EACH))
+            conditions, schedule = AppliedConditions(bench), Complete(("baseline",), HOSTS * EACH, "")
+            carry_out(Experiment(conditions, schedule), series)
             seconds = time.perf_counter() - began
         rows = series.rows
     counts = Counter(str(row["host"]) for row in rows)

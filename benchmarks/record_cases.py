@@ -133,7 +133,7 @@ PLANS: dict[str, Plan] = {
         options("--placebo", TRIED),
         "noise",
         truth=Truth(
-            verdicts=("no visible factor",),
+            verdicts=("cause not visible",),
             must_not_help=TRIED,
             control=True,
             why="An A/A comparison of the program of noise: under these names nothing was applied in "
@@ -153,7 +153,7 @@ PLANS: dict[str, Plan] = {
         "cpu-hops",
         {"max_runs": 8},
         Truth(
-            verdicts=("insufficient data", "inconclusive"),
+            verdicts=("unusable", "remedy out of budget"),
             also_true=("cpu_migrations", "context_switches"),
             must_not_help=(*PINNING, "sched_fifo", "own_autogroup"),
             unproved=dict.fromkeys(PINNING, "It helps, as all recorded pairs show; the eight runs of the case cannot."),

@@ -39,7 +39,7 @@ def _compiled() -> bool:
 def _what(workload: Workload, steady: bool) -> str:
     if steady:
         cause = f" ({', '.join(workload.cause)})" if workload.cause else ""
-        said = f"is the steady twin, without its cause{cause}; right is `nothing to reduce`"
+        said = f"is the steady twin, without its cause{cause}; right is `steady`"
         return f"{said}, or what else interferes on this machine"
     return f"{workload.description}; {_truth(workload)}"
 
@@ -68,6 +68,6 @@ def typed() -> str:
 
 def _truth(workload: Workload) -> str:
     verdicts = " or ".join(f"`{verdict}`" for verdict in workload.verdicts)
-    cures = f", by {' or '.join(workload.cures)}" if "mitigated" in workload.verdicts else ""
+    cures = f", by {' or '.join(workload.cures)}" if "remedy confirmed" in workload.verdicts else ""
     allowed = " (with --allow system)" if workload.allow == "system" else ""
     return f"right is {verdicts}{cures}{allowed}"

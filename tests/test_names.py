@@ -10,9 +10,8 @@ ROOT = Path(__file__).parents[1]
 ROOMS = ("agent", "tools", "layers", "knowledge", "evals")
 RIDDLES = "Asked Wanted Wish Told Here There Place Piece Turn Take Treated Walk told one found"
 LEFT = """
-Answer Asked Broken Cell Design Ended Ending Executor Here Interval Judged Kind Level Log Measured Piece Prepared
-Proposal Question Range Ratio Refusal Rounds Row Rows Run Setting Step Studied Summary Table There Told Treated Tried
-Turn Walk Wanted Wish told
+Answer Asked Broken Ended Ending Here Interval Judged Kind Level Measured Question Ratio Row Rows Run Step Studied
+Summary Table Told told Tried Turn Wanted Wish
 """
 """Names that still stand for several classes, or for nothing; one that is mended goes from here."""
 

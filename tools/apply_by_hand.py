@@ -8,6 +8,10 @@ from pydantic import Field
 
 from .base import Arguments, Outcome, Result, ToolError
 from .case import Case
+from .experiment.applied import AppliedConditions
+from .experiment.condition import Condition
+from .experiment.experiment import Experiment, carry_out
+from .experiment.schedules import Repeat
 from .measure import MeasureResult
 from .run_table import artefacts
 from .statistics.shape.describe import describe
@@ -40,8 +44,9 @@ def run(arguments: ByHandArguments, case: Case) -> Outcome:
         raise ToolError(f"There is no mitigation {arguments.mitigation}.")
     bench = case.measuring
     with bench.series(case.call_id, planned=arguments.runs) as series:
-        while series.processes < arguments.runs and not series.over:
-            series.run(arguments.mitigation, bench.launch)
+        condition = Condition(name=arguments.mitigation)  # a person set it, so nothing is set here
+        applied = AppliedConditions(bench, {condition.name: condition})
+        carry_out(Experiment(applied, Repeat(arguments.runs, condition.name)), series)
     outcomes = series.outcomes
     warm_up = describe(outcomes).warm_up if len(outcomes) > 1 else 0
     result = ByHandResult(

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator
-from contextlib import ExitStack
-from itertools import groupby
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -16,12 +13,14 @@ from ..knowledge.schema import Mitigation
 from .base import Arguments, Outcome, Result, ToolError
 from .case import Case
 from .claim import in_a_word
-from .execution.executor import BARRIER, Piece, Turn
-from .execution.expected import Expected
 from .execution.screen import Proof
-from .execution.series import Change, Series
+from .execution.series import Series
+from .experiment.applied import AppliedConditions
+from .experiment.condition import AS_GIVEN, Condition
+from .experiment.experiment import Experiment, carry_out
+from .experiment.schedules import Crossover, block_of, pairs_in
 from .failures import Failures, broken_by, expected_of, failures_of
-from .interim import Look, left_after, look, look_after, stopped_early
+from .interim import InterimLook, LookAtHalf, left_after, look_after, stopped_early
 from .look_up import busy_cpus, out_of_reach
 from .mitigation.checks import Check
 from .mitigation.launching import command_line
@@ -31,7 +30,6 @@ from .profiled import companions
 from .rank_factors import RankResult
 from .row import BASELINE
 from .run_table import artefacts
-from .turns import block_of, pairs_in, turns
 
 OUT_OF_TIME = "The budget ended before a pair could be run."
 
@@ -66,7 +64,7 @@ class ApplyResult(Result):
     """What happened to settings meanwhile that a user should hear."""
     command: str
     """The command line that reproduces it by hand."""
-    looks: tuple[Look, ...] = ()
+    looks: tuple[InterimLook, ...] = ()
     """At half of the pairs, where those are enough to tell by."""
     left: float = 1.0
     """Share of alpha at which these pairs are to be judged, the look paid for.
@@ -83,21 +81,32 @@ def run(arguments: ApplyArguments, case: Case) -> Outcome:
     """Apply, prove, run the pairs, put everything back."""
     mitigation = _allowed(arguments.mitigation, case)
     bench, layers = case.measuring, companions(case.record, telling(mitigation, case))
-    planned = pairs_in(arguments.pairs, block_of(arguments.pairs, mitigation.interleavable))
     expected = expected_of(case.record)
     bench.expect(expected)
-    with ExitStack() as stack:
-        change, proof = _proved(mitigation, case, stack)
+    schedule, looks = _schedule(arguments, case, mitigation)
+    changed = Condition(name=mitigation.key, mitigation=mitigation, source=str(case.plan.file or ""))
+    conditions, broke = {BASELINE: AS_GIVEN, changed.name: changed}, ""
+    with AppliedConditions(bench, conditions, case.machine) as applied:
+        proof = _proved(applied, changed.name)
         if bench.deadline.over:  # its last run may have been cut, which says nothing of the mitigation
             raise ToolError(OUT_OF_TIME)
         sound = all(check.passed for check in proof.checks) and not proof.broke
-        with bench.series(case.call_id, layers, planned=2 * planned) as series:
-            looks = _run_pairs(series, change, arguments, case, expected) if sound else ()
+        with bench.series(case.call_id, layers, planned=2 * pairs_in(schedule.numbers, schedule.block)) as series:
+            if sound:  # it ends where the mitigation is seen to make the program fail
+                stops = Experiment(applied, schedule, lambda made: broken_by(mitigation.key, made.rows, expected))
+                broke = carry_out(stops, series)
     if sound and len(series.rows) < 2:
         raise ToolError(OUT_OF_TIME)
-    broke = proof.broke or broken_by(mitigation.key, series.rows, expected)
-    result = _result(arguments, case, series, Proof(proof.checks, broke), change.told, looks)
+    result = _result(arguments, case, series, Proof(proof.checks, proof.broke or broke), applied.heard, looks.taken)
     return Outcome(result, artefacts(series.rows, bench.described_by(layers), bench.executor.beside))
+
+
+def _schedule(arguments: ApplyArguments, case: Case, mitigation: Mitigation) -> tuple[Crossover, LookAtHalf]:
+    block = block_of(arguments.pairs, mitigation.interleavable)
+    after = look_after(arguments.pairs) if block == 1 else None  # half of the blocks are too few to tell by
+    looks = LookAtHalf(mitigation.key, arguments.batch, case, after)
+    seed = f"{case.limits.seed}:{arguments.mitigation}:{arguments.batch}"
+    return Crossover((BASELINE, mitigation.key), arguments.pairs, seed, block, looks), looks
 
 
 def telling(mitigation: Mitigation, case: Case) -> tuple[str, ...]:
@@ -107,12 +116,10 @@ def telling(mitigation: Mitigation, case: Case) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*mitigation.moves, *(factor.column for factor in found if factor.visible))))
 
 
-def _proved(mitigation: Mitigation, case: Case, stack: ExitStack) -> tuple[Change, Proof]:
+def _proved(applied: AppliedConditions, key: str) -> Proof:
     """Make the change and gather its proof; a refusal of the system is for the planner to mend by another choice."""
-    bench = case.measuring
     try:
-        change = stack.enter_context(bench.change(mitigation, case.machine, case.plan.file))
-        return change, bench.prove(change)
+        return applied.prove(key)
     except VgoError as refused:
         raise ToolError(str(refused)) from refused
 
@@ -138,52 +145,13 @@ def refuse_unread(case: Case) -> None:
         raise ToolError(str(refused)) from refused
 
 
-def _run_pairs(
-    series: Series, change: Change, arguments: ApplyArguments, case: Case, expected: Expected
-) -> tuple[Look, ...]:
-    """Run pairs in random order within each, so that neither drift nor order can look like an effect.
-
-    They end where the mitigation is seen to make the program fail.
-    """
-    coin = random.Random(f"{case.limits.seed}:{arguments.mitigation}:{arguments.batch}")
-    block = block_of(arguments.pairs, change.mitigation.interleavable)
-    # Half of the blocks are too few to tell by.
-    due = look_after(arguments.pairs) if block == 1 else None
-    done = {(row["pair"], row["condition"]) for row in series.rows}
-    looks: list[Look] = []
-
-    def pieces() -> Iterator[Piece]:
-        order = turns(arguments.pairs, block, (BASELINE, arguments.mitigation), coin)
-        for pairs, both in groupby(order, key=lambda turn: turn.pair // block):
-            if pairs == due:
-                yield BARRIER
-                looks.extend(_look(series, pairs, arguments, case))
-                if stopped_early(looks):
-                    return
-            left = tuple(Turn(one.condition, one.pair) for one in both if (one.pair, one.condition) not in done)
-            if not series.fits(len(left)):
-                return
-            if left:
-                yield left
-
-    series.carry_out(pieces(), lambda: bool(broken_by(arguments.mitigation, series.rows, expected)), change)
-    return tuple(looks)
-
-
-def _look(series: Series, pairs: int, arguments: ApplyArguments, case: Case) -> tuple[Look, ...]:
-    """Look at the first pairs only, whatever a series that was cut off has beyond them."""
-    rows = [row for row in series.rows if row["pair"] < pairs]
-    taken = look(rows, arguments.mitigation, arguments.batch, case)
-    return (taken,) if taken else ()
-
-
 def _result(
     arguments: ApplyArguments,
     case: Case,
     series: Series,
     proof: Proof,
-    told: tuple[str, ...],
-    looks: tuple[Look, ...],
+    told: Sequence[str],
+    looks: tuple[InterimLook, ...],
 ) -> ApplyResult:
     checks, broke = proof
     failing = next((check for check in checks if not check.passed), None)
@@ -206,7 +174,7 @@ def _result(
         checks=checks,
         in_force=failing is None,
         broke=broke,
-        told=told,
+        told=tuple(told),
         command=command_line(case.knowledge.mitigations[arguments.mitigation], case.subject, case.machine),
         looks=looks,
         block=block,

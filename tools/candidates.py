@@ -41,7 +41,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Block:
+class ColumnBlock:
     """Columns of layers that were on in the same runs, over those runs."""
 
     layers: tuple[str, ...]
@@ -61,7 +61,7 @@ class Block:
 class Candidates:
     """Columns of the last profile that vary and could be factors, with the classes of its runs."""
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[ColumnBlock, ...]
     """That of all runs first, where there is one."""
     slow: Mask
     """Of every run that counts, as are the next two."""
@@ -77,12 +77,14 @@ class Candidates:
     """Rows are samples, several of a run."""
 
     @property
-    def common(self) -> Block:
+    def common(self) -> ColumnBlock:
         """The columns that every run has; none where only heavy layers took turns."""
         if self.blocks and self.blocks[0].everywhere:
             return self.blocks[0]
         nothing = Columns((), np.empty((self.slow.size, 0)))
-        return Block((), True, nothing, self.slow, self.outcome, self.wall_s, np.zeros(self.slow.size, dtype=np.int64))
+        return ColumnBlock(
+            (), True, nothing, self.slow, self.outcome, self.wall_s, np.zeros(self.slow.size, dtype=np.int64)
+        )
 
 
 def candidates(case: Case) -> Candidates:
@@ -114,7 +116,7 @@ def _chosen(runs: Profiled, slow: Mask, outcome: Floats, wall_s: Floats, case: C
     aside, filled = _with_distorting_layers(call.read(ProfileResult), runs), dict[str, int]()
     blocks = []
     for layers, on, columns in _split(runs):
-        own = Block(
+        own = ColumnBlock(
             layers,
             bool(on.all()),
             Columns((), np.empty((0, 0))),
@@ -214,7 +216,7 @@ class _Draft:
             self.groups[column.name] = tuple(members)
 
 
-def _finished(block: Block, drafted: _Draft, case: Case) -> Block:
+def _finished(block: ColumnBlock, drafted: _Draft, case: Case) -> ColumnBlock:
     """Leave out what does not vary, and of a throughput what counts its work."""
     names = list(drafted.values)
     values = np.column_stack(list(drafted.values.values())) if names else np.empty((block.slow.size, 0))
@@ -272,7 +274,7 @@ def _makers(names: tuple[str, ...], case: Case) -> dict[str, frozenset[str]]:
     return {name: frozenset(made_by[factor.key]) for name, factor in factors.items() if factor.key in made_by}
 
 
-def _work_done(values: Floats, names: tuple[str, ...], block: Block, levels: frozenset[str]) -> Mapping[str, str]:
+def _work_done(values: Floats, names: tuple[str, ...], block: ColumnBlock, levels: frozenset[str]) -> Mapping[str, str]:
     """Name what counts the work of a throughput: it goes with fast runs, and not once divided by the outcome."""
     found = consequences(values, names, block.slow, block.outcome, levels)
     return dict.fromkeys(found, "follows the work done, which is the outcome in other words")

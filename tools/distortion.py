@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .claim import Arms, Claim, TooFew, claim
-from .rotation import LayerSet
+from .experiment.rotation import LayerSet
 from .statistics.labels.classes import label
 from .statistics.shape.describe import describe
 from .subject import Frozen

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from .base import Arguments, Outcome, Result
-from .candidates import ORDER, Block, candidates
+from .candidates import ORDER, ColumnBlock, candidates
 from .case import Case
 from .statistics.association.look import look
 from .statistics.association.tree import DecisionTree, fit_tree
@@ -45,7 +45,7 @@ def run(arguments: FitTreeArguments, case: Case) -> Outcome:
     return Outcome(result)
 
 
-def fitted(block: Block, depth: int, case: Case) -> FitTreeResult:
+def fitted(block: ColumnBlock, depth: int, case: Case) -> FitTreeResult:
     """Fit to the runs of one block."""
     looked = look(block.columns, block.slow, block.outcome, block.wall_s)
     runs = block.slow.size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from .case import Case
 from .claim import Claim, TooFew, claim
@@ -16,7 +17,7 @@ LEAST_PAIRS = 40
 """At a look: fewer show no change of spread that is worth stopping for."""
 
 
-class Look(Frozen):
+class InterimLook(Frozen):
     """What the first pairs showed."""
 
     pairs: int
@@ -32,7 +33,7 @@ def look_after(pairs: int) -> int | None:
     return half if half >= LEAST_PAIRS else None
 
 
-def look(rows: Sequence[Row], mitigation: str, batch: int, case: Case) -> Look | None:
+def look(rows: Sequence[Row], mitigation: str, batch: int, case: Case) -> InterimLook | None:
     """Judge the pairs as `compare` will; None with too few complete ones.
 
     It depends on the rows and the limits only, so that a resumed series decides as an unbroken one.
@@ -43,15 +44,33 @@ def look(rows: Sequence[Row], mitigation: str, batch: int, case: Case) -> Look |
     spread = claim(arms_of(pairs), alpha=bounds(case.limits.alpha).first, seed=case.limits.seed)
     # The confirming batch is the one that is reported, so it goes on until the target is reached.
     limit = 1.0 if batch == 1 else case.limits.target_ratio
-    return Look(pairs=count, spread=spread, stopped=direction(spread) == "more" or below(spread, limit))
+    return InterimLook(pairs=count, spread=spread, stopped=direction(spread) == "more" or below(spread, limit))
 
 
-def stopped_early(looks: Sequence[Look]) -> bool:
+@dataclass
+class LookAtHalf:
+    """The look at one batch of a mitigation, taken in its turn."""
+
+    mitigation: str
+    batch: int
+    case: Case
+    after: int | None
+    """Pairs; None: there is no look."""
+    taken: tuple[InterimLook, ...] = ()
+
+    def stops(self, rows: Sequence[Row]) -> bool:
+        """Look at the pairs so far, and tell whether the others are not needed."""
+        found = look(rows, self.mitigation, self.batch, self.case)
+        self.taken = (found,) if found else ()
+        return stopped_early(self.taken)
+
+
+def stopped_early(looks: Sequence[InterimLook]) -> bool:
     """Tell whether a look ended the pairs."""
     return any(taken.stopped for taken in looks)
 
 
-def left_after(looks: Sequence[Look], alpha: float) -> float:
+def left_after(looks: Sequence[InterimLook], alpha: float) -> float:
     """Give the share of alpha that is left for the pairs."""
     levels = bounds(alpha)
     return (levels.first if stopped_early(looks) else levels.last) / alpha if looks else 1.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from typing import Annotated
 
 import numpy as np
@@ -15,9 +14,11 @@ from ..knowledge.errors import VgoError
 from .amount import amount
 from .base import Arguments, Outcome, Result
 from .case import Case
-from .execution.executor import Turn
 from .execution.launcher_time import LauncherTime, launcher_time
 from .execution.series import Series
+from .experiment.applied import AppliedConditions
+from .experiment.experiment import Experiment, carry_out
+from .experiment.schedules import Repeat
 from .failures import HUNG, Failures, failed_words, failures_of
 from .hosts import Hosts, hosts_of
 from .run_table import artefacts
@@ -87,54 +88,46 @@ class MeasureResult(Result):
 
 def run(arguments: MeasureArguments, case: Case) -> Outcome:
     """Run, asking the rule again and again, until it says stop or a cap is reached."""
-    bench, enough = case.measuring, Enough.of(case)
+    bench, enough = case.measuring, Enough.of(arguments, case)
     with bench.series(case.call_id) as series:
-        ending = Ending(series, arguments, enough)
-        series.carry_out(repeat((Turn(),), max(0, arguments.max_runs - series.processes)), ending)
-        ending()  # the cap was met by what was dealt, and nobody has asked since
+        stopped = carry_out(Experiment(AppliedConditions(bench), Repeat(arguments.max_runs), enough), series)
     if series.over and not series.outcomes:
         raise _no_outcome(series)
     left = artefacts(series.rows, bench.described_by(()), bench.executor.beside)
-    result = _result(series, case, ending.stopped, enough)
+    result = _result(series, case, stopped, enough)
     alone = launcher_time(bench, np.array(series.outcomes)[result.warm_up :], LAUNCHER * arguments.max_seconds)
     said = f"{result.summary} {alone.words}".rstrip() if alone else result.summary
     return Outcome(result.model_copy(update={"launcher": alone, "summary": said}), left)
 
 
 @dataclass
-class Ending:
-    """Asks again and again whether the series has ended, and keeps why."""
-
-    series: Series
-    arguments: MeasureArguments
-    enough: Enough
-    stopped: str = ""
-
-    def __call__(self) -> bool:
-        """Ask, unless it has ended already."""
-        self.stopped = self.stopped or _stopped(self.series, self.arguments, self.enough) or ""
-        return bool(self.stopped)
-
-
-@dataclass
 class Enough:
-    """The rule in force, and what it said last."""
+    """The caps and the rule in force, and what the rule said last."""
 
+    caps: MeasureArguments
     rule: StoppingRule
     target: float
     looks: Iterator[int]
     due: int
-    """The runs at which it is asked next."""
+    """The runs at which the rule is asked next."""
     said: Stopping | None = None
 
     @classmethod
-    def of(cls, case: Case) -> Enough:
+    def of(cls, arguments: MeasureArguments, case: Case) -> Enough:
         """Take the rule from the limits."""
         rule = RULES[case.limits.stop]
         times = looks(rule, case.limits.min_runs)
-        return cls(rule, case.limits.stop_at or rule.target, times, next(times))
+        return cls(arguments, rule, case.limits.stop_at or rule.target, times, next(times))
 
-    def says(self, series: Series) -> bool:
+    def __call__(self, series: Series) -> str:
+        """Say in two words why it is enough; empty while it is not."""
+        if series.processes >= self.caps.max_runs:
+            return "run cap"
+        if series.over or (series.elapsed_s >= self.caps.max_seconds and series.outcomes):
+            return "time cap"
+        return self.rule.met if self._met(series) else ""
+
+    def _met(self, series: Series) -> bool:
         """Ask the rule when a look came due with the last run, which may have given several samples.
 
         A series that goes on after a crash is looked at as an unbroken one.
@@ -155,14 +148,6 @@ def few_runs(series: Series) -> bool:
 
 def _counted(count: int, series: Series) -> str:
     return f"{count} runs" if len(series.rows) == series.processes else f"{count} samples of {series.processes} runs"
-
-
-def _stopped(series: Series, arguments: MeasureArguments, enough: Enough) -> str | None:
-    if series.processes >= arguments.max_runs:
-        return "run cap"
-    if series.over or (series.elapsed_s >= arguments.max_seconds and series.outcomes):
-        return "time cap"
-    return enough.rule.met if enough.says(series) else None
 
 
 def _result(series: Series, case: Case, stopped: str, enough: Enough) -> MeasureResult:

@@ -15,16 +15,18 @@ from .base import Arguments, Outcome, Result, ToolError
 from .case import Case
 from .demand import demand
 from .distortion import Distortion, distortion, gap_of, with_their_parts
-from .execution.executor import Turn
 from .execution.expected import Expected
 from .execution.samples import first_of_run
 from .execution.series import Measuring, Series
+from .experiment.applied import AppliedConditions
+from .experiment.condition import Condition
+from .experiment.experiment import Experiment, carry_out
+from .experiment.rotation import BARE, LayerSet, Rotation, layer_sets, rotated
 from .failures import Failures, broken_among, expected_of, failures_of
 from .hosts import Hosts, hosts_of
 from .layer_choice import LayerChoice, choose_once
 from .measure import MeasureResult
-from .rotation import BARE, LayerSet, layer_sets, rotated
-from .row import FIXED, Row
+from .row import BASELINE, FIXED, Row
 from .run_table import artefacts
 from .statistics.spread import ArmSummary, summarise
 
@@ -93,48 +95,57 @@ def run(arguments: ProfileArguments, case: Case) -> Outcome:
     choice = choose_once(_allowed(arguments.layers, case), bench, bench.choice_of(case.call_id))
     heavy = {spec for spec in choice.layers if bench.layer(spec).heavy}
     sets = layer_sets(choice.layers, heavy, {spec for spec in heavy if bench.layer(spec).run})
-    order = rotated(sets, arguments.runs, case.limits.seed)
+    named = {set_name(layers, bench): layers for layers in (BARE, *sets)}
+    order = tuple(set_name(layers, bench) for layers in rotated(sets, arguments.runs, case.limits.seed))
     expected = expected_of(case.record)
     bench.expect(expected)
+    conditions = {name: Condition(name=BASELINE, layers=layers) for name, layers in named.items()}
+    broken = BrokenSets([set_name(layers, bench) for layers in sets], expected)
     with bench.series(case.call_id, choice.layers, planned=len(order)) as series:
-        broken = Broken(series, sets, expected)
-        left = (on for on in order[series.processes :] if on not in broken.found)
-        series.carry_out(((Turn(layers=on),) for on in left), lambda: broken.all() or _enough(series, sets, arguments))
+        applied, schedule = AppliedConditions(bench, conditions), Rotation(order, broken)
+        carry_out(Experiment(applied, schedule, lambda made: _enough(made, broken, arguments)), series)
+    broke = {named[name]: why for name, why in broken(series.rows).items()}
     left_behind = artefacts(series.rows, bench.described_by(choice.layers), bench.executor.beside)
-    return Outcome(_result(series, sets, choice, case, broken.found), left_behind)
+    return Outcome(_result(series, sets, choice, case, broke), left_behind)
 
 
 @dataclass
-class Broken:
-    """The sets of layers under which the program fails: they are set aside, and the others go on."""
+class BrokenSets:
+    """The sets of layers under which the program fails, by name: they are set aside, and the others go on."""
 
-    series: Series
-    sets: Sequence[LayerSet]
+    names: Sequence[str]
     expected: Expected
-    found: dict[LayerSet, str] = field(default_factory=dict)
-    """What each does to the program."""
+    found: dict[str, str] = field(default_factory=dict)
+    """What each does to the program; one that was found once stays."""
 
-    def all(self) -> bool:
-        """Look for further ones; tell whether none is left to run with."""
-        bare = [row for row in self.series.rows if row["layers"] == ""]
-        for layers in self.sets:
-            name = set_name(layers, self.series.bench)
-            own = [row for row in self.series.rows if row["layers"] == name]
-            if layers not in self.found and (broke := broken_among(own, bare, self.expected)):
-                self.found[layers] = f"it {broke}"
-        return len(self.found) == len(self.sets)
+    def __call__(self, rows: Sequence[Row]) -> Mapping[str, str]:
+        """Look for further ones."""
+        for name in self.names:
+            if name not in self.found and (broke := self._broke(name, rows)):
+                self.found[name] = f"it {broke}"
+        return self.found
+
+    def all(self, rows: Sequence[Row]) -> bool:
+        """Tell whether none is left to run with."""
+        return all(name in self.found or self._broke(name, rows) for name in self.names)
+
+    def _broke(self, name: str, rows: Sequence[Row]) -> str:
+        own = [row for row in rows if row["layers"] == name]
+        if all(row["ok"] for row in own):
+            return ""
+        return broken_among(own, [row for row in rows if row["layers"] == ""], self.expected)
 
 
-def _enough(series: Series, sets: Sequence[LayerSet], arguments: ProfileArguments) -> bool:
-    """The time is up, or runs that give several samples have given each set as many as were asked for."""
+def _enough(series: Series, broken: BrokenSets, arguments: ProfileArguments) -> str:
+    """The time is up, no set is left, or runs that give several samples have given each as many as were asked for."""
     if not series.rows:
-        return False
-    if series.elapsed_s >= arguments.max_seconds:
-        return True
+        return ""
+    if series.elapsed_s >= arguments.max_seconds or broken.all(series.rows):
+        return "no time, or no set of layers, is left"
     if series.processes == len(series.rows):
-        return False
+        return ""
     counts = Counter(row["layers"] for row in series.rows if row["ok"] == 1)
-    return all(counts[set_name(layers, series.bench)] >= arguments.runs for layers in (BARE, *sets))
+    return "samples" * all(counts[name] >= arguments.runs for name in ("", *broken.names))
 
 
 def _allowed(layers: tuple[str, ...], case: Case) -> tuple[str, ...]:

@@ -11,9 +11,9 @@ from ..layers.launcher import HOST
 from ..layers.schema import Layer
 from .case import Record
 from .execution.samples import ITERATION, PREFIX, RUN
+from .experiment.rotation import LayerSet
 from .many import SLOT
 from .profile import ProfileResult
-from .rotation import LayerSet
 from .run_table import Floats, RunTable
 from .statistics.values import BoolArray
 

@@ -21,7 +21,7 @@ from pydantic import Field
 
 from ..knowledge.absence import is_none
 from .base import Arguments, Outcome, Result
-from .candidates import ORDER, Block, Candidates, candidates, failing_candidates
+from .candidates import ORDER, Candidates, ColumnBlock, candidates, failing_candidates
 from .case import Case, Record
 from .look_up import uncounted
 from .profile import ProfileResult
@@ -194,7 +194,7 @@ def _searched(
     """Search every block, at this share of alpha for all of them."""
     searched, ranked = list[tuple[BlockLooked, Association]](), list[RankedFactor]()
     for block, part in zip(chosen.blocks, shares(chosen.blocks), strict=True):
-        found = _associated(block, share * part, case)
+        found = associated(block, share * part, case)
         searched.append((_looked(block, found, share * part), found))
         ranked += _ranked(found, block, share * part, case)
     return searched, ranked
@@ -218,7 +218,9 @@ def _failing(look_share: float, case: Case) -> Failing | None:
     )
 
 
-def _beyond_time(block: Block, ranked: Sequence[RankedFactor], price: float, case: Case) -> Iterator[RankedFactor]:
+def _beyond_time(
+    block: ColumnBlock, ranked: Sequence[RankedFactor], price: float, case: Case
+) -> Iterator[RankedFactor]:
     """Give the factors of a block; what is counted over a run has to be more, and more than in proportion to time."""
     columns = block.columns
     amounts = columns.values * np.where(columns.multiplied(), block.wall_s[:, None], 1.0)
@@ -249,7 +251,7 @@ def look_of(record: Record) -> tuple[int, float]:
     return (1, FIRST_LOOK) if len(profiles) == 1 else (2, SECOND_LOOK)
 
 
-def shares(blocks: Sequence[Block]) -> list[float]:
+def shares(blocks: Sequence[ColumnBlock]) -> list[float]:
     """Split alpha over blocks; the parts add up to 1."""
     common = sum(block.everywhere for block in blocks)
     others = len(blocks) - common
@@ -258,7 +260,10 @@ def shares(blocks: Sequence[Block]) -> list[float]:
     return [COMMON_SHARE if block.everywhere else (1 - COMMON_SHARE) / others for block in blocks]
 
 
-def _associated(block: Block, share: float, case: Case) -> Association:
+def associated(
+    block: ColumnBlock, share: float, case: Case, permutations: int = 2000, explain: bool = True
+) -> Association:
+    """Search the columns of a block with this share of the case's alpha."""
     return associate(
         block.columns,
         block.slow,
@@ -267,11 +272,13 @@ def _associated(block: Block, share: float, case: Case) -> Association:
         per_name="run time",
         apart=block.sets,
         alpha=case.limits.alpha * share,
+        permutations=permutations,
         seed=case.limits.seed,
+        explain=explain,
     )
 
 
-def _looked(block: Block, found: Association, share: float) -> BlockLooked:
+def _looked(block: ColumnBlock, found: Association, share: float) -> BlockLooked:
     columns, clusters = len(block.columns.names), found.clusters
     return BlockLooked(layers=block.layers, runs=block.slow.size, columns=columns, clusters=clusters, share=share)
 
@@ -296,7 +303,7 @@ def _pair_p_values(found: Association) -> dict[str, float]:
     return least
 
 
-def _ranked(found: Association, block: Block, share: float, case: Case) -> list[RankedFactor]:
+def _ranked(found: Association, block: ColumnBlock, share: float, case: Case) -> list[RankedFactor]:
     """Give each cluster of a block its p-value at the price of all blocks and looks."""
     together = _pair_p_values(found)
     ranked = []

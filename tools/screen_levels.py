@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping
 from typing import Annotated
 
 from pydantic import Field
@@ -15,21 +13,20 @@ from .apply_mitigation import OUT_OF_TIME, refuse_unread
 from .base import Arguments, Outcome, Result, ToolError
 from .case import Case
 from .claim import Claim, TooFew
-from .elimination import Rule, eliminated, looks
-from .execution.executor import BARRIER, Piece, Turn
 from .execution.expected import Expected
-from .execution.series import Change, Series
-from .execution.treated import Treated
+from .execution.series import Series
+from .experiment.applied import AppliedConditions
+from .experiment.condition import AS_GIVEN, Condition
+from .experiment.experiment import Experiment, carry_out
+from .experiment.race import Elimination, Race, tabled
 from .failures import broken_by, expected_of
-from .levels import Levels
 from .look_up import busy_cpus, out_of_reach
 from .mitigation.launching import command_line
 from .mitigation.parameters import with_values
 from .mitigation.preconditions import unmet
-from .one_level import on_one_level
 from .plan import Aim
-from .row import BASELINE, Row
-from .run_table import RunTable, artefacts, outcomes_of
+from .row import BASELINE
+from .run_table import RunTable, artefacts
 from .statistics.spread import ArmSummary, summarise
 from .subject import Frozen
 
@@ -83,14 +80,31 @@ def run(arguments: ScreenArguments, case: Case) -> Outcome:
     """Prove each level once, then run rounds until one is left or the rounds are over."""
     changes = {level: _changed(arguments, level, case) for level in arguments.levels}
     refuse_unread(case)
-    racing = Race(arguments, case, changes)
-    bench, expected = case.measuring, expected_of(case.record)
+    bench, expected, source = case.measuring, expected_of(case.record), str(case.plan.file or "")
     bench.expect(expected)
-    with bench.series(case.call_id, planned=arguments.rounds * (1 + len(changes))) as series:
-        racing.prove()
-        racing.go(series, expected)
-    result = _result(racing, series)
+    race = _race(arguments, case, expected)
+    conditions = {level: Condition(name=level, mitigation=one, source=source) for level, one in changes.items()}
+    with (
+        bench.series(case.call_id, planned=arguments.rounds * (1 + len(changes))) as series,
+        AppliedConditions(bench, {BASELINE: AS_GIVEN, **conditions}, case.machine) as applied,
+    ):
+        _prove(race, applied, case)
+        carry_out(Experiment(applied, race), series)
+    result = _result(race, arguments, case, changes, series)
     return Outcome(result, artefacts(series.rows, bench.described_by(()), bench.executor.beside))
+
+
+def _race(arguments: ScreenArguments, case: Case, expected: Expected) -> Race:
+    limits, levels = case.limits, arguments.levels
+    lower = case.subject.lower_is_better
+    return Race(
+        levels=levels,
+        parameter=arguments.parameter,
+        numbers=arguments.rounds,
+        seed=f"{limits.seed}:{arguments.mitigation}:{arguments.parameter}",
+        rule=Elimination.of(arguments.minimise, lower, limits.alpha, 1 + len(levels), arguments.rounds, limits.seed),
+        broke=lambda level, rows: broken_by(level, rows, expected),
+    )
 
 
 def _changed(arguments: ScreenArguments, level: str, case: Case) -> Mitigation:
@@ -118,115 +132,42 @@ def _unreachable(mitigation: Mitigation, case: Case) -> tuple[str, ...]:
     return ()
 
 
-class Race:
-    """The levels that are still there, and why the others are not."""
-
-    def __init__(self, arguments: ScreenArguments, case: Case, changes: Mapping[str, Mitigation]) -> None:
-        """Let all levels and the baseline begin."""
-        self.arguments = arguments
-        self.case = case
-        self.changes = changes
-        self.dropped: dict[str, str] = {}
-        self.left_at: dict[str, int] = {}
-        self.rule = Rule.of(
-            arguments.minimise,
-            case.subject.lower_is_better,
-            case.limits.alpha,
-            1 + len(changes),
-            arguments.rounds,
-            case.limits.seed,
-        )
-
-    @property
-    def left(self) -> tuple[str, ...]:
-        """Levels that still run."""
-        return tuple(level for level in self.changes if level not in self.dropped)
-
-    def prove(self) -> None:
-        """Drop the levels that are not in force in the running program, before any run counts."""
-        for level, mitigation in self.changes.items():
-            try:
-                with self._applied(mitigation) as change:
-                    checks, broke = self.case.measuring.prove(change)
-            except VgoError as refused:
-                self._drop(level, f"refused: {str(refused).rstrip('.')}", 0)
-                continue
-            if self.case.measuring.deadline.over:
-                raise ToolError(OUT_OF_TIME)
-            failing = next((check for check in checks if not check.passed), None)
-            if broke:
-                self._drop(level, broke, 0)
-            elif failing:
-                self._drop(level, f"not in force: {failing.what} is {failing.seen}, expected {failing.expected}", 0)
-
-    def go(self, series: Series, expected: Expected) -> None:
-        """Run rounds; a series that was cut off goes on where it was, with the same draws."""
-        levels = Levels(levels=dict(self.changes), source=str(self.case.plan.file or ""))
-        with levels.opened(self.case.measuring, self.case.machine, set()) as take:
-            series.carry_out(self._rounds(series), lambda: self._break(series.rows, expected), Treated(take, levels.of))
-
-    def _break(self, rows: Sequence[Row], expected: Expected) -> bool:
-        """Drop the levels that make the program fail; tell whether none is left."""
-        for level in self.left:
-            if broke := broken_by(level, rows, expected):
-                self._drop(level, broke, 1 + max(row["pair"] for row in rows if row["condition"] == level))
-        return not self.left
-
-    def _rounds(self, series: Series) -> Iterator[Piece]:
-        """Give each round as one piece, and look when it is due."""
-        coin = random.Random(f"{self.case.limits.seed}:{self.arguments.mitigation}:{self.arguments.parameter}")
-        done = {(row["pair"], row["condition"]) for row in series.rows}
-        due = looks(self.arguments.rounds)
-        for number in range(self.arguments.rounds):
-            if not self.left:
-                return
-            order = coin.sample([BASELINE, *self.changes], 1 + len(self.changes))
-            running = [condition for condition in order if condition not in self.dropped]
-            left = tuple(Turn(one, number) for one in running if (number, one) not in done)
-            if not series.fits(len(left)):
-                return
-            if left:
-                yield left
-            if number + 1 in due:
-                yield BARRIER
-                self.look(series.rows, number + 1)
-                if len(self.left) == 1 and number + 1 < self.arguments.rounds and not self._even(series.rows):
-                    return
-
-    def look(self, rows: Sequence[Row], rounds: int) -> None:
-        """Drop what is clearly worse than the best so far, the baseline among them."""
-        table = tabled([row for row in rows if row["pair"] < rounds])
-        for level, better in eliminated(table, (BASELINE, *self.left), self.rule).items():
-            if level != BASELINE:
-                what = "the baseline" if better == BASELINE else f"{self.arguments.parameter}={better}"
-                self._drop(level, f"clearly worse than {what} after {rounds} rounds", rounds)
-
-    def _even(self, rows: Sequence[Row]) -> bool:
-        """Tell whether the last level is not yet plainly better than the baseline."""
-        return not self.rule.worse(self.rule.claim(tabled(rows), BASELINE, self.left[0]))
-
-    def _applied(self, mitigation: Mitigation) -> AbstractContextManager[Change]:
-        return self.case.measuring.change(mitigation, self.case.machine, self.case.plan.file)
-
-    def _drop(self, level: str, why: str, rounds: int) -> None:
-        self.dropped[level] = why
-        self.left_at[level] = rounds
+def _prove(race: Race, applied: AppliedConditions, case: Case) -> None:
+    """Drop the levels that are not in force in the running program, before any run counts."""
+    for level in race.levels:
+        try:
+            checks, broke = applied.prove(level)
+        except VgoError as refused:
+            race.drop(level, f"refused: {str(refused).rstrip('.')}")
+            continue
+        if case.measuring.deadline.over:
+            raise ToolError(OUT_OF_TIME)
+        failing = next((check for check in checks if not check.passed), None)
+        if broke:
+            race.drop(level, broke)
+        elif failing:
+            race.drop(level, f"not in force: {failing.what} is {failing.seen}, expected {failing.expected}")
 
 
-def tabled(rows: Sequence[Row]) -> RunTable:
-    """Read rows as a table of outcomes, those of many hosts on one level."""
-    return outcomes_of(on_one_level(rows), "the rounds so far")
-
-
-def _result(race: Race, series: Series) -> ScreenResult:
-    arguments, rule = race.arguments, race.rule
-    table = tabled(series.rows)
+def _result(
+    race: Race, arguments: ScreenArguments, case: Case, changes: Mapping[str, Mitigation], series: Series
+) -> ScreenResult:
+    rule, table = race.rule, tabled(series.rows)
     rounds = 1 + max((row["pair"] for row in series.rows), default=-1)
-    levels = tuple(_level(level, race, table, rounds) for level in arguments.levels)
-    base = rule.badness(table, BASELINE)
     best = min(race.left, key=lambda level: rule.badness(table, level), default=None)
-    if best is not None and not rule.badness(table, best) < base:
+    if best is not None and not rule.badness(table, best) < rule.badness(table, BASELINE):
         best = None
+    levels = (
+        Level(
+            level=level,
+            summary=_summary(table, level),
+            claim=rule.claim(table, level, BASELINE, case.limits.alpha),
+            rounds=race.left_at.get(level, rounds),
+            dropped=race.dropped.get(level, ""),
+            command=command_line(changes[level], case.subject, case.machine),
+        )
+        for level in arguments.levels
+    )
     return ScreenResult(
         mitigation=arguments.mitigation,
         parameter=arguments.parameter,
@@ -235,21 +176,10 @@ def _result(race: Race, series: Series) -> ScreenResult:
         failed=sum(row["ok"] == 0 for row in series.rows),
         spent_s=series.spent_s,
         baseline=Level(level=BASELINE, summary=_summary(table, BASELINE), rounds=rounds),
-        levels=levels,
+        levels=tuple(levels),
         alpha_each=rule.alpha,
         best=best,
-        summary=_words(race, rounds, best),
-    )
-
-
-def _level(level: str, race: Race, table: RunTable, rounds: int) -> Level:
-    return Level(
-        level=level,
-        summary=_summary(table, level),
-        claim=race.rule.claim(table, level, BASELINE, race.case.limits.alpha),
-        rounds=race.left_at.get(level, rounds),
-        dropped=race.dropped.get(level, ""),
-        command=command_line(race.changes[level], race.case.subject, race.case.machine),
+        summary=_words(race, arguments, rounds, best),
     )
 
 
@@ -258,8 +188,8 @@ def _summary(table: RunTable, condition: str) -> ArmSummary | None:
     return summarise(outcomes) if outcomes.size else None
 
 
-def _words(race: Race, rounds: int, best: str | None) -> str:
-    name = race.arguments.parameter
-    kept = f"{name}={best} has the least {race.arguments.minimise.replace('sd', 'spread')} and goes on to a batch"
+def _words(race: Race, arguments: ScreenArguments, rounds: int, best: str | None) -> str:
+    name = race.parameter
+    kept = f"{name}={best} has the least {arguments.minimise.replace('sd', 'spread')} and goes on to a batch"
     left = kept if best is not None else "no level has less than the baseline"
-    return f"{len(race.changes)} levels of {name} in {rounds} rounds, {len(race.dropped)} dropped: {left}."
+    return f"{len(race.levels)} levels of {name} in {rounds} rounds, {len(race.dropped)} dropped: {left}."

@@ -9,6 +9,8 @@ from functools import cached_property
 
 from ...tools.claim import interval
 from ...tools.rank_factors import RankedFactor
+from ...tools.verdict import Confirmed, Observed, confirmed, factors_found, helpful, title
+from ...tools.verdict_words import headline
 from ..planners.state import quoted
 from ..record import bodies
 from ..report import failing
@@ -25,9 +27,8 @@ from .fact import START, CitableFact, FactDraft, numbered
 from .of_trials import ratios, size, trials
 
 MOST_FACTORS = 8
-MOST_WORDS = 300
+MOST_WORDS, MOST_OF_VERDICT = 300, 500
 """Characters of one text that is quoted."""
-GOOD = ("mitigated", "steadier afterwards")
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,8 @@ class RunFacts:
     @cached_property
     def winner(self) -> str:
         """Key of the mitigation that the verdict names; empty without one."""
-        return self.evidence.conclusion.mitigation or ""
+        proof = helpful(self.evidence.verdict)
+        return proof.mitigation if proof else self.evidence.run.plan.mitigation
 
     @cached_property
     def tried(self) -> tuple[str, ...]:
@@ -94,29 +96,29 @@ def _drafts(evidence: Evidence) -> Iterator[FactDraft]:
 
 
 def _verdict(evidence: Evidence) -> FactDraft:
-    """Name the mitigation, or else the factor; with the numbers of the claim, or else the reason."""
-    conclusion, known = evidence.conclusion, evidence.run.knowledge
-    key, factor = conclusion.mitigation, conclusion.factor or conclusion.column
-    found = names.of_factor(factor, known) if factor else names.NOBODY
+    """Name the mitigation, or else the factor; with the numbers of what helps, else the headline in quotation marks."""
+    verdict, known = evidence.verdict, evidence.run.knowledge
+    parts, proof = factors_found(verdict), helpful(verdict)
+    key = proof.mitigation if proof else evidence.run.plan.mitigation
+    factor = names.of_factor(parts[0].factor, known) if parts else names.NOBODY
+    detail = ", ".join(_claim(proof, factor.shown, evidence)) if proof else quoted(headline(verdict), MOST_OF_VERDICT)
     return FactDraft(
         "verdict",
-        names.of_mitigation(key, evidence) if key else found,
-        _claim(evidence, found.shown) if conclusion.verdict in GOOD else quoted(conclusion.reason, MOST_WORDS),
-        calls=(*evidence.calls("conclude")[-1:], *conclusion.evidence),
-        words={"verdict": conclusion.verdict},
+        names.of_mitigation(key, evidence) if key else factor,
+        f"{title(verdict)}; {detail}",
+        calls=(*evidence.calls("conclude")[-1:], *verdict.evidence),
     )
 
 
-def _claim(evidence: Evidence, factor: str) -> str:
+def _claim(proof: Confirmed | Observed, factor: str, evidence: Evidence) -> Iterator[str]:
     """What is claimed, as the report has it: the p-value is adjusted for all that was confirmed."""
-    against, batch = [f"against {factor}"] if factor else [], evidence.confirming
-    if batch is None or batch.compared is None:
-        return ", ".join(against)
-    found, spread = batch.compared.comparison, evidence.conclusion.spread
-    decides = (
-        [f"spread ratio {interval(spread)} at {percent(spread.level)}, {p_value(spread.p_value)}"] if spread else []
-    )
-    return ", ".join((*against, *decides, ratios(found, "sd", "mean", "cv"), size(found)))
+    if factor:
+        yield f"against {factor}"
+    claim, batch = proof.claim, evidence.confirming
+    yield f"{claim.measure} ratio {interval(claim)} at {percent(claim.level)}, {p_value(claim.p_value)}"
+    if batch and batch.compared:
+        yield ratios(batch.compared.comparison, "sd", "mean", "cv")
+        yield size(batch.compared.comparison)
 
 
 def _baseline(evidence: Evidence) -> Iterator[FactDraft]:
@@ -231,10 +233,8 @@ def _manner(evidence: Evidence) -> Iterator[FactDraft]:
     yield _planner(evidence)
     surveyed = "; ".join(f"{fact.name} {fact.text}" for fact in tell(evidence).machine)
     yield FactDraft("machine", detail=quoted(surveyed, MOST_WORDS), calls=(START,))
-    if evidence.conclusion.command:
-        yield FactDraft(
-            "reproduce", names.of_mitigation(evidence.conclusion.mitigation or "", evidence), calls=concluded
-        )
+    if proof := confirmed(evidence.verdict):
+        yield FactDraft("reproduce", names.of_mitigation(proof.mitigation, evidence), calls=concluded)
     yield FactDraft("recorded", detail=f"its tip is {run.tip[:16]}", calls=concluded)
 
 

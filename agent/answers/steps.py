@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ...tools.verdict import confirmed
 from ..again import again
 from ..report.evidence import Evidence
 
@@ -61,8 +62,8 @@ def check(evidence: Evidence) -> Iterator[SuggestedCommand]:
 
 def recorded(evidence: Evidence) -> Iterator[SuggestedCommand]:
     """Give the command line that the verdict recorded."""
-    if evidence.conclusion.command:
-        yield SuggestedCommand(evidence.conclusion.command, "the program with the mitigation, started by hand")
+    if proof := confirmed(evidence.verdict):
+        yield SuggestedCommand(proof.command, "the program with the mitigation, started by hand")
 
 
 def report(evidence: Evidence) -> SuggestedCommand:

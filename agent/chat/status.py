@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from ...tools.verdict import title
 from ..session_view.step import in_words
 from ..session_view.view import SessionView
 from .progress import progress_of
@@ -83,7 +84,7 @@ def _doing(session: ChatSession) -> str:
 def _ended(session: ChatSession) -> str:
     view = session.view
     if view.status == "finished":
-        return view.verdict
+        return title(view.verdict) if view.verdict else view.status
     if view.status in ("interrupted", "failed"):
         return f"{view.status} ({view.reason}); /resume goes on"
     return "cut off; /resume goes on" if view.events else "not begun; /diagnose begins"

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ...knowledge.errors import VgoError
+from ...tools.verdict import confirmed
 from .reply import ChatReply
 from .session import ChatSession
 
@@ -15,10 +16,11 @@ REPORT = ("report.html", "report.md")
 
 def copy(session: ChatSession, argument: str) -> ChatReply:
     """Give the command line that won."""
-    command = str(session.view.conclusion.get("command") or "")
-    if not command:
-        why = "no mitigation is proved to help" if session.view.verdict else "the run has no verdict yet"
+    verdict = session.view.verdict
+    if verdict is None or (proof := confirmed(verdict)) is None:
+        why = "no mitigation is proved to help" if verdict else "the run has no verdict yet"
         raise VgoError(f"There is no winning command line: {why}.")
+    command = proof.command
     return ChatReply(f"```text\n{command}\n```", opens="copy", about=[command])
 
 

@@ -13,6 +13,7 @@ from ...tools.compare import reached
 from ...tools.findings import Findings
 from ...tools.mitigation.parameters import with_values
 from ...tools.plan import NO_MORE, TrialPlan
+from ...tools.verdict import from_json, helpful
 from ..again import again
 from ..progress import Lines
 from ..record import bodies, record_of
@@ -46,7 +47,7 @@ def offer(run: Path, arguments: argparse.Namespace) -> None:
         plan = TrialPlan(mitigation=key, by_hand=True, after=folder.path.name)
         arguments.began_s = time.monotonic()  # a budget of its own
         ending = carried_out(trial, plan, arguments, str(run))
-        if ending.summary["verdict"] == "steadier afterwards":
+        if helpful(from_json(ending.summary["verdict"])):
             return
         if key != left[-1]:
             _tell("Undo it now, unless it is to stay: the next one is compared with the same baseline.")

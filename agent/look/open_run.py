@@ -13,17 +13,16 @@ from ...knowledge.errors import VgoError
 from ...knowledge.loader import load as load_knowledge
 from ...tools.analysis.verdict import LEAST_IN_CLASS
 from ...tools.base import ToolError
-from ...tools.candidates import ORDER, Block, Candidates, candidates
+from ...tools.candidates import ORDER, Candidates, ColumnBlock, candidates
 from ...tools.case import Case, Finished, Record
 from ...tools.findings import Findings
 from ...tools.fit_tree import FitTreeArguments, fitted
 from ...tools.label import LabelResult, RunClasses
 from ...tools.machine import Machine
 from ...tools.profiled import Profiled, profiled
-from ...tools.rank_factors import LEAST_EFFECT, RankArguments, RankedFactor, RankResult
+from ...tools.rank_factors import LEAST_EFFECT, RankArguments, RankedFactor, RankResult, associated
 from ...tools.rank_factors import run as rank_factors
 from ...tools.run_table import RunTable
-from ...tools.statistics.association.factors import associate
 from ...tools.statistics.association.tree import DecisionTree
 from ...tools.statistics.labels.classes import Labelled, label, label_at
 from ...tools.statistics.shape.describe import DistributionShape, describe
@@ -164,20 +163,9 @@ def _quickly(chosen: Candidates, case: Case) -> tuple[tuple[PlottedFactor, ...],
     return tuple(found), min((one.p_value for one in found), default=1.0)
 
 
-def _associated(block: Block, blocks: int, case: Case) -> list[PlottedFactor]:
+def _associated(block: ColumnBlock, blocks: int, case: Case) -> list[PlottedFactor]:
     alpha = case.limits.alpha
-    searched = associate(
-        block.columns,
-        block.slow,
-        block.outcome,
-        per=block.wall_s,
-        per_name="run time",
-        apart=block.sets,
-        alpha=alpha / blocks,
-        permutations=QUICK_DRAWS,
-        seed=case.limits.seed,
-        explain=False,
-    )
+    searched = associated(block, 1 / blocks, case, permutations=QUICK_DRAWS, explain=False)
     factors = []
     for one in searched.factors:
         known, p_value = case.knowledge.factor_of(one.column), min(1.0, one.p_value * blocks)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
+from ...tools.verdict import confirmed, title
+from ...tools.verdict_words import headline
 from ..chat.session import ChatSession
 from ..consent import choices
 from ..progress import LATER, asked, described, figures_of
@@ -101,11 +103,11 @@ class PlainNews:
         if status == self._status:
             return
         self._status = status
-        if status == "finished":
-            reason = str(session.view.conclusion.get("reason", ""))
-            yield f"Verdict: {session.view.verdict}. {reason[:1].upper()}{reason[1:]}".rstrip()
-            command = session.view.conclusion.get("command")
-            yield from [f"The command line that won: {command}"] if command else []
+        verdict = session.view.verdict
+        if status == "finished" and verdict:
+            yield f"Verdict: {title(verdict)}. {headline(verdict)}"
+            if proof := confirmed(verdict):
+                yield f"The command line that won: {proof.command}"
             yield f"Report: {self._folder}/report.html"
         elif status in ("interrupted", "failed"):
             yield f"The run was {status}: {session.view.reason or 'it was stopped'}. /resume goes on with it."

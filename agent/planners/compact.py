@@ -97,6 +97,11 @@ WORDS: tuple[str, ...] = (
 """The whole vocabulary."""
 
 
+def spoken(listed: Menu) -> Menu:
+    """Keep what there is a word for."""
+    return {tool: slots for tool, slots in listed.items() if tool in SPOKEN}
+
+
 def digest() -> str:
     """Hash the vocabulary: a model that was trained on another one reads nonsense."""
     return hashlib.sha256("\n".join(WORDS).encode()).hexdigest()

@@ -13,7 +13,7 @@ from ..model.asked import LanguageModel, ModelFailed
 from ..model.said import Said
 from ..model.wish import ModelChoice
 from .base import Choice, View
-from .compact import SPOKEN, line
+from .compact import line, spoken
 from .grammar import JSON, PLACES, Notation, NotOnMenu, grammar, longest, read, schema, write
 from .menu import Menu, calls, menu
 from .rules import Rules
@@ -62,9 +62,9 @@ class Llama:
         usual = self._rules.choose(view)
         listed = menu(view)
         if NOTATIONS[self.notation] is PLACES:
-            if usual.tool not in SPOKEN:
+            listed = spoken(listed)
+            if usual.tool not in listed:
                 return replace(usual, why=f"{usual.why}; the small model has no word for it")
-            listed = {tool: slots for tool, slots in listed.items() if tool in SPOKEN}
         if calls(listed) == 1:
             return replace(usual, why=ONLY)
         question = self._question(view, listed)

@@ -11,13 +11,13 @@ from ...layers.schema import Column
 from ...tools.candidates import ORDER
 from ...tools.case import Finished
 from ...tools.claim import Claim
-from ...tools.conclude import ConcludeResult
 from ...tools.findings import Batch, Findings
 from ...tools.hosts import Hosts
 from ...tools.nodes.of_record import HostComparison, seen
 from ...tools.profiled import Profiled, profiled
 from ...tools.rank_factors import RankedFactor
 from ...tools.run_table import RunTable
+from ...tools.verdict import Verdict, factors_found, helpful
 from ..finished import FinishedRun
 
 RUNS = "runs.csv"
@@ -30,10 +30,10 @@ class Evidence(Findings):
     run: FinishedRun
 
     @property
-    def conclusion(self) -> ConcludeResult:
-        """The verdict."""
+    def verdict(self) -> Verdict:
+        """What was concluded."""
         assert self.concluded is not None  # `gather` has refused a run without
-        return self.concluded
+        return self.concluded.verdict
 
     @cached_property
     def columns(self) -> Mapping[str, Column]:
@@ -66,10 +66,8 @@ class Evidence(Findings):
     @property
     def confirming(self) -> Batch | None:
         """The batch whose numbers the verdict reports."""
-        for batch in self.batches:
-            if batch.compared and batch.comparing == self.conclusion.confirming:
-                return batch
-        return None
+        proof = helpful(self.verdict)
+        return next((batch for batch in self.batches if proof and batch.comparing == proof.comparison), None)
 
     @property
     def telling(self) -> Batch | None:
@@ -80,7 +78,8 @@ class Evidence(Findings):
     @property
     def factor(self) -> RankedFactor | None:
         """The factor of the verdict, else the first visible one."""
-        named = tuple(factor for factor in self.suspects if factor.column == self.conclusion.column)
+        first = {part.column for part in factors_found(self.verdict)[:1]}
+        named = tuple(factor for factor in self.suspects if factor.column in first)
         return next(iter(named or self.suspects), None)
 
     @property

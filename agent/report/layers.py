@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from ...tools.claim import Claim
 from ...tools.distortion import Distortion, shift
+from ...tools.experiment.rotation import LayerSet
 from ...tools.profile import ProfileResult
 from ...tools.rank_factors import RankResult
-from ...tools.rotation import LayerSet
 from ...tools.row import Row
 from .evidence import Evidence
 from .numbers import number

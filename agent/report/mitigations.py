@@ -14,6 +14,7 @@ from ...tools.look_up import Candidate
 from ...tools.mitigation.launching import command_line
 from ...tools.mitigation.preconditions import unmet
 from ...tools.moved import ENOUGH
+from ...tools.verdict import Diagnosis, NotVisible, confirmed, undecided
 from .evidence import Evidence
 from .numbers import p_value, percent, quantity
 from .story import BatchStory, CheckRow, Suspect, Try, Untried, Winner
@@ -25,16 +26,17 @@ MOST_TRIES = 4
 
 def winner(evidence: Evidence) -> Winner | None:
     """Tell of the mitigation that the verdict names."""
-    key, command = evidence.conclusion.mitigation, evidence.conclusion.command
-    if key is None or command is None:
+    proof = confirmed(evidence.verdict)
+    if proof is None:
         return None
+    key = proof.mitigation
     candidate, known = evidence.candidates.get(key), evidence.run.knowledge.mitigations.get(key)
     source = candidate or known
     return Winner(
         key=key,
         name=source.name if source else key,
         description=source.description if source else "",
-        command=command,
+        command=proof.command,
         hurts=source.hurts if source else "",
         keep=source.steps if source else (),
     )
@@ -75,7 +77,8 @@ def untried(evidence: Evidence) -> tuple[Untried, ...]:
 
 def suspects(evidence: Evidence) -> tuple[Suspect, ...]:
     """Factors that none of the counters read here could show, with commands that can be tried by hand."""
-    if evidence.conclusion.verdict != "no visible factor" or not evidence.profiles:
+    unseen = isinstance(evidence.verdict, Diagnosis) and isinstance(evidence.verdict.cause, NotVisible)
+    if not unseen or not evidence.profiles:
         return ()
     read = {name for call in evidence.run.record.succeeded("profile") for name in _read(evidence, call)}
     hidden = [f for f in evidence.run.knowledge.factors.values() if not any(f.place(column) for column in read)]
@@ -128,9 +131,9 @@ def _outcome(batch: Batch, evidence: Evidence) -> str:
         return batch.applied.broke
     if batch.compared is None:
         return "not compared"
-    confirmed = ", confirmed" if batch is evidence.confirming else ""
+    proved = ", confirmed" if batch is evidence.confirming else ""
     claim, fails = decided(batch, evidence) or batch.compared.comparison.spread, batch.compared.failing
-    return f"{in_a_word(claim)}{confirmed}{f'; {fails.words}' if fails else ''}"
+    return f"{in_a_word(claim)}{proved}{f'; {fails.words}' if fails else ''}"
 
 
 def decided(batch: Batch, evidence: Evidence) -> Claim | TooFew | None:
@@ -152,7 +155,7 @@ def _reason(candidate: Candidate, evidence: Evidence) -> str:
         return "--allow none forbids it"
     if reached(evidence.run.record, evidence.run.limits.target_ratio):
         return "another mitigation reached the target before its turn"
-    if evidence.conclusion.early:
+    if (left := undecided(evidence.verdict)) and left.ended_by == "planner":
         return "the planner ended before its turn"
     return "the budget or --max-mitigations ended before its turn"
 

@@ -14,10 +14,10 @@ from ...tools.subject import Subject
 from ...tools.surface.cells import FEWEST
 from ...tools.sweep.inline import named_after
 from ...tools.sweep.space import RESERVED
+from ...tools.verdict import Diagnosis, NotSought, NotVisible, Verdict, helpful, undecided
 from ..again import again
 from .evidence import Evidence
 
-UNEXPLAINED = ("cause found, no mitigation helped", "no visible factor")
 MOST_OPTIONS, MOST_KNOB_LEVELS = 2, 4
 NO_CHOICE = {"seed", "port", "id", "pid", "version", "timeout", "verbose", "v", "rank", "gpu", "device", "uid"}
 """Options whose numbers are names, or say how a run is made."""
@@ -47,10 +47,18 @@ class Proposal(NamedTuple):
 def proposed(evidence: Evidence) -> Proposal | None:
     """Propose a sweep where it is worth its time; None where the diagnosis ended well, or early, or nothing varies."""
     subject, machine = evidence.run.subject, evidence.run.machine
-    solved = evidence.conclusion.verdict not in UNEXPLAINED or evidence.conclusion.early
-    if solved or evidence.predicted or machine.program_openmp:
+    if not _unexplained(evidence.verdict) or evidence.predicted or machine.program_openmp:
         return None
     return proposal(subject, machine, tuple(_knobs(evidence)), evidence.run.limits.allow, _out(evidence))
+
+
+def _unexplained(verdict: Verdict) -> bool:
+    """The search came to its end, and neither a counter nor a mitigation says how to make the runs alike."""
+    if not isinstance(verdict, Diagnosis) or isinstance(verdict.cause, NotSought) or helpful(verdict):
+        return False
+    left = undecided(verdict)
+    early = left is not None and left.ended_by == "planner"
+    return not early and (isinstance(verdict.cause, NotVisible) or not (left and left.undecided))
 
 
 def _out(evidence: Evidence) -> str:

@@ -8,6 +8,7 @@ from ...tools.claim import interval
 from ...tools.machine import busy_words
 from ...tools.measure import MeasureResult
 from ...tools.statistics.shape.describe import DistributionShape
+from ...tools.verdict import helpful
 from . import failing, layers, run_ranks
 from .evidence import Evidence
 from .numbers import number, percent, quantity
@@ -74,14 +75,13 @@ def _of_machine(evidence: Evidence) -> Iterator[str]:
 
 def _of_effect(evidence: Evidence) -> Iterator[str]:
     yield from dict.fromkeys(told for batch in evidence.batches for told in batch.applied.told)
-    if evidence.conclusion.verdict not in ("mitigated", "steadier afterwards"):
+    if (proof := helpful(evidence.verdict)) is None:
         return
-    mean = evidence.conclusion.mean
+    mean, cv = proof.mean, proof.cv
     if mean and mean.low > SLOWER and evidence.run.subject.lower_is_better:
         yield f"It has a price: the mean is {interval(mean)} times the baseline's."
     if mean and mean.high is not None and mean.high < 1 / SLOWER and not evidence.run.subject.lower_is_better:
         yield f"It has a price: the mean falls to {interval(mean)} of the baseline."
-    cv = evidence.conclusion.cv
     if cv and cv.direction != "less":
         yield f"The spread may have fallen with the mean only: the CV is {interval(cv)} times the baseline's."
     batch = evidence.confirming

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...tools.claim import Claim, in_a_word, interval
 from ...tools.statistics.values import IntervalEstimate
-from ...tools.study.design import Design
+from ...tools.study.design import StudyDesign
 from ...tools.study.effects import Effect
 from ...tools.study.spreads import Against, Spread
 from ...tools.study.study import Study
@@ -25,14 +25,14 @@ CORES_HEAD = ("cores", "left", "threads", "mean", "CV", "min/mean", "max/mean", 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 
 
-def planned(design: Design, rounds: int) -> str:
+def planned(design: StudyDesign, rounds: int) -> str:
     """Say what a study would run, and what it would skip."""
     lines = [f"{len(design.settings)} settings, {rounds} rounds at most, on {design.machine}. Nothing was run."]
     lines += [table(("SETTING", "CHANGES"), [(one.name, one.told()) for one in design.settings])]
     return "\n".join([*lines, *skipped(design)])
 
 
-def skipped(design: Design) -> list[str]:
+def skipped(design: StudyDesign) -> list[str]:
     """Say which levels cannot be had here; those with one reason in one line."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for one in design.skipped:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...prompts.render import render
-from ...tools.claim import Claim
+from ...tools.remedies import broken, not_accepted
+from ...tools.verdict import confirmed, left_for_time, title, to_json
+from ...tools.verdict_words import headline
 from ..finished import FinishedRun
 from ..terminal import folded
 from . import failing
@@ -23,29 +25,17 @@ MOST_WARNINGS = 3
 def summary(run: FinishedRun) -> dict[str, Any]:
     """Give the object that `--json` prints; None where something does not apply."""
     evidence = gather(run)
-    conclusion = evidence.conclusion
     return {
-        "verdict": conclusion.verdict,
-        "reason": conclusion.reason,
-        "factor": conclusion.factor,
-        "column": conclusion.column,
-        "mitigation": conclusion.mitigation,
-        "command": conclusion.command,
-        "mean_ratio": conclusion.mean.ratio if conclusion.mean else None,
-        "spread_ratio": _interval(conclusion.spread),
-        "sd_ratio": _interval(conclusion.sd),
-        "cv_ratio": _interval(conclusion.cv),
-        "p_value": conclusion.spread.p_value if conclusion.spread else None,
-        "broke": conclusion.broke,
-        "changes_promise": conclusion.changes_promise,
-        "not_accepted": conclusion.not_accepted,
+        "headline": headline(evidence.verdict),
+        "verdict": to_json(evidence.verdict),
+        "broke": broken(run.record),
+        "not_accepted": not_accepted(run.record, run.knowledge),
         "failures": [one.model_dump(mode="json") for one in evidence.measured.failures] if evidence.measured else [],
         "failing": found.failing.model_dump(mode="json") if (found := evidence.ranking) and found.failing else None,
         "failing_under": failing.under(evidence),
         "baseline": _baseline(evidence),
         "runs": evidence.recorded_runs,
-        "ran_out": list(conclusion.ran_out),
-        "resume": resume_command(run) if conclusion.ran_out else None,
+        "resume": resume_command(run) if left_for_time(evidence.verdict) else None,
         "budget_s": run.limits.budget_s,
         "elapsed_s": run.record.spent_s,
         "spent_s": run.record.program_s,
@@ -64,19 +54,15 @@ def text(run: FinishedRun) -> str:
     sentence, steps = verdict_words(evidence, untried(evidence), suspects(evidence))
     words = render(
         "summary.txt.j2",
-        verdict=evidence.conclusion.verdict,
+        title=title(evidence.verdict),
         sentence=sentence,
-        command=evidence.conclusion.command or "",
+        command=proof.command if (proof := confirmed(evidence.verdict)) else "",
         details=details(evidence),
         steps=steps[:MOST_STEPS],
         warnings=warnings(evidence)[:MOST_WARNINGS],
         run_dir=run.run_dir,
     )
     return folded(words)
-
-
-def _interval(claim: Claim | None) -> dict[str, float | None] | None:
-    return {"value": claim.ratio, "low": claim.low, "high": claim.high, "level": claim.level} if claim else None
 
 
 def _baseline(evidence: Evidence) -> dict[str, Any] | None:

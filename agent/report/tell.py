@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from typing import Any
 
-from ...knowledge.schema import KnownFactor
 from ...prompts.render import render
-from ...tools.claim import Claim, Names, TooFew, disagreement, interval, sentence
+from ...tools.claim import Claim, Names, TooFew, disagreement, sentence
 from ...tools.comparison import Comparison, claimed
 from ...tools.findings import Batch
+from ...tools.remedies import broken, not_accepted
 from ...tools.statistics.comparison.bootstrap import BootstrapRatio
 from ...tools.subject import Subject
+from ...tools.verdict import helpful, title
+from ...tools.verdict_words import Openings, headline, next_steps
 from ..again import again
 from . import failing, how, layers, run_ranks
 from .evidence import Evidence
-from .factors import classes, factor_name, factor_story, ranking, set_aside, tree_story
+from .factors import classes, factor_story, ranking, set_aside, tree_story
 from .further import further
 from .hosts import hosts_story
-from .mitigations import decided, name_of, suspects, tried, untried, winner
+from .mitigations import decided, suspects, tried, untried, winner
 from .numbers import ABSENT, number, p_value, percent, quantity, ratio, scale
 from .remarks import findings, warnings
 from .spread import statistics
@@ -51,7 +52,7 @@ def tell(evidence: Evidence) -> Story:
     return Story(
         command=typed(run.subject),
         outcome=run.subject.outcome,
-        verdict=evidence.conclusion.verdict,
+        verdict=title(evidence.verdict),
         sentence=sentence,
         next_steps=next_steps,
         warnings=warnings(evidence),
@@ -88,75 +89,33 @@ def tell(evidence: Evidence) -> Story:
 def verdict_words(
     evidence: Evidence, left: tuple[Untried, ...], hidden: tuple[Suspect, ...]
 ) -> tuple[str, tuple[str, ...]]:
-    """Fill the template of the verdict: its first line is the sentence, the others are next steps."""
-    name = evidence.conclusion.verdict.replace(",", "").replace(" ", "_")
-    words = {**_verdict_facts(evidence), **_next_facts(evidence, left, hidden)}
-    sentence, *steps = render(f"verdict/{name}.txt.j2", **words).strip().splitlines()
-    steps = (
-        render("further_steps.txt.j2", **further(evidence, typed(evidence.run.subject))).strip().splitlines() + steps
-    )
-    sentence = " ".join((sentence.strip(), *beside(evidence)))
-    return sentence, tuple(step.removeprefix("- ").strip() for step in steps if step.strip())
+    """Give the sentences of the verdict, and the next steps."""
+    words = further(evidence, typed(evidence.run.subject))
+    steps = (step.removeprefix("- ").strip() for step in render("further_steps.txt.j2", **words).splitlines())
+    sentence = " ".join((headline(evidence.verdict), *beside(evidence)))
+    return sentence, (*filter(None, steps), *next_steps(evidence.verdict, _openings(evidence, left, hidden)))
 
 
 def beside(evidence: Evidence) -> Iterator[str]:
-    """What the headline must not leave out: promises changed, harm done, failures, what nobody accepted."""
-    found = evidence.conclusion
-    if found.changes_promise:
-        yield f"It changes what the program promises: {found.changes_promise}."
-    told = {key: broke for key, broke in found.broke.items() if f"{broke}." not in found.reason}
-    if told:
+    """What the headline must not leave out: baseline, promises changed, harm done, failures, what was not accepted."""
+    record, measured = evidence.run.record, evidence.measured
+    if measured and measured.outcome.sd is not None and not measured.unusable:
+        unit, found = evidence.run.subject.unit, measured.outcome
+        yield (
+            f"The baseline has SD {quantity(found.sd, unit)} beside a mean of {quantity(found.mean, unit)} "
+            f"({number(found.n)} runs, CV {percent(found.cv)})."
+        )
+    proof = helpful(evidence.verdict)
+    if proof and proof.promise:
+        yield f"It changes what the program promises: {proof.promise}."
+    said = headline(evidence.verdict)
+    if told := {key: broke for key, broke in broken(record).items() if broke not in said}:
         yield f"Refuted at once: {'; '.join(f'{key} {broke}' for key, broke in told.items())}."
     yield from failing.headline(evidence)
-    for key, promise in found.not_accepted.items():
-        if promise in found.reason:
-            continue
-        line = again("try", (key, "--accept", key), evidence.run.subject)
-        yield f"Not tried since it changes what the program promises ({promise}), and nobody said yes: `{line}`."
-
-
-def _known(evidence: Evidence) -> KnownFactor | None:
-    return evidence.run.knowledge.factors.get(evidence.conclusion.factor or "")
-
-
-def _verdict_facts(evidence: Evidence) -> dict[str, Any]:
-    conclusion, measured, factor = evidence.conclusion, evidence.measured, evidence.factor
-    unit = evidence.run.subject.unit
-    outcome = measured.outcome if measured else None
-    key = conclusion.mitigation or ""
-    batch, slight = evidence.confirming, evidence.slight
-    return {
-        "reason": conclusion.reason,
-        "broke": bool(conclusion.broke),
-        "what_was_tried": conclusion.reason.partition("; ")[2] or conclusion.reason,
-        "mitigation": key,
-        "mitigation_name": _with_values(name_of(key, evidence), conclusion.values) if key else "",
-        "spread": _ratio(conclusion.spread),
-        "level": percent(conclusion.spread.level) if conclusion.spread else "",
-        "p": p_value(conclusion.spread.p_value) if conclusion.spread else "",
-        "sd": _ratio(conclusion.sd),
-        "doubt": disagreement(conclusion.spread, conclusion.sd) if conclusion.spread and conclusion.sd else "",
-        "mean": _ratio(conclusion.mean),
-        "cv": _ratio(conclusion.cv),
-        "pairs": randomised(batch) if batch else "",
-        "column": factor.column if factor else "",
-        "factor_name": factor_name(evidence),
-        "uncounted": known.name.lower() if factor is None and (known := _known(evidence)) else "",
-        "auc": number(factor.auc, 3) if factor else "",
-        "p_factor": p_value(factor.p_value) if factor else "",
-        "members": [name for name in factor.members if name != factor.column] if factor else [],
-        "clusters": number(sum(ranking.clusters for ranking in evidence.rankings)),
-        "slight": slight.column if slight else "",
-        "less_in_slow": bool(slight and slight.visible and slight.contrary),
-        "slight_auc": number(slight.auc, 2) if slight else "",
-        "p_search": p_value(min((ranking.p_value for ranking in evidence.rankings), default=None)),
-        "profile_runs": number(sum(profile.runs for profile in evidence.profiles)),
-        "runs": number(outcome.n) if outcome else "0",
-        "baseline_mean": quantity(outcome.mean, unit) if outcome else "",
-        "baseline_sd": quantity(outcome.sd, unit) if outcome and outcome.sd is not None else "",
-        "baseline_cv": percent(outcome.cv) if outcome else "",
-        "steady_cv": percent(evidence.run.limits.steady_cv),
-    }
+    for key, promise in not_accepted(record, evidence.run.knowledge).items():
+        if promise not in said:
+            line = again("try", (key, "--accept", key), evidence.run.subject)
+            yield f"Not tried since it changes what the program promises ({promise}), and nobody said yes: `{line}`."
 
 
 def randomised(batch: Batch) -> str:
@@ -167,40 +126,22 @@ def randomised(batch: Batch) -> str:
     return f"{number(pairs)} pairs in {number(pairs // batch.applied.block)} randomised blocks"
 
 
-def _with_values(name: str, values: dict[str, str]) -> str:
-    return ", ".join((name, *(f"{parameter} {value}" for parameter, value in values.items())))
-
-
-def _next_facts(evidence: Evidence, left: tuple[Untried, ...], hidden: tuple[Suspect, ...]) -> dict[str, Any]:
-    allow = evidence.run.limits.allow
-    candidates = evidence.candidates
-    ready = [u for u in left if candidates[u.key].automatic and not candidates[u.key].unmet]
-    best = evidence.telling
-    blocked = allow != "system" and not evidence.run.record.no_system
-    return {
-        "blocked_system": [u.key for u in ready if u.scope != "process" and blocked],
-        "blocked_none": [u.key for u in ready if u.scope == "process" and allow == "none"],
-        "manual": [u.key for u in left if not candidates[u.key].automatic],
-        "suspects": bool(hidden),
-        "absent": len(absent(evidence.run)),
-        "pairs_needed": evidence.measured.pairs_needed if evidence.measured else 0,
-        "best": best.applied.mitigation if best else "",
-        "left": best.compared.comparison.shown("spread") if best and best.compared else "",
-        "refused": _only_refused(evidence),
-        "early": evidence.conclusion.early,
-        "ran_out": bool(evidence.conclusion.ran_out),
-        "ready": [u.key for u in ready if u.scope == "process" or allow == "system"],
-    }
-
-
-def _only_refused(evidence: Evidence) -> bool:
-    """Whatever was to be tried was refused, so that more runs would change nothing."""
-    trials = [call for call in evidence.run.record.calls if call.tool in ("apply_mitigation", "screen_levels")]
-    return bool(trials) and all(call.result is None for call in trials)
-
-
-def _ratio(found: Claim | None) -> str:
-    return interval(found) if found else "undefined"
+def _openings(evidence: Evidence, left: tuple[Untried, ...], hidden: tuple[Suspect, ...]) -> Openings:
+    """What the record leaves to do."""
+    allow, candidates, best = evidence.run.limits.allow, evidence.candidates, evidence.telling
+    ready = [one for one in left if candidates[one.key].automatic and not candidates[one.key].unmet]
+    asks = allow != "system" and not evidence.run.record.no_system
+    least = best.compared.comparison.shown("spread") if best and best.compared else ""
+    return Openings(
+        ready=tuple(one.key for one in ready if one.scope == "process" or allow == "system"),
+        system=tuple(one.key for one in ready if one.scope != "process" and asks),
+        process=allow == "none" and any(one.scope == "process" for one in ready),
+        by_hand=tuple(one.key for one in left if not candidates[one.key].automatic),
+        suspects=bool(hidden),
+        absent=len(absent(evidence.run)),
+        pairs_needed=evidence.measured.pairs_needed or 0 if evidence.measured else 0,
+        best=f"{best.applied.mitigation} left the least spread, {least} of the baseline's" if best and least else "",
+    )
 
 
 def _baseline(evidence: Evidence) -> Iterator[Fact]:

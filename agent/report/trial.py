@@ -7,7 +7,8 @@ from typing import Any
 
 from ...tools.claim import TooFew, interval
 from ...tools.comparison import Comparison, claimed
-from ...tools.elimination import MEASURE_OF
+from ...tools.experiment.race import MEASURE_OF
+from ...tools.remedies import values_of
 from ...tools.screen_levels import Level, ScreenResult
 from ..terminal import table
 from .evidence import Evidence
@@ -34,7 +35,8 @@ def values(evidence: Evidence) -> dict[str, Any]:
     last = evidence.batches[-1] if evidence.batches else None
     comparison = _comparison(evidence)
     return {
-        "values": evidence.conclusion.values,
+        "mitigation": plan.mitigation,
+        "values": values_of(evidence.run.record, plan),
         "by_hand": plan.by_hand,
         "after": plan.after or None,
         "in_force": last.applied.in_force if last else None,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from ...tools.subject import Limits
+from ...tools.verdict import Verdict, from_json
 from ..transcript import Event, LimitsChanged, RunEnd, RunStart, VerdictGiven, elapsed_s
 from .measured import Floats, Measured, joined
 from .step import Step, steps_of
@@ -48,9 +49,8 @@ class SessionView:
     steps: tuple[Step, ...] = ()
     measured: tuple[Measured, ...] = ()
     """The runs of every measuring call in order; the last may go on."""
-    verdict: str = ""
-    conclusion: Mapping[str, Any] = field(default_factory=dict)
-    """The result of `conclude`; empty before it."""
+    verdict: Verdict | None = None
+    """None before the run has one."""
     events: int = 0
     elapsed_s: float = 0.0
     """Seconds of the budget used at the last event that says so."""
@@ -131,7 +131,7 @@ def view_of(events: Sequence[Event], rows: Sequence[Measured] = (), folder: str 
     steps = steps_of(events)
     status, reason = _status(events)
     concluded = [step.result for step in steps if step.tool == "conclude" and step.result is not None]
-    verdicts = [event.body.verdict for event in events if isinstance(event.body, VerdictGiven)]
+    given = any(isinstance(event.body, VerdictGiven) for event in events)
     changed = [event.body.limits for event in events if isinstance(event.body, LimitsChanged)]
     subject = start.subject
     return SessionView(
@@ -147,8 +147,7 @@ def view_of(events: Sequence[Event], rows: Sequence[Measured] = (), folder: str 
         reason=reason,
         steps=steps,
         measured=tuple(rows),
-        verdict=verdicts[-1] if verdicts else "",
-        conclusion=concluded[-1] if concluded else {},
+        verdict=from_json(concluded[-1]["verdict"]) if given else None,
         events=len(events),
         elapsed_s=elapsed_s(events),
     )

@@ -17,17 +17,15 @@ from ...knowledge.absence import is_empty
 from ...knowledge.errors import VgoError
 from ...tools.execution.bench import Bench, ignore
 from ...tools.execution.row_log import RowLog
-from ...tools.execution.series import Measuring
 from ...tools.execution.spawn import Spawner
 from ...tools.layer_choice import choose
-from ...tools.machine import Machine
 from ...tools.row import Row
 from ...tools.subject import Frozen, Subject
-from ...tools.sweep.carrying import Here, There
 from ...tools.sweep.cell import Cell
-from ...tools.sweep.local import LocalExecutor
-from ...tools.sweep.space import Budget, Repetitions, Space
+from ...tools.sweep.local import LocalCells
+from ...tools.sweep.space import Repetitions, Space, SweepBudget
 from ...tools.sweep.sweep import Sweep
+from ...tools.sweep.treatments import CellsHere, CellsThere
 from ..child import ChildFile, end_orphan
 from ..place import place
 from ..progress import LINE_EVERY_S, Lines
@@ -57,7 +55,7 @@ class Asked(Frozen):
 
     def but_for_limits(self) -> Asked:
         """The same with the usual repetitions and budget, which may change from one command to the next."""
-        free = {"repetitions": Repetitions(), "budget": Budget(), "description": ""}
+        free = {"repetitions": Repetitions(), "budget": SweepBudget(), "description": ""}
         return self.model_copy(update={"space": self.space.model_copy(update=free)})
 
 
@@ -98,11 +96,10 @@ def conduct(wish: Wish, interface: Lines) -> Ending:
         )
         bench, machine = there.bench, there.described(wish.conditions)
         layers = choose(wish.layers, bench).layers if wish.layers else ()
-        executor = _executor(wish, bench, machine, layers)
         seconds = wish.space.budget.seconds or wish.settings.budget_s
         bench.deadline = wish.clock.deadline(seconds, min(FILES_S, SHARE * seconds))
-        told = Told(interface, wish.space)
-        sweep = Sweep(wish.space, wish.settings.seed, executor, drawn, ran, told, bench.deadline)
+        told = SweepProgress(interface, wish.space)
+        sweep = Sweep(wish.space, wish.settings.seed, drawn, ran, asked.hosts, told, bench.deadline)
         template = subject.model_copy(update={"command": wish.space.command})
 
         def write_files() -> tuple[dict[str, Any], str]:
@@ -112,26 +109,26 @@ def conduct(wish: Wish, interface: Lines) -> Ending:
                 write(folder / name, content)
             return Files(folder, template, machine, bench.described_by(layers)).write(sweep)
 
-        _run(sweep, write_files)
+        def go() -> None:
+            if not isinstance(bench, Bench):
+                sweep.go(bench, CellsThere(wish.space, wish.subject, layers, sweep.cell), layers)
+                return
+            with contextlib.closing(LocalCells(wish.cells(machine).of, machine, bench, layers)) as cells:
+                sweep.go(bench, CellsHere(cells, sweep.cell))
+
+        _run(go, write_files)
         return _ending(sweep, *write_files())
-
-
-def _executor(wish: Wish, bench: Measuring, machine: Machine, layers: tuple[str, ...]) -> Here | There:
-    """Cells are set up here, or on the hosts that they run on."""
-    if isinstance(bench, Bench):
-        return Here(bench, LocalExecutor(wish.cells(machine).of, machine, bench, layers))
-    return There(bench, wish.space, wish.subject, layers)
 
 
 def _log(path: Path) -> contextlib.closing[RowLog]:
     return contextlib.closing(RowLog(path, "run the same command again"))
 
 
-def _run(sweep: Sweep, write_files: Callable[[], object]) -> None:
+def _run(go: Callable[[], object], write_files: Callable[[], object]) -> None:
     """Run; what was measured is written where an error ends it, and stands in the log whatever does."""
     gc.disable()  # a collection between two runs would evict what the next one finds in the cache
     try:
-        sweep.go()
+        go()
     except VgoError:
         with contextlib.suppress(VgoError):  # the first says more
             write_files()
@@ -220,7 +217,7 @@ def _differs(before: Asked, now: Asked) -> str:
 
 
 @dataclass
-class Told:
+class SweepProgress:
     """Says now and then how far it is."""
 
     interface: Lines
@@ -237,4 +234,4 @@ class Told:
             return
         self._last_s = time.monotonic()
         spent = f"{sweep.runs} runs, {amount(sweep.spent_s, 's')} of the program"
-        self.interface.say(f"  round {row['round'] + 1} of {self.space.repetitions.most} at most: {spent}")
+        self.interface.say(f"  round {row['pair'] + 1} of {self.space.repetitions.most} at most: {spent}")

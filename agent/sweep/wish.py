@@ -23,8 +23,7 @@ from ...tools.survey import survey
 from ...tools.sweep.cell import Cell
 from ...tools.sweep.designs import first_cells
 from ...tools.sweep.inline import inline, is_inline, named_after
-from ...tools.sweep.setting import Settings as CellSettings
-from ...tools.sweep.setting import conditions, settles_slowly
+from ...tools.sweep.setting import CellSettings, conditions, settles_slowly
 from ...tools.sweep.space import Space, read_space
 from ..clock import BudgetClock
 from ..commands.subject import subject_of

@@ -15,7 +15,7 @@ class Answer(Frozen):
     """One answer; everything here is recorded or counted, nothing is judged yet."""
 
     verdict: str
-    """As `diagnose` says it; empty where none was reached, and `ended` says why."""
+    """Its title; empty where none was reached, and `ended` says why."""
     causes: tuple[str, ...] = ()
     """Keys of factors that are claimed to go with slow runs: the one of the verdict, then the others by importance."""
     ranked: tuple[str, ...] = ()

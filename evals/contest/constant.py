@@ -34,7 +34,7 @@ class Constant:
     def answer(self, case: ShownCase, seed: int) -> Answer:
         """Say it again."""
         return Answer(
-            verdict="mitigated" if self.mitigation else "cause found, no mitigation helped",
+            verdict="cause explained, remedy confirmed" if self.mitigation else "cause explained, remedy not tried",
             causes=self.ranked[:1],
             ranked=self.ranked,
             mitigation=self.mitigation,

@@ -8,6 +8,7 @@ by hand, do not come up in recorded cases; of those only the cited events and th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import assert_never
 
 from ...agent.finished import FinishedRun
 from ...agent.record import bodies
@@ -18,6 +19,22 @@ from ...prompts.render import render
 from ...tools.claim import Claim, TooFew, claims
 from ...tools.compare import arms_in
 from ...tools.comparison import Comparison
+from ...tools.verdict import (
+    Cause,
+    Confirmed,
+    Diagnosis,
+    Explained,
+    Found,
+    NotSought,
+    NotTried,
+    NotVisible,
+    Observed,
+    OutOfBudget,
+    Refuted,
+    Remedy,
+    Steady,
+    Unusable,
+)
 from .passages import passages
 from .written import unfounded
 
@@ -57,37 +74,76 @@ def _cited(evidence: Evidence) -> Iterator[str]:
 
 def _grounds(evidence: Evidence) -> Sequence[str]:
     """Calls without which the verdict could not be given."""
-    conclusion = evidence.conclusion
+    verdict = evidence.verdict
     measured, ranked = evidence.calls("measure")[-1:], evidence.calls("rank_factors")
     tries = (*evidence.calls("look_up"), *evidence.calls("compare"))
-    if conclusion.verdict == "mitigated":
-        batches = [
-            batch.call.call_id for batch in evidence.batches if batch.applied.mitigation == conclusion.mitigation
-        ]
-        confirming = [call for call in evidence.calls("compare") if call == conclusion.confirming]
-        return (*ranked[-1:], *batches, *confirming)
-    if conclusion.verdict == "no visible factor":
-        return (*measured, *ranked, *tries)
-    if conclusion.verdict in ("cause found, no mitigation helped", "inconclusive") and ranked:
-        return (*ranked[-1:], *tries)
-    return measured
+    match verdict:
+        case Diagnosis(remedy=Confirmed(mitigation=key, comparison=confirming)):
+            batches = [batch.call.call_id for batch in evidence.batches if batch.applied.mitigation == key]
+            compared = [call for call in evidence.calls("compare") if call == confirming]
+            return (*ranked[-1:], *batches, *compared)
+        case Diagnosis():
+            return (*measured, *ranked, *tries)
+        case Steady() | Unusable():
+            return measured
+        case _:
+            assert_never(verdict)
 
 
 def _said(evidence: Evidence) -> Iterator[str]:
     """What the cited results say is what the verdict claims."""
-    verdict, measured, ranking = evidence.conclusion.verdict, evidence.measured, evidence.ranking
-    if verdict == "mitigated":
-        yield from _confirmed(evidence)
-    elif verdict == "insufficient data" and measured and not measured.unusable:
-        yield "the data are called insufficient, and measure says that they can be used"
-    elif verdict == "nothing to reduce" and not (measured and measured.steady):
-        yield "there is said to be nothing to reduce, and measure does not call the baseline steady"
-    elif verdict == "no visible factor" and (ranking is None or ranking.visible):
-        yield "no factor is said to be visible, and rank_factors does not say so"
-    elif verdict == "cause found, no mitigation helped":
-        yield from _in_vain(evidence)
-    if verdict in ("cause found, no mitigation helped", "inconclusive") and evidence.conclusion.factor:
-        yield from _first_factor(evidence)
+    verdict, measured = evidence.verdict, evidence.measured
+    match verdict:
+        case Diagnosis(cause=cause, remedy=remedy):
+            yield from _of_cause(cause, evidence)
+            yield from _of_remedy(remedy, evidence)
+        case Steady():
+            if not (measured and measured.steady):
+                yield "there is said to be nothing to reduce, and measure does not call the baseline steady"
+        case Unusable():
+            if measured and not measured.unusable:
+                yield "the data are called unusable, and measure says that they can be used"
+        case _:
+            assert_never(verdict)
+
+
+def _of_cause(cause: Cause, evidence: Evidence) -> Iterator[str]:
+    ranking = evidence.ranking
+    match cause:
+        case Explained(parts=parts):
+            suspects = [(one.factor, one.column) for one in ranking.factors if one.suspect] if ranking else []
+            offering = {one.factor for one in evidence.looked_up}
+            for part in parts:
+                by_trying = isinstance(part, Found) and part.column is None and not suspects and part.factor in offering
+                if isinstance(part, Found) and not by_trying and (part.factor, part.column) not in suspects:
+                    yield f"{part.factor} ({part.column}) is named, and neither ranking nor look-up points at it"
+        case NotVisible():
+            if ranking is None or ranking.visible:
+                yield "no factor is said to be visible, and rank_factors does not say so"
+        case NotSought():
+            if ranking and ranking.visible:
+                yield "no factor is said to have been sought, and rank_factors shows one"
+        case _:
+            assert_never(cause)
+
+
+def _of_remedy(remedy: Remedy, evidence: Evidence) -> Iterator[str]:
+    match remedy:
+        case Confirmed():
+            yield from _confirmed(remedy, evidence)
+        case Refuted():
+            yield from _in_vain(evidence)
+        case OutOfBudget(undecided=undecided):
+            named = {one.mitigation for one in undecided}
+            strangers = named - {batch.applied.mitigation for batch in evidence.batches if batch.compared}
+            yield from (f"{key} is called undecided, and was not compared" for key in sorted(strangers))
+        case NotTried():
+            if any(batch.compared for batch in evidence.batches):
+                yield "no mitigation is said to have been tried, and one was compared"
+        case Observed():  # none in recorded cases
+            return
+        case _:
+            assert_never(remedy)
 
 
 def _in_vain(evidence: Evidence) -> Iterator[str]:
@@ -98,31 +154,19 @@ def _in_vain(evidence: Evidence) -> Iterator[str]:
             yield f"no mitigation is said to have helped, and {where} leaves it open: {found.shown('spread')}"
 
 
-def _first_factor(evidence: Evidence) -> Iterator[str]:
-    conclusion, ranking = evidence.conclusion, evidence.ranking
-    first = ranking.factors[0] if ranking and ranking.visible else None
-    if first is None or (first.factor, first.column) != (conclusion.factor, conclusion.column):
-        yield f"{conclusion.factor} ({conclusion.column}) is named, and is not the first that rank_factors shows"
-
-
-def _confirmed(evidence: Evidence) -> Iterator[str]:
-    conclusion, batch = evidence.conclusion, evidence.confirming
+def _confirmed(proof: Confirmed, evidence: Evidence) -> Iterator[str]:
+    batch, where = evidence.confirming, proof.comparison
     if batch is None or batch.compared is None:
-        yield f"the verdict rests on {conclusion.confirming}, which is no finished comparison"
+        yield f"the verdict rests on {where}, which is no finished comparison"
         return
-    compared, where = batch.compared, conclusion.confirming
-    if compared.mitigation != conclusion.mitigation or compared.batch != 2:
+    compared = batch.compared
+    if compared.mitigation != proof.mitigation or compared.batch != 2:
         yield f"{where} is batch {compared.batch} of {compared.mitigation}, not what is claimed"
-    spread = conclusion.spread
-    if spread is None or spread.direction != "less":
-        yield f"the verdict claims a fall of the spread that is not less: {spread}"
-    if spread != _family(evidence).get(batch.call.call_id):
+    if proof.claim.direction != "less":
+        yield f"the verdict claims a fall of the spread that is not less: {proof.claim}"
+    if proof.claim != _family(evidence).get(batch.call.call_id):
         yield f"the claim of the verdict is not that of {where} in the family of all confirmations"
-    yield from _same_claims(evidence, compared.comparison)
-    suspects = {one.factor for one in evidence.suspects}
-    offering = (one.factor for one in evidence.looked_up if compared.mitigation in [c.mitigation for c in one.offered])
-    if conclusion.factor not in (suspects or set(offering)):
-        yield f"{conclusion.factor} is named as the cause, and neither ranking nor look-up points at it"
+    yield from _same_claims(proof, compared.comparison)
 
 
 def _family(evidence: Evidence) -> dict[str, Claim | TooFew]:
@@ -132,9 +176,8 @@ def _family(evidence: Evidence) -> dict[str, Claim | TooFew]:
     return claims({call.call_id: arms_in(call, record) for call in calls}, alpha=limits.alpha, seed=limits.seed)
 
 
-def _same_claims(evidence: Evidence, comparison: Comparison) -> Iterator[str]:
-    conclusion = evidence.conclusion
-    claimed = {"sd": conclusion.sd, "mean": conclusion.mean, "cv": conclusion.cv}
+def _same_claims(proof: Confirmed, comparison: Comparison) -> Iterator[str]:
+    claimed = {"sd": proof.sd, "mean": proof.mean, "cv": proof.cv}
     for measure, claim in comparison.claims.items():
         if measure in claimed and claimed[measure] != (claim if isinstance(claim, Claim) else None):
-            yield f"the {measure} of the verdict is not that of {conclusion.confirming}"
+            yield f"the {measure} of the verdict is not that of {proof.comparison}"

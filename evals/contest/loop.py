@@ -24,8 +24,8 @@ from ...agent.transcript import Approval, Decision, RunStart, ToolEnd, Transcrip
 from ...knowledge.errors import VgoError
 from ...knowledge.loader import Knowledge, load
 from ...tools.case import Record
-from ...tools.conclude import ConcludeResult
 from ...tools.rank_factors import RankedFactor
+from ...tools.verdict import Verdict, confirmed, factors_found, title
 from ..recorded.bench import RecordedBench
 from ..recorded.recorded_case import ShownCase
 from .answer import PRICE, Answer
@@ -131,13 +131,14 @@ def _told(one: Diagnosed) -> Answer:
     """Read the answer from the record."""
     finished = one.finished
     evidence = gather(finished)
-    conclusion, factors = evidence.conclusion, evidence.ranking.factors if evidence.ranking else ()
+    verdict, factors = evidence.verdict, evidence.ranking.factors if evidence.ranking else ()
+    proof = confirmed(verdict)
     return _spent(one).model_copy(
         update={
-            "verdict": conclusion.verdict,
-            "causes": _claimed(conclusion, factors),
+            "verdict": title(verdict),
+            "causes": _claimed(verdict, factors),
             "ranked": tuple(dict.fromkeys(factor.factor for factor in factors)),
-            "mitigation": (conclusion.mitigation or "") if conclusion.verdict == "mitigated" else "",
+            "mitigation": proof.mitigation if proof else "",
             "price_told": any(PRICE in warning for warning in warnings(evidence)),
             "evidence": tuple(problems(finished)),
             "transcript": finished.tip,
@@ -145,13 +146,13 @@ def _told(one: Diagnosed) -> Answer:
     )
 
 
-def _claimed(conclusion: ConcludeResult, factors: Sequence[RankedFactor]) -> tuple[str, ...]:
-    """Factors as the user is told them: the one that the verdict names, then the other suspects as ranked.
+def _claimed(verdict: Verdict, factors: Sequence[RankedFactor]) -> tuple[str, ...]:
+    """Factors as the user is told them: those that the verdict names, then the other suspects as ranked.
 
     A factor of which the report says that it is gone beside those above it is not claimed.
     """
     suspects = (factor.factor for factor in factors if factor.suspect and factor.independent is not False)
-    return tuple(dict.fromkeys((*filter(None, (conclusion.factor,)), *suspects)))
+    return tuple(dict.fromkeys((*(part.factor for part in factors_found(verdict)), *suspects)))
 
 
 def _spent(one: Diagnosed) -> Answer:

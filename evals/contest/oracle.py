@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..recorded.recorded_case import RecordedCase, ShownCase
-from ..recorded.truth import read_truth
+from ..recorded.truth import MENDED, read_truth
 from .answer import Answer
 from .effect import best_of
 
@@ -24,9 +24,9 @@ class Oracle:
         whole = next(one for one in self.cases if one.ticket is case.ticket)
         truth = read_truth(whole.folder)
         known = Answer(verdict=truth.verdicts[0], causes=truth.causes, ranked=truth.causes)
-        if "mitigated" not in truth.verdicts or not truth.accepted:
+        if MENDED not in truth.verdicts or not truth.accepted:
             return known
         best = best_of(whole, truth.accepted)
         return known.model_copy(
-            update={"verdict": "mitigated", "mitigation": best[0] if best else truth.accepted[0], "price_told": True},
+            update={"verdict": MENDED, "mitigation": best[0] if best else truth.accepted[0], "price_told": True},
         )

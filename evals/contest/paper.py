@@ -43,10 +43,10 @@ from polars import selectors as cs
 from sklearn.tree import DecisionTreeClassifier
 
 from ...knowledge.loader import Knowledge, load
+from ...tools.remedies import costly
 from ...tools.row import Row
 from ...tools.statistics.labels.classes import label
 from ...tools.statistics.shape.describe import describe
-from ...tools.verdicts import costly
 from ..recorded.recorded_case import ShownCase
 from .answer import Answer
 
@@ -81,7 +81,7 @@ class Paper:
         if not weights:
             return _spent(Answer(verdict="", ended="The tree found no column to split by."), baseline, profile)
         ranked = tuple(dict.fromkeys(_factor(weight.column, knowledge) for weight in weights))
-        found = Answer(verdict="cause found, no mitigation helped", causes=ranked[:1], ranked=ranked)
+        found = Answer(verdict="cause explained, remedy not tried", causes=ranked[:1], ranked=ranked)
         listed = knowledge.factors[ranked[0]].mitigations if ranked[0] in knowledge.factors else ()
         mitigation = _first_recorded(listed, case)
         if not mitigation:
@@ -145,11 +145,13 @@ def _compared(
     found: Answer, mitigation: str, before: Sequence[Row], after: Sequence[Row], lower_is_better: bool
 ) -> Answer:
     first, second = (np.array([row["outcome"] for row in rows]) for rows in (before, after))
-    tried = found.model_copy(update={"tried": (mitigation,)})
+    tried = found.model_copy(update={"tried": (mitigation,), "verdict": "cause explained, remedy refuted"})
     if min(first.size, second.size) < 2 or not second.std(ddof=1) < first.std(ddof=1):
         return tried
     price = bool(first.mean()) and costly(float(second.mean() / first.mean()), lower_is_better)
-    return tried.model_copy(update={"verdict": "mitigated", "mitigation": mitigation, "price_told": price})
+    return tried.model_copy(
+        update={"verdict": "cause explained, remedy confirmed", "mitigation": mitigation, "price_told": price}
+    )
 
 
 def _counted(rows: Sequence[Row]) -> list[Row]:

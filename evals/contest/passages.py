@@ -23,6 +23,8 @@ from ...tools.comparison import Comparison, claimed
 from ...tools.findings import Batch
 from ...tools.moved import LEAST, Moved
 from ...tools.rank_factors import RankedFactor
+from ...tools.verdict import Diagnosis, OutOfBudget, Refuted, helpful
+from ...tools.verdict_words import headline
 from .written import Passage
 
 LEVEL = 0.95
@@ -35,7 +37,7 @@ def passages(evidence: Evidence, report: str) -> Iterator[Passage]:
     """Cut a report into what is looked at."""
     plain = re.sub(r"\\(.)", r"\1", report)
     yield _verdict(evidence, plain.split("\n\n")[1], "the verdict")
-    yield _verdict(evidence, evidence.conclusion.reason, "the reason")
+    yield _verdict(evidence, headline(evidence.verdict), "the headline")
     yield from _baseline(evidence, _section(plain, "The baseline"))
     yield from _mitigated(evidence, _section(plain, "Baseline and mitigated"))
     yield from _factor(evidence, _section(plain, "The factor"))
@@ -53,18 +55,29 @@ def _section(report: str, title: str) -> str:
 def _verdict(evidence: Evidence, text: str, where: str) -> Passage:
     run, measured = evidence.run, evidence.measured
     first = [ranking.factors[0] for ranking in evidence.rankings if ranking.factors]
-    factors = [*first, *filter(None, (evidence.factor, evidence.slight))]
+    suspects = [one for ranking in evidence.rankings for one in ranking.factors if one.suspect]
+    factors = [*first, *suspects, *filter(None, (evidence.slight,))]
     values = [LEVEL, run.limits.steady_cv, *(factor.auc for factor in factors)]
     values += [sum(ranking.clusters for ranking in evidence.rankings), sum(one.runs for one in evidence.profiles)]
     values.append(len({batch.applied.mitigation for batch in evidence.batches if batch.compared}))
     if measured:
         values += _given(measured.outcome.n, measured.outcome.mean, measured.outcome.sd, measured.outcome.cv)
-    if evidence.confirming and evidence.confirming.compared:
-        values += _pairs(evidence.confirming)
-        values += _of_claims(evidence.confirming, evidence)
+    for batch in _told(evidence):
+        values += [*_pairs(batch), *_of_claims(batch, evidence)]
     p_values = [*(factor.p_value for factor in factors), *(ranking.p_value for ranking in evidence.rankings)]
-    p_values += [evidence.conclusion.spread.p_value] if evidence.conclusion.spread else []
+    p_values += [proof.claim.p_value] if (proof := helpful(evidence.verdict)) else []
     return Passage(where, _unquoted(text, evidence), tuple(values), run.subject.unit, tuple(p_values))
+
+
+def _told(evidence: Evidence) -> list[Batch]:
+    """Batches whose numbers a headline gives: the one that confirms, else the last of a mitigation that is alone."""
+    if evidence.confirming and evidence.confirming.compared:
+        return [evidence.confirming]
+    remedy = evidence.verdict.remedy if isinstance(evidence.verdict, Diagnosis) else None
+    left = remedy.undecided if isinstance(remedy, OutOfBudget) else remedy.trials if isinstance(remedy, Refuted) else ()
+    keys = {one.mitigation for one in left}
+    of_it = [batch for batch in evidence.batches if batch.compared and batch.applied.mitigation in keys]
+    return of_it[-1:] if len(keys) == 1 else []
 
 
 def _of_claims(batch: Batch, evidence: Evidence) -> list[float]:

@@ -16,11 +16,11 @@ from ...knowledge.schema import Mitigation
 from ...layers.schema import Layer
 from ...tools.base import ToolError
 from ...tools.execution.deadline import NEVER
-from ...tools.execution.executor import LOCAL
 from ...tools.execution.expected import Expected
 from ...tools.execution.launch import Launch
 from ...tools.execution.screen import Proof
 from ...tools.execution.series import Change, PlannedRun, Series
+from ...tools.experiment.executor import LOCAL
 from ...tools.machine import Machine
 from ...tools.mitigation.checks import Check
 from ...tools.row import BASELINE, FIXED, Row

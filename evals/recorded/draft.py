@@ -27,8 +27,8 @@ CASE_COMMENTS = {
     "history": "Changes since it was recorded, each with its date and reason.",
 }
 TRUTH_COMMENTS = {
-    "verdicts": "Those that are right, as diagnose says them: mitigated; cause found, no mitigation helped;\n"
-    "# no visible factor; nothing to reduce; insufficient data; inconclusive.",
+    "verdicts": "Those that are right, whole or only cause or remedy: cause explained | not visible | not sought,\n"
+    "# remedy confirmed | observed | refuted | out of budget | not tried; steady; unusable.",
     "causes": "Keys of the factors that must be named, all of them (`vgo-agent search WORDS`\n"
     "# finds them, `vgo-agent explain KEY` tells more).",
     "also_true": "Keys of factors that are no mistake to name: they move with the cause.",
@@ -57,7 +57,7 @@ def truth_of_workload(name: str, steady: bool) -> Truth:
             why=f"The workload {workload.name} without its cause.",
         )
     # A cause that no counter shows need not be named.
-    seen = 0 if workload.control or "no visible factor" in verdicts else workload.causes
+    seen = 0 if workload.control or "cause not visible" in verdicts else workload.causes
     return Truth(
         verdicts=verdicts,
         causes=workload.cause[:seen],

@@ -12,7 +12,7 @@ import polars as pl
 from ...knowledge.errors import VgoError
 from ...knowledge.files import duplicate_keys
 from ...tools.execution.samples import ITERATION
-from ...tools.rotation import bare_runs
+from ...tools.experiment.rotation import bare_runs
 from ...tools.row import BASELINE, FIXED
 from ...tools.run_table import described
 from ...tools.steps.apply_mitigation import MOST_PAIRS

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import random
 import statistics
 import time
 
 from ...agent.session import try_once
 from ...knowledge.errors import VgoError
 from ...tools.execution.bench import Bench
-from ...tools.execution.series import Change, Series
+from ...tools.execution.series import Series
+from ...tools.experiment.applied import AppliedConditions
+from ...tools.experiment.experiment import Experiment, carry_out
+from ...tools.experiment.schedules import Crossover
 from ...tools.row import BASELINE
 from ...tools.subject import Subject
-from ...tools.turns import turns
 
 TRIALS, TRIALS_S = 3, 30.0
 """Trial runs, and the seconds after which there is no further one."""
@@ -33,16 +34,14 @@ def series_name(mitigation: str) -> str:
     return f"pairs-{mitigation}"
 
 
-def run_pairs(series: Series, change: Change, pairs: int, block: int) -> str:
+def run_pairs(series: Series, conditions: AppliedConditions, mitigation: str, pairs: int, block: int) -> str:
     """Run all pairs in random order, no look between; say so where the program cannot run under the mitigation."""
-    mitigation = change.mitigation.key
-    coin = random.Random(f"recording:{mitigation}")
-    for pair, condition in turns(pairs, block, (BASELINE, mitigation), coin) if pairs else ():
-        try:
-            series.turn(change, condition != BASELINE, pair)
-        except VgoError as error:
-            last = series.rows[-1] if series.rows else None
-            if condition != BASELINE and last and last["condition"] == mitigation and not last["ok"]:
-                return f"the program fails under it: {error}"
-            raise
+    schedule = Crossover((BASELINE, mitigation), pairs, f"recording:{mitigation}", block)
+    try:
+        carry_out(Experiment(conditions, schedule), series)
+    except VgoError as error:
+        last = series.rows[-1] if series.rows else None
+        if last and last["condition"] == mitigation and not last["ok"]:
+            return f"the program fails under it: {error}"
+        raise
     return ""

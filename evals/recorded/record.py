@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,8 +20,10 @@ from ...knowledge.schema import Mitigation
 from ...tools.base import ToolError
 from ...tools.case import Case, Finished, Record
 from ...tools.execution.bench import Bench, Progress
-from ...tools.execution.series import Change
 from ...tools.execution.spawn import Spawner
+from ...tools.experiment.applied import AppliedConditions
+from ...tools.experiment.condition import AS_GIVEN, Condition
+from ...tools.experiment.schedules import block_of, pairs_in
 from ...tools.label import LabelArguments
 from ...tools.layer_choice import LayerChoice, choose
 from ...tools.look_up import busy_cpus
@@ -31,14 +33,13 @@ from ...tools.profile import ProfileArguments
 from ...tools.profiled import companions
 from ...tools.rank_factors import RankArguments, RankResult
 from ...tools.registry import TOOLS
+from ...tools.row import BASELINE
 from ...tools.run_table import LAYERS, write_layers
 from ...tools.subject import Limits
-from ...tools.turns import block_of, pairs_in
 from .asked import Asked, obstacles, telling_columns, untold, visible, wanted
 from .bench import BATCHES
 from .definition import definition
 from .pieces import run_pairs, series_name, trial_s
-from .placebo import Untouched
 from .program import standing
 from .schema import Trial, Truth
 from .sizes import FEW, Sizes, fitted, words
@@ -170,32 +171,33 @@ class Recorder:
         planned = pairs_in(self.asked.pairs, block)
         name = series_name(mitigation.key)
         self.workshop.forget_rows(name)
-        with ExitStack() as stack:
+        conditions = {BASELINE: AS_GIVEN, mitigation.key: Condition(name=mitigation.key, mitigation=mitigation)}
+        placebo = mitigation.key in self.asked.placebos
+        with AppliedConditions(bench, conditions, case.machine) as applied:
             try:
-                change: Change = stack.enter_context(bench.change(mitigation, case.machine))
-                checks, broke = bench.prove(change)
+                checks, broke = applied.prove(mitigation.key)
             except VgoError as refused:
                 self.lines.say(f"  refused: {refused}")
                 return Tried(refused=str(refused))
             if broke:
                 self.lines.say(f"  {broke}")
                 return Tried(refused=broke)
-            if mitigation.key in self.asked.placebos:
-                stack.close()  # it is put back, so that neither half of a pair has it
-                change = Untouched(mitigation, bench.launch, change.told)
+            if placebo:
+                applied.close()  # it is put back, so that neither half of a pair has it
+                conditions[mitigation.key] = Condition(name=mitigation.key)
             if failing := next((check for check in checks if not check.passed), None):
                 self.lines.say(f"  not in force: {failing.what} is {failing.seen}, expected {failing.expected}")
                 planned = 0
             with bench.series(name, layers, planned=2 * planned) as series:
-                if broken := run_pairs(series, change, planned, block):
+                if broken := run_pairs(series, applied, mitigation.key, planned, block):
                     self.lines.say(f"  refused: {broken}")
                     return Tried(refused=broken)
         trial = Trial(
             pairs=planned,
             checks=checks,
-            told=change.told,
+            told=tuple(applied.heard),
             block=block,
-            placebo=mitigation.key in self.asked.placebos,
+            placebo=placebo,
             definition=definition(mitigation),
         )
         return Tried(trial=trial, columns=columns)

@@ -10,7 +10,7 @@ from pydantic import Field
 from ...tools.machine import Machine
 from ...tools.mitigation.checks import Check
 from ...tools.subject import Frozen, Limits, Subject
-from ...tools.verdicts import Verdict
+from ...tools.verdict import TitlePattern
 from .folders import CASE as CASE
 from .folders import CASES as CASES
 from .folders import MANIFEST as MANIFEST
@@ -51,8 +51,8 @@ class CaseFile(Frozen):
 class Truth(Frozen):
     """`truth.yaml`: what is right. It is read after the answer; only the oracle reads it before."""
 
-    verdicts: Annotated[tuple[Verdict, ...], Field(min_length=1)]
-    """Those that are right."""
+    verdicts: Annotated[tuple[TitlePattern, ...], Field(min_length=1)]
+    """Those that are right: titles, or their halves, such as `remedy confirmed`."""
     causes: tuple[str, ...] = ()
     """Keys of the factors that must be named, all of them."""
     also_true: tuple[str, ...] = ()

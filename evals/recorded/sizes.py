@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from ...knowledge.errors import VgoError
-from ...tools.rotation import bare_runs
+from ...tools.experiment.rotation import bare_runs
 from ...tools.steps.apply_mitigation import LEAST_PAIRS
 from .bench import BATCHES, SHARE
 

@@ -13,17 +13,16 @@ from ...knowledge.errors import VgoError
 from ...knowledge.files import duplicate_keys, read_model
 from ...knowledge.loader import Knowledge
 from ...knowledge.loader import load as load_knowledge
-from ...tools.verdicts import Verdict
 from .manifest import sealing
 from .schema import TRUTH, Recording, Truth
 
 FACTORS = ("causes", "also_true")
 MITIGATIONS = ("accepted", "must_not_help")
 REFUSED, NOT_IN_FORCE = "refused: ", "not in force: "
-MENDED: Verdict = "mitigated"
+MENDED = "remedy confirmed"
 _KEYS = "list keys, for example [{}], or [] where there is none."
 FIELDS: dict[str, tuple[type, str]] = {
-    "verdicts": (list, "list at least one that is right, for example [mitigated]."),
+    "verdicts": (list, "list at least one that is right, for example [remedy confirmed]."),
     "causes": (list, _KEYS.format("page_faults")),
     "also_true": (list, _KEYS.format("context_switches")),
     "accepted": (list, _KEYS.format("pin_to_cpu")),
@@ -72,7 +71,7 @@ def _denied(truth: Truth) -> Iterator[str]:
     if truth.control and (truth.causes or truth.accepted):
         yield "a control has neither causes nor accepted mitigations. Empty them, or say control: false."
     if truth.control and MENDED in truth.verdicts:
-        yield f"a control cannot be {MENDED}. Leave that verdict out, or say control: false."
+        yield f"a control cannot have {MENDED}. Leave that verdict out, or say control: false."
     if truth.accepted and MENDED not in truth.verdicts:
         yield f"{truth.accepted[0]} is accepted, but {MENDED} is no right verdict. Add it, or empty accepted."
     if truth.verdicts == (MENDED,) and not truth.accepted:

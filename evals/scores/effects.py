@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...tools.verdicts import costly
+from ...tools.remedies import costly
 from ..contest.answer import Answer
 from ..contest.effect import Measured, best_of, measured_ratio
 from ..recorded.recorded_case import RecordedCase

@@ -9,10 +9,12 @@ apart as `what the machine does`. Any other claim of a control is a false alarm.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from ...tools.remedies import costly
 from ...tools.subject import Frozen
-from ...tools.verdicts import costly
+from ...tools.verdict import Verdict, confirmed, factors_found, from_json, matches, title
 from ..contest.answer import PRICE, Answer
 from ..recorded.draft import truth_of_workload
 from ..workloads.controls import INTERFERENCE, SHIELDS
@@ -110,22 +112,23 @@ def judged(workload: Workload, steady: bool, said: dict[str, Any], layers: tuple
     """Score the object that `demo --json` answered with; one with `error` has no answer."""
     if "error" in said:
         return unanswered(workload, steady, str(said["error"]))
-    answer, truth = _answer(said), truth_of_workload(workload.name, steady)
+    verdict = from_json(said["verdict"])
+    answer, truth = _answer(verdict), truth_of_workload(workload.name, steady)
     scores = claims(answer, truth)
-    machine = (steady or not has_twin(workload)) and _of_the_machine(answer, said)
+    machine = (steady or not has_twin(workload)) and _of_the_machine(answer, verdict)
     right = machine or bool(_met(scores["verdict"]))
     claimed = answer.mitigation or None
     cause = _met(scores["cause@1"])
     return LiveRow(
         name=_name(workload, steady),
-        why="" if right else said["reason"],
+        why="" if right else said["headline"],
         mitigable=bool(truth.accepted),
         verdict=answer.verdict,
         right=right,
         machine=machine,
-        factor=said["factor"],
+        factor=next(iter(answer.causes), None),
         cause=cause,
-        injected=None if cause is None else said["factor"] in truth.causes,
+        injected=None if cause is None else bool({*answer.causes[:1]} & {*truth.causes}),
         false_alarm=False if machine else _met(scores["false_alarm"]),
         mitigation=claimed,
         cure=None if claimed is None or machine else claimed in truth.accepted,
@@ -134,7 +137,7 @@ def judged(workload: Workload, steady: bool, said: dict[str, Any], layers: tuple
         runs=said["runs"],
         seconds=said["seconds"],
         run_dir=said["run_dir"],
-        **_effect(said if claimed else {}),
+        **_effect(verdict, said["warnings"]),
     )
 
 
@@ -143,34 +146,33 @@ def unanswered(workload: Workload, steady: bool, why: str) -> LiveRow:
     return LiveRow(name=_name(workload, steady), why=why, right=False, mitigable=_mitigable(workload, steady))
 
 
-def _answer(said: dict[str, Any]) -> Answer:
-    claimed = said["mitigation"] if said["verdict"] == "mitigated" else None
-    causes = tuple(filter(None, (said["factor"],)))
-    return Answer(verdict=said["verdict"], causes=causes, mitigation=claimed or "")
+def _answer(verdict: Verdict) -> Answer:
+    proof, causes = confirmed(verdict), tuple(part.factor for part in factors_found(verdict))
+    return Answer(verdict=title(verdict), causes=causes, mitigation=proof.mitigation if proof else "")
 
 
-def _of_the_machine(answer: Answer, said: dict[str, Any]) -> bool:
+def _of_the_machine(answer: Answer, verdict: Verdict) -> bool:
     """Tell whether what is said of a program that does not vary itself is what interferes on this machine."""
     if not answer.causes or answer.causes[0] not in INTERFERENCE:
         return False
-    if not answer.mitigation:
-        return answer.verdict == "cause found, no mitigation helped"
-    high = (said["spread_ratio"] or {}).get("high")
-    return answer.mitigation in SHIELDS and high is not None and high < 1
+    proof = confirmed(verdict)
+    if proof is None:
+        return matches(answer.verdict, ("cause explained, remedy refuted", "cause explained, remedy not tried"))
+    return answer.mitigation in SHIELDS and proof.claim.direction == "less"
 
 
-def _effect(said: dict[str, Any]) -> dict[str, Any]:
+def _effect(verdict: Verdict, warnings: Sequence[str]) -> dict[str, Any]:
     """Give what a mitigation that is claimed does to spread and mean; nothing where none is."""
-    if not said:
+    if (proof := confirmed(verdict)) is None:
         return {}
-    sd, mean = said["sd_ratio"] or {}, said["mean_ratio"]
+    sd, mean = proof.sd, proof.mean.ratio if proof.mean else None
     costs = mean is not None and costly(mean, lower_is_better=True)
     return {
-        "sd_ratio": sd.get("value"),
-        "sd_low": sd.get("low"),
-        "sd_high": sd.get("high"),
+        "sd_ratio": sd and sd.ratio,
+        "sd_low": sd and sd.low,
+        "sd_high": sd and sd.high,
         "mean_ratio": mean,
-        "untold_cost": costs and not any(PRICE in warning for warning in said["warnings"]),
+        "untold_cost": costs and not any(PRICE in warning for warning in warnings),
     }
 
 

@@ -15,18 +15,17 @@ What was decided where a choice had to be made:
 from __future__ import annotations
 
 import re
-from typing import get_args
 
 from ...tools.subject import Frozen
-from ...tools.verdicts import Verdict
+from ...tools.verdict import TITLES, matches
 from ..contest.answer import Answer
 from ..recorded.recorded_case import RecordedCase
 from ..recorded.schema import Truth
 from .effects import effects
 
-NAMES_NO_CAUSE = frozenset({"no visible factor", "nothing to reduce", "insufficient data"})
+NAMES_NO_CAUSE = frozenset({"cause not visible", "steady", "unusable"})
 """Verdicts that claim no cause: where nothing else is right, there is none to name."""
-UNDECIDED = frozenset({"", "insufficient data", "inconclusive"})
+UNDECIDED = ("unusable", "remedy out of budget")
 RAN_OUT = re.compile(r"no (further )?run (of|with) ")
 
 
@@ -63,10 +62,10 @@ def claims(answer: Answer, truth: Truth) -> dict[str, Score]:
 
 
 def _verdict(answer: Answer, truth: Truth, lacking: str) -> Score:
-    if answer.verdict in truth.verdicts:
+    if matches(answer.verdict, truth.verdicts):
         return _yes(f"`{answer.verdict}` is right.")
     expected = " or ".join(f"`{verdict}`" for verdict in truth.verdicts)
-    said = f"`{answer.verdict}`" if answer.verdict in get_args(Verdict) else answer.ended or "no verdict"
+    said = f"`{answer.verdict}`" if answer.verdict in TITLES else answer.ended or "no verdict"
     if lacking:
         return Score(value=None, reason=f"Not judged ({said}): the right answer needed what is {lacking}")
     return _no(f"{said}, where {expected} is right.")
@@ -83,7 +82,7 @@ def _lacking(answer: Answer, truth: Truth) -> str:
     for sentence in answer.not_recorded:
         if any(re.search(rf"\b{re.escape(mitigation)}\b", sentence) for mitigation in truth.accepted):
             return sentence
-        if RAN_OUT.search(sentence) and answer.verdict in UNDECIDED:
+        if RAN_OUT.search(sentence) and (not answer.verdict or matches(answer.verdict, UNDECIDED)):
             return sentence
     return ""
 
@@ -106,7 +105,7 @@ def _no_cause(truth: Truth) -> str:
         return "A control: there is no cause to name."
     if not truth.causes:
         return "The truth names no cause."
-    if NAMES_NO_CAUSE.issuperset(truth.verdicts):
+    if NAMES_NO_CAUSE.issuperset(pattern.split(", ")[0] for pattern in truth.verdicts):
         return "No counter shows the cause."
     return ""
 
@@ -156,7 +155,7 @@ def _mitigation(answer: Answer, truth: Truth, lacking: str) -> Score:
         return Score(value=None, reason="No mitigation is known to help.")
     if answer.mitigation in truth.accepted:
         return _yes(f"{answer.mitigation} is accepted.")
-    if not answer.mitigation and answer.verdict in truth.verdicts:
+    if not answer.mitigation and matches(answer.verdict, truth.verdicts):
         return Score(value=None, reason=f"`{answer.verdict}` is right without one.")
     if lacking:
         return Score(value=None, reason=f"Not judged: {lacking}")

@@ -10,6 +10,7 @@ from ...tools.case import NO_FILES, Finished, Record
 from ...tools.conclude import ConcludeResult
 from ...tools.registry import TOOLS
 from ...tools.simulated import World
+from ...tools.verdict import confirmed, title
 from .made import Made
 from .world import HELPS
 
@@ -78,11 +79,12 @@ def _called(world: World, view: View, choice: Choice) -> Finished:
 
 
 def _ended(world: World, record: Record) -> Ended:
-    concluded = record.latest("conclude").read(ConcludeResult)
-    claimed = (concluded.mitigation or "") if concluded.verdict == "mitigated" else ""
+    verdict = record.latest("conclude").read(ConcludeResult).verdict
+    proof = confirmed(verdict)
+    claimed = proof.mitigation if proof else ""
     said = [(call.tool, repr(sorted(call.arguments.items()))) for call in record.calls]
     return Ended(
-        verdict=concluded.verdict,
+        verdict=title(verdict),
         mitigation=claimed,
         effect=world.effect(claimed) if claimed else 1.0,
         curable=_curable(world),

@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 
 from ...agent.planners.base import Choice, Planner, View
 from ...agent.planners.compact import PLACES as WORDED
-from ...agent.planners.compact import line
+from ...agent.planners.compact import line, spoken
 from ...agent.planners.grammar import PLACES, write
 from ...agent.planners.menu import Menu, calls, menu
 from ...agent.planners.rules import Rules
@@ -73,9 +73,9 @@ class Straying:
 
 def labelled(view: View, usual: Choice) -> TrainingExample | None:
     """Write a state and its answer; None where there is nothing to choose, no word for it, or it was done before."""
-    listed = menu(view)
+    listed = spoken(menu(view))
     made = any((call.tool, dict(call.arguments)) == (usual.tool, dict(usual.arguments)) for call in view.record.calls)
-    if calls(listed) == 1 or made:
+    if calls(listed) == 1 or made or usual.tool not in listed:
         return None
     places = places_of(usual, listed)
     return (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-STILL = ("nothing to reduce", "no visible factor")
+STILL = ("steady", "cause not visible")
 """Right where nothing is put in that varies: the second where the machine adds more than needs no reduction."""
 INTERFERENCE = ("run_queue_wait", "other_processes", "context_switches", "interrupts", "cpu_steal")
 """Factors by which a machine makes a program vary that does not vary itself."""

@@ -59,8 +59,8 @@ class Workload(Frozen):
     """There is nothing to mend: whatever is claimed to help is a false alarm."""
     not_cures: tuple[str, ...] = ()
     """Keys of mitigations that were measured to change nothing, so none may be claimed."""
-    verdicts: tuple[str, ...] = ("mitigated",)
-    """Those that are right."""
+    verdicts: tuple[str, ...] = ("remedy confirmed",)
+    """Those that are right: titles of verdicts, or halves of them."""
     metric: str = r"time_ms ([0-9.]+)"
     """Finds the in-process time in what the program prints."""
     needs: tuple[Need, ...] = ()

@@ -50,6 +50,8 @@ from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.steps.measure import MEASURE
 from vgo_agent.tools.subject import Limits, Subject
 from vgo_agent.tools.survey import survey
+from vgo_agent.tools.verdict import confirmed, from_json, left_for_time
+from vgo_agent.tools.verdict_words import headline
 
 PROGRAM = """
 import mmap, os, time
@@ -118,11 +120,11 @@ def test_no_block_is_begun_that_does_not_fit_and_what_was_left_is_named(tmp_path
         built.run(None, Silent().approve)
         events = built.transcript.events
         record = record_of(events, built.store)
-    concluded = record.latest("conclude").read(ConcludeResult)
+    verdict = record.latest("conclude").read(ConcludeResult).verdict
     assert elapsed_s(events) <= 75.0
-    assert concluded.ran_out
-    if concluded.verdict != "mitigated":
-        assert "the budget of 75 s ran out before" in concluded.reason
+    assert left_for_time(verdict)
+    if not confirmed(verdict):
+        assert "before the budget ended" in headline(verdict)
     told = [event.body.elapsed_s for event in events if isinstance(event.body, ToolStart | ToolEnd)]
     times = [one for one in told if one is not None]
     assert len(times) == len(told) and times == sorted(times)
@@ -134,7 +136,7 @@ def test_a_run_that_has_room_names_nothing(tmp_path):
     with loop(tmp_path, 0.01, budget_s=1e6, max_runs=40, max_mitigations=1) as built:
         built.run(None, Silent().approve)
         record = record_of(built.transcript.events, built.store)
-    assert record.latest("conclude").read(ConcludeResult).ran_out == ()
+    assert left_for_time(record.latest("conclude").read(ConcludeResult).verdict) == ()
 
 
 def recorded(run_s: float, took_s: float, **limits: Any) -> tuple[Record, Limits]:
@@ -256,7 +258,9 @@ def test_a_verdict_for_want_of_time_goes_on_with_more_of_it(tmp_path, capsys, mo
     first = json.loads(capsys.readouterr().out)
     assert "error" not in first, first
     run = Path(first["run_dir"])
-    assert first["ran_out"] and first["budget_s"] == 20 and first["spent_s"] < first["elapsed_s"]
+    assert (
+        left_for_time(from_json(first["verdict"])) and first["budget_s"] == 20 and first["spent_s"] < first["elapsed_s"]
+    )
     named = (run / "report.md").read_text()
     assert first["resume"] in named
     before = read(run / "transcript.jsonl")

@@ -27,6 +27,7 @@ from vgo_agent.tools.case import changes_system
 from vgo_agent.tools.conclude import ConcludeResult
 from vgo_agent.tools.plan import NO_MORE
 from vgo_agent.tools.steps.apply_mitigation import open_candidates
+from vgo_agent.tools.verdict_words import headline
 
 CASES = Path(__file__).parents[2] / "evals/cases"
 MANY, FEW = CASES / "memory-limit", CASES / "realtime-hog"
@@ -208,8 +209,8 @@ def test_no_system_change_at_all_asks_once_offers_no_more_and_is_named_in_the_ve
     known = load().mitigations
     tried = [one.arguments["mitigation"] for one in bodies(after, Decision) if one.tool == "apply_mitigation"]
     assert tried and all(known[key].scope == "process" for key in tried)
-    reason = record.latest("conclude").read(ConcludeResult).reason
-    assert "Not tried, since you wanted no system change: " in reason
+    reason = headline(record.latest("conclude").read(ConcludeResult).verdict)
+    assert "; not tried, since you wanted no system change: " in reason
     assert str(who.asked[0]["key"]) in reason
 
 

@@ -55,8 +55,8 @@ def test_the_planted_factor_is_found(finished):
     ranked = record_of(read(run / "transcript.jsonl"), RunFolder(run)).latest("rank_factors").read(RankResult)
     visible = {factor.factor for factor in ranked.factors if factor.visible}
     # On a busy machine there is a second cause, and the answer names the one that a mitigation lowered.
-    assert "page_faults" in visible and answer["factor"] in visible
-    assert answer["verdict"] in {"mitigated", "cause found, no mitigation helped", "inconclusive"}
+    assert "page_faults" in visible
+    assert {part["factor"] for part in answer["verdict"]["cause"]["parts"]} <= visible
 
 
 def test_the_run_table_has_one_row_a_run(finished):

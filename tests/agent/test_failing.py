@@ -47,7 +47,7 @@ def test_a_steady_program_that_fails_is_told_what_goes_with_failing(vgo, script)
     done = vgo("diagnose", *METRIC, "--max-runs", "100", "--budget", "120", "--allow", "none", program)
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
-    assert said["verdict"] == "nothing to reduce" and "cache does not fit" in said["reason"]
+    assert said["verdict"]["kind"] == "steady" and "cache does not fit" in said["headline"]
     found = said["failing"]
     assert found["failed"] >= 15 and found["factors"][0]["factor"] == "page_faults"
     assert found["factors"][0]["auc_low"] > 0.6 and found["factors"][0]["p_value"] < 0.01

@@ -18,6 +18,7 @@ import pytest
 
 from vgo_agent.agent.cli import main
 from vgo_agent.layers.trust import trust
+from vgo_agent.tools.verdict import from_json, title
 
 GOLDEN = Path(__file__).parents[1] / "golden/runs.json"
 PROGRAM = """\
@@ -144,6 +145,8 @@ def answer(name: str, folder: Path, said: Callable[[], str]) -> dict[str, Any]:
     code = main([*case.words, *command])
     text = said()
     told = json.loads(text) if text else {}
+    if case.kept is TRIED:
+        told["verdict"] = title(from_json(told["verdict"]))
     made = sorted(set(folder.glob("vgo-runs/*")) - before)
     rows = told.get("rows") or [row for path in made for row in table(path / "runs.csv")]
     kept = {key: rounded(told[key]) for key in case.kept if key in told}

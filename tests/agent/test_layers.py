@@ -91,7 +91,8 @@ def ends(run_dir: Path, tool: str) -> list[dict[str, Any]]:
 
 def test_the_cause_is_found_by_the_heavy_layer_that_stands(diagnosed):
     _, answer = diagnosed
-    assert (answer["verdict"], answer["column"]) == ("cause found, no mitigation helped", "telling.calls")
+    assert answer["verdict"]["cause"]["parts"][0]["column"] == "telling.calls"
+    assert answer["verdict"]["remedy"]["kind"] in ("refuted", "not tried")
 
 
 def test_the_layer_that_distorts_is_set_aside_and_said_to_be(diagnosed):

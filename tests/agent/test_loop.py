@@ -14,7 +14,7 @@ from vgo_agent.agent.child import ChildFile
 from vgo_agent.agent.graph import Loop
 from vgo_agent.agent.live import Live
 from vgo_agent.agent.planners.base import Choice
-from vgo_agent.agent.record import bodies
+from vgo_agent.agent.record import bodies, record_of
 from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.schemas import schemas_digest
 from vgo_agent.agent.transcript import Approval, Decision, RunStart, ToolEnd, Transcript, VerdictGiven, canonical
@@ -23,6 +23,7 @@ from vgo_agent.tools.execution.bench import Bench, Progress
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.plan import NO_PLAN, TrialPlan
+from vgo_agent.tools.remedies import not_accepted
 from vgo_agent.tools.subject import Limits, Subject
 from vgo_agent.tools.survey import survey
 
@@ -103,7 +104,7 @@ def test_an_illegal_call_becomes_an_error_that_names_what_is_legal(tmp_path):
     ) as built:
         built.run(None, watcher.approve)
     assert errors(built) == ["profile is not legal now; legal are measure, conclude."]
-    assert bodies(built.transcript.events, VerdictGiven)[-1].verdict == "insufficient data"
+    assert bodies(built.transcript.events, VerdictGiven)[-1].verdict == "unusable"
 
 
 @pytest.mark.parametrize(
@@ -171,10 +172,8 @@ TRY_IN_MEMORY = (
 )
 
 
-def concluded(built: Loop) -> dict[str, Any]:
-    return next(
-        end.result for end in bodies(built.transcript.events, ToolEnd) if end.result and "verdict" in end.result
-    )
+def promises_declined(built: Loop) -> dict[str, str]:
+    return not_accepted(record_of(built.transcript.events, built.store), load())
 
 
 def test_what_changes_a_promise_is_asked_about_though_it_touches_only_the_program(tmp_path):
@@ -184,7 +183,7 @@ def test_what_changes_a_promise_is_asked_about_though_it_touches_only_the_progra
     (question,) = watcher.asked
     assert "gone at a power cut" in question["changes_promise"]
     assert question["scope"] == "process" and question["accept"] == "tmpfs_directory"
-    assert concluded(built)["not_accepted"] == {"tmpfs_directory": question["changes_promise"]}
+    assert promises_declined(built) == {"tmpfs_directory": question["changes_promise"]}
 
 
 def test_a_promise_that_was_accepted_beforehand_is_not_asked_about(tmp_path):
@@ -192,7 +191,7 @@ def test_a_promise_that_was_accepted_beforehand_is_not_asked_about(tmp_path):
     with loop(tmp_path, TRY_IN_MEMORY, watcher, IN_MEMORY, min_runs=10, accept=("tmpfs_directory",)) as built:
         built.run(None, watcher.approve)
     assert not watcher.asked
-    assert concluded(built)["not_accepted"] == {}
+    assert promises_declined(built) == {}
     (applied,) = [
         end.result for end in bodies(built.transcript.events, ToolEnd) if end.result and "checks" in end.result
     ]

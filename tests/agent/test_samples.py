@@ -36,7 +36,7 @@ def test_the_slow_phase_of_few_runs_is_named(tmp_path):
     done = diagnose(tmp_path, "--per-iteration", "json", "--metric", "total_ms", "--max-runs", "200", "--json")
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
-    assert answer["column"] == "program.decode_ms"
+    assert answer["verdict"]["cause"]["parts"][0]["column"] == "program.decode_ms"
     with (Path(answer["run_dir"]) / "runs.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert {row["program.video"] for row in rows} == {"v0", "v1", "v2"}

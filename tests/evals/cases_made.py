@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -30,12 +29,12 @@ from vgo_agent.evals.recorded.schema import (
 )
 from vgo_agent.knowledge.loader import load
 from vgo_agent.layers.loader import load_layers
+from vgo_agent.tools.experiment.rotation import BARE, bare_runs, rotated
+from vgo_agent.tools.experiment.schedules import Crossover
 from vgo_agent.tools.mitigation.checks import Check
-from vgo_agent.tools.rotation import BARE, bare_runs, rotated
 from vgo_agent.tools.row import BASELINE, FIXED
 from vgo_agent.tools.run_table import LAYERS, write_layers
 from vgo_agent.tools.subject import Limits, Subject
-from vgo_agent.tools.turns import turns
 
 from ..tools.profiles import MACHINE as TEST_MACHINE
 
@@ -88,13 +87,13 @@ class Program:
 
 TRUTHS: Mapping[Kind, Made] = {
     "faults": {
-        "verdicts": ("mitigated",),
+        "verdicts": ("remedy confirmed",),
         "causes": ("page_faults",),
         "must_not_help": ("pin_to_cpu",),
         "why": "Page faults were put into the rows.",
     },
-    "noise": {"verdicts": ("no visible factor",), "control": True, "why": "No column was linked to the outcome."},
-    "steady": {"verdicts": ("nothing to reduce",), "control": True, "why": "The rows hardly vary."},
+    "noise": {"verdicts": ("cause not visible",), "control": True, "why": "No column was linked to the outcome."},
+    "steady": {"verdicts": ("steady",), "control": True, "why": "The rows hardly vary."},
 }
 
 
@@ -127,7 +126,7 @@ def made_case(
     table.write_parquet(case / TABLE, compression="zstd")
     truth = TRUTHS[kind] | ({"accepted": (helps,)} if kind == "faults" and helps else {})
     if kind == "faults" and not helps:
-        truth |= {"verdicts": ("cause found, no mitigation helped",)}
+        truth |= {"verdicts": ("cause explained, remedy refuted", "cause explained, remedy not tried")}
     _write_yaml(case / TRUTH, Truth(**truth))
     _write_yaml(case / CASE, _case_file(key, kind, split, min(3 * runs // 4, pairs // 2)))
     (case / RECORDING).write_text(_recording(pairs).model_dump_json(indent=1))
@@ -167,11 +166,12 @@ def _profile(program: Program, runs: int, seed: int) -> Iterator[Made]:
 
 def _pairs(program: Program, mitigation: str, helps: bool, pairs: int, seed: int) -> Iterator[Made]:
     told = {*load().mitigations[mitigation].moves, "minor_faults"}
-    coin = random.Random(f"{seed}:{mitigation}")
-    for order, turn in enumerate(turns(pairs, 1, (BASELINE, mitigation), coin)):
-        wall_s, cells = program.run(calm=helps and turn.condition == mitigation)
+    schedule = Crossover((BASELINE, mitigation), pairs, f"{seed}:{mitigation}")
+    turns = ((condition, block.number) for block in schedule.blocks(list) for condition in block.order)
+    for order, (condition, pair) in enumerate(turns):
+        wall_s, cells = program.run(calm=helps and condition == mitigation)
         kept = {name: cell for name, cell in cells.items() if name in told}
-        more = {TRIAL: mitigation, "condition": turn.condition, "pair": turn.pair, "layers": "process"}
+        more = {TRIAL: mitigation, "condition": condition, "pair": pair, "layers": "process"}
         yield _row("pairs", order, wall_s, **more, **kept)
 
 

@@ -70,7 +70,7 @@ def test_the_truth_is_that_of_the_workload(key: str) -> None:
 def test_a_cure_was_recorded_where_there_is_one(key: str) -> None:
     case, truth = case_of(key), read_truth(case_of(key).folder)
     measured = {name for name, trial in case.recording.trials.items() if trial.pairs}
-    if truth.verdicts[0] == "mitigated":
+    if truth.verdicts[0] == "remedy confirmed":
         assert measured & set(truth.accepted)
     assert case.recording.machine_words and case.file.made_by.startswith("vgo-agent eval record ")
 

@@ -58,7 +58,7 @@ def views(cases: Cases) -> list[View]:
     """All that the rule policy sees in one diagnosis, from nothing measured to a confirmed mitigation."""
     watched = Watched()
     answer = PlannerContestant("rules", lambda _: watched).answer(cases["faults"].shown, 1)
-    assert answer.verdict == "mitigated"
+    assert answer.verdict == "cause explained, remedy confirmed"
     return watched.views
 
 
@@ -82,7 +82,7 @@ class Untouchable:
 
 
 def caused_by(*causes: str) -> Truth:
-    return Truth(verdicts=("mitigated",), causes=causes, why="made")
+    return Truth(verdicts=("remedy confirmed",), causes=causes, why="made")
 
 
 @pytest.mark.parametrize("sizes", [{}, {"runs": 40}, {"runs": 60, "pairs": 20}, {"runs": 100, "helps": ""}], ids=str)
@@ -138,7 +138,7 @@ def test_constant_never_looks_at_the_case() -> None:
 def test_constant_claims_the_most_common_cause_and_its_first_mitigation(cases: Cases) -> None:
     constant = Constant.of([caused_by("io_wait"), caused_by("page_faults", "io_wait"), caused_by("page_faults")])
     answer = constant.answer(cases["steady"].shown, 1)
-    assert (answer.verdict, answer.causes, answer.runs) == ("mitigated", ("io_wait",), 0)
+    assert (answer.verdict, answer.causes, answer.runs) == ("cause explained, remedy confirmed", ("io_wait",), 0)
     assert answer.ranked == ("io_wait", "page_faults")
     listed = [key for key in KNOWN.factors["io_wait"].mitigations if KNOWN.mitigations[key].apply]
     assert answer.mitigation == listed[0]
@@ -153,7 +153,7 @@ def test_constant_depends_neither_on_the_order_nor_on_the_number_of_cases(causes
 
 def test_without_a_cause_to_learn_from_there_is_no_constant() -> None:
     with pytest.raises(VgoError, match="No train case has a cause"):
-        Constant.of([Truth(verdicts=("nothing to reduce",), control=True, why="made")])
+        Constant.of([Truth(verdicts=("steady",), control=True, why="made")])
 
 
 def test_constant_learns_from_the_train_split_only(tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_the_oracle_is_right(cases: Cases) -> None:
 def test_of_accepted_mitigations_the_oracle_takes_the_one_with_the_least_ratio(tmp_path: Path) -> None:
     folder = made_case(tmp_path, runs=20, pairs=40)
     accepted = "accepted: [pin_to_cpu, glibc_malloc_thresholds, jemalloc, glibc_hugetlb]\n"
-    (folder / TRUTH).write_text("verdicts: [mitigated]\ncauses: [page_faults]\nwhy: made\n" + accepted)
+    (folder / TRUTH).write_text("verdicts: [remedy confirmed]\ncauses: [page_faults]\nwhy: made\n" + accepted)
     case = read_case(folder)
     assert Oracle([case]).answer(case.shown, 1).mitigation == HELPS
 
@@ -239,7 +239,11 @@ class Lawless:
 def test_a_planner_that_never_makes_a_legal_call_is_right_only_by_the_rule_policy(cases: Cases) -> None:
     answer = PlannerContestant("lawless", lambda _: Lawless()).answer(cases["faults"].shown, 1)
     found = scored(answer, read_truth(cases["faults"].folder), cases["faults"])
-    assert (answer.verdict, found["verdict"].value, found["alone"].value) == ("mitigated", 1.0, 0.0)
+    assert (answer.verdict, found["verdict"].value, found["alone"].value) == (
+        "cause explained, remedy confirmed",
+        1.0,
+        0.0,
+    )
     assert answer.fallbacks and answer.calls == answer.fallbacks + answer.illegal
 
 
@@ -278,13 +282,13 @@ def test_greedy_tries_the_first_mitigation_and_no_other(cases: Cases) -> None:
     answer = PlannerContestant("greedy", lambda _: Greedy()).answer(cases["faults"].shown, 1)
     assert answer.causes[0] == "page_faults"
     assert answer.tried == (FIRST_LISTED,)
-    assert (answer.verdict, answer.mitigation) == ("inconclusive", "")
+    assert (answer.verdict, answer.mitigation) == ("cause explained, remedy out of budget", "")
 
 
 def test_greedy_confirms_what_looked_steadier(tmp_path: Path) -> None:
     case = read_case(made_case(tmp_path, helps=FIRST_LISTED))
     answer = PlannerContestant("greedy", lambda _: Greedy()).answer(case.shown, 1)
-    assert (answer.verdict, answer.mitigation, answer.illegal) == ("mitigated", FIRST_LISTED, 0)
+    assert (answer.verdict, answer.mitigation, answer.illegal) == ("cause explained, remedy confirmed", FIRST_LISTED, 0)
 
 
 def test_greedy_makes_no_call_twice(views: list[View]) -> None:
@@ -339,7 +343,7 @@ def test_the_paper_takes_columns_that_lack_a_cell_here_and_there(tmp_path: Path)
 def test_the_paper_finds_a_cause_in_noise(cases: Cases) -> None:
     for seed in range(5):
         answer = Paper().answer(cases["noise"].shown, seed)
-        assert answer.verdict in ("mitigated", "cause found, no mitigation helped")
+        assert answer.verdict.startswith("cause explained, remedy ")
         assert answer.causes
 
 
@@ -347,7 +351,8 @@ def test_the_paper_tries_the_first_listed_mitigation(cases: Cases, tmp_path: Pat
     failing = Paper().answer(cases["faults"].shown, 1)
     helped = Paper().answer(read_case(made_case(tmp_path, helps=FIRST_LISTED)).shown, 1)
     assert failing.tried == helped.tried == (FIRST_LISTED,)
-    assert (helped.verdict, helped.causes, helped.mitigation) == ("mitigated", ("page_faults",), FIRST_LISTED)
+    assert helped.verdict == "cause explained, remedy confirmed"
+    assert (helped.causes, helped.mitigation) == (("page_faults",), FIRST_LISTED)
 
 
 def test_a_cause_of_which_no_mitigation_was_recorded_is_told_apart(tmp_path: Path) -> None:
@@ -355,7 +360,7 @@ def test_a_cause_of_which_no_mitigation_was_recorded_is_told_apart(tmp_path: Pat
     recording = json.loads((folder / RECORDING).read_text())
     (folder / RECORDING).write_text(json.dumps(recording | {"trials": {}}))
     answer = Paper().answer(read_case(folder).shown, 1)
-    assert (answer.verdict, answer.causes) == ("cause found, no mitigation helped", ("page_faults",))
+    assert (answer.verdict, answer.causes) == ("cause explained, remedy not tried", ("page_faults",))
     assert len(answer.not_recorded) == 1
     assert FIRST_LISTED in answer.not_recorded[0]
 
@@ -366,7 +371,7 @@ def test_the_paper_claims_whatever_made_the_spread_fall(cases: Cases) -> None:
         before, after = (
             np.std([row["outcome"] for row in arm]) for arm in in_turn(cases["faults"].shown, FIRST_LISTED, seed)
         )
-        assert (answer.verdict == "mitigated") == bool(answer.mitigation) == (after < before)
+        assert (answer.verdict == "cause explained, remedy confirmed") == bool(answer.mitigation) == (after < before)
 
 
 def test_the_paper_measures_one_series_after_the_other(cases: Cases) -> None:

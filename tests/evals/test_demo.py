@@ -20,7 +20,7 @@ SHORT = {"VGO_AGENT_BUDGET": "600", "VGO_AGENT_MIN_RUNS": "20", "VGO_AGENT_MAX_R
 
 def test_it_tells_the_program_the_time_and_what_is_changed() -> None:
     said = opening(find("cpu-hops"), steady=False, budget_s=90, allow="process")
-    assert "cpu-hops hops over its allowed CPUs" in said and "right is `mitigated`, by pin_to_cpu." in said
+    assert "cpu-hops hops over its allowed CPUs" in said and "right is `remedy confirmed`, by pin_to_cpu." in said
     assert "at most 90 s (--budget). No setting of this machine is changed." in said
 
 

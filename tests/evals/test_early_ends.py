@@ -16,6 +16,8 @@ from vgo_agent.evals.contest.loop import PlannerContestant
 from vgo_agent.evals.recorded.given import USUAL
 from vgo_agent.evals.recorded.recorded_case import RecordedCase, read_case
 from vgo_agent.evals.recorded.schema import CASES
+from vgo_agent.tools.verdict import undecided
+from vgo_agent.tools.verdict_words import headline
 
 
 @dataclass(frozen=True)
@@ -44,18 +46,19 @@ def case() -> RecordedCase:
     [
         ("measure", "The planner ended before it looked at any factor (profile was next)"),
         ("label", "The planner ended before it looked at any factor (fit_tree was next)"),
-        ("look_up", "the planner ended before it tried any of the"),
-        ("compare", "scattered less, and the planner ended before a second batch"),
+        ("look_up", "before the planner ended the search: glibc_hugetlb, "),
+        ("compare", "(less in one batch) undecided"),
     ],
 )
 def test_what_ended_the_search_is_told_as_it_was(case: RecordedCase, last: str, words: str) -> None:
     with PlannerContestant("hasty", lambda _: Hasty(last)).diagnosed(case.shown, 1) as one:
         evidence = gather(one.finished)
-        assert words in evidence.conclusion.reason
-        assert "--budget" not in evidence.conclusion.reason
+        assert words in headline(evidence.verdict)
+        assert "--budget" not in headline(evidence.verdict)
         told = [warning for warning in warnings(evidence) if warning.startswith("Measuring stopped")]
         assert all("at 30 runs" in warning and "--max-runs" not in warning for warning in told)
-        assert evidence.conclusion.early
+        left = undecided(evidence.verdict)
+        assert left and left.ended_by == "planner"
         sentence, steps = verdict_words(evidence, untried(evidence), suspects(evidence))
         assert words in sentence and "`--planner rules`" in steps[0]
         reasons = {row.reason for row in untried(evidence)}

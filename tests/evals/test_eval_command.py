@@ -41,7 +41,7 @@ class Strange:
     def answer(self, case, seed):
         self.act()
         runs = {"fickle": random.randrange(10**9), "hashes": abs(hash("a"))}.get(self.name, 0)
-        return Answer(verdict="mitigated", causes=("page_faults",), runs=runs)
+        return Answer(verdict="cause explained, remedy confirmed", causes=("page_faults",), runs=runs)
 
 def started():
     # Which of the processes this is: each leaves a file.
@@ -166,7 +166,7 @@ def test_what_is_there_is_kept_when_no_process_can_be_started_any_more(
     strange_tasks: Callable[..., list[Row]],
 ) -> None:
     fine, dies, last = strange_tasks("fine", "dies", "fickle", later="die")
-    assert (fine.answer.verdict, fine.scores["verdict"].value) == ("mitigated", 1.0)
+    assert (fine.answer.verdict, fine.scores["verdict"].value) == ("cause explained, remedy confirmed", 1.0)
     assert dies.answer.ended == "died: its process was ended by SIGKILL"
     said = "not asked: no process could be started; the last one died: its process ended with exit code 7"
     assert (last.answer.ended, last.scores["verdict"].value) == (said, 0.0)
@@ -264,10 +264,10 @@ def test_an_answer_that_is_another_than_in_the_file_fails_the_gate(vgo: Vgo, cas
     same = vgo(*words, "--against", "r.json")
     assert (same.returncode, same.stderr) == (0, "")
     saved = tmp_path / "r.json"
-    saved.write_text(saved.read_text().replace('"verdict": "nothing to reduce"', '"verdict": "no visible factor"'))
+    saved.write_text(saved.read_text().replace('"verdict": "steady"', '"verdict": "cause not visible, remedy refuted"'))
     other = vgo(*words, "--against", "r.json")
     assert other.returncode == 1
-    assert "rules, made-steady (seed 1): no visible factor -> nothing to reduce" in other.stdout
+    assert "rules, made-steady (seed 1): cause not visible, remedy refuted -> steady" in other.stdout
     assert other.stderr == "vgo-agent: other answers than in r.json: 1, see above.\n"
 
 
@@ -278,7 +278,7 @@ def test_the_gate_passes_and_fails_with_a_sentence_a_miss(vgo: Vgo, cases: Path,
     mine = tmp_path / "mine"
     shutil.copytree(cases / "made-steady", mine / "made-steady")
     truth = mine / "made-steady" / TRUTH
-    truth.write_text(truth.read_text().replace("nothing to reduce", "no visible factor"))
+    truth.write_text(truth.read_text().replace("steady", "cause not visible"))
     sealed(mine / "made-steady")
     failed = vgo("eval", "--folder", str(mine), *words)
     assert failed.returncode == 1

@@ -22,16 +22,37 @@ from vgo_agent.evals.contest.written import NUMBER, Passage, unfounded
 from vgo_agent.evals.recorded.recorded_case import read_case
 from vgo_agent.prompts.render import render
 from vgo_agent.tools.case import Record
+from vgo_agent.tools.conclude import ConcludeResult
+from vgo_agent.tools.verdict import (
+    Diagnosis,
+    Explained,
+    Found,
+    NotSought,
+    NotTried,
+    NotVisible,
+    Refuted,
+    Steady,
+    TriedRemedy,
+    Unusable,
+    Verdict,
+    to_json,
+)
 
 from .cases_made import Kind, made_case
 
 KINDS: Mapping[str, tuple[Kind, str]] = {
-    "mitigated": ("faults", "glibc_hugetlb"),
-    "inconclusive": ("faults", ""),
-    "no visible factor": ("noise", ""),
-    "nothing to reduce": ("steady", ""),
+    "confirmed": ("faults", "glibc_hugetlb"),
+    "undecided": ("faults", ""),
+    "not visible": ("noise", ""),
+    "steady": ("steady", ""),
 }
-"""By verdict: the case, and what helps."""
+"""By what is found: the case, and what helps."""
+TITLES = {
+    "confirmed": "cause explained, remedy confirmed",
+    "undecided": "cause explained, remedy out of budget",
+    "not visible": "cause not visible, remedy not tried",
+    "steady": "steady",
+}
 Runs = Mapping[str, FinishedRun]
 
 
@@ -51,7 +72,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
         for verdict, (kind, helps) in KINDS.items():
             case = read_case(made_case(tmp_path_factory.mktemp("cases"), kind, helps=helps))
             answer = PlannerContestant("rules", lambda _: Rules()).answer(case.shown, 1)
-            assert (answer.verdict, answer.evidence) == (verdict, ())
+            assert (answer.verdict, answer.evidence) == (TITLES[verdict], ())
     yield dict(zip(KINDS, seen, strict=True))
 
 
@@ -72,13 +93,23 @@ def report(run: FinishedRun) -> str:
     return render("report.md.j2", story=tell(gather(run)))
 
 
-def with_conclusion(run: FinishedRun, **other: Any) -> FinishedRun:
+def with_verdict(run: FinishedRun, verdict: Verdict) -> FinishedRun:
     """The same run, of which `conclude` says something else."""
     calls = tuple(
-        replace(call, result={**(call.result or {}), **other}) if call.tool == "conclude" else call
+        replace(call, result={**(call.result or {}), "verdict": to_json(verdict)}) if call.tool == "conclude" else call
         for call in run.record.calls
     )
     return replace(run, record=Record(calls, run.record.store))
+
+
+def said_of(run: FinishedRun) -> Any:
+    return run.record.latest("conclude").read(ConcludeResult).verdict
+
+
+def with_remedy(run: FinishedRun, **other: Any) -> FinishedRun:
+    """The same run, of whose remedy `conclude` says something else."""
+    verdict = said_of(run)
+    return with_verdict(run, verdict.model_copy(update={"remedy": verdict.remedy.model_copy(update=other)}))
 
 
 def with_cited(run: FinishedRun, places: Sequence[int]) -> FinishedRun:
@@ -138,46 +169,66 @@ def test_one_cited_event_that_is_another_makes_the_evidence_fall(runs: Runs, ver
 
 
 def test_the_batch_that_chose_a_mitigation_does_not_confirm_it(runs: Runs) -> None:
-    run = runs["mitigated"]
+    run = runs["confirmed"]
     first, second = run.record.succeeded("compare")[-2:]
-    found = " ".join(problems(with_conclusion(run, confirming=first.call_id)))
+    found = " ".join(problems(with_remedy(run, comparison=first.call_id)))
     assert f"{first.call_id} is batch 1 of glibc_hugetlb, not what is claimed" in found
     assert f"the sd of the verdict is not that of {first.call_id}" in found
     assert f"the verdict rests on {second.call_id}" not in found
 
 
-@pytest.mark.parametrize("name", ["spread", "sd", "mean", "cv"])
+@pytest.mark.parametrize("name", ["claim", "sd", "mean", "cv"])
 def test_a_ratio_in_the_verdict_has_to_be_that_of_the_confirmation(runs: Runs, name: str) -> None:
-    run = runs["mitigated"]
-    claimed = (run.record.latest("conclude").result or {})[name]
-    assert list(problems(with_conclusion(run, **{name: claimed | {"ratio": 0.9 * claimed["ratio"]}})))
+    run = runs["confirmed"]
+    claimed = getattr(said_of(run).remedy, name)
+    other = claimed.model_copy(update={"ratio": 0.9 * claimed.ratio})
+    assert list(problems(with_remedy(run, **{name: other})))
 
 
 def test_conclude_is_no_witness_of_itself(runs: Runs) -> None:
-    """What only `conclude` says is not known, in its reason, its p-value and its factor."""
-    run = runs["mitigated"]
-    conclusion = run.record.latest("conclude").result or {}
-    assert "the reason says 123" in " ".join(problems(with_conclusion(run, reason=f"{conclusion['reason']} 123 times")))
-    spread = conclusion["spread"]
-    assert list(problems(with_conclusion(run, spread=spread | {"p_value": spread["p_value"] / 2})))
-    assert any("cpu_steal is named" in one for one in problems(with_conclusion(run, factor="cpu_steal")))
+    """What only `conclude` says is not known: its numbers, its p-value and its factors."""
+    run = runs["confirmed"]
+    verdict = said_of(run)
+    part = verdict.cause.parts[0]
+
+    def naming(**other: Any) -> FinishedRun:
+        cause = Explained(parts=(part.model_copy(update=other),))
+        return with_verdict(run, verdict.model_copy(update={"cause": cause}))
+
+    assert "the headline says 0.12, which no tool gave" in " ".join(problems(naming(p_value=0.123)))
+    claim = verdict.remedy.claim
+    halved = claim.model_copy(update={"p_value": claim.p_value / 2})
+    assert list(problems(with_remedy(run, claim=halved)))
+    assert any(
+        "cpu_steal (minor_faults) is named" in one
+        for one in problems(naming(factor="cpu_steal", column="minor_faults"))
+    )
+
+
+CAUSE = Explained(parts=(Found(factor="page_faults", name="Minor page faults", column="minor_faults"),))
+NOTHING = NotVisible(groups=3, p_value=0.5, runs=60)
+REFUTED = Refuted(trials=(TriedRemedy(mitigation="glibc_hugetlb", refuted_by="does not help"),))
+WHY = NotTried(why="made")
 
 
 @pytest.mark.parametrize(
-    ("verdict", "claimed", "said"),
+    ("found", "claimed", "said"),
     [
-        ("no visible factor", "nothing to reduce", "measure does not call the baseline steady"),
-        ("no visible factor", "cause found, no mitigation helped", "is named, and is not the first"),
-        ("no visible factor", "insufficient data", "measure says that they can be used"),
-        ("inconclusive", "no visible factor", "rank_factors does not say so"),
-        ("mitigated", "cause found, no mitigation helped", "batch 1 of glibc_hugetlb leaves it open"),
+        ("not visible", Steady(cv=0.1, limit=0.2, evidence=()), "measure does not call the baseline steady"),
+        (
+            "not visible",
+            Diagnosis(cause=CAUSE, remedy=REFUTED, evidence=()),
+            "neither ranking nor look-up points",
+        ),
+        ("not visible", Unusable(why="made", cure="mend it", evidence=()), "measure says that they can be used"),
+        ("undecided", Diagnosis(cause=NOTHING, remedy=WHY, evidence=()), "rank_factors does not say so"),
+        ("undecided", Diagnosis(cause=NotSought(), remedy=WHY, evidence=()), "and rank_factors shows one"),
+        ("undecided", Diagnosis(cause=CAUSE, remedy=WHY, evidence=()), "said to have been tried, and one was compared"),
+        ("confirmed", Diagnosis(cause=CAUSE, remedy=REFUTED, evidence=()), "batch 1 of glibc_hugetlb leaves it open"),
     ],
 )
-def test_what_is_cited_has_to_say_what_is_claimed(runs: Runs, verdict: str, claimed: str, said: str) -> None:
-    run = runs[verdict]
-    factor = "page_faults" if claimed.startswith("cause") else None
-    found = problems(with_conclusion(run, verdict=claimed, factor=factor, column="minor_faults"))
-    assert any(said in one for one in found)
+def test_what_is_cited_has_to_say_what_is_claimed(runs: Runs, found: str, claimed: Verdict, said: str) -> None:
+    assert any(said in one for one in problems(with_verdict(runs[found], claimed)))
 
 
 @pytest.mark.parametrize(

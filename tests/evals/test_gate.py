@@ -20,7 +20,7 @@ from vgo_agent.knowledge.errors import VgoError
 
 COMMAND = Path(sys.executable).with_name("vgo-agent")
 PROGRAM = "import random; print('time_ms', 20 + random.random())"
-TRUTH = "verdicts: [no visible factor]\nmust_not_help: [pin_to_cpu]\nwhy: It draws its time.\n"
+TRUTH = "verdicts: [cause not visible]\nmust_not_help: [pin_to_cpu]\nwhy: It draws its time.\n"
 Broke = Callable[[Path], None]
 
 
@@ -150,7 +150,7 @@ def control_with_a_cause(case: Path) -> None:
 
 
 def unfilled_truth(case: Path) -> None:
-    change_text(case, "truth.yaml", "[no visible factor]", "[]")
+    change_text(case, "truth.yaml", "[cause not visible]", "[]")
 
 
 def truth_of(*lines: str) -> Broke:
@@ -195,16 +195,28 @@ def no_layers(case: Path) -> None:
         (unknown_factor, "also_true: there is no factor page_fault; did you mean page_faults?"),
         (unknown_mitigation, "must_not_help: there is no mitigation pin_cpu; did you mean pin_to_cpu?"),
         (control_with_a_cause, "a control has neither causes nor accepted mitigations"),
-        (unfilled_truth, "truth.yaml, line 1: verdicts: list at least one that is right, for example [mitigated]."),
-        (truth_of("verdicts: [mitigated]", "causes:"), "line 2: causes: list keys, for example [page_faults], or []"),
-        (truth_of("verdicts: [mitigated]", "accepted: jemalloc"), "line 2: accepted: list keys, for example [pin_to"),
-        (truth_of("verdicts: [inconclusive]", "control: yes, sir"), "line 2: control: write true or false."),
         (
-            truth_of("verdicts: [no visible factor]", "accepted: [pin_to_cpu]"),
-            "pin_to_cpu is accepted, but mitigated is no right verdict. Add it, or empty accepted.",
+            unfilled_truth,
+            "truth.yaml, line 1: verdicts: list at least one that is right, for example [remedy confirmed].",
         ),
-        (truth_of("verdicts: [mitigated]"), "only mitigated is right, but nothing is accepted. Name what may be"),
-        (truth_of("verdicts: [mitigated]", "control: true"), "a control cannot be mitigated."),
+        (
+            truth_of("verdicts: [remedy confirmed]", "causes:"),
+            "line 2: causes: list keys, for example [page_faults], or []",
+        ),
+        (
+            truth_of("verdicts: [remedy confirmed]", "accepted: jemalloc"),
+            "line 2: accepted: list keys, for example [pin_to",
+        ),
+        (truth_of("verdicts: [remedy out of budget]", "control: yes, sir"), "line 2: control: write true or false."),
+        (
+            truth_of("verdicts: [cause not visible]", "accepted: [pin_to_cpu]"),
+            "pin_to_cpu is accepted, but remedy confirmed is no right verdict. Add it, or empty accepted.",
+        ),
+        (
+            truth_of("verdicts: [remedy confirmed]"),
+            "only remedy confirmed is right, but nothing is accepted.",
+        ),
+        (truth_of("verdicts: [remedy confirmed]", "control: true"), "a control cannot have remedy confirmed."),
         (no_recording, "recording.json, line 1: recorded: is missing; add it."),
         (no_layers, "layers.json has another form"),
     ],

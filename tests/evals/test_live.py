@@ -8,9 +8,9 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
@@ -22,30 +22,76 @@ from vgo_agent.evals.scores.live_tables import live_markdown, live_table, live_w
 from vgo_agent.evals.scores.score import claims
 from vgo_agent.evals.workloads.registry import find, missing, workloads
 from vgo_agent.evals.workloads.workload import Workload
-from vgo_agent.tools.verdicts import Verdict
+from vgo_agent.tools.claim import Claim
+from vgo_agent.tools.statistics.deviations import Measure
+from vgo_agent.tools.verdict import (
+    TITLES,
+    Confirmed,
+    Diagnosis,
+    Explained,
+    Found,
+    NotTried,
+    NotVisible,
+    OutOfBudget,
+    Refuted,
+    Remedy,
+    Steady,
+    Unusable,
+    Verdict,
+    factors_found,
+    matches,
+    title,
+    to_json,
+)
 
 Vgo = Callable[..., Any]
 COMMAND = Path(sys.executable).with_name("vgo-agent")
 
 
-def said(verdict: str = "mitigated", **more: Any) -> dict[str, Any]:
-    """What `demo --json` answers."""
-    ratio = {"value": 0.2, "low": 0.1, "high": 0.3}
-    found = {
-        "verdict": verdict,
-        "reason": "Because.",
-        "factor": "page_faults",
-        "mitigation": "glibc_hugetlb",
-        "sd_ratio": ratio,
-        "spread_ratio": ratio,
-        "cv_ratio": ratio,
-        "mean_ratio": 0.9,
-        "warnings": [],
+NUMBERS: dict[str, Any] = {"low": 0.1, "high": 0.3, "level": 0.95, "p_value": 0.001, "units": (60, 60), "margin": 0.66}
+
+
+def claim(measure: Measure, ratio: float, **more: Any) -> Claim:
+    return Claim(measure=measure, ratio=ratio, design="randomised", **NUMBERS | more)
+
+
+SPREAD, SD, IN_VAIN = claim("spread", 0.2), claim("sd", 0.2), Refuted(trials=())
+
+
+def said(
+    factor: str = "page_faults",
+    mitigation: str = "glibc_hugetlb",
+    *,
+    verdict: Verdict | None = None,
+    spread: Claim = SPREAD,
+    sd: Claim = SD,
+    mean: float = 0.9,
+    warnings: Sequence[str] = (),
+) -> dict[str, Any]:
+    """What `demo --json` answers: a verdict, else that a mitigation is confirmed."""
+    made = dict(claim=spread, sd=sd, mean=claim("mean", mean), comparison="c009", command="./bench.sh")
+    confirmed = Diagnosis(cause=cause(factor), remedy=Confirmed(mitigation=mitigation, **made), evidence=())
+    return {
+        "verdict": to_json(verdict or confirmed),
+        "headline": "Because.",
+        "warnings": list(warnings),
         "runs": 300,
         "seconds": 12.3,
         "run_dir": "vgo-runs/1",
     }
-    return found | more
+
+
+def cause(factor: str) -> Explained:
+    return Explained(parts=(Found(factor=factor, name=factor, column=factor),))
+
+
+def unproved(factor: str, remedy: Remedy = IN_VAIN) -> Diagnosis:
+    return Diagnosis(cause=cause(factor), remedy=remedy, evidence=())
+
+
+NOT_VISIBLE = Diagnosis(cause=NotVisible(groups=9, p_value=0.4, runs=60), remedy=NotTried(why="made"), evidence=())
+STILL = Steady(cv=0.001, limit=0.01, evidence=())
+UNUSABLE = Unusable(why="made", cure="mend it", evidence=())
 
 
 def results(*rows: LiveRow) -> LiveResults:
@@ -53,7 +99,6 @@ def results(*rows: LiveRow) -> LiveResults:
 
 
 LINE = "vgo-agent eval --live --allow system"
-NOTHING: dict[str, Any] = {"factor": None, "mitigation": None, "sd_ratio": None, "spread_ratio": None}
 FAULTS, STEADY = find("page-faults"), find("steady")
 
 
@@ -64,7 +109,7 @@ def test_a_right_diagnosis() -> None:
 
 
 def test_a_wrong_one_says_why() -> None:
-    row = judged(FAULTS, False, said("no visible factor", **NOTHING))
+    row = judged(FAULTS, False, said(verdict=NOT_VISIBLE))
     assert (row.right, row.cause, row.cure, row.sd_ratio) == (False, False, None, None)
     assert "page-faults: Because." in live_words(results(row))
 
@@ -74,9 +119,9 @@ def test_a_mitigation_that_is_known_not_to_help_is_harm() -> None:
 
 
 def test_a_worse_mean_has_to_be_told() -> None:
-    assert judged(FAULTS, False, said(mean_ratio=1.2)).untold_cost
+    assert judged(FAULTS, False, said(mean=1.2)).untold_cost
     told = ["It has a price: the mean is 1.2 times the baseline's."]
-    assert not judged(FAULTS, False, said(mean_ratio=1.2, warnings=told)).untold_cost
+    assert not judged(FAULTS, False, said(mean=1.2, warnings=told)).untold_cost
 
 
 def test_a_factor_that_moves_with_the_cause_is_true_and_was_not_put_in() -> None:
@@ -87,9 +132,9 @@ def test_a_factor_that_moves_with_the_cause_is_true_and_was_not_put_in() -> None
     assert "factor one that was put in: 1 of 3 " in live_words(results(*named))
 
 
-@pytest.mark.parametrize(("name", "verdict"), [("tenant", "no visible factor"), ("layout", "no visible factor")])
-def test_nobody_is_asked_for_a_cause_that_need_not_be_named(name: str, verdict: str) -> None:
-    row = judged(find(name), False, said(verdict, **NOTHING))
+@pytest.mark.parametrize("name", ["tenant", "layout"])
+def test_nobody_is_asked_for_a_cause_that_need_not_be_named(name: str) -> None:
+    row = judged(find(name), False, said(verdict=NOT_VISIBLE))
     assert (row.right, row.cause, row.injected) == (True, None, None)
 
 
@@ -97,7 +142,9 @@ def test_nobody_is_asked_for_a_cause_that_need_not_be_named(name: str, verdict: 
 def test_a_mitigation_that_a_control_claims_is_a_false_alarm(workload: Workload) -> None:
     row = judged(workload, False, said(factor="page_faults"))
     assert (row.right, row.false_alarm, row.mitigable) == (False, True, False)
-    kept = judged(workload, False, said(workload.verdicts[0], **NOTHING))
+    quiet = (NOT_VISIBLE, STILL, UNUSABLE)
+    right = next(one for one in quiet if matches(title(one), workload.verdicts))
+    kept = judged(workload, False, said(verdict=right))
     assert (kept.right, kept.false_alarm) == (True, False)
     assert "false alarms on controls: 1 of 2 " in live_words(results(row, kept))
 
@@ -106,25 +153,27 @@ def test_a_mitigation_that_a_control_claims_is_a_false_alarm(workload: Workload)
 @pytest.mark.parametrize("workload", workloads(), ids=lambda w: w.name)
 def test_live_and_recorded_answers_are_judged_alike(workload: Workload, steady: bool) -> None:
     truth = truth_of_workload(workload.name, steady)
-    for verdict in get_args(Verdict):
-        for factor in (None, "disk_queue", *workload.cause[:1]):
-            row = judged(workload, steady, said(verdict, factor=factor))
-            claimed = "glibc_hugetlb" if verdict == "mitigated" else ""
-            scores = claims(Answer(verdict=verdict, causes=tuple(filter(None, [factor])), mitigation=claimed), truth)
-            if row.machine:
-                continue
-            assert row.right == bool(scores["verdict"].value)
-            assert row.false_alarm == (None if scores["false_alarm"].value is None else scores["false_alarm"].value > 0)
+    named = [unproved(factor) for factor in ("disk_queue", *workload.cause[:1])]
+    verdicts: list[Verdict] = [NOT_VISIBLE, STILL, UNUSABLE, *named, unproved("disk_queue", OutOfBudget())]
+    for verdict in verdicts:
+        row = judged(workload, steady, said(verdict=verdict))
+        causes = tuple(part.factor for part in factors_found(verdict))
+        scores = claims(Answer(verdict=title(verdict), causes=causes), truth)
+        if row.machine:
+            continue
+        assert row.right == bool(scores["verdict"].value)
+        assert row.false_alarm == (None if scores["false_alarm"].value is None else scores["false_alarm"].value > 0)
 
 
-def shielded(workload: Workload, steady: bool, high: float = 0.7, **more: Any) -> LiveRow:
-    answer = {"factor": "run_queue_wait", "mitigation": "sched_fifo"} | more
-    return judged(workload, steady, said(spread_ratio={"value": 0.5, "low": 0.4, "high": high}, **answer))
+def shielded(
+    workload: Workload, steady: bool, high: float = 0.7, factor: str = "run_queue_wait", mitigation: str = "sched_fifo"
+) -> LiveRow:
+    return judged(workload, steady, said(factor, mitigation, spread=claim("spread", 0.5, low=0.4, high=high)))
 
 
 @pytest.mark.parametrize(("workload", "steady"), [(STEADY, False), (FAULTS, True)])
 def test_where_nothing_was_put_in_the_machine_may_be_named(workload: Workload, steady: bool) -> None:
-    named = judged(workload, steady, said("cause found, no mitigation helped", factor="other_processes"))
+    named = judged(workload, steady, said(verdict=unproved("other_processes")))
     for row in (named, shielded(workload, steady)):
         assert (row.right, row.machine, row.false_alarm) == (True, True, False)
         assert live_table(results(row)).rows[0][2] == "machine"
@@ -134,8 +183,8 @@ def test_where_nothing_was_put_in_the_machine_may_be_named(workload: Workload, s
         shielded(workload, steady, high=1.1),
         shielded(workload, steady, factor="page_faults"),
         shielded(workload, steady, mitigation="pin_to_cpu"),
-        judged(workload, steady, said("inconclusive", factor="run_order")),
-        judged(workload, steady, said("cause found, no mitigation helped", factor="page_faults")),
+        judged(workload, steady, said(verdict=unproved("run_order", OutOfBudget()))),
+        judged(workload, steady, said(verdict=unproved("page_faults"))),
     ):
         assert (row.right, row.machine, row.false_alarm) == (False, False, True)
 
@@ -145,9 +194,9 @@ def test_what_was_put_in_is_not_what_the_machine_does() -> None:
     assert shielded(find("cpu-hops"), False).machine is False
 
 
-@pytest.mark.parametrize("verdict", ["nothing to reduce", "no visible factor"])
-def test_a_twin_is_right_to_find_nothing(verdict: str) -> None:
-    row = judged(FAULTS, True, said(verdict, **NOTHING))
+@pytest.mark.parametrize("verdict", [STILL, NOT_VISIBLE], ids=title)
+def test_a_twin_is_right_to_find_nothing(verdict: Verdict) -> None:
+    row = judged(FAULTS, True, said(verdict=verdict))
     assert (row.right, row.machine, row.false_alarm) == (True, False, False)
 
 
@@ -155,15 +204,15 @@ def test_a_twin_is_right_to_find_nothing(verdict: str) -> None:
 def test_a_cure_makes_a_workload_mitigable_even_if_no_counter_shows_its_cause(name: str) -> None:
     workload = find(name)
     found = judged(workload, False, said(factor=workload.cause[0], mitigation=workload.cures[0]))
-    left = judged(workload, False, said("no visible factor", **NOTHING))
+    left = judged(workload, False, said(verdict=NOT_VISIBLE))
     assert (found.right, found.cure, left.right) == (True, True, True)
     assert results(found, left).sd_ratios == [0.2, 1.0]
 
 
 def test_the_geometric_mean_counts_what_was_left_as_it_was() -> None:
-    left = judged(FAULTS, False, said("cause found, no mitigation helped"))
+    left = judged(FAULTS, False, said(verdict=unproved("page_faults")))
     failed = judged(FAULTS, False, {"error": "no answer"})
-    rows = (judged(FAULTS, False, said(sd_ratio={"value": 0.25, "low": 0.1, "high": 0.4})), left, failed)
+    rows = (judged(FAULTS, False, said(sd=claim("sd", 0.25))), left, failed)
     done = results(*rows, skipped(FAULTS, False, "no disk"), judged(FAULTS, True, said()))
     assert done.sd_ratios == [0.25, 1.0, 1.0]
     assert done.summary()["sd_ratio_geometric_mean"] == pytest.approx(0.25 ** (1 / 3))
@@ -189,8 +238,8 @@ def test_a_workload_is_run_through_the_front_door(vgo: Vgo, tmp_path: Path) -> N
     assert shown.returncode == 0, shown.stderr
     told = json.loads(shown.stdout)
     [row] = told["rows"]
-    assert (row["name"], row["right"]) == ("page-faults", row["verdict"] == "mitigated")
-    assert row["verdict"] in get_args(Verdict)
+    assert (row["name"], row["right"]) == ("page-faults", "remedy confirmed" in row["verdict"])
+    assert row["verdict"] in TITLES
     run = Path(row["run_dir"])
     request = json.loads((run / "request.json").read_text())
     assert request["limits"]["layers"] == ["memory"]

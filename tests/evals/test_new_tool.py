@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from vgo_agent.agent.planners.base import Choice, View
+from vgo_agent.agent.planners.compact import WORDS
 from vgo_agent.agent.planners.menu import menu
 from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.agent.record import bodies
@@ -23,6 +24,7 @@ from vgo_agent.evals.contest.random_legal import RandomLegal
 from vgo_agent.evals.recorded.recorded_case import read_case
 from vgo_agent.evals.simulator.diagnosis import diagnose
 from vgo_agent.evals.simulator.world import drawn
+from vgo_agent.evals.training import generate
 from vgo_agent.prompts.render import render
 from vgo_agent.tools.base import Arguments, Outcome, Result
 from vgo_agent.tools.case import Case, Record
@@ -114,3 +116,8 @@ def test_it_is_simulated_and_drawn_by_chance() -> None:
         assert not any(one.illegal for one in ended)
     simulated = [call for view in SEEN for call in view.record.calls if call.tool == "autocorrelate"]
     assert simulated and all(call.result is not None for call in simulated)
+
+
+def test_the_small_model_which_has_no_word_for_it_is_trained_without_it() -> None:
+    examples = generate.simulated(60, 1, "train")
+    assert {word for one in examples for word in f"{one.line} {one.answer}".split()} <= set(WORDS)

@@ -42,7 +42,7 @@ class Nosy:
     name = "nosy"
     def answer(self, case, seed):
         own = [*map(str, os.environ.items()), os.getcwd(), *sys.argv, Path("/proc/self/cmdline").read_text()]
-        return Answer(verdict="mitigated", causes=tuple(word for word in own if {MARK!r} in word))
+        return Answer(verdict="remedy confirmed", causes=tuple(word for word in own if {MARK!r} in word))
 
 CONTESTANTS = {{"nosy": lambda cases: Nosy()}}
 """
@@ -108,7 +108,7 @@ def test_no_word_of_the_case_reaches_whoever_answers(tmp_path: Path) -> None:
     case, nosy = marked(tmp_path), Nosy()
     assert not [text for text in texts(case.shown) if MARK in text]
     answer = answered(case.shown, nosy)
-    assert answer.verdict == "mitigated" and HELPS in answer.tried
+    assert answer.verdict == "cause explained, remedy confirmed" and HELPS in answer.tried
     read = "\n".join(nosy.read)
     assert "RunStart" in read and "./program" in read and "input-1 100%" in read
     assert MARK not in read
@@ -120,13 +120,13 @@ def test_a_process_that_answers_is_told_no_name(tmp_path: Path, monkeypatch: pyt
     case = marked(tmp_path / "cases")
     contest = Contest((case.folder,), "nosy_contestants:CONTESTANTS")
     [row] = rows(contest, [EvaluationTask("nosy", case.folder, 1)], EvaluationPace(jobs=1))
-    assert (row.answer.verdict, row.answer.causes) == ("mitigated", ())
+    assert (row.answer.verdict, row.answer.causes) == ("remedy confirmed", ())
 
 
 @pytest.mark.slow
 def test_another_name_and_another_truth_leave_the_whole_diagnosis_as_it_was(tmp_path: Path) -> None:
     first = marked(tmp_path / "a")
-    other = marked(tmp_path / "b", "gnu", verdicts=["mitigated"], causes=["io_wait"], accepted=["jemalloc"])
+    other = marked(tmp_path / "b", "gnu", verdicts=["remedy confirmed"], causes=["io_wait"], accepted=["jemalloc"])
     assert list(texts(first.shown))[:3] == list(texts(other.shown))[:3]
     assert answered(first.shown, Nosy()) == answered(other.shown, Nosy())
     oracle = Oracle([first, other])

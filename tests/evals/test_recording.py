@@ -74,7 +74,11 @@ def test_a_workload_is_recorded_with_its_truth_and_every_mitigation_that_applies
     assert "can be scored" in said.stdout
     assert [path.name for path in cases.iterdir()] == ["page-faults"]
     assert (case.file.workload, case.file.limits.max_runs, case.file.limits.min_runs) == ("page-faults", 3, 3)
-    assert (truth.verdicts, truth.causes, truth.must_not_help) == (("mitigated",), ("page_faults",), ("pin_to_cpu",))
+    assert (truth.verdicts, truth.causes, truth.must_not_help) == (
+        ("remedy confirmed",),
+        ("page_faults",),
+        ("pin_to_cpu",),
+    )
     assert counted(case, "baseline") == 12
     assert counted(case, "profile") == 24
     trials = case.recording.trials
@@ -116,13 +120,13 @@ def test_a_program_of_ones_own_is_filled_in_and_sealed(record: Record, cases: Pa
     written = (case / "truth.yaml").read_text()
     assert "# Keys of the factors that must be named" in written
     assert f"then: vgo-agent eval record --seal draws --out {cases}\n" in written
-    (case / "truth.yaml").write_text(written.replace("verdicts: []", "verdicts: [no visible factor]"))
+    (case / "truth.yaml").write_text(written.replace("verdicts: []", "verdicts: [cause not visible]"))
     assert "scored" in record("--seal", "draws").stdout
     assert admitted(case).recording.trials["pin_to_cpu"].pairs == 6
     assert admitted(case).file.made_by.endswith(shlex.join(["--", "python", "-ISc", DRAWS]))
     assert "is there already" in record(*own(), fails=True).stderr
     record("draws", "--force", *SMALL)
-    assert read_truth(case).verdicts == ("no visible factor",)
+    assert read_truth(case).verdicts == ("cause not visible",)
     assert admitted(case).recording.subject.command[-1] == DRAWS
 
 
@@ -138,7 +142,7 @@ def test_a_placebo_is_proved_and_then_applied_in_no_run(record: Record, cases: P
     pairs = pl.read_parquet(cases / "draws" / "runs.parquet").filter(pl.col(TRIAL) == "pin_to_cpu")
     assert set(pairs["condition"]) == {"baseline", "pin_to_cpu"}
     assert set(pairs["outcome"]) == {len(os.sched_getaffinity(0))}
-    sealed = (cases / "draws" / "truth.yaml").read_text().replace("verdicts: []", "verdicts: [mitigated]")
+    sealed = (cases / "draws" / "truth.yaml").read_text().replace("verdicts: []", "verdicts: [remedy confirmed]")
     (cases / "draws" / "truth.yaml").write_text(sealed.replace("accepted: []", "accepted: [pin_to_cpu]"))
     assert "pin_to_cpu was recorded as a placebo" in record("--seal", "draws").stdout
 
@@ -195,13 +199,13 @@ def test_a_draft_says_what_the_profile_ranks_and_which_named_cause_it_does_not()
 
 def test_what_the_pairs_prove_and_the_truth_leaves_out_is_doubted(tmp_path: Path) -> None:
     case = read_case(made_case(tmp_path))
-    truth = Truth(verdicts=("cause found, no mitigation helped",), causes=("page_faults",), why="It was put in.")
+    truth = Truth(verdicts=("cause explained",), causes=("page_faults",), why="It was put in.")
     [said] = doubts(case, truth)
     assert said.startswith(
         "glibc_hugetlb is neither accepted nor in must_not_help, and it helps: its spread ratio is 0."
     )
     assert re.search(r" 0\.\d+ \[0\.\d+, 0\.\d+\]: accept it, or say why not", said)
-    [control] = doubts(case, Truth(verdicts=("no visible factor",), control=True, why="A guess."))
+    [control] = doubts(case, Truth(verdicts=("cause not visible",), control=True, why="A guess."))
     assert control.startswith("glibc_hugetlb is neither") and "this is no control" in control
     assert doubts(case, truth.model_copy(update={"accepted": ("glibc_hugetlb",)})) == ()
     reason = {"must_not_help": ("glibc_hugetlb",), "unproved": {"glibc_hugetlb": "It breaks the program."}}

@@ -18,14 +18,14 @@ from vgo_agent.evals.scores.score import Score, scored
 from .cases_made import HELPS, MITIGATIONS, made_case
 
 TRUE = Truth(
-    verdicts=("mitigated",),
+    verdicts=("remedy confirmed",),
     causes=("page_faults",),
     also_true=("cache_misses",),
     accepted=(HELPS,),
     must_not_help=("pin_to_cpu",),
     why="made",
 )
-CONTROL = Truth(verdicts=("nothing to reduce",), control=True, why="made")
+CONTROL = Truth(verdicts=("steady",), control=True, why="made")
 FACTORS = ("page_faults", "cache_misses", "context_switches", "interrupts", "io_wait")
 FEW = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -36,7 +36,9 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> RecordedCase:
 
 
 def claim(*causes: str, **more: object) -> Answer:
-    return Answer.model_validate({"verdict": "mitigated", "causes": causes, "ranked": causes, **more})
+    return Answer.model_validate(
+        {"verdict": "cause explained, remedy confirmed", "causes": causes, "ranked": causes, **more}
+    )
 
 
 def values(answer: Answer, truth: Truth, case: RecordedCase) -> dict[str, float | None]:
@@ -85,7 +87,7 @@ def test_the_strict_score_is_the_precision_once_no_cause_is_missing(case: Record
 
 
 def test_the_ranking_counts_for_the_first_three_and_not_for_the_claim(case: RecordedCase) -> None:
-    ranked = Answer(verdict="no visible factor", ranked=("interrupts", "io_wait", "page_faults"))
+    ranked = Answer(verdict="cause not visible, remedy not tried", ranked=("interrupts", "io_wait", "page_faults"))
     found = values(ranked, TRUE, case)
     assert (found["cause@1"], found["cause@3"]) == (0.0, 1.0)
     assert found["mrr"] == pytest.approx(1 / 3)
@@ -106,7 +108,7 @@ def test_who_makes_no_calls_has_none_that_could_be_illegal(case: RecordedCase) -
 
 
 def test_what_was_tried_stands_beside_what_was_not_claimed(case: RecordedCase) -> None:
-    in_vain = Answer(verdict="inconclusive", tried=("pin_to_cpu",))
+    in_vain = Answer(verdict="cause explained, remedy out of budget", tried=("pin_to_cpu",))
     reason = scored(in_vain, TRUE, case)["mitigation"].reason
     assert reason == f"None is claimed (tried: pin_to_cpu); accepted: {HELPS}."
 
@@ -122,13 +124,13 @@ def test_a_claim_on_a_control_is_a_false_alarm(case: RecordedCase) -> None:
         score = scored(answer, CONTROL, case)["false_alarm"]
         assert score.value == 1.0
         assert "io_wait" in score.reason or "pin_to_cpu" in score.reason
-    assert values(Answer(verdict="nothing to reduce"), CONTROL, case)["false_alarm"] == 0.0
+    assert values(Answer(verdict="steady"), CONTROL, case)["false_alarm"] == 0.0
     assert values(claim("io_wait"), CONTROL, case)["cause@1"] is None
 
 
 def test_what_is_plainly_there_is_no_false_alarm_and_a_cure_for_it_is(case: RecordedCase) -> None:
     tenant = CONTROL.model_copy(update={"also_true": ("run_queue_wait",)})
-    named = Answer(verdict="cause found, no mitigation helped", causes=("run_queue_wait",))
+    named = Answer(verdict="cause explained, remedy refuted", causes=("run_queue_wait",))
     assert values(named, tenant, case)["false_alarm"] == 0.0
     assert values(named.model_copy(update={"causes": ("page_faults",)}), tenant, case)["false_alarm"] == 1.0
     assert values(named.model_copy(update={"mitigation": "sched_fifo"}), tenant, case)["false_alarm"] == 1.0
@@ -162,7 +164,7 @@ def test_who_claims_no_mitigation_is_scored_with_what_that_comes_to(case: Record
     assert best.sd is not None
     assert (found["sd_ratio"], found["mean_ratio"]) == (1.0, 1.0)
     assert found["regret"] == pytest.approx(1 / best.sd)
-    assert values(Answer(verdict="nothing to reduce"), CONTROL, case)["sd_ratio"] is None
+    assert values(Answer(verdict="steady"), CONTROL, case)["sd_ratio"] is None
 
 
 @pytest.mark.parametrize(
@@ -177,7 +179,7 @@ def test_who_claims_no_mitigation_is_scored_with_what_that_comes_to(case: Record
 def test_what_is_not_recorded_is_no_failure_where_it_was_needed(
     case: RecordedCase, truth: Truth, ended: str, value: float | None
 ) -> None:
-    found = values(Answer(verdict="inconclusive", not_recorded=(ended,)), truth, case)
+    found = values(Answer(verdict="cause explained, remedy out of budget", not_recorded=(ended,)), truth, case)
     assert (found["verdict"], found["not_recorded"]) == (value, 1.0)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import get_args
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +14,7 @@ from vgo_agent.evals.simulator.world import SHARES, drawn
 from vgo_agent.evals.training.judge import judge
 from vgo_agent.tools.case import Finished
 from vgo_agent.tools.registry import TOOLS
-from vgo_agent.tools.verdicts import Verdict
+from vgo_agent.tools.verdict import TITLES
 
 from .simulated import kept, views
 
@@ -29,7 +27,7 @@ def test_a_diagnosis_is_legal_ends_and_stays_within_its_budget(seed: int, share:
     world = drawn(seed)
     ended, seen = kept(world, share)
     assert ended.illegal == 0
-    assert ended.verdict in get_args(Verdict)
+    assert ended.verdict in TITLES
     assert len(seen) <= ended.decisions <= MOST_DECISIONS + 1
     # The last call may go over: its amount is bounded, its cost is not known before.
     assert ended.spent_s <= 2 * world.limits.budget_s
@@ -62,12 +60,11 @@ def test_worlds_are_of_every_kind_and_go_wrong_in_many_ways() -> None:
         errors |= {call.error.partition(":")[0].split(" ")[-1] for call in calls if call.error}
         second_looks += sum(call.tool == "profile" and call.result is not None for call in calls) > 1
     assert verdicts >= {
-        "mitigated",
-        "cause found, no mitigation helped",
-        "no visible factor",
-        "nothing to reduce",
-        "insufficient data",
-        "inconclusive",
+        "cause explained, remedy confirmed",
+        "cause explained, remedy out of budget",
+        "cause not visible, remedy out of budget",
+        "steady",
+        "unusable",
     }
     assert second_looks > 5 and len(errors) >= 3
 
@@ -94,4 +91,4 @@ class Wild:
 
 def test_what_is_not_legal_becomes_an_error_and_is_counted() -> None:
     ended = diagnose(drawn(1), Wild())
-    assert ended.illegal == 3 and ended.decisions == 4 and ended.verdict == "insufficient data"
+    assert ended.illegal == 3 and ended.decisions == 4 and ended.verdict == "unusable"

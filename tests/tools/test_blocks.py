@@ -9,6 +9,8 @@ import pytest
 from vgo_agent.tools.base import ToolError
 from vgo_agent.tools.conclude import ConcludeResult
 from vgo_agent.tools.profiled import companions
+from vgo_agent.tools.verdict import title
+from vgo_agent.tools.verdict_words import headline
 
 from .profiles import Profiled, layer, outcomes
 
@@ -275,5 +277,5 @@ def test_few_profiled_runs_are_no_word_on_what_is_visible():
     made.ranked()
     found = made.call("conclude")
     assert isinstance(found, ConcludeResult)
-    assert found.verdict == "inconclusive"
-    assert found.reason.startswith("Only 7 runs were profiled, and a counter is looked at in at least 5 slow")
+    assert title(found.verdict) == "cause not sought, remedy not tried"
+    assert headline(found.verdict).startswith("Only 7 runs were profiled, and a counter is")

@@ -5,22 +5,31 @@ from __future__ import annotations
 import random
 from collections import Counter
 from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vgo_agent.tools.experiment.schedules import BLOCKS, Crossover, block_of, pairs_in
 from vgo_agent.tools.row import BASELINE, Row
 from vgo_agent.tools.run_table import read_runs, write_runs
 from vgo_agent.tools.statistics.comparison.description import describe_arms
-from vgo_agent.tools.turns import BLOCKS, Turn, block_of, pairs_in, turns
 
 BOTH = (BASELINE, "other")
 
 
+class Turn(NamedTuple):
+    """One run."""
+
+    pair: int
+    condition: str
+
+
 def planned(pairs: int, interleavable: bool, seed: int = 0) -> tuple[int, list[Turn]]:
     block = block_of(pairs, interleavable)
-    return block, list(turns(pairs, block, BOTH, random.Random(seed)))
+    blocks = Crossover(BOTH, pairs, seed, block).blocks(list)
+    return block, [Turn(one.pair(place), condition) for one in blocks for place, condition in enumerate(one.order)]
 
 
 @settings(deadline=None)

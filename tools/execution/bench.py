@@ -16,6 +16,7 @@ from ...layers.launcher import Launcher
 from ...layers.loader import load_layer, open_probe
 from ...layers.probes.base import Probe
 from ...layers.schema import Layer
+from ..experiment.executor import LOCAL, Executor
 from ..machine import Machine
 from ..mitigation.engine import Applied, applied
 from ..mitigation.knobs import in_force_already, resolve
@@ -23,7 +24,6 @@ from ..mitigation.parameters import with_values
 from ..row import BASELINE, Row
 from ..subject import Subject
 from .deadline import NEVER, Deadline
-from .executor import LOCAL, Executor
 from .expected import FIRST_RUNS, Expected
 from .judge import judge
 from .launch import Launch, Run

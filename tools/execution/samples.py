@@ -79,6 +79,16 @@ def first_of_run(row: Row) -> bool:
     return bool(row.get(ITERATION, 0) == 0)
 
 
+def runs_of(rows: Sequence[Row]) -> list[list[Row]]:
+    """Gather rows by run."""
+    runs: list[list[Row]] = []
+    for row in rows:
+        if first_of_run(row) or not runs:
+            runs.append([])
+        runs[-1].append(row)
+    return runs
+
+
 def column_name(field: str) -> str:
     """Name the column of a field that the program prints."""
     return f"{PREFIX}{_UNFIT.sub('_', field).strip('_') or 'field'}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,23 +10,24 @@ from typing import NamedTuple, Protocol
 
 from ...knowledge.schema import Mitigation
 from ...layers.schema import Layer
+from ..experiment.executor import Executor
 from ..machine import Machine
 from ..mitigation.checks import Check
-from ..row import BASELINE, Row
+from ..row import Row
 from ..subject import Subject
 from .deadline import Deadline
-from .executor import Executor, Piece, never
 from .expected import Expected
 from .launch import Launch
 from .samples import first_of_run
 from .screen import Proof
-from .treated import Treated
 
 
 class Log(Protocol):
     """Where the rows of a series are kept."""
 
-    rows: list[Row]
+    @property
+    def rows(self) -> list[Row]:
+        """All of them."""
 
     def append(self, *rows: Row) -> None:
         """Keep the rows of one run."""
@@ -185,18 +186,3 @@ class Series:
         """Run once, with these of the layers on (None: all, empty: bare), and keep the row."""
         layers = self.layers if layers is None else layers
         self.bench.run_once(self, PlannedRun(condition, launch, pair, layers, times))
-
-    def carry_out(
-        self, pieces: Iterable[Piece], enough: Callable[[], bool] = never, change: Change | Treated | None = None
-    ) -> None:
-        """Have pieces run, here or elsewhere, until there are none or it is enough."""
-        self.bench.executor.carry_out(self, pieces, enough, change)
-
-    def turn(self, change: Change, mitigated: bool, pair: int) -> None:
-        """Run one half of a pair: switch the mitigation on or off, then run."""
-        if mitigated:
-            change.on()
-            self.run(change.mitigation.key, change.launch, pair)
-        else:
-            change.off()
-            self.run(BASELINE, self.bench.launch, pair)

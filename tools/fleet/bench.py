@@ -18,13 +18,17 @@ from ..execution.launch import Launch
 from ..execution.row_log import RowLog
 from ..execution.screen import Proof
 from ..execution.series import Change, PlannedRun, Series
+from ..experiment.condition import Condition
 from ..machine import Machine
 from ..many import FLEET
 from ..mitigation.checks import Check
 from ..subject import Subject
 from .asking import look_at
 from .engine import Fleet
-from .proof import proved
+from .every import of_every_host
+
+PROOF_RUNS = 10
+"""A proof takes a few runs."""
 
 
 @dataclass
@@ -59,15 +63,26 @@ class FleetBench:
     @contextmanager
     def change(self, mitigation: Mitigation, machine: Machine, source: Path | None = None) -> Iterator[Change]:
         """Make a mitigation ready: each host makes the change for each of its pieces, and puts it back after it."""
-        self.executor.source = source
-        try:
-            yield There(mitigation, self.launch)
-        finally:
-            self.executor.source = None
+        yield HostsChange(mitigation, self.launch, str(source or ""))
 
     def prove(self, change: Change) -> Proof:
-        """Have every host check that it is in force there, and that the program bears it."""
-        return proved(self.executor, change)
+        """Have every host check that it is in force there, and that the program bears it.
+
+        Each check has the name of its host; a host on which the program does not bear it speaks for all. Raises
+        VgoError where a host refuses.
+        """
+        assert isinstance(change, HostsChange)
+        fleet, key = self.executor, change.mitigation.key
+        condition = Condition(name=key, mitigation=change.mitigation, source=change.source)
+        checks: list[Check] = []
+        longest_s, broke = 0.0, ""
+        asked = {"act": "prove", "conditions": {key: condition}}
+        for host, answer in of_every_host(fleet, asked, fleet.limit_s(PROOF_RUNS)).items():
+            longest_s = max(longest_s, answer.spent_s)
+            checks += [check.model_copy(update={"what": f"{host}: {check.what}"}) for check in answer.checks]
+            broke = broke or (answer.broke and f"{answer.broke} (on {host})")
+        fleet.ran(longest_s)
+        return Proof(tuple(checks), broke)
 
     def layer(self, spec: str) -> Layer:
         """Read a layer once."""
@@ -108,11 +123,13 @@ class FleetBench:
 
 
 @dataclass(frozen=True)
-class There:
+class HostsChange:
     """A mitigation that hosts switch themselves."""
 
     mitigation: Mitigation
     launch: Launch
+    source: str = ""
+    """The user's file that it was read from."""
     told: tuple[str, ...] = ()
 
     def on(self) -> tuple[Check, ...]:

@@ -1,30 +1,30 @@
-"""One series on its way over hosts: pieces go out, rows are kept as they land, and who is silent is given up."""
+"""One series on its way over hosts: blocks go out, rows are kept as they land, and who is silent is given up."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
 from ...layers.schema import Layer
 from ..execution.bench import Progress, refuse_failures
-from ..execution.executor import Piece
+from ..execution.samples import runs_of
 from ..execution.series import Series
-from ..execution.treated import Treated
+from ..experiment.condition import Block
+from ..experiment.executor import ExperimentConditions
 from ..row import BASELINE, Row
 from .asking import GRACE_S, LONGEST_S
 from .busy import Span, busy_s
-from .deal import Dealer
+from .deal import Dealer, runs_in
 from .link import Landed
-from .messages import Answer, runs_of
+from .messages import Answer
 from .returned import Returned
 from .where import GO_ON
 
 if TYPE_CHECKING:
-    from ..execution.executor import How
     from .engine import Fleet
 
 MESSAGE_S = 1.0
@@ -42,7 +42,7 @@ class Carrying:
     series: Series
     dealer: Dealer
     enough: Callable[[], bool]
-    change: How
+    conditions: ExperimentConditions
     _until: dict[str, float] = field(default_factory=dict)
     """Host to when its message is lost."""
     _worker: dict[str, str] = field(default_factory=dict)
@@ -83,14 +83,13 @@ class Carrying:
         hosts, done = self.dealer.hosts, len(self.series.rows)
         if not hosts:
             return
-        for host, pieces in self.dealer.deal(self.fleet.message_runs(len(hosts), done)):
+        for host, blocks in self.dealer.deal(self.fleet.message_runs(len(hosts), done)):
             worker = self.fleet.worker_of(host)
-            turns = tuple(turn for piece in pieces for turn in piece)
             if worker is None:
                 self._lose(host, "its worker has gone")
                 continue
-            limit_s = self._limit_s(len(turns))
-            order = self.fleet.order.model_copy(update=self._said(turns))
+            limit_s = self._limit_s(runs_in(blocks))
+            order = self.fleet.order.model_copy(update=self._said(blocks))
             self._host[worker] = host
             self._until[host], self._worker[host] = time.monotonic() + limit_s + GRACE_S, worker
             self.fleet.link.send(worker, self.fleet.deliver, order.model_dump_json(), limit_s)
@@ -101,26 +100,16 @@ class Carrying:
         None is waited for when the budget is used, but for the time of one more message.
         """
         limit_s, known = self.fleet.limit_s(runs), self.fleet.order.subject.timeout_s is not None
-        longest_s = limit_s if known or not isinstance(self.change, Treated) else max(limit_s, LONGEST_S)
+        longest_s = limit_s if known or self.conditions.alike else max(limit_s, LONGEST_S)
         return min(longest_s, max(0.0, self.series.bench.deadline.left_s) + 2 * MESSAGE_S)
 
-    def _said(self, turns: Piece) -> dict[str, object]:
+    def _said(self, blocks: Sequence[Block]) -> dict[str, object]:
         """What this series adds to an order."""
-        named = {spec for turn in turns for spec in turn.layers or ()} | set(self.series.layers)
+        told = self.conditions.told(blocks)
+        named = {spec for one in told.conditions.values() for spec in one.layers or ()} | set(self.series.layers)
         layers: dict[str, Layer] = {spec: self.series.bench.layer(spec) for spec in sorted(named)}
-        said: dict[str, object] = {
-            "act": "run",
-            "series": self.series.call_id,
-            "on": self.series.layers,
-            "turns": turns,
-            "layers": layers,
-        }
-        if isinstance(self.change, Treated):
-            assert self.change.told is not None
-            said |= {"treatments": self.change.told(turns)}
-        elif self.change is not None:
-            said |= {"mitigation": self.change.mitigation, "source": str(self.fleet.source or "")}
-        return said
+        said = {"act": "run", "series": self.series.call_id, "on": self.series.layers, "blocks": blocks}
+        return {**said, "layers": layers, "conditions": told.conditions, "cells": told.cells}
 
     def _take_in(self, landed: Landed | None) -> None:
         """Keep the rows of a message, run by run, and ask after each whether it is enough."""

@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -22,26 +21,22 @@ from ...knowledge.errors import VgoError
 from ...knowledge.wrong import first
 from ...layers.launcher import open_launcher
 from ..execution.bench import Bench
-from ..execution.executor import take
 from ..execution.launch import Launch
 from ..execution.resolve import resolve
 from ..execution.series import Series
 from ..execution.spawn import Spawner
-from ..execution.treated import Treated
+from ..experiment.applied import AppliedConditions
+from ..experiment.executor import ExperimentConditions
 from ..machine import Machine
 from ..mitigation.owned_folder import temporary_folder
 from ..mitigation.restore import restore
 from ..shipped import shipped
-from ..study.treatments import StudySettings
 from ..study.warm_up import warm_up
 from ..subject import LOCAL, Subject
 from ..survey import survey
 from .alone import alone
 from .messages import Answer, Order
 from .sight import sight
-
-if TYPE_CHECKING:
-    from ..execution.executor import How
 
 IDLE_S = 600.0
 """Without an order for so long it ends; the next one starts another."""
@@ -54,7 +49,7 @@ def main() -> None:
     with (
         Spawner() as spawner,
         temporary_folder() as folder,
-        contextlib.closing(Cell(spawner, folder)) as cell,
+        contextlib.closing(HostProcess(spawner, folder)) as cell,
         contextlib.suppress(BrokenPipeError),  # who asked has gone
     ):
         for line in orders():
@@ -70,7 +65,7 @@ def orders() -> Iterator[bytes]:
 
 
 @dataclass
-class Cell:
+class HostProcess:
     """One program on this host, its bench opened once."""
 
     spawner: Spawner
@@ -101,54 +96,52 @@ class Cell:
         if order.act == "look":
             told = restore()
             bench = self._opened(order)
-            seen = sight(order, bench, self._machine(order.subject, order.conditions))
+            seen = sight(order, bench, self._machine(order.subject, order.preconditions))
             return Answer(sight=seen.model_copy(update={"put_back": tuple(told)}))
         if order.act == "prove":
             return self._proved(order)
         if order.act == "lay_out" and order.wanted:
             return Answer(design=order.wanted.laid_out(self._opened(order).launch.argv))
-        if order.act == "warm_up" and isinstance(order.treatments, StudySettings):
-            return Answer(tried=warm_up(self._opened(order), order.treatments.settings))
+        if order.act == "warm_up":
+            return Answer(tried=warm_up(self._opened(order), order.settings))
         return self._measured(order)
 
     def _proved(self, order: Order) -> Answer:
-        assert order.mitigation is not None
-        bench = self._opened(order)
-        with bench.change(order.mitigation, self._machine(order.subject, True), source_of(order)) as change:
-            proof = bench.prove(change)
-        return Answer(checks=proof.checks, broke=proof.broke, told=change.told)
+        (key,) = order.conditions
+        machine = self._machine(order.subject, True)
+        with AppliedConditions(self._opened(order), order.conditions, machine) as applied:
+            return Answer(**applied.prove(key)._asdict())
 
     def _measured(self, order: Order) -> Answer:
-        """Make the turns; rows of runs that ended before an error are given with it."""
+        """Make the blocks; rows of runs that ended before an error are given with it."""
         bench, error = self._opened(order), ""
         self._series += 1
-        told: tuple[str, ...] = ()
         with bench.series(f"{order.series}-{self._series}", order.on) as series:
             try:
-                told = self._turns(order, bench, series)
+                self._make(order, bench, series)
             except VgoError as refused:
                 error = str(refused)
         (self.folder / f"{series.call_id}.jsonl").unlink(missing_ok=True)
-        return Answer(rows=tuple(map(dict, series.rows)), error=error, told=told)
+        return Answer(rows=tuple(map(dict, series.rows)), error=error)
 
-    def _turns(self, order: Order, bench: Bench, series: Series) -> tuple[str, ...]:
-        with self._how(order, bench) as how:
-            for turn in order.turns:
-                with stamped(series):
-                    take(series, turn, how)
-        return () if how is None or isinstance(how, Treated) else how.told
+    def _make(self, order: Order, bench: Bench, series: Series) -> None:
+        with self._conditions(order, bench) as conditions:
+            for block in order.blocks:
+                for place, key in enumerate(block.order):
+                    with stamped(series):
+                        conditions.run(series, key, block.pair(place))
 
     @contextlib.contextmanager
-    def _how(self, order: Order, bench: Bench) -> Iterator[How]:
-        """Get ready what the turns ask for, and put it back at the end."""
-        if (asked := order.treatments) is not None:
-            with asked.opened(bench, self._surveyed(order.subject, asked.asks), self._proofs) as run:
-                yield Treated(run, lambda piece: asked)
-        elif order.mitigation is not None:
-            with bench.change(order.mitigation, self._machine(order.subject, True), source_of(order)) as change:
-                yield change
-        else:
-            yield None
+    def _conditions(self, order: Order, bench: Bench) -> Iterator[ExperimentConditions]:
+        """Get ready what the blocks ask for, and put it back at the end."""
+        if (cells := order.cells) is not None:
+            with cells.opened(bench, self._surveyed(order.subject, cells.asks), self._proofs) as made:
+                yield made
+            return
+        changes = any(one.mitigation for one in order.conditions.values())
+        machine = self._machine(order.subject, True) if changes else None
+        with AppliedConditions(bench, order.conditions, machine) as applied:
+            yield applied
 
     def _opened(self, order: Order) -> Bench:
         """The bench of this program; another program has one of its own."""
@@ -207,11 +200,6 @@ def stamped(series: Series) -> Iterator[None]:
     finally:
         rows = series.log.rows
         rows[before:] = [{**row, "began_s": began_s} for row in rows[before:]]
-
-
-def source_of(order: Order) -> Path | None:
-    """The file that the mitigation was read from, where that is not one of ours."""
-    return Path(order.source) if order.source else None
 
 
 if __name__ == "__main__":

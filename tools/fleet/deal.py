@@ -1,4 +1,4 @@
-"""Deal pieces to hosts: one in flight a host, at random, none ahead of another by more than a message."""
+"""Deal blocks to hosts: one in flight a host, at random, none ahead of another by more than a message."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from ..execution.executor import BARRIER, Piece
+from ..experiment.condition import BARRIER, Block
 
 LEAD = 1
 """Messages by which a host may be ahead of the last one: fast hosts wait, so that each has its share of every stretch
@@ -18,36 +18,36 @@ of time."""
 class Dealer:
     """Who does what next."""
 
-    pieces: Iterator[Piece]
+    blocks: Iterator[Block]
     hosts: list[str]
     """That can be given something."""
     chance: random.Random
-    flying: dict[str, tuple[Piece, ...]] = field(default_factory=dict)
+    flying: dict[str, tuple[Block, ...]] = field(default_factory=dict)
     """What each host is doing."""
     done: dict[str, int] = field(default_factory=dict)
     """Runs that each host has been given and has not lost."""
-    again: deque[Piece] = field(default_factory=deque)
-    """Pieces that were lost: they come first."""
+    again: deque[Block] = field(default_factory=deque)
+    """Blocks that were lost: they come first."""
     over: bool = False
-    """No more pieces are to come, but for those to be made again."""
+    """No more blocks are to come, but for those to be made again."""
     stopped: bool = False
     """It is enough: nothing is made again either."""
     _waiting: bool = False
     """At a barrier."""
 
     @classmethod
-    def of(cls, pieces: Iterable[Piece], hosts: Iterable[str], seed: str) -> Dealer:
+    def of(cls, blocks: Iterable[Block], hosts: Iterable[str], seed: str) -> Dealer:
         """Begin; nothing is dealt yet."""
         names = sorted(hosts)
-        return cls(iter(pieces), names, random.Random(seed), done=dict.fromkeys(names, 0))
+        return cls(iter(blocks), names, random.Random(seed), done=dict.fromkeys(names, 0))
 
     @property
     def ended(self) -> bool:
         """Everything was dealt and has ended."""
         return self.over and not self.flying and not self.again
 
-    def deal(self, most: int) -> Iterator[tuple[str, tuple[Piece, ...]]]:
-        """Give each host that is free, in random order, up to `most` runs in whole pieces; at least one piece."""
+    def deal(self, most: int) -> Iterator[tuple[str, tuple[Block, ...]]]:
+        """Give each host that is free, in random order, up to `most` runs in whole blocks; at least one block."""
         least = min(self.done.values(), default=0)
         free = [host for host in self.hosts if host not in self.flying and self.done[host] - least < LEAD * most]
         for host in self.chance.sample(free, len(free)):
@@ -81,30 +81,30 @@ class Dealer:
         self.over = self.stopped = True
         self.again.clear()
 
-    def _next(self, most: int) -> tuple[Piece, ...]:
-        given: list[Piece] = []
+    def _next(self, most: int) -> tuple[Block, ...]:
+        given: list[Block] = []
         while runs_in(given) < most:
-            piece = self.again.popleft() if self.again else self._drawn()
-            if piece is None:
+            block = self.again.popleft() if self.again else self._drawn()
+            if block is None:
                 break
-            if piece:
-                given.append(piece)
+            if block.order:
+                given.append(block)
         return tuple(given)
 
-    def _drawn(self) -> Piece | None:
-        """The next piece; None where there is none, or not yet."""
+    def _drawn(self) -> Block | None:
+        """The next block; None where there is none, or not yet."""
         if self.over or (self._waiting and (self.flying or self.again)):
             return None
         self._waiting = False
-        piece = next(self.pieces, None)
-        if piece is None:
+        block = next(self.blocks, None)
+        if block is None:
             self.over = True
-        elif piece == BARRIER:
+        elif block == BARRIER:
             self._waiting = True
             return None
-        return piece
+        return block
 
 
-def runs_in(pieces: Iterable[Piece]) -> int:
+def runs_in(blocks: Iterable[Block]) -> int:
     """Count the runs."""
-    return sum(map(len, pieces))
+    return sum(len(block.order) for block in blocks)

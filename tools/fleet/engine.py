@@ -6,14 +6,13 @@ import contextlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
 from ..execution.bench import Progress, ignore
-from ..execution.executor import Piece
 from ..execution.expected import MORE_S, Expected
 from ..execution.series import Series
+from ..experiment.condition import Block
+from ..experiment.executor import ExperimentConditions
 from ..row import BASELINE, Row
 from .asking import GRACE_S
 from .carrying import MESSAGE_S, Carrying
@@ -22,9 +21,6 @@ from .host import Host
 from .link import Link
 from .messages import Order
 from .station import deliver, stop
-
-if TYPE_CHECKING:
-    from ..execution.executor import How
 
 HOSTS = "hosts.json"
 """Artefact: what each host is."""
@@ -37,13 +33,12 @@ LONGER = 20.0
 
 @dataclass
 class Fleet:
-    """Hosts that take pieces."""
+    """Hosts that take blocks."""
 
     link: Link
     hosts: dict[str, Host]
     order: Order
     """What every message has in common."""
-    source: Path | None = None
     told: Callable[[str], None] = lambda words: None
     """Is told who was lost."""
     ran: Callable[[float], None] = lambda seconds: None
@@ -80,15 +75,12 @@ class Fleet:
         described = {"descriptions": hosts, "clocks": clocks, "lost": self.lost}
         return {HOSTS: json.dumps(described, indent=1, sort_keys=True).encode() + b"\n"}
 
-    def carry_out(self, series: Series, pieces: Iterable[Piece], enough: Callable[[], bool], change: How) -> None:
-        """Run the pieces on all hosts at once, until there are none, it is enough, or the budget is used."""
-
-        def ended() -> bool:
-            return enough() or series.over
-
-        if ended():
-            return
-        Carrying(self, series, Dealer.of(pieces, self._living(), series.call_id), ended, change).go()
+    def carry_out(
+        self, series: Series, blocks: Iterable[Block], conditions: ExperimentConditions, enough: Callable[[], bool]
+    ) -> None:
+        """Run the blocks on all hosts at once, until there are none or it is enough."""
+        if not enough():
+            Carrying(self, series, Dealer.of(blocks, self._living(), series.call_id), enough, conditions).go()
 
     def expect(self, expected: Expected) -> None:
         """Tell the hosts with every message what the baseline has shown."""

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...knowledge.errors import VgoError
-from ..study.design import Design
+from ..study.design import StudyDesign
 from ..study.laid_out import Wanted, one_design, one_warm_up
-from ..study.setting import Setting
-from ..study.treatments import StudySettings
+from ..study.setting import StudySetting
 from ..study.warm_up import Tried
 from .asking import GRACE_S, LONGEST_S, ask_all
 from .engine import Fleet
@@ -37,15 +36,15 @@ def of_every_host(fleet: Fleet, asked: Mapping[str, Any], limit_s: float) -> dic
     return answers
 
 
-def laid_out(fleet: Fleet, wanted: Wanted) -> Design:
+def laid_out(fleet: Fleet, wanted: Wanted) -> StudyDesign:
     """Have every host lay a study out; raise VgoError where they do it differently."""
     answers = of_every_host(fleet, {"act": "lay_out", "wanted": wanted}, GRACE_S)
     return one_design({host: its.design for host, its in answers.items() if its.design})
 
 
-def warmed_up(fleet: Fleet, settings: tuple[Setting, ...]) -> tuple[Tried, ...]:
+def warmed_up(fleet: Fleet, settings: tuple[StudySetting, ...]) -> tuple[Tried, ...]:
     """Have every host run each setting of a study once."""
     each = fleet.order.subject.timeout_s
-    asked = {"act": "warm_up", "treatments": StudySettings(settings=settings)}
+    asked = {"act": "warm_up", "settings": settings}
     answers = of_every_host(fleet, asked, LONGEST_S if each is None else GRACE_S + each * len(settings))
     return one_warm_up({host: its.tried for host, its in answers.items()})

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import Field
-
-from ...knowledge.schema import Mitigation
 from ...layers.schema import Layer
-from ..execution.executor import Turn
 from ..execution.expected import Expected
-from ..execution.samples import first_of_run
-from ..levels import Levels
+from ..experiment.condition import Block, Condition
 from ..machine import Machine
 from ..mitigation.checks import Check
-from ..row import Row
-from ..study.design import Design
+from ..study.design import StudyDesign
 from ..study.laid_out import Wanted
-from ..study.treatments import StudySettings
+from ..study.setting import StudySetting
 from ..study.warm_up import Tried
 from ..subject import Frozen, Subject
 from ..sweep.treatments import Cells
@@ -28,10 +21,10 @@ class Order(Frozen):
     """One message to a host."""
 
     act: Literal["look", "run", "prove", "lay_out", "warm_up"]
-    """look: say what there is; run: make the turns; prove: show that the mitigation is in force; lay_out: say which
+    """look: say what there is; run: make the blocks; prove: show that the mitigation is in force; lay_out: say which
     settings a study has there; warm_up: run each of them once."""
     subject: Subject
-    conditions: bool = False
+    preconditions: bool = False
     """With `look`: answer all that the preconditions of mitigations ask for."""
     trial: bool = False
     """With `look`: run the program once."""
@@ -41,17 +34,18 @@ class Order(Frozen):
     """What is known of baseline runs."""
     series: str = ""
     layers: dict[str, Layer] = {}
-    """By spec, all that a turn or a look may name."""
+    """By spec, all that a condition or a look may name."""
     on: tuple[str, ...] = ()
     """Layers of the series."""
-    turns: tuple[Turn, ...] = ()
-    treatments: Annotated[Cells | StudySettings | Levels, Field(discriminator="kind")] | None = None
-    """How turns are made whose conditions are more than a mitigation and none."""
+    blocks: tuple[Block, ...] = ()
+    conditions: dict[str, Condition] = {}
+    """Of these blocks, by key; with `prove`, the one to prove."""
+    cells: Cells | None = None
+    """Of these blocks, where they are those of a sweep."""
+    settings: tuple[StudySetting, ...] = ()
+    """With `warm_up`."""
     wanted: Wanted | None = None
     """With `lay_out`: the study."""
-    mitigation: Mitigation | None = None
-    source: str = ""
-    """The user's file that the mitigation was read from."""
     patience_s: float = 60.0
     """How long to wait for another benchmark on this host."""
 
@@ -82,9 +76,8 @@ class Answer(Frozen):
     checks: tuple[Check, ...] = ()
     broke: str = ""
     """What the mitigation did to the program there."""
-    told: tuple[str, ...] = ()
     sight: Sight | None = None
-    design: Design | None = None
+    design: StudyDesign | None = None
     """Of a study, as it would be there."""
     tried: tuple[Tried, ...] = ()
     """Its warm-up runs."""
@@ -94,13 +87,3 @@ class Answer(Frozen):
     """For which the program ran."""
     lost: bool = False
     """The process that measures there ended or was ended before it answered."""
-
-
-def runs_of(rows: Sequence[Row]) -> list[list[Row]]:
-    """Gather rows by run."""
-    runs: list[list[Row]] = []
-    for row in rows:
-        if first_of_run(row) or not runs:
-            runs.append([])
-        runs[-1].append(row)
-    return runs

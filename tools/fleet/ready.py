@@ -69,7 +69,7 @@ def checked(
         order = Order(
             act="look",
             subject=subject,
-            conditions=conditions,
+            preconditions=conditions,
             trial=True,
             lenient=lenient,
             layers=layers_named(layers),

@@ -11,11 +11,11 @@ from ..apply_mitigation import ApplyArguments, ApplyResult, run
 from ..base import ToolError
 from ..case import Record, changes_system
 from ..comparison import below, direction
-from ..conclude_plan import chosen_values
 from ..findings import Findings
-from ..interim import Look, left_after, look_after, stopped_early
+from ..interim import InterimLook, left_after, look_after, stopped_early
 from ..look_up import Candidate
 from ..mitigation.checks import Check
+from ..remedies import chosen_values
 from ..simulated import World, drawn_claim, stumble
 from ..situation import Choices, Situation, Slot, Suggestion, first, whole_amounts
 from ..statistics.stopping.interim import bounds
@@ -194,7 +194,7 @@ def simulate(world: World, record: Record, arguments: Mapping[str, Any], chance:
     )
 
 
-def _looks(world: World, key: str, batch: int, pairs: int, chance: random.Random) -> tuple[Look, ...]:
+def _looks(world: World, key: str, batch: int, pairs: int, chance: random.Random) -> tuple[InterimLook, ...]:
     half = look_after(pairs)
     if half is None:
         return ()
@@ -202,7 +202,7 @@ def _looks(world: World, key: str, batch: int, pairs: int, chance: random.Random
     estimate = math.log(world.effect(key)) + chance.gauss(0, error)
     spread = drawn_claim("spread", estimate, error, half, bounds(world.limits.alpha).first)
     limit = 1.0 if batch == 1 else world.limits.target_ratio
-    return (Look(pairs=half, spread=spread, stopped=direction(spread) == "more" or below(spread, limit)),)
+    return (InterimLook(pairs=half, spread=spread, stopped=direction(spread) == "more" or below(spread, limit)),)
 
 
 APPLY_MITIGATION = Tool(

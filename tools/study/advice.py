@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Sequence
 
 from ..subject import Frozen
-from .design import Design
-from .setting import Setting
+from .design import StudyDesign
+from .setting import StudySetting
 
 NOT_INHERITED = "Give --cpus-per-task on the srun line too: since Slurm 22.05 a step does not inherit it from the job."
 _ABSTRACT = {1: "cores", 2: "threads"}
@@ -24,7 +24,7 @@ class Advice(Frozen):
     notes: tuple[str, ...]
 
 
-def advice(setting: Setting, design: Design, command: Sequence[str]) -> Advice:
+def advice(setting: StudySetting, design: StudyDesign, command: Sequence[str]) -> Advice:
     """Write down a setting; `command` in words, the program first."""
     unset = [f"unset {name}" for name in setting.unset if name not in setting.environment]
     exported = [f"export {name}={shlex.quote(value)}" for name, value in setting.environment.items()]
@@ -38,7 +38,7 @@ def advice(setting: Setting, design: Design, command: Sequence[str]) -> Advice:
     )
 
 
-def _slurm(setting: Setting, unset: list[str], program: str) -> list[str]:
+def _slurm(setting: StudySetting, unset: list[str], program: str) -> list[str]:
     deep = 2 if setting.threads > setting.cores else 1
     cpus = (setting.cores + setting.spare) * deep
     bound = setting.environment.get("OMP_PROC_BIND", "false") != "false"
@@ -57,7 +57,7 @@ def _slurm(setting: Setting, unset: list[str], program: str) -> list[str]:
     ]
 
 
-def _notes(setting: Setting, design: Design) -> list[str]:
+def _notes(setting: StudySetting, design: StudyDesign) -> list[str]:
     notes = [NOT_INHERITED]
     if setting.spare:
         cores = "core" if setting.spare == 1 else "cores"

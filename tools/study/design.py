@@ -13,7 +13,7 @@ from ..subject import Frozen
 from .factors import THREADS, Factor, Factors, Level
 from .here import Here
 from .placing import placed
-from .setting import Setting
+from .setting import StudySetting
 
 MOST = 60
 """Settings of a study unless the user says more."""
@@ -37,16 +37,16 @@ class Studied(Frozen):
     """Levels that are crossed with those of the other crossed factors; empty: it is studied alone."""
 
 
-class Design(Frozen):
+class StudyDesign(Frozen):
     """The settings of a study."""
 
     machine: str
     factors: tuple[Studied, ...]
-    settings: tuple[Setting, ...]
+    settings: tuple[StudySetting, ...]
     """The baseline first."""
     skipped: tuple[Skipped, ...]
 
-    def at(self, levels: Mapping[str, str]) -> Setting | None:
+    def at(self, levels: Mapping[str, str]) -> StudySetting | None:
         """Find the setting of these levels."""
         return next((one for one in self.settings if one.levels == levels), None)
 
@@ -79,7 +79,7 @@ class Wished:
     most: int = MOST
 
 
-def design(factors: Factors, here: Here, wished: Wished = Wished()) -> Design:  # noqa: B008 (frozen)
+def design(factors: Factors, here: Here, wished: Wished = Wished()) -> StudyDesign:  # noqa: B008 (frozen)
     """Lay out the study for a machine; raises VgoError where nothing can be varied, or too much."""
     _refuse_unknown(factors, wished)
     skipped: list[Skipped] = []
@@ -99,10 +99,10 @@ def design(factors: Factors, here: Here, wished: Wished = Wished()) -> Design:  
             f"The study has {len(settings) + 1} settings, and {wished.most} are the most: cross fewer factors with "
             "--cross, study fewer with --factors, or raise --most."
         )
-    return Design(
+    return StudyDesign(
         machine=here.topology.described(),
         factors=tuple(studied),
-        settings=(Setting(name=BASELINE), *settings),
+        settings=(StudySetting(name=BASELINE), *settings),
         skipped=tuple(skipped),
     )
 
@@ -194,7 +194,7 @@ def _setting(
     levels: Mapping[str, Mapping[str, Level]],
     studied: Sequence[Studied],
     governed: tuple[str, ...],
-) -> Setting:
+) -> StudySetting:
     picked = {key: levels[key][level] for key, level in chosen.items()}
     setting = placed([picked[key] for key in chosen if key != THREADS], int(chosen[THREADS]), here)
     return setting.model_copy(update={"name": _name(chosen, studied), "levels": chosen, "unset": governed})

@@ -21,11 +21,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import t as student
 
+from ..claim import FEWEST
 from ..statistics.holm import holm
 from ..statistics.values import FloatArray
 from ..subject import Frozen
-from .design import Design, Studied
-from .rounds import LEAST
+from .design import Studied, StudyDesign
 from .spreads import TIMES
 
 RESAMPLES = 2000
@@ -72,7 +72,7 @@ class _Estimate(NamedTuple):
     error: float
 
 
-def effects(design: Design, times: TIMES, runs: Runs, seed: int) -> tuple[Effect, ...]:
+def effects(design: StudyDesign, times: TIMES, runs: Runs, seed: int) -> tuple[Effect, ...]:
     """Estimate every effect that complete rounds allow; none with fewer than ten of them."""
     contrasts = [one for one in _contrasts(design, runs) if set(one.weights) <= times.keys()]
     names = sorted({name for one in contrasts for name in one.weights})
@@ -81,7 +81,7 @@ def effects(design: Design, times: TIMES, runs: Runs, seed: int) -> tuple[Effect
     table = np.array([times[name] for name in names])
     table = table[:, np.isfinite(table).all(axis=0)]
     rounds = table.shape[1]
-    if rounds < LEAST:
+    if rounds < FEWEST:
         return ()
     spread, mean = _responses(table, seed)
     found = []
@@ -136,7 +136,7 @@ def _p_value(estimate: _Estimate, rounds: int) -> float:
     return float(2 * student.sf(abs(estimate.value) / estimate.error, rounds - 1))
 
 
-def _contrasts(design: Design, runs: Runs) -> Iterator[_Contrast]:
+def _contrasts(design: StudyDesign, runs: Runs) -> Iterator[_Contrast]:
     for factor in design.factors:
         crossed = [one for one in design.crossed if one.key != factor.key]
         for level in factor.levels[1:]:
@@ -147,7 +147,7 @@ def _contrasts(design: Design, runs: Runs) -> Iterator[_Contrast]:
             yield from _interaction((first, second), pair, rest, design, runs)
 
 
-def _main(factor: Studied, level: str, rest: Sequence[Studied], design: Design, runs: Runs) -> Iterator[_Contrast]:
+def _main(factor: Studied, level: str, rest: Sequence[Studied], design: StudyDesign, runs: Runs) -> Iterator[_Contrast]:
     cells = []
     reference = _reference(factor, level)
     for others in _others(rest, design.centre):
@@ -164,7 +164,7 @@ def _reference(factor: Studied, level: str) -> str:
 
 
 def _interaction(
-    factors: tuple[Studied, Studied], levels: tuple[str, str], rest: Sequence[Studied], design: Design, runs: Runs
+    factors: tuple[Studied, Studied], levels: tuple[str, str], rest: Sequence[Studied], design: StudyDesign, runs: Runs
 ) -> Iterator[_Contrast]:
     first, second = factors
     reference = first.crossed[0], second.crossed[0]

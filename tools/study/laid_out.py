@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ...knowledge.errors import VgoError
 from ..subject import Frozen
-from .design import Design, Wished, design
+from .design import StudyDesign, Wished, design
 from .factors import Factors
 from .here import look
 from .topology import allowed_cpus, topology
@@ -20,12 +20,12 @@ class Wanted(Frozen):
     factors: Factors
     wished: Wished
 
-    def laid_out(self, argv: tuple[str, ...], root: Path = Path("/"), elsewhere: bool = False) -> Design:
+    def laid_out(self, argv: tuple[str, ...], root: Path = Path("/"), elsewhere: bool = False) -> StudyDesign:
         """Say which settings it has here; `elsewhere`: `root` is a copy of another machine's files."""
         return design(self.factors, look(argv, topology(root, None if elsewhere else allowed_cpus())), self.wished)
 
 
-def one_design(found: Mapping[str, Design]) -> Design:
+def one_design(found: Mapping[str, StudyDesign]) -> StudyDesign:
     """Give the design of all hosts; raises VgoError where they are not the same."""
     first, *others = found
     for name in others:
@@ -37,7 +37,7 @@ def one_design(found: Mapping[str, Design]) -> Design:
     return found[first]
 
 
-def _words(found: Design) -> str:
+def _words(found: StudyDesign) -> str:
     return f"{len(found.settings)} settings ({found.machine})"
 
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from .factors import Level
 from .here import Here
-from .setting import Background, Setting
+from .setting import Background, StudySetting
 from .topology import Core
 
 NUMBER, PLACES, PRELOAD = "OMP_NUM_THREADS", "OMP_PLACES", "LD_PRELOAD"
 
 
-def placed(levels: Sequence[Level], count: int, here: Here) -> Setting:
+def placed(levels: Sequence[Level], count: int, here: Here) -> StudySetting:
     """Put the threads on `count` cores, or on fewer where the levels allow fewer; the setting has no name yet.
 
     Efficiency cores are left to the system first, then the first cores, since devices and services use those.
@@ -28,7 +28,7 @@ def placed(levels: Sequence[Level], count: int, here: Here) -> Setting:
         domain, count = _on_nodes(domain, spanned, count)
     used = _used(domain, count) if spanned != "all" else _dealt(domain, count)
     threads = sum(min(deep, len(core.cpus)) for core in used)
-    return Setting(
+    return StudySetting(
         name="?",
         environment=_environment(levels, used, domain, deep, threads, here),
         affinity=tuple(cpu for core in domain for cpu in core.cpus) if kind or spanned == "one" else (),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..claim import interval
 from ..subject import Frozen
-from .design import Design
+from .design import StudyDesign
 from .effects import Runs
 from .factors import THREADS
 from .spreads import TIMES, Against, held_against
@@ -35,7 +35,7 @@ class Reservation(Frozen):
     answer: str
 
 
-def reservation(design: Design, times: TIMES, runs: Runs, alpha: float) -> Reservation:
+def reservation(design: StudyDesign, times: TIMES, runs: Runs, alpha: float) -> Reservation:
     """Compare every number of cores with all of them, in pairs of the same round."""
     steps = [step for step in _steps(design, runs) if step.setting in times]
     everything = next((step for step in steps if step.spare == 0), None)
@@ -53,7 +53,7 @@ def reservation(design: Design, times: TIMES, runs: Runs, alpha: float) -> Reser
     return Reservation(steps=tuple(steps), enough=enough.spare, answer=_answer(enough, steps))
 
 
-def _steps(design: Design, runs: Runs) -> list[Step]:
+def _steps(design: StudyDesign, runs: Runs) -> list[Step]:
     factor = next(factor for factor in design.factors if factor.key == THREADS)
     found = []
     for level in sorted(factor.levels, key=int):

@@ -21,7 +21,7 @@ class Background(Frozen):
     """One job on each; empty: a single job that may run anywhere."""
 
 
-class Setting(Frozen):
+class StudySetting(Frozen):
     """One way to run the program."""
 
     name: str

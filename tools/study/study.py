@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..claim import Claim, interval
+from ..claim import FEWEST, Claim, interval
 from ..row import BASELINE, Row
 from ..subject import Frozen, Subject
 from .advice import Advice, advice
-from .design import Design
+from .design import StudyDesign
 from .effects import Effect, Runs, effects
 from .reservation import Reservation, reservation
-from .rounds import LEAST
-from .setting import Setting
+from .setting import StudySetting
 from .spreads import TIMES, Against, Spread, held_against, outcomes, spreads
 from .warm_up import Tried, ignores_threads
 
@@ -24,7 +23,7 @@ STEADY_CV = 0.01
 class Study(Frozen):
     """What a study found."""
 
-    design: Design
+    design: StudyDesign
     tried: tuple[Tried, ...]
     rounds: int
     """In which the baseline counts."""
@@ -44,7 +43,7 @@ class Study(Frozen):
     @property
     def headline(self) -> str:
         """The verdict in a line of a list."""
-        if self.rounds < LEAST:
+        if self.rounds < FEWEST:
             return "too few rounds"
         if self.advice is None:
             return "no setting is steadier"
@@ -55,13 +54,13 @@ class Study(Frozen):
         return next((one for one in self.spreads if one.setting == name), None)
 
 
-def measured(design: Design, tried: Sequence[Tried]) -> tuple[Setting, ...]:
+def measured(design: StudyDesign, tried: Sequence[Tried]) -> tuple[StudySetting, ...]:
     """Settings that are run in rounds: those that do not fail and are not the same as an earlier one."""
     left = {its.setting for its in tried if its.failure or its.alike}
     return tuple(setting for setting in design.settings if setting.name not in left)
 
 
-def runs_for(design: Design, tried: Sequence[Tried]) -> Runs:
+def runs_for(design: StudyDesign, tried: Sequence[Tried]) -> Runs:
     """Say whose runs stand for a combination of levels; None where it was not run or failed."""
     alike = {its.setting: its.alike or its.setting for its in tried if not its.failure}
 
@@ -73,8 +72,8 @@ def runs_for(design: Design, tried: Sequence[Tried]) -> Runs:
 
 
 def choose(
-    found: Sequence[Spread], design: Design, times: TIMES, lower_is_better: bool, alpha: float, seed: int = 1
-) -> Setting | None:
+    found: Sequence[Spread], design: StudyDesign, times: TIMES, lower_is_better: bool, alpha: float, seed: int = 1
+) -> StudySetting | None:
     """Choose the fastest of those that are shown to be steadier, and not shown to be less steady than the steadiest.
 
     Jobs of ours beside it are nothing to recommend.
@@ -96,7 +95,7 @@ def _ratio(one: Spread) -> float:
 
 
 def answered(
-    design: Design,
+    design: StudyDesign,
     tried: Sequence[Tried],
     rows: Sequence[Row],
     batch: Sequence[Row],
@@ -134,17 +133,17 @@ def _words(subject: Subject) -> tuple[str, ...]:
     return ("sh", "-c", " ".join(subject.command)) if subject.shell else subject.command
 
 
-def _confirmed(batch: Sequence[Row], chosen: Setting, alpha: float) -> Against | None:
+def _confirmed(batch: Sequence[Row], chosen: StudySetting, alpha: float) -> Against | None:
     times = outcomes(batch)
     if chosen.name not in times:
         return None
     return held_against(BASELINE, [chosen.name], times, alpha).get(chosen.name)
 
 
-def _verdict(chosen: Setting | None, confirmed: Against | None, found: Sequence[Spread], rounds: int) -> str:
-    if rounds < LEAST:
+def _verdict(chosen: StudySetting | None, confirmed: Against | None, found: Sequence[Spread], rounds: int) -> str:
+    if rounds < FEWEST:
         return (
-            f"Rounds that count: {rounds}, and {LEAST} are the least: nothing can be said; raise --budget or --rounds."
+            f"Rounds that count: {rounds}, and {FEWEST} are the least: nothing can be said; raise --budget or --rounds."
         )
     if chosen is None:
         return NONE
@@ -167,13 +166,13 @@ def _numbers(found: Against | None) -> str:
     return f" (ratio of the spread {spread}, of the CV {cv}, of the mean {mean})"
 
 
-def _notes(design: Design, tried: Sequence[Tried], found: Sequence[Spread], rounds: int) -> Iterator[str]:
+def _notes(design: StudyDesign, tried: Sequence[Tried], found: Sequence[Spread], rounds: int) -> Iterator[str]:
     if ignored := ignores_threads(design.settings, tried):
         yield ignored
     baseline = next((one for one in found if one.setting == BASELINE), None)
     if baseline and baseline.cv is not None and baseline.cv < STEADY_CV:
         yield f"As it is given its spread is only {100 * baseline.cv:.2g} % of its mean: there is little to reduce."
-    if LEAST <= rounds < 2 * LEAST:
+    if FEWEST <= rounds < 2 * FEWEST:
         yield f"{rounds} rounds show only large differences of spread; take 20 or more."
     if lost := [one.setting for one in found if one.against and one.against.hidden]:
         yield (

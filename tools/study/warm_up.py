@@ -12,7 +12,7 @@ from ..execution.bench import Bench
 from ..execution.judge import judge
 from ..subject import Frozen
 from .background import beside
-from .setting import Setting
+from .setting import StudySetting
 from .spoken import Ear, Spoken, asking
 
 
@@ -29,12 +29,12 @@ class Tried(Frozen):
 
 
 class _Seen(NamedTuple):
-    setting: Setting
+    setting: StudySetting
     tried: Tried
 
 
 def warm_up(
-    bench: Bench, settings: Sequence[Setting], told: Callable[[str], None] = lambda words: None
+    bench: Bench, settings: Sequence[StudySetting], told: Callable[[str], None] = lambda words: None
 ) -> tuple[Tried, ...]:
     """Run every setting once; raises VgoError where the program fails as it is given, or shows no OpenMP."""
     seen: list[_Seen] = []
@@ -50,7 +50,7 @@ def warm_up(
     return tuple(one.tried for one in seen)
 
 
-def _try(bench: Bench, setting: Setting) -> Tried:
+def _try(bench: Bench, setting: StudySetting) -> Tried:
     launch, ear, subject = setting.launch(bench.launch), Ear(), bench.subject
     if bench.deadline.over:
         raise bench.deadline.no_run(cut=False)
@@ -83,7 +83,7 @@ def _refuse(baseline: Tried) -> None:
         )
 
 
-def _alike(setting: Setting, tried: Tried, seen: Sequence[_Seen]) -> Iterator[str]:
+def _alike(setting: StudySetting, tried: Tried, seen: Sequence[_Seen]) -> Iterator[str]:
     """Find earlier settings that are set up in the same way, whatever was asked for."""
     for earlier, its in seen:
         same = (earlier.program, earlier.background, earlier.affinity) == (
@@ -95,7 +95,7 @@ def _alike(setting: Setting, tried: Tried, seen: Sequence[_Seen]) -> Iterator[st
             yield earlier.name
 
 
-def ignores_threads(settings: Sequence[Setting], tried: Sequence[Tried]) -> str:
+def ignores_threads(settings: Sequence[StudySetting], tried: Sequence[Tried]) -> str:
     """Say it where the program has the same number of threads whatever it is asked for; empty elsewhere."""
     ended = [(one, its) for one, its in zip(settings, tried, strict=True) if one.threads and not its.failure]
     asked = {one.threads for one, _ in ended}

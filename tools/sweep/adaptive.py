@@ -29,7 +29,7 @@ LEAST_TOLD = 2
 Floats = npt.NDArray[np.float64]
 
 
-class Told(NamedTuple):
+class MeasuredCell(NamedTuple):
     """A cell that has been run."""
 
     values: Values
@@ -37,7 +37,7 @@ class Told(NamedTuple):
     """The less, the better; None where it has none."""
 
 
-class Proposal(NamedTuple):
+class CellProposal(NamedTuple):
     """A cell to run, and why."""
 
     values: Values
@@ -45,8 +45,8 @@ class Proposal(NamedTuple):
 
 
 def propose(
-    space: Space, told: Sequence[Told], count: int, seek: Literal["best", "unknown"], seed: int
-) -> list[Proposal]:
+    space: Space, told: Sequence[MeasuredCell], count: int, seek: Literal["best", "unknown"], seed: int
+) -> list[CellProposal]:
     """Choose the next cells among those that were not run; fewer than `count` where the space has no more.
 
     The same cells and seed give the same proposals.
@@ -55,20 +55,20 @@ def propose(
     left = candidates(space, told, rng)
     known = [one for one in told if one.response is not None]
     if len(known) < LEAST_TOLD:
-        return [Proposal(values, "drawn at random, since too few cells have a response") for values in left[:count]]
+        return [CellProposal(values, "drawn at random, since too few cells have a response") for values in left[:count]]
     coordinates = Coordinates(space)
     points, responses = coordinates.of([one.values for one in known]), scaled([one.response or 0.0 for one in known])
-    chosen: list[Proposal] = []
+    chosen: list[CellProposal] = []
     while left and len(chosen) < count:
         scores, means = _scored(points, responses, coordinates.of(left), seek, seed)
         best = int(np.argmax(scores))
-        chosen.append(Proposal(left.pop(best), _why(seek, float(scores[best]))))
+        chosen.append(CellProposal(left.pop(best), _why(seek, float(scores[best]))))
         points = np.vstack([points, coordinates.of([chosen[-1].values])])
         responses = np.append(responses, means[best])
     return chosen
 
 
-def candidates(space: Space, told: Sequence[Told], rng: np.random.Generator) -> list[Values]:
+def candidates(space: Space, told: Sequence[MeasuredCell], rng: np.random.Generator) -> list[Values]:
     """List cells that were not run: all of a small space of levels, a sample of any other, in random order."""
     levels = {name: parameter.levels for name, parameter in space.parameters.items()}
     count = math.prod(map(len, levels.values()))

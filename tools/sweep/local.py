@@ -19,24 +19,23 @@ from ..mitigation.engine import Applied, applied
 from ..mitigation.kernel_file import KernelRefusal
 from ..row import Row
 from .cell import Cell
-from .executor import refused
-from .setting import Setting
+from .setting import CellSetting
 
 
-class Prepared(NamedTuple):
+class PreparedCell(NamedTuple):
     """A cell whose settings are ready, or in force."""
 
     cell: str
-    setting: Setting
+    setting: CellSetting
     change: Applied
     undo: ExitStack
 
 
 @dataclass
-class LocalExecutor:
+class LocalCells:
     """Sets a cell up, proves once that it is in force, runs it, and puts everything back."""
 
-    settings: Callable[[Cell], Setting]
+    settings: Callable[[Cell], CellSetting]
     """Raises VgoError where a cell is impossible."""
     machine: Machine
     bench: Bench
@@ -47,7 +46,7 @@ class LocalExecutor:
     """Settings that were shown to be in force."""
     longest_s: dict[str, float] = field(default_factory=dict)
     """Of the runs of each cell that ended by themselves."""
-    _now: Prepared | None = None
+    _now: PreparedCell | None = None
 
     def run(self, cell: Cell) -> Row | None:
         """Run a cell once and give its row; what it sets stays until another cell is run."""
@@ -77,12 +76,12 @@ class LocalExecutor:
         if now:
             now.undo.close()
 
-    def _prepared(self, cell: Cell, setting: Setting) -> Prepared:
+    def _prepared(self, cell: Cell, setting: CellSetting) -> PreparedCell:
         with ExitStack() as undo:
             change = undo.enter_context(applied(setting.mitigation, setting.launch, setting.subject, self.machine))
-            return Prepared(cell.id, setting, change, undo.pop_all())
+            return PreparedCell(cell.id, setting, change, undo.pop_all())
 
-    def _failing(self, now: Prepared) -> Check | None:
+    def _failing(self, now: PreparedCell) -> Check | None:
         """Switch it on; the first time prove it, with runs that are no part of the data."""
         if now.setting.identity not in self.proved:
             ways = Ways(self.bench.launcher)
@@ -94,13 +93,13 @@ class LocalExecutor:
             self.proved.add(now.setting.identity)
         return next((check for check in now.change.on() if not check.passed), None)
 
-    def _limit_s(self, now: Prepared, way: Way) -> float | None:
+    def _limit_s(self, now: PreparedCell, way: Way) -> float | None:
         """When a run is ended: by what other runs of the cell took, since another cell may be another program."""
         shown = Expected(longest_s=self.longest_s.get(now.cell, 0.0)).limit_s()
         limits = [limit for limit in (shown, self.bench.limit_s(way, changed=False)) if limit is not None]
         return min(limits, default=None)
 
-    def _row(self, now: Prepared) -> Row | None:
+    def _row(self, now: PreparedCell) -> Row | None:
         bench, change, subject = self.bench, now.change, now.setting.subject
         way = Ways(bench.launcher, lambda spec: (bench.layer(spec), bench.probe(spec))).of(
             change.launch, tuple(self.layers)
@@ -130,6 +129,20 @@ class LocalExecutor:
             "layers": way.name,
             **cells,
         }
+
+
+def refused(reason: str) -> Row:
+    """Make the row of a cell that could not be begun."""
+    return {
+        "ok": 0,
+        "begun": 0,
+        "reason": reason,
+        "exit_code": None,
+        "survivors": 0,
+        "outcome": None,
+        "wall_s": 0.0,
+        "layers": "",
+    }
 
 
 def _plain(error: VgoError) -> str:

@@ -30,7 +30,7 @@ _WHOLE = re.compile(r"\d+")
 
 
 @dataclass(frozen=True)
-class Setting:
+class CellSetting:
     """How one cell is run here."""
 
     subject: Subject
@@ -58,7 +58,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Settings:
+class CellSettings:
     """Makes the setting of each cell of a space."""
 
     space: Space
@@ -68,7 +68,7 @@ class Settings:
     subject_of: Callable[[Mapping[str, str]], Subject]
     """Gives the subject of a cell by its levels; raises VgoError where there is no such program."""
 
-    def of(self, cell: Cell) -> Setting:
+    def of(self, cell: Cell) -> CellSetting:
         """Make a setting; raises VgoError where the cell is impossible here."""
         subject = self.subject_of(cell.texts)
         parts = list(self._parts(cell))
@@ -78,7 +78,7 @@ class Settings:
         pinned = [text for name, text in cell.texts.items() if self.space.parameters[name].to == "affinity"]
         if pinned:
             launch = replace(launch, affinity=_cpus(pinned, parts, self.machine))
-        setting = Setting(subject, launch, _joined(parts, bool(pinned)))
+        setting = CellSetting(subject, launch, _joined(parts, bool(pinned)))
         setting.would(self.machine)  # what cannot be resolved is told before anything is touched
         return setting
 

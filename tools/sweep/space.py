@@ -16,7 +16,7 @@ from ...knowledge.shape import Key, Known
 from ..amount import LONGEST, MOST
 from ..row import FIXED
 from .level import Level, shown, tidy
-from .where import Condition, Refusal, condition
+from .where import WhereClause, WhereRefusal, condition
 
 EXAMPLES = Path(__file__).parent / "examples"
 Target = Literal["argument", "affinity", "threads", "frequency", "scheduler", "cpu_quota", "memory"]
@@ -27,7 +27,7 @@ RESERVED = {*FIXED, "batch", "round", "reason", "cell", "why"}
 """Columns of the tables that a sweep writes; the statistics of a cell give way to a parameter of their name."""
 
 
-class Range(Known):
+class LevelRange(Known):
     """Every number from `low` to `high`."""
 
     low: Number
@@ -39,7 +39,7 @@ class Range(Known):
     """Levels of it in a full grid, both ends among them."""
 
     @model_validator(mode="after")
-    def _forward(self) -> Range:
+    def _forward(self) -> LevelRange:
         if self.low >= self.high:
             raise ValueError("low is not below high: swap them, or give one level")
         if self.log and self.low <= 0:
@@ -59,7 +59,7 @@ class Parameter(Known):
     description: str = ""
     unit: str = ""
     levels: tuple[int | float | str, ...] = ()
-    range: Range | None = None
+    range: LevelRange | None = None
     to: Target = "argument"
     """affinity: a list of CPUs such as 0-1,4; threads: OMP_NUM_THREADS and its kin; frequency: MHz at most;
     scheduler: of disks; cpu_quota: per cent of one CPU; memory: MiB; the last two of a control group of the run."""
@@ -122,7 +122,7 @@ class Parameter(Known):
         return self.range.at(share)
 
 
-class Design(Known):
+class SweepDesign(Known):
     """Which cells are run."""
 
     kind: Literal["grid", "lhs", "adaptive"] = "grid"
@@ -154,7 +154,7 @@ class Repetitions(Known):
         return self
 
 
-class Budget(Known):
+class SweepBudget(Known):
     """When the sweep ends though cells are left; the same command with more goes on."""
 
     runs: Annotated[int, Field(ge=1, le=MOST)] | None = None
@@ -175,9 +175,9 @@ class Space(Known):
     parameters: Annotated[dict[Key, Parameter], Field(min_length=1)]
     where: tuple[str, ...] = ()
     """What must hold of a cell, such as `record <= size`; the others are left out."""
-    design: Design = Design()
+    design: SweepDesign = SweepDesign()
     repetitions: Repetitions = Repetitions()
-    budget: Budget = Budget()
+    budget: SweepBudget = SweepBudget()
 
     @model_validator(mode="after")
     def _sound(self) -> Space:
@@ -186,12 +186,12 @@ class Space(Known):
             raise ValueError(f"{taken} is a column of its own in the tables: call the parameter {taken}_2, for example")
         try:
             self.conditions  # noqa: B018 - to parse them
-        except Refusal as refused:
+        except WhereRefusal as refused:
             raise ValueError(str(refused)) from refused
         return self
 
     @property
-    def conditions(self) -> tuple[Condition, ...]:
+    def conditions(self) -> tuple[WhereClause, ...]:
         """What must hold, parsed."""
         return tuple(condition(text, self.parameters) for text in self.where)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..row import Row
 from ..statistics.spread import ArmSummary, log_sd_interval, summarise
-from ..statistics.stopping.rule import equal, known_within
+from ..statistics.stopping.rule import equal
 from ..statistics.values import IntervalEstimate
 from .space import Repetitions
 
@@ -57,17 +57,6 @@ def given_up(rows: Sequence[Row]) -> str:
     return ""
 
 
-def wants_more(rows: Sequence[Row], asked: Repetitions) -> bool:
-    """Tell whether a cell has to be run again; its spread is looked at now and then, so that luck stops little."""
-    if len(rows) >= asked.most or given_up(rows):
-        return False
-    outcomes = outcomes_of(rows)
-    if outcomes.size < asked.least or not _looked_at(outcomes.size, asked):
-        return True
-    known = known_within(outcomes)
-    return not (equal(outcomes) or (known is not None and known <= asked.within))
-
-
 def standing(rows: Sequence[Row]) -> Standing:
     """Sum a cell up."""
     outcomes, reason = outcomes_of(rows), given_up(rows)
@@ -89,8 +78,12 @@ def outcomes_of(rows: Sequence[Row]) -> np.ndarray[tuple[int], np.dtype[np.float
     return np.asarray([row["outcome"] for row in rows if row["ok"]], dtype=np.float64)
 
 
-def _looked_at(runs: int, asked: Repetitions) -> bool:
-    """At the least number of runs, then after 10 % more each time; at the end of the block in which that falls."""
+def look_due(runs: int, asked: Repetitions) -> bool:
+    """Tell whether it is asked after so many runs of each cell whether its spread is known: seldom, so that luck stops
+    little.
+
+    At the least number of runs, then after 10 % more each time; at the end of the block in which that falls.
+    """
     at = asked.least
     while (later := at + max(1, -(-at // 10))) <= runs:
         at = later

@@ -4,47 +4,38 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 from ..execution.deadline import NEVER, Deadline
-from ..execution.executor import BARRIER, Piece, Turn
+from ..execution.series import Log, Measuring, Series
+from ..experiment.condition import BARRIER, Block
+from ..experiment.executor import ExperimentConditions
+from ..experiment.experiment import Done, Experiment, carry_out
 from ..one_level import HostAdjustment, host_levels, on_one_level
 from ..row import Row
-from .adaptive import Told, propose, response_of
+from .adaptive import MeasuredCell, propose, response_of
 from .cell import Cell
 from .designs import first_cells
-from .executor import Executor
-from .rounds import Rounds
 from .space import Space
-from .standing import Standing, given_up, standing, wants_more
-
-SERIES = ("order", "condition", "pair")
-"""Columns of a series that a sweep has words of its own for."""
-
-
-class Log(Protocol):
-    """Rows that survive the death of this process."""
-
-    rows: list[Row]
-
-    def append(self, *rows: Row) -> None:
-        """Keep them."""
+from .standing import Standing, given_up, look_due, standing
 
 
 @dataclass
 class Sweep:
-    """A walk through a space; what the two logs hold is its beginning."""
+    """A walk through a space; what the two logs hold is its beginning. A schedule whose conditions are cells."""
 
     space: Space
     seed: int
-    executor: Executor
     drawn: Log
     """Cells, as they were chosen."""
     ran: Log
-    """Runs, as they were made."""
+    """Runs, as they were made: `condition` is the cell and `pair` the round."""
+    hosts: bool = False
+    """It runs on the hosts of a cluster: a round is made on one of them, and several are on their way at once."""
     listener: Callable[[Sweep, Cell, Row], None] = lambda sweep, cell, row: None
     """Called after each run."""
     deadline: Deadline = NEVER
@@ -59,55 +50,68 @@ class Sweep:
     """That were begun."""
     spent_s: float = 0.0
     """Of the program."""
-    _rows: dict[str, list[Row]] = field(default_factory=dict)
+    numbers: int = field(init=False)
+    """Rounds of a cell at most; one that was torn is made again by a number beyond."""
+    _rows: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
     _leveled: tuple[int, Mapping[str, HostAdjustment]] = -1, MappingProxyType({})
-    _stopped: str = ""
-    """Which limit was reached."""
+    _given: int = 0
+    """Runs in the rounds so far, of the schedule from its start."""
+    _complete: bool = False
+    """The schedule has come to its end."""
 
     def __post_init__(self) -> None:
         """Take up what an earlier process left."""
+        asked = self.space.repetitions
+        self.numbers = -(-asked.most // (asked.block or 1))
         self.cells = [Cell(**{**row, "batch": one["batch"]}) for one in self.drawn.rows for row in one["cells"]]
         for row in self.ran.rows:
             self._count(row)
 
-    def rows(self, cell: Cell) -> Sequence[Row]:
+    @property
+    def rows(self) -> list[Row]:
+        """Runs so far, in the order in which they were kept."""
+        return self.ran.rows
+
+    def append(self, *rows: Row) -> None:
+        """Keep runs, and tell of them."""
+        self.ran.append(*rows)
+        for row in rows:
+            self._count(row)
+            self.listener(self, self.cell(row["condition"]), row)
+
+    def rows_of(self, cell: Cell) -> Sequence[Row]:
         """Runs of a cell so far; those of many hosts on one level."""
-        own = self._rows.get(cell.id, [])
-        return on_one_level(own, self._levels()) if self.executor.whole else own
+        own = self._rows[cell.id]
+        return on_one_level(own, self._levels()) if self.hosts else own
 
     def standing(self, cell: Cell) -> Standing:
         """Sum a cell up."""
-        return standing(self.rows(cell))
+        return standing(self.rows_of(cell))
 
     def cell(self, name: str) -> Cell:
         """Find a cell by its id."""
         return self.cells[int(name[1:]) - 1]
 
-    def go(self) -> str:
+    def go(self, bench: Measuring, conditions: ExperimentConditions, layers: Sequence[str] = ()) -> str:
         """Run until nothing is left to do; give the reason why it ended."""
-        self.executor.carry_out(self._pieces(), self)
-        self.ended = self._stopped or self._spent() or "every cell is known well enough, or has all its runs"
+        series = Series(bench, f"sweep-{self.seed}", tuple(layers), self, 0)
+        stopped = carry_out(Experiment(conditions, self, lambda series: self._spent()), series)
+        left = f"the budget of {self.deadline.budget_s:g} s is spent"
+        self.ended = stopped or ("every cell is known well enough, or has all its runs" if self._complete else left)
         return self.ended
 
-    def enough(self) -> bool:
-        """Tell whether a limit is reached."""
-        self._stopped = self._spent()
-        return bool(self._stopped)
-
-    def _pieces(self) -> Iterator[Piece]:
+    def blocks(self, done: Done) -> Iterator[Block]:
+        """Give the rounds of one batch of cells after the other."""
+        self._given, self._complete = 0, False
         for batch in self._batches():
-            if not self.executor.whole:
-                yield from ((Turn(cell.id, number),) for cell, number in self._rounds(batch))
-                continue
-            yield from Rounds(self, batch).pieces()
+            yield from self._rounds(batch, done)
             yield BARRIER
-            if self._spent():
-                return
+        self._complete = True
 
     def _levels(self) -> Mapping[str, HostAdjustment]:
         """How the outcomes of each host come to the level of all; found again when runs have been added."""
-        if self._leveled[0] != len(self.ran.rows):
-            self._leveled = len(self.ran.rows), host_levels(self.ran.rows, "cell")
+        if self._leveled[0] != len(self.rows):
+            self._leveled = len(self.rows), host_levels(self.rows)
         return self._leveled[1]
 
     def _batches(self) -> Iterator[list[Cell]]:
@@ -129,7 +133,7 @@ class Sweep:
         if design.kind != "adaptive" or room < 1:
             return []
         better = not self.space.higher_is_better
-        told = [Told(cell.values, self._response(cell, better)) for cell in self.cells]
+        told = [MeasuredCell(cell.values, self._response(cell, better)) for cell in self.cells]
         proposals = propose(self.space, told, room, design.seek, self.seed)
         return self._draw(proposals, number)
 
@@ -148,21 +152,53 @@ class Sweep:
             self.cells += cells
         return cells
 
-    def _rounds(self, cells: Sequence[Cell]) -> Iterator[tuple[Cell, int]]:
-        """Give cells round by round, each time in another order, so that drift does not load on a cell.
+    def _rounds(self, cells: Sequence[Cell], done: Done) -> Iterator[Block]:
+        """Give round by round, each time in another order, so that drift does not load on a cell.
 
-        Whether a cell goes on is decided by the rounds before, so that a killed sweep goes on as it would have gone.
+        A cell that cannot be run ends with the round; whether one is known is asked when all its runs have landed.
         """
-        live, asked = list(cells), self.space.repetitions
+        live, asked = [cell.id for cell in cells], self.space.repetitions
         block = asked.block or 1
-        for number in itertools.count():
-            live = [cell for cell in live if wants_more(self.rows(cell)[: number * block], asked)]
+        for number in range(self.numbers):
+            runs = min(block, asked.most - number * block)
+            look = look_due(number * block, asked)
+            if look:
+                yield BARRIER
+            live = self._left(live, done(), look)
+            coin = random.Random(f"{self.seed}:{cells[0].batch}:{number}")
+            order = tuple(cell for cell in coin.sample(live, len(live)) for _ in range(runs))
+            if self.hosts:
+                yield from self._whole(number, order)
+            else:
+                yield from (Block(number, (cell,)) for cell in order if not given_up(self._rows[cell]))
             if not live:
                 return
-            coin = random.Random(f"{self.seed}:{cells[0].batch}:{number}")
-            for cell in coin.sample(live, len(live)):
-                while len(self.rows(cell)) < min((number + 1) * block, asked.most) and not given_up(self.rows(cell)):
-                    yield cell, number
+
+    def _left(self, live: Sequence[str], rows: Sequence[Row], look: bool) -> list[str]:
+        """Leave out the cells that cannot be run and, at a look, those that are known."""
+        made = by_cell(rows)
+        live = [one for one in live if not given_up(made[one])]
+        if not look:
+            return live
+        level = by_cell(on_one_level(rows)) if self.hosts else made
+        return [one for one in live if not self._known(made[one], standing(level[one]))]
+
+    def _known(self, rows: Sequence[Row], stands: Standing) -> bool:
+        """Tell whether there are enough runs; a few may be equal only since their hosts were brought to one level."""
+        return stands.enough(self.space.repetitions) and (not stands.steady or standing(rows).steady)
+
+    def _whole(self, number: int, order: tuple[str, ...]) -> Iterator[Block]:
+        """Give a round as one block, as far as the budget has runs for it."""
+        if self._room() == 0:
+            yield BARRIER  # some of those on their way may not begin, and leave room for others
+        if order := order[: self._room()]:
+            self._given += len(order)
+            yield Block(number, order)
+
+    def _room(self) -> int | None:
+        """Runs that the budget leaves; None where there is none."""
+        budget, refused = self.space.budget, sum(not row["begun"] for row in self.rows)
+        return None if budget.runs is None else max(0, budget.runs + refused - self._given)
 
     def _spent(self) -> str:
         """Say which limit is reached; empty while none is."""
@@ -174,20 +210,20 @@ class Sweep:
             return f"the budget of {budget.seconds:g} s is spent"
         return ""
 
-    def keep(self, row: Row) -> None:
-        """Keep a run, and tell of it."""
-        cell, plain = self.cell(row["condition"]), {name: row[name] for name in row if name not in SERIES}
-        kept = {"order": len(self.ran.rows), "cell": cell.id, "batch": cell.batch, "round": row["pair"], **plain}
-        self.ran.append(kept)
-        self._count(kept)
-        self.listener(self, cell, kept)
-
     def _count(self, row: Row) -> None:
-        self._rows.setdefault(str(row["cell"]), []).append(row)
+        self._rows[row["condition"]].append(row)
         self.runs += row["begun"]
         self.spent_s += row["wall_s"]
 
     @property
     def impossible(self) -> bool:
         """Tell whether every cell was given up."""
-        return bool(self.cells) and all(given_up(self.rows(cell)) for cell in self.cells)
+        return bool(self.cells) and all(given_up(self.rows_of(cell)) for cell in self.cells)
+
+
+def by_cell(rows: Sequence[Row]) -> Mapping[str, list[Row]]:
+    """Gather rows by cell; none for a cell that has none."""
+    found: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        found[row["condition"]].append(row)
+    return found

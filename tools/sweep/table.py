@@ -31,7 +31,7 @@ _MEANT = {
 def runs_table(sweep: Sweep, given: str, layers: Iterable[Layer], facts: Mapping[str, Any]) -> RecordedRuns:
     """Describe the runs as any run table: parameters are its settings; failed runs are kept, with the reason."""
     cells = {cell.id: cell for cell in sweep.cells}
-    rows = [_row(row, cells[str(row["cell"])]) for row in in_order(sweep.ran.rows)]
+    rows = [_row(row, cells[str(row["condition"])]) for row in in_order(sweep.ran.rows)]
     names = tuple(sweep.space.parameters)
     known = {*SHARED, *LEADING, "reason", *names}
     metrics = sorted({name for row in rows for name in row} - known)
@@ -104,8 +104,8 @@ def in_order(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 def _row(row: Mapping[str, Any], cell: Cell) -> dict[str, Any]:
     """A run as the table has it."""
-    kept = {name: value for name, value in row.items() if name not in ("cell", "begun")}
-    return {**kept, "condition": cell.id, "pair": -1, **cell.values}
+    kept = {name: value for name, value in row.items() if name != "begun"}
+    return {**kept, "batch": cell.batch, "round": row["pair"], "pair": -1, **cell.values}
 
 
 def _series(name: str, values: Sequence[Any]) -> pl.Series:

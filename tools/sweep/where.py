@@ -34,12 +34,12 @@ _PLAIN = (ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not, ast.USub, ast.BinOp
 _KNOWN = (*_PLAIN, ast.Name, ast.Load, ast.Constant, *_ARITHMETIC, *_COMPARED)
 
 
-class Refusal(VgoError):
+class WhereRefusal(VgoError):
     """A condition that is not understood."""
 
 
 @dataclass(frozen=True)
-class Condition:
+class WhereClause:
     """One condition."""
 
     text: str
@@ -50,33 +50,35 @@ class Condition:
         try:
             return bool(_value(self.tree, values))
         except (TypeError, ZeroDivisionError, OverflowError) as error:
-            raise Refusal(f"where: {self.text!r} cannot be computed ({error}): compare what is of one kind.") from error
+            raise WhereRefusal(
+                f"where: {self.text!r} cannot be computed ({error}): compare what is of one kind."
+            ) from error
 
 
-def condition(text: str, names: Collection[str]) -> Condition:
+def condition(text: str, names: Collection[str]) -> WhereClause:
     """Parse a condition over these parameters."""
     if len(text) > LONGEST:
-        raise Refusal(f"where: a condition has more than {LONGEST} characters: make several of it.")
+        raise WhereRefusal(f"where: a condition has more than {LONGEST} characters: make several of it.")
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise Refusal(f"where: {text!r} is no condition: write one such as a <= b.") from error
+        raise WhereRefusal(f"where: {text!r} is no condition: write one such as a <= b.") from error
     _refuse(tree, text, names, 0)
-    return Condition(text, tree)
+    return WhereClause(text, tree)
 
 
 def _refuse(node: ast.AST, text: str, names: Collection[str], depth: int) -> None:
     """Refuse what is not a name, a number, a word, or arithmetic and comparison of those."""
     if depth > DEEPEST:
-        raise Refusal(f"where: {text!r} is nested too deeply: make several of it.")
+        raise WhereRefusal(f"where: {text!r} is nested too deeply: make several of it.")
     if not isinstance(node, _KNOWN):
-        raise Refusal(
+        raise WhereRefusal(
             f"where: {text!r} has more than names, numbers, words, + - * / // %, comparison, and, or, not, in."
         )
     if isinstance(node, ast.Name) and node.id not in names:
-        raise Refusal(f"where: {text!r} names {node.id}, which is no parameter: there are {', '.join(names)}.")
+        raise WhereRefusal(f"where: {text!r} names {node.id}, which is no parameter: there are {', '.join(names)}.")
     if isinstance(node, ast.Constant) and type(node.value) not in (int, float, str):
-        raise Refusal(f"where: {text!r} has {node.value!r}, which is no number and no word.")
+        raise WhereRefusal(f"where: {text!r} has {node.value!r}, which is no number and no word.")
     for child in ast.iter_child_nodes(node):
         _refuse(child, text, names, depth + 1)
 

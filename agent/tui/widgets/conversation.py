@@ -72,7 +72,7 @@ class ConversationView(VerticalScroll):
         if view.verdict and not self._concluded:
             self._say_until(talk, view.steps[-1].begun, fresh)
             self._concluded = True
-            self.mount(Conclusion(view))
+            self.mount(Conclusion(view.verdict))
         self._say_until(talk, view.events, fresh)
 
     def _say_until(self, talk: Sequence[Exchange], event: int, fresh: bool) -> None:

@@ -53,7 +53,7 @@ def talk(folders: Callable[[str], Path], index: Index) -> Open:
     """Begin conversations; the record of a run is read once."""
     begun = dict[str, Conversation]()
 
-    def open_one(verdict: str = "mitigated", speaker: Speaker | None = None) -> Conversation:
+    def open_one(verdict: str = "confirmed", speaker: Speaker | None = None) -> Conversation:
         if verdict not in begun:
             folder = RunFolder(folders(verdict))
             run = finished_run(folder, Transcript(None, read(folder.transcript)), load())

@@ -18,6 +18,7 @@ from vgo_agent.agent.transcript import (
     canonical,
 )
 from vgo_agent.tools.conclude import ConcludeResult
+from vgo_agent.tools.verdict import title
 
 DENIED = "not approved: "
 
@@ -58,6 +59,6 @@ def written(run: FinishedRun, path: Path) -> Path:
         end = ToolEnd(call_id=call.call_id, result=result, error=call.error, artefacts=dict(call.artefacts))
         transcript.append(end)
     verdict = run.record.latest("conclude").read(ConcludeResult).verdict
-    transcript.append(VerdictGiven(verdict=verdict, evidence=(transcript.events[-1].seq,)))
+    transcript.append(VerdictGiven(verdict=title(verdict), evidence=(transcript.events[-1].seq,)))
     transcript.append(RunEnd(status="finished", count=len(transcript.events), tip=transcript.tip))
     return path

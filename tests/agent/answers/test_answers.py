@@ -60,15 +60,16 @@ def test_the_verdict_is_the_first_sentence_of_a_short_answer(talk, verdict: str,
 
 def test_the_first_sentence_has_the_mitigation_the_factor_and_the_numbers_of_the_verdict(talk) -> None:
     conversation = talk()
-    said, concluded = conversation.ask("why is this slow?").spoken[0].text, conversation.facts.evidence.conclusion
-    assert said.startswith("pin_to_cpu (Pin to one CPU) makes the runs steadier") and "CPU migrations" in said
-    for found in (concluded.spread, concluded.sd, concluded.mean, concluded.cv):
+    said, concluded = conversation.ask("why is this slow?").spoken[0].text, conversation.facts.evidence.verdict.remedy
+    assert said.startswith("The verdict, which is about pin_to_cpu (Pin to one CPU), says: cause explained, remedy")
+    assert "CPU migrations" in said
+    for found in (concluded.claim, concluded.sd, concluded.mean, concluded.cv):
         assert interval(found) in said
-    assert f"at {percent(concluded.spread.level)}, {p_value(concluded.spread.p_value)}" in said
+    assert f"at {percent(concluded.claim.level)}, {p_value(concluded.claim.p_value)}" in said
 
 
 def test_runs_that_are_all_equal_are_not_said_to_scatter(talk) -> None:
-    assert "scatter" not in talk("insufficient data").ask("how large is the spread?").prose
+    assert "scatter" not in talk("unusable").ask("how large is the spread?").prose
 
 
 def test_why_names_the_factor_as_an_association_with_its_numbers(talk) -> None:
@@ -133,9 +134,9 @@ def test_a_factor_is_explained_from_what_is_known_and_held_against_the_run(talk)
 
 
 def test_a_proposal_is_a_whole_command_of_this_program(talk) -> None:
-    answer = talk("no visible factor").ask("what next?")
+    answer = talk("not visible").ask("what next?")
     assert answer.steps[-1].command == "vgo-agent diagnose -- ./bench.sh --size 12"
-    answer = talk("cause found, no mitigation helped").ask("what next?")
+    answer = talk("refuted").ask("what next?")
     assert any(step.command.startswith("vgo-agent ") for step in answer.steps)
 
 

@@ -17,7 +17,7 @@ from vgo_agent.knowledge.loader import load
 from ..report.conftest import MAKERS
 
 KNOWN = load()
-RUN: RunFacts = run_facts(gather(MAKERS["mitigated"]()))
+RUN: RunFacts = run_facts(gather(MAKERS["confirmed"]()))
 FACTS = RUN.facts
 KEYS = sorted({*KNOWN.factors, *KNOWN.mitigations})
 

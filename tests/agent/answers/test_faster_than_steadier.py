@@ -10,7 +10,7 @@ from vgo_agent.agent.answers.conversation import Conversation
 from vgo_agent.knowledge.index import Index
 from vgo_agent.knowledge.loader import load
 
-from ..report.conftest import Diagnosis, varying
+from ..report.conftest import MadeDiagnosis, varying
 
 
 def two_factors(seed: int, runs: int = 120) -> tuple[np.ndarray, dict[str, np.ndarray]]:
@@ -24,7 +24,7 @@ def two_factors(seed: int, runs: int = 120) -> tuple[np.ndarray, dict[str, np.nd
 @pytest.fixture(scope="module")
 def twofold(index: Index) -> Conversation:
     """Begin a conversation over such a run."""
-    diagnosis = Diagnosis()
+    diagnosis = MadeDiagnosis()
     diagnosis.measure(two_factors(1)[0])
     diagnosis.profile(*two_factors(2))
     for tool in ("label", "fit_tree", "rank_factors"):

@@ -19,7 +19,7 @@ from vgo_agent.knowledge.schema import Mitigation
 from vgo_agent.tools.plan import TrialPlan
 from vgo_agent.tools.subject import Subject
 
-from ..report.conftest import Diagnosis, varying
+from ..report.conftest import MadeDiagnosis, varying
 from .speakers import obedient
 from .test_answers import SCEPTICAL
 
@@ -60,9 +60,9 @@ HOSTILE = (
 
 
 @cache
-def compared() -> Diagnosis:
+def compared() -> MadeDiagnosis:
     """Diagnose up to the refusals, which nothing of the words gets into; it takes a second."""
-    diagnosis = Diagnosis()
+    diagnosis = MadeDiagnosis()
     outcome, columns = varying(2)
     diagnosis.measure(varying(1)[0])
     diagnosis.profile(outcome, columns)
@@ -89,7 +89,7 @@ def run_with(words: str, index: Index) -> Conversation:
         steps=(words,),
     )
     before = compared()
-    diagnosis = Diagnosis(subject, calls=list(before.calls), files=dict(before.files))
+    diagnosis = MadeDiagnosis(subject, calls=list(before.calls), files=dict(before.files))
     diagnosis.refused("apply_mitigation", f"refused: {words}", mitigation="mine", batch=1)
     diagnosis.refused("apply_mitigation", f"refused: {words}", mitigation="jemalloc", batch=1)
     run = diagnosis.finish()

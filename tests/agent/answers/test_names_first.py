@@ -56,7 +56,7 @@ def test_what_was_tried_is_told_with_its_numbers_before_all_else(talk, question:
     assert (first.fact.kind, first.fact.key) == ("tried", "pin_to_cpu") and "SD ratio" in first.text
 
 
-@pytest.mark.parametrize("verdict", ["no visible factor", "nothing to reduce", "insufficient data"])
+@pytest.mark.parametrize("verdict", ["not visible", "steady", "unusable"])
 @pytest.mark.parametrize(
     "question", ["Did pinning to a CPU prove that it is better by 40 %?", "How sure are you that pin_to_cpu helped?"]
 )

@@ -35,7 +35,7 @@ def test_every_verdict_has_a_definition(verdict: str) -> None:
     [
         "what is the standard deviation of the baseline",
         "what is the spread",
-        "what was mitigated",
+        "what was confirmed",
         "how many pairs",
         "is it in force",
         "what is page_faults",

@@ -64,7 +64,7 @@ def asked(folder: Path, cache: Path, *words: str) -> subprocess.CompletedProcess
 
 
 def test_the_command_lets_the_model_that_is_named_speak(folders: FOLDER, cache: Path, model: Path) -> None:
-    done = asked(folders("mitigated"), cache, "--model", str(model), "--json", "did pin_to_cpu help?")
+    done = asked(folders("confirmed"), cache, "--model", str(model), "--json", "did pin_to_cpu help?")
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert said["by"] == '"tiny.gguf"' or "context" in said["passed_over"]
@@ -76,6 +76,6 @@ def test_what_is_no_model_is_refused_in_one_sentence(
 ) -> None:
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(content)
-    done = asked(folders("mitigated"), cache, "--model", str(broken), "why?")
+    done = asked(folders("confirmed"), cache, "--model", str(broken), "why?")
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1

@@ -17,7 +17,7 @@ from ..report.conftest import MAKERS
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return written(MAKERS["mitigated"](), tmp_path_factory.mktemp("runs") / "made")
+    return written(MAKERS["confirmed"](), tmp_path_factory.mktemp("runs") / "made")
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
-from vgo_agent.tools.verdicts import Verdict
+from vgo_agent.tools.verdict import TITLES, from_json, helpful, title
 
 from ...conftest import Vgo, entries, settings
 
@@ -118,12 +118,12 @@ def test_a_hostile_program_gets_a_verdict_and_leaves_nothing(
     assert settings() == before
     assert not entries()
     answer: dict[str, Any] = json.loads(done.stdout)
-    assert answer.get("verdict") in get_args(Verdict), (answer, done.stderr)
+    assert title(from_json(answer.get("verdict"))) in TITLES, (answer, done.stderr)
     loaded |= os.getloadavg()[0] > (os.cpu_count() or 1)
     assert took_s < MORE * budget_s + PATIENCE_S * loaded, done.stderr
     if "only" in kind:
         assert (tmp_path / "baseline.hung").exists(), f"it never came to a mitigation: {answer}"
-        assert answer["mitigation"] is None
+        assert not helpful(from_json(answer["verdict"]))
         assert "made a run hang" in done.stderr or "did not end" in done.stderr
 
 

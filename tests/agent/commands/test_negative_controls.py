@@ -166,10 +166,10 @@ def refuted(tried: Tried, mitigation: str, command: str) -> None:
     """
     for _ in range(2):
         answer = tried(mitigation, command)
-        assert answer["verdict"] in {"mitigated", "did not help", "inconclusive"}, answer["reason"]
+        assert answer["verdict"]["remedy"]["kind"] in {"confirmed", "refuted", "out of budget"}, answer["headline"]
         assert answer["in_force"] is True
         assert answer["comparison"]["described"]["baseline_runs"] == 30
-        if answer["verdict"] != "mitigated":
+        if answer["verdict"]["remedy"]["kind"] != "confirmed":
             return
     pytest.fail(f"claimed twice in a row, at last: {answer['reason']}")
 
@@ -181,7 +181,7 @@ def claimed(tried: Tried, mitigation: str, command: str) -> Answer:
     """
     for _ in range(3):
         answer = tried(mitigation, command)
-        if answer["verdict"] == "mitigated":
+        if answer["verdict"]["remedy"]["kind"] == "confirmed":
             return answer
     pytest.fail(f"not claimed three times, at last: {answer['reason']}")
 
@@ -191,7 +191,7 @@ def claimed(tried: Tried, mitigation: str, command: str) -> Answer:
 def test_contention_is_cured_by_a_real_time_policy(tried, contended):
     answer = claimed(tried, "sched_fifo", contended)
     assert answer["in_force"] is True
-    assert answer["sd_ratio"]["high"] < 1
+    assert answer["verdict"]["remedy"]["sd"]["high"] < 1
 
 
 @as_root
@@ -208,7 +208,7 @@ def test_pinning_does_not_cure_contention_on_every_cpu(tried, contended):
 def test_fresh_mappings_are_cured_by_thresholds(tried, malloc):
     answer = claimed(tried, "glibc_malloc_thresholds", malloc)
     assert answer["in_force"] is True
-    assert answer["sd_ratio"]["high"] < 1
+    assert answer["verdict"]["remedy"]["sd"]["high"] < 1
 
 
 def test_jemalloc_does_not_cure_fresh_mappings_of_its_own_sizes(tried, malloc):

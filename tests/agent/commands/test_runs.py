@@ -9,9 +9,27 @@ from typing import Any
 import pytest
 
 from vgo_agent.agent.transcript import Decision, RunEnd, RunStart, ToolEnd, Transcript, VerdictGiven
+from vgo_agent.tools.claim import Claim
 from vgo_agent.tools.subject import Limits, Subject
+from vgo_agent.tools.verdict import Confirmed, Diagnosis, Explained, Found, title, to_json
 
 Vgo = Callable[..., subprocess.CompletedProcess[str]]
+CLAIM = Claim(
+    measure="sd",
+    ratio=0.213,
+    low=0.1,
+    high=0.4,
+    level=0.95,
+    p_value=0.01,
+    units=(40, 40),
+    design="randomised",
+    margin=0.66,
+)
+VERDICT = Diagnosis(
+    cause=Explained(parts=(Found(factor="page_faults", name="Minor page faults", column="minor_faults"),)),
+    remedy=Confirmed(mitigation="jemalloc", claim=CLAIM, sd=CLAIM, comparison="c001", command="./bench.sh"),
+    evidence=("c001",),
+)
 PADDING = "x" * 200_000
 """More than is read from the end."""
 
@@ -25,11 +43,11 @@ def finished(folder: Path, at: str = "2025-03-14T09:26:53+00:00", command: tuple
     transcript.append(RunStart(subject=subject, limits=Limits(), planner="rules", machine="", knowledge="", schemas=""))
     for call, tool, result in (
         ("c001", "measure", {"summary": PADDING}),
-        ("c002", "conclude", {"verdict": "mitigated", "factor": "page_faults", "sd": {"ratio": 0.213}}),
+        ("c002", "conclude", {"verdict": to_json(VERDICT)}),
     ):
         transcript.append(Decision(call_id=call, tool=tool, arguments={}, why="", origin="rules", legal=(tool,)))
         transcript.append(ToolEnd(call_id=call, result=result))
-    transcript.append(VerdictGiven(verdict="mitigated", evidence=(4,)))
+    transcript.append(VerdictGiven(verdict=title(VERDICT), evidence=(4,)))
     transcript.append(RunEnd(status="finished", count=len(transcript.events), tip=transcript.tip))
     return folder / "transcript.jsonl"
 
@@ -53,8 +71,8 @@ def test_without_runs_it_says_how_to_make_one(vgo: Vgo) -> None:
 def test_a_finished_run_is_shown_with_its_finding(vgo: Vgo, tmp_path: Path) -> None:
     finished(tmp_path / "vgo-runs" / "a")
     assert vgo("runs", env={"TZ": "UTC"}).stdout == (
-        "WHEN              VERDICT    FACTOR       SD RATIO  COMMAND     FOLDER\n"
-        "2025-03-14 09:26  mitigated  page_faults  0.21      ./bench.sh  vgo-runs/a\n"
+        "WHEN              VERDICT                            FACTOR       SD RATIO  COMMAND     FOLDER\n"
+        "2025-03-14 09:26  cause explained, remedy confirmed  page_faults  0.21      ./bench.sh  vgo-runs/a\n"
     )
 
 
@@ -67,7 +85,7 @@ def test_the_newest_run_comes_first(vgo: Vgo, tmp_path: Path) -> None:
 def test_the_middle_of_a_transcript_is_not_read(vgo: Vgo, tmp_path: Path) -> None:
     path = finished(tmp_path / "vgo-runs" / "a")
     path.write_bytes(path.read_bytes().replace(PADDING.encode(), b"\xff" * len(PADDING)))
-    assert listed(vgo)[0]["verdict"] == "mitigated"
+    assert listed(vgo)[0]["verdict"] == title(VERDICT)
 
 
 @pytest.mark.parametrize("broken", [b"", b"[]\n", b"\xff\n", b'{"seq": 0}\n', b"{" * 100_000 + b"\n"])
@@ -75,7 +93,7 @@ def test_a_broken_run_is_listed_as_such_beside_the_others(vgo: Vgo, tmp_path: Pa
     finished(tmp_path / "vgo-runs" / "good")
     finished(tmp_path / "vgo-runs" / "bad").write_bytes(broken)
     assert {run["folder"]: run["verdict"] for run in listed(vgo)} == {
-        "vgo-runs/good": "mitigated",
+        "vgo-runs/good": title(VERDICT),
         "vgo-runs/bad": "(broken)",
     }
 

@@ -356,7 +356,7 @@ def test_it_ends_at_once_and_leaves_nothing(
     (tmp_path / "local.yaml").write_text("cluster: local\nnodes: 1\n")
     (tmp_path / "big.csv").symlink_to(big)
     if case.name == "ask":
-        written(MAKERS["mitigated"](), tmp_path / "run-0")
+        written(MAKERS["confirmed"](), tmp_path / "run-0")
     if case.before:
         cut_off(request.getfixturevalue("made"), tmp_path / "vgo-runs/made", case.before)
     before = settings()

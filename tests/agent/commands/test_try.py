@@ -99,12 +99,12 @@ def helped(somewhere) -> dict[str, Any]:
 
 
 def test_what_helps_is_claimed_and_proved(helped):
-    assert (helped["verdict"], helped["mitigation"]) == ("mitigated", "glibc_malloc_thresholds")
-    assert helped["factor"] is None
-    assert helped["sd_ratio"]["high"] < 0.5
+    assert (helped["verdict"]["remedy"]["kind"], helped["mitigation"]) == ("confirmed", "glibc_malloc_thresholds")
+    assert helped["verdict"]["cause"]["kind"] == "not sought"
+    assert helped["verdict"]["remedy"]["sd"]["high"] < 0.5
     assert helped["in_force"] is True
     assert all(check["passed"] for check in helped["checks"]) and helped["checks"]
-    assert "MALLOC_TOP_PAD_=67108864" in helped["command"]
+    assert "MALLOC_TOP_PAD_=67108864" in helped["verdict"]["remedy"]["command"]
 
 
 def test_what_was_claimed_can_be_checked_again(helped):
@@ -151,8 +151,8 @@ def test_what_cannot_be_switched_between_runs_takes_turns_in_blocks(in_blocks):
 
 
 def test_blocks_are_judged_proved_put_back_and_checked_again(in_blocks):
-    assert (in_blocks["verdict"], in_blocks["in_force"]) == ("mitigated", True)
-    assert in_blocks["sd_ratio"]["high"] < 0.5
+    assert (in_blocks["verdict"]["remedy"]["kind"], in_blocks["in_force"]) == ("confirmed", True)
+    assert in_blocks["verdict"]["remedy"]["sd"]["high"] < 0.5
     assert "turns in blocks of 2" in " ".join(in_blocks["comparison"]["described"]["notes"])
     before, after = in_blocks["knob"]
     assert after == before
@@ -198,7 +198,7 @@ def test_the_negative_controls_are_not_claimed(answers, tmp_path, control):
         pytest.skip(err.strip())
     assert code == 0, err
     answer = json.loads(out)
-    assert answer["verdict"] in {"did not help", "inconclusive"}
+    assert answer["verdict"]["remedy"]["kind"] in {"refuted", "out of budget"}
     assert answer["in_force"] is True
     assert answer["mitigation"] == control
 
@@ -271,15 +271,15 @@ def test_what_a_person_does_is_waited_for_and_compared_by_whole_runs(answers, tm
     assert code == 0, told
     assert "1. Fix the seed" in told
     assert told.count("a question about it: ") == 2, "what is no answer is asked again"
-    assert "INCONCLUSIVE" in told
+    assert "REMEDY NOT TRIED" in told
     (earlier,) = (tmp_path / "vgo-runs").iterdir()
 
     program(tmp_path, SAMPLES.replace("% 101", "% 11"))
     code, out, err = answers("fix_the_work", "--after", str(earlier), *words, "--json", "--", *command)
     assert code == 0, err
     answer = json.loads(out)
-    assert (answer["verdict"], answer["after"]) == ("steadier afterwards", earlier.name)
-    assert "not interleaved" in answer["reason"] and "not interleaved" in err
+    assert (answer["verdict"]["remedy"]["kind"], answer["after"]) == ("observed", earlier.name)
+    assert "not interleaved" in answer["headline"] and "not interleaved" in err
     comparison = answer["comparison"]["described"]
     assert "Each run gave 3 samples" in " ".join(comparison["notes"])
     assert comparison["block"] % 3 == 0

@@ -11,7 +11,7 @@ from vgo_agent.agent.cli import main
 from vgo_agent.agent.commands.wanted import levels_meant
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.loader import load
-from vgo_agent.tools.elimination import looks
+from vgo_agent.tools.experiment.race import looks
 from vgo_agent.tools.machine import Machine
 
 from .counting import program
@@ -41,13 +41,13 @@ def test_the_best_level_is_found_confirmed_and_can_be_checked_again(answers, tmp
     code, out, err = answers(*words, "--", *program(tmp_path, OBEYS))
     assert code == 0, err
     answer = json.loads(out)
-    assert (answer["verdict"], answer["values"]) == ("mitigated", {"blocks": "2"})
-    assert answer["sd_ratio"]["high"] < 0.5
+    assert (answer["verdict"]["remedy"]["kind"], answer["values"]) == ("confirmed", {"blocks": "2"})
+    assert answer["verdict"]["remedy"]["sd"]["high"] < 0.5
     screened = {level["level"]: level for level in answer["screening"]["levels"]}
     assert screened["2"]["dropped"] == ""
     assert all("clearly worse" in screened[level]["dropped"] for level in "13")
     assert answer["screening"]["rounds"] == 20, "one is left and better: no more rounds are needed"
-    assert "tcache_count=2" in answer["command"]
+    assert "tcache_count=2" in answer["verdict"]["remedy"]["command"]
     run = Path(answer["run_dir"])
     assert "Levels of" in (run / "report.md").read_text() and "Levels of" in (run / "report.html").read_text()
     for check in ("verify", "replay"):
@@ -58,7 +58,7 @@ def test_where_no_level_matters_none_is_claimed(answers, tmp_path):
     words = ("--mitigation", "glibc_tcache", "--param", "blocks=1,2", *SMALL, "--pairs", "20", "-q")
     code, out, err = answers(*words, "--json", "--", *program(tmp_path, DEAF))
     assert code == 0, err
-    assert json.loads(out)["verdict"] in {"did not help", "inconclusive"}
+    assert json.loads(out)["verdict"]["remedy"]["kind"] in {"refuted", "out of budget"}
 
 
 def test_a_dry_run_shows_each_level_and_runs_nothing(answers, tmp_path):

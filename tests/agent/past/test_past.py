@@ -21,7 +21,7 @@ from ..report.conftest import MAKERS
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    return written(MAKERS["mitigated"](), tmp_path / "vgo-runs" / "made")
+    return written(MAKERS["confirmed"](), tmp_path / "vgo-runs" / "made")
 
 
 def only(run: Path) -> Past:
@@ -40,7 +40,7 @@ def changed(run: Path, **more: object) -> None:
 def test_a_finished_run_can_be_opened_and_not_resumed(run: Path) -> None:
     one = only(run)
     assert (one.state, one.note, one.can_open, one.can_resume) == ("finished", "", True, False)
-    assert one.listed.verdict == "mitigated" and one.ratio
+    assert one.listed.verdict == "cause explained, remedy confirmed" and one.ratio
 
 
 def test_a_run_that_was_cut_off_says_that_it_can_be_resumed(run: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_run_that_another_works_on_is_going_on_and_stays(run: Path) -> None:
 
 
 def test_deleting_takes_the_folder_and_leaves_the_rest(run: Path) -> None:
-    beside = written(MAKERS["mitigated"](), run.parent / "beside")
+    beside = written(MAKERS["confirmed"](), run.parent / "beside")
     assert delete(run) > 0
     assert [one.folder for one in past(run.parent)] == [beside]
     assert list(run.parent.iterdir()) == [beside]

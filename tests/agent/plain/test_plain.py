@@ -49,7 +49,7 @@ def talk(folder: Path, *words: str, lines: str = "", **env: str) -> subprocess.C
 
 @pytest.fixture
 def made(tmp_path: Path) -> Path:
-    return written(MAKERS["mitigated"](), tmp_path / "vgo-runs" / "made")
+    return written(MAKERS["confirmed"](), tmp_path / "vgo-runs" / "made")
 
 
 def test_a_file_of_lines_is_a_conversation_and_nothing_moves_a_cursor(made: Path, tmp_path: Path) -> None:
@@ -59,7 +59,10 @@ def test_a_file_of_lines_is_a_conversation_and_nothing_moves_a_cursor(made: Path
     said = [line[2:] for line in done.stdout.splitlines() if line.startswith("> ")]
     assert said == lines.splitlines()[:-1]
     assert "\x1b" not in done.stdout and "\r" not in done.stdout
-    assert "Verdict: mitigated." in done.stdout and "The command line that won: taskset" in done.stdout
+    assert (
+        "Verdict: cause explained, remedy confirmed." in done.stdout
+        and "The command line that won: taskset" in done.stdout
+    )
     assert "Error: There is no /nope" in done.stdout and "no screen to take a picture of" in done.stdout
     assert "say: /delete made yes" in done.stdout and made.exists()
     assert "](source:" not in done.stdout and "**" not in done.stdout

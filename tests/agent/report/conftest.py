@@ -44,7 +44,7 @@ TIP = "ab" * 32
 
 
 @dataclass
-class Diagnosis:
+class MadeDiagnosis:
     """Calls one after the other: pure tools really run, measuring ones are given their rows."""
 
     subject: Subject = SUBJECT
@@ -207,8 +207,8 @@ def noise(seed: int, runs: int = 120) -> tuple[np.ndarray, dict[str, np.ndarray]
     return outcome, {name: other.permutation(values) for name, values in columns.items() if name != "on_cpu_ms"}
 
 
-def _diagnosed(subject: Subject, limits: Limits, made: Callable[..., Any] = varying) -> Diagnosis:
-    diagnosis = Diagnosis(subject, limits)
+def _diagnosed(subject: Subject, limits: Limits, made: Callable[..., Any] = varying) -> MadeDiagnosis:
+    diagnosis = MadeDiagnosis(subject, limits)
     diagnosis.measure(made(1)[0])
     diagnosis.profile(*made(2))
     for tool in ("label", "fit_tree", "rank_factors"):
@@ -216,7 +216,7 @@ def _diagnosed(subject: Subject, limits: Limits, made: Callable[..., Any] = vary
     return diagnosis
 
 
-def _batch(diagnosis: Diagnosis, mitigation: str, batch: int, scale: float, seed: int) -> None:
+def _batch(diagnosis: MadeDiagnosis, mitigation: str, batch: int, scale: float, seed: int) -> None:
     pairs = 60 if scale < 1 else 240  # no effect takes more pairs to be shown
     baseline = varying(seed, pairs)[0]
     mitigated = np.random.default_rng(seed).normal(0.205, 0.006, 60) if scale < 1 else varying(seed + 50, pairs)[0]
@@ -249,13 +249,13 @@ def invisible(subject: Subject = SUBJECT, limits: Limits = LIMITS) -> FinishedRu
 
 
 def steady(subject: Subject = SUBJECT, limits: Limits = LIMITS) -> FinishedRun:
-    diagnosis = Diagnosis(subject, limits)
+    diagnosis = MadeDiagnosis(subject, limits)
     diagnosis.measure(np.random.default_rng(3).normal(0.2, 0.0008, 60))
     return diagnosis.finish()
 
 
 def insufficient(subject: Subject = SUBJECT, limits: Limits = LIMITS) -> FinishedRun:
-    diagnosis = Diagnosis(subject, limits)
+    diagnosis = MadeDiagnosis(subject, limits)
     diagnosis.measure(np.full(30, 5.0), unusable="All 30 runs gave 5; print more digits, or choose another --metric.")
     return diagnosis.finish()
 
@@ -268,7 +268,7 @@ def undecided(subject: Subject = SUBJECT, limits: Limits = LIMITS) -> FinishedRu
 
 
 def only_measured(subject: Subject = SUBJECT, limits: Limits = LIMITS) -> FinishedRun:
-    diagnosis = Diagnosis(subject, limits)
+    diagnosis = MadeDiagnosis(subject, limits)
     diagnosis.measure(varying(1)[0])
     return diagnosis.finish()
 
@@ -280,12 +280,12 @@ def looked_up_only(subject: Subject = SUBJECT, limits: Limits = LIMITS) -> Finis
 
 
 MAKERS: dict[str, Callable[..., FinishedRun]] = {
-    "mitigated": mitigated,
-    "cause found, no mitigation helped": unmitigated,
-    "no visible factor": invisible,
-    "nothing to reduce": steady,
-    "insufficient data": insufficient,
-    "inconclusive": undecided,
+    "confirmed": mitigated,
+    "refuted": unmitigated,
+    "not visible": invisible,
+    "steady": steady,
+    "unusable": insufficient,
+    "undecided": undecided,
 }
 
 
@@ -318,13 +318,13 @@ def any_run(request: pytest.FixtureRequest, finished: Callable[[str], FinishedRu
 
 
 @pytest.fixture
-def diagnosis() -> Diagnosis:
+def diagnosis() -> MadeDiagnosis:
     """Nothing has been called yet."""
-    return Diagnosis()
+    return MadeDiagnosis()
 
 
 @pytest.fixture
-def looked_up() -> Diagnosis:
+def looked_up() -> MadeDiagnosis:
     """A diagnosis that has found migrations, and knows what may help."""
     found = _diagnosed(SUBJECT, LIMITS)
     found.call("look_up", factor="cpu_migrations")

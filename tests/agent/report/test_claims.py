@@ -14,8 +14,11 @@ from vgo_agent.tools.conclude import ConcludeResult
 from vgo_agent.tools.rank_factors import RankResult
 from vgo_agent.tools.steps.apply_mitigation import open_candidates
 from vgo_agent.tools.subject import Subject
+from vgo_agent.tools.verdict import factors_found, title
+from vgo_agent.tools.verdict_words import headline
 
 RNG = np.random.default_rng
+CONFIRMED = "cause explained, remedy confirmed"
 
 
 def two_modes(noise: float, seed: int) -> np.ndarray:
@@ -31,7 +34,7 @@ def compared(looked_up, arms, migrations) -> None:
 
 
 def concluded(looked_up: Any) -> Any:
-    return looked_up.record.latest("conclude").read(ConcludeResult)
+    return looked_up.record.latest("conclude").read(ConcludeResult).verdict
 
 
 def test_a_run_far_off_may_leave_it_open(looked_up) -> None:
@@ -39,36 +42,37 @@ def test_a_run_far_off_may_leave_it_open(looked_up) -> None:
     arms = (RNG(1).normal(0.3, 0.03, 60), RNG(2).normal(0.3, 0.008, 60) + wild)
     compared(looked_up, arms, (20.0, 0.0))
     result = concluded(looked_up)
-    assert result.verdict == "inconclusive"
-    assert result.spread is None
+    assert title(result) == "cause explained, remedy out of budget"
+    assert [one.mitigation for one in result.remedy.undecided] == ["pin_to_cpu"]
 
 
 def test_where_the_sd_tells_another_story_both_are_said(looked_up) -> None:
     far = np.concatenate([[0.5], RNG(2).normal(0.2, 0.004, 59)])
     compared(looked_up, (two_modes(0.01, 1), far), (20.0, 0.0))
     result = concluded(looked_up)
-    assert (result.verdict, result.mitigation) == ("mitigated", "pin_to_cpu")
-    assert result.spread.high < 1
-    assert result.sd.high is None or result.sd.high > 1
-    assert "(the SD does not show it (ratio 0." in result.reason
+    assert (title(result), result.remedy.mitigation) == (CONFIRMED, "pin_to_cpu")
+    assert result.remedy.claim.high < 1
+    assert result.remedy.sd.high is None or result.remedy.sd.high > 1
+    assert "(the SD does not show it (ratio 0." in headline(result)
     report = outputs(looked_up.finish())["report.md"].decode()
-    assert report.count("the SD does not show it (ratio 0.") == 1
+    assert report.count("the SD does not show it (ratio 0.") == 3  # the headline, and two calls
     assert report.count("The SD does not show it (ratio 0.") == 5  # the comparisons, the table, and both batches
 
 
 def test_a_spread_that_is_narrower_is_claimed(looked_up) -> None:
     compared(looked_up, (two_modes(0.01, 1), RNG(2).normal(0.2, 0.01, 60)), (20.0, 0.0))
     result = concluded(looked_up)
-    assert result.verdict == "mitigated"
-    assert result.spread is not None and result.spread.high is not None and result.spread.high < 1
-    assert (result.factor, result.mitigation) == ("cpu_migrations", "pin_to_cpu")
-    assert "The SD" not in result.reason
-    assert "is not shown to fall" not in result.reason
+    assert title(result) == CONFIRMED
+    assert result.remedy.claim.high is not None and result.remedy.claim.high < 1
+    (part,) = factors_found(result)
+    assert (part.factor, part.fell, result.remedy.mitigation) == ("cpu_migrations", True, "pin_to_cpu")
+    assert "The SD" not in headline(result)
+    assert "not shown to fall" not in headline(result)
 
 
 def test_a_factor_that_did_not_fall_is_said_not_to_have(looked_up) -> None:
     compared(looked_up, (two_modes(0.01, 1), RNG(2).normal(0.2, 0.01, 60)), (20.0, 25.0))
-    assert "is not shown to fall" in concluded(looked_up).reason
+    assert "not shown to fall" in headline(concluded(looked_up))
 
 
 @pytest.fixture
@@ -100,9 +104,10 @@ def test_what_was_found_by_trying_is_claimed_and_said_to_have_no_counter(blind) 
         blind.call("compare", call=blind.apply("fixed_layout", batch, arms, {}))
     report = outputs(blind.finish())["report.md"].decode()
     result = concluded(blind)
-    assert (result.verdict, result.factor, result.column) == ("mitigated", "memory_layout", None)
-    assert result.reason.endswith("; no counter shows memory layout, which was found by trying.")
-    assert "no counter shows memory layout, which was found by trying" in report
+    (part,) = factors_found(result)
+    assert (title(result), part.factor, part.column) == (CONFIRMED, "memory_layout", None)
+    assert headline(result).startswith("No counter shows memory layout, which was found by trying; fixed_layout brings")
+    assert "No counter shows memory layout, which was found by trying" in report
     assert "of which only the first is tried" in report
 
 
@@ -112,8 +117,9 @@ def test_what_was_tried_blindly_and_did_not_help_is_named(blind) -> None:
     blind.call("compare", call=blind.apply("fixed_layout", 1, arms, {}))
     report = outputs(blind.finish())["report.md"].decode()
     result = concluded(blind)
-    assert result.verdict == "no visible factor"
-    assert result.reason.endswith("Tried all the same, and not proved to help: fixed_layout.")
+    assert title(result) == "cause not visible, remedy refuted"
+    assert [one.mitigation for one in result.remedy.trials] == ["fixed_layout"]
+    assert "fixed_layout does not help (spread ratio " in headline(result)
     suspects = report.partition("## Suspects without a counter")[2].partition("\n## ")[0]
     assert "env -i" in suspects and "setarch" not in suspects
 
@@ -128,11 +134,15 @@ def test_what_makes_the_mean_worse_is_claimed_only_where_nothing_else_is_confirm
     both(looked_up, "sched_fifo", 0.29, 20)
     looked_up.call("conclude")
     alone = concluded(looked_up)
-    assert (alone.verdict, alone.mitigation, alone.mean.ratio > 1.1) == ("mitigated", "sched_fifo", True)
+    assert (alone.remedy.kind, alone.remedy.mitigation, alone.remedy.mean.ratio > 1.1) == (
+        "confirmed",
+        "sched_fifo",
+        True,
+    )
     both(looked_up, "pin_to_cpu", 0.2, 10)
     looked_up.call("conclude")
     found = concluded(looked_up)
-    assert (found.verdict, found.mitigation) == ("mitigated", "pin_to_cpu")
+    assert (found.remedy.kind, found.remedy.mitigation) == ("confirmed", "pin_to_cpu")
 
 
 def test_what_slow_runs_have_less_of_though_it_should_be_low_is_no_cause(diagnosis) -> None:
@@ -145,10 +155,10 @@ def test_what_slow_runs_have_less_of_though_it_should_be_low_is_no_cause(diagnos
     ranking = diagnosis.record.latest("rank_factors").read(RankResult)
     assert (ranking.factors[0].column, ranking.factors[0].visible, ranking.visible) == ("migrations", True, False)
     result = concluded(diagnosis)
-    assert result.verdict == "no visible factor"
-    assert result.reason.startswith("Slow runs show less of migrations by more than luck (AUC 0.0")
+    assert title(result) == "cause not visible, remedy not tried"
+    assert headline(result).startswith("Slow runs show less of migrations by more than luck (AUC 0.0")
     report = outputs(diagnosis.finish())["report.md"].decode()
-    assert "they show less of migrations by more than luck" in report and "| less in slow runs |" in report
+    assert "Slow runs show less of migrations by more than luck" in report and "| less in slow runs |" in report
 
 
 @pytest.mark.parametrize("seed", range(3))

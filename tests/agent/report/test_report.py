@@ -12,25 +12,28 @@ from vgo_agent.agent.finished import FinishedRun
 from vgo_agent.agent.report.render import outputs
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.case import Record
+from vgo_agent.tools.conclude import ConcludeResult
 from vgo_agent.tools.subject import Limits, Subject
+from vgo_agent.tools.verdict import title
 
 Finished = Callable[[str], FinishedRun]
 HOSTILE = '<script>alert("x")</script>```|`'
 SENTENCES = {
-    "mitigated": r"pin_to_cpu \(Pin to one CPU\) brings the spread \(mean absolute deviation from the median\) to "
-    r"0\.\d+ \[0\.\d+, 0\.\d+\] times the baseline's \(9\d\S* % interval; p .*\); the SD to 0\.\d+ \[0\.\d+, 0\.\d+\], "
-    r"the mean to 0\.\d+ \[0\.\d+, 0\.\d+\]",
-    "cause found, no mitigation helped": r"The slow runs go with CPU migrations \(migrations: .*1 tried, none helped",
-    "no visible factor": r"No counter explains the slow runs: over 120 runs none of \d groups",
-    "nothing to reduce": r"nothing to reduce: over 60 runs the CV is 0\.4\d* %, at or below the limit of 1 %",
-    "insufficient data": r"The data cannot answer: All 30 runs gave 5",
-    "inconclusive": r"This is not decided: pin_to_cpu scattered less in one batch and is not confirmed",
+    "cause explained, remedy confirmed": r"The slow runs go with CPU migrations \(migrations, AUC .*fell\); pin_to_cpu "
+    r"brings the spread to 0\.\d+ \[0\.\d+, 0\.\d+\] of the baseline's, and the mean to 0\.\d+ \[0\.\d+, 0\.\d+\], "
+    r"confirmed by an independent batch of randomised pairs\. The baseline has SD",
+    "cause explained, remedy refuted": r"The slow runs go with CPU migrations \(.*; pin_to_cpu does not help",
+    "cause not visible, remedy not tried": r"None of \d groups of counters goes with the slow runs .* over 120 runs",
+    "steady": r"nothing to reduce: the CV is 0\.4\d* %, at or below 1 %\. The baseline has SD .* \(60 runs",
+    "unusable": r"The data cannot answer: All 30 runs gave 5; print more digits",
+    "cause explained, remedy out of budget": r"no remedy was confirmed before the budget ended: pin_to_cpu \(less in "
+    r"one batch\) undecided",
 }
 
 
 def test_the_verdict_comes_first_in_one_sentence_with_its_numbers(any_run: FinishedRun) -> None:
     files = _outputs(any_run)
-    verdict = any_run.record.calls[-1].result["verdict"]  # type: ignore[index]
+    verdict = title(any_run.record.calls[-1].read(ConcludeResult).verdict)
     page = _Page(files["report.html"])
     assert page.headings[0] == verdict.capitalize()
     assert re.search(SENTENCES[verdict], page.text)
@@ -63,12 +66,12 @@ def test_the_page_is_well_formed_and_its_pictures_have_words(any_run: FinishedRu
     page = _Page(_outputs(any_run)["report.html"])
     assert page.open == []
     assert page.pictures == page.described
-    assert page.pictures or any_run.record.calls[-1].result["verdict"] == "insufficient data"  # type: ignore[index]
+    assert page.pictures or any_run.record.calls[-1].read(ConcludeResult).verdict.kind == "unusable"
     assert len(page.ids) == len(set(page.ids))
 
 
 def test_the_winner_can_be_copied_and_kept(finished: Finished) -> None:
-    files = _outputs(finished("mitigated"))
+    files = _outputs(finished("confirmed"))
     page = _Page(files["report.html"])
     assert "taskset -c 0 ./bench.sh --size 12" in page.commands
     assert "CPUAffinity=" in page.text
@@ -76,8 +79,8 @@ def test_the_winner_can_be_copied_and_kept(finished: Finished) -> None:
 
 
 def test_the_sections_of_a_whole_diagnosis_come_in_their_order(finished: Finished) -> None:
-    assert _Page(_outputs(finished("mitigated"))["report.html"]).headings == [
-        "Mitigated",
+    assert _Page(_outputs(finished("confirmed"))["report.html"]).headings == [
+        "Cause explained, remedy confirmed",
         "The command line that reproduces it",
         "What to do next",
         "Baseline and mitigated",
@@ -94,20 +97,20 @@ def test_the_sections_of_a_whole_diagnosis_come_in_their_order(finished: Finishe
 
 
 def test_sections_without_data_vanish(finished: Finished) -> None:
-    headings = _Page(_outputs(finished("nothing to reduce"))["report.html"]).headings
+    headings = _Page(_outputs(finished("steady"))["report.html"]).headings
     assert "The baseline" in headings
     assert not {"Mitigations tried", "Not tried", "Suspects without a counter", "Baseline and mitigated"} & {*headings}
 
 
 def test_every_statistic_is_compared(finished: Finished) -> None:
-    page = _Page(_outputs(finished("mitigated"))["report.html"]).text
+    page = _Page(_outputs(finished("confirmed"))["report.html"]).text
     for name in ("mean", "median", "SD", "CV", "MAD", "IQR", "p95", "p99", "range"):
         assert re.search(rf"\b{name}\b", page)
     assert "Modes: 2 → 1" in page
 
 
 def test_every_mitigation_is_told_of_tried_or_not(finished: Finished) -> None:
-    run = finished("mitigated")
+    run = finished("confirmed")
     page = _Page(_outputs(run)["report.html"]).text
     looked = run.record.latest("look_up").result
     assert looked
@@ -123,19 +126,19 @@ def test_every_mitigation_is_told_of_tried_or_not(finished: Finished) -> None:
 
 
 def test_what_was_denied_is_named_with_the_reason(finished: Finished) -> None:
-    page = _Page(_outputs(finished("cause found, no mitigation helped"))["report.html"]).text
+    page = _Page(_outputs(finished("refuted"))["report.html"]).text
     assert "not approved: no terminal to ask on" in page
 
 
 def test_without_a_visible_factor_suspects_are_given_commands(finished: Finished) -> None:
-    page = _Page(_outputs(finished("no visible factor"))["report.html"])
+    page = _Page(_outputs(finished("not visible"))["report.html"])
     assert "Memory layout" in page.text
     assert "setarch -R ./bench.sh --size 12" in page.commands
     assert len(page.commands) == len(set(page.commands))
 
 
 def test_the_tree_is_shown_as_what_explains_and_does_not_decide(finished: Finished) -> None:
-    page = _Page(_outputs(finished("mitigated"))["report.html"]).text
+    page = _Page(_outputs(finished("confirmed"))["report.html"]).text
     assert "The tree explains; it does not decide." in page
     assert "columns set aside before ranking" in page
     assert "the same in every run" in page
@@ -152,7 +155,7 @@ def test_text_from_outside_is_never_markup(make: Callable[..., FinishedRun]) -> 
     subject = Subject(
         command=("./bench.sh", HOSTILE), argv=("/w/bench.sh", HOSTILE), directory="/w", metric=HOSTILE, unit="<b>"
     )
-    files = outputs(make("mitigated", subject))
+    files = outputs(make("confirmed", subject))
     page = _Page(files["report.html"])
     assert "script" not in page.tags and "b" not in page.tags
     assert HOSTILE in page.text
@@ -162,7 +165,7 @@ def test_text_from_outside_is_never_markup(make: Callable[..., FinishedRun]) -> 
 
 def test_a_budget_that_ended_early_leaves_a_report(make: Callable[..., FinishedRun]) -> None:
     page = _Page(outputs(make("only measured"))["report.html"])
-    assert "The budget of 600 s ran out before any factor was looked at; raise --budget." in page.text
+    assert "The budget of 600 s ran out before any factor was looked at; raise --budget; no remedy" in page.text
     assert "The factor" not in " ".join(page.headings)
 
 
@@ -180,7 +183,7 @@ def test_what_nobody_accepted_can_be_tried_as_the_program_was_judged(make: Calla
 
 
 def test_a_run_without_a_verdict_is_refused_with_the_cure(finished: Finished) -> None:
-    run = finished("mitigated")
+    run = finished("confirmed")
     cut = FinishedRun(**{**vars(run), "record": Record(run.record.calls[:-1], run.record.store)})
     with pytest.raises(VgoError, match="vgo-agent resume"):
         outputs(cut)

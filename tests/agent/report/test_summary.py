@@ -11,25 +11,14 @@ from vgo_agent.agent.report.summary import summary, text
 
 Finished = Callable[[str], FinishedRun]
 KEYS = {
+    "headline",
     "verdict",
-    "reason",
-    "factor",
-    "column",
-    "mitigation",
-    "command",
-    "mean_ratio",
-    "spread_ratio",
-    "sd_ratio",
-    "cv_ratio",
-    "p_value",
     "broke",
-    "changes_promise",
     "not_accepted",
     "failing",
     "failing_under",
     "failures",
     "runs",
-    "ran_out",
     "resume",
     "budget_s",
     "elapsed_s",
@@ -50,30 +39,22 @@ def test_the_object_has_every_key_and_is_json(any_run: FinishedRun) -> None:
 
 
 def test_a_mitigated_run_carries_its_proof(finished: Finished) -> None:
-    answer = summary(finished("mitigated"))
-    assert (answer["verdict"], answer["factor"], answer["mitigation"]) == ("mitigated", "cpu_migrations", "pin_to_cpu")
-    assert answer["command"] == "taskset -c 0 ./bench.sh --size 12"
-    for name in ("spread_ratio", "sd_ratio"):
-        assert answer[name]["low"] < answer[name]["value"] < answer[name]["high"] < 0.66
+    answer = summary(finished("confirmed"))
+    cause, remedy = answer["verdict"]["cause"], answer["verdict"]["remedy"]
+    assert (cause["kind"], [part["factor"] for part in cause["parts"]]) == ("explained", ["cpu_migrations"])
+    assert (remedy["kind"], remedy["mitigation"]) == ("confirmed", "pin_to_cpu")
+    assert remedy["command"] == "taskset -c 0 ./bench.sh --size 12"
+    for name in ("claim", "sd"):
+        assert remedy[name]["low"] < remedy[name]["ratio"] < remedy[name]["high"] < 0.66
     assert answer["runs"] == 960
-    assert answer["p_value"] < 0.05
+    assert remedy["claim"]["p_value"] < 0.05
 
 
 def test_what_does_not_apply_is_null(finished: Finished) -> None:
-    answer = summary(finished("no visible factor"))
-    nothing = (
-        "factor",
-        "column",
-        "mitigation",
-        "command",
-        "mean_ratio",
-        "spread_ratio",
-        "sd_ratio",
-        "p_value",
-        "resume",
-    )
-    assert {answer[name] for name in nothing} == {None}
-    assert [answer[name] for name in ("broke", "not_accepted", "failures", "ran_out")] == [{}, {}, [], []]
+    answer = summary(finished("not visible"))
+    assert (answer["verdict"]["cause"]["kind"], answer["verdict"]["remedy"]["kind"]) == ("not visible", "not tried")
+    assert answer["resume"] is None
+    assert [answer[name] for name in ("broke", "not_accepted", "failures")] == [{}, {}, []]
     assert answer["baseline"]["n"] == 120
 
 
@@ -86,4 +67,4 @@ def test_the_last_words_fit_a_screen_and_name_the_report(any_run: FinishedRun) -
 
 
 def test_the_command_line_stands_whole_on_its_own_line(finished: Finished) -> None:
-    assert "  taskset -c 0 ./bench.sh --size 12" in text(finished("mitigated")).splitlines()
+    assert "  taskset -c 0 ./bench.sh --size 12" in text(finished("confirmed")).splitlines()

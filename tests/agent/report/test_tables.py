@@ -21,7 +21,7 @@ def _rows(run: FinishedRun) -> list[dict[str, str]]:
 
 
 def test_every_recorded_run_is_one_row_that_names_its_step(finished: Finished) -> None:
-    rows = _rows(finished("mitigated"))
+    rows = _rows(finished("confirmed"))
     # Measured, profiled, three batches of 60 pairs; the mitigation that was not in force left none.
     assert len(rows) == 120 + 120 + 2 * (240 + 2 * 60)
     assert list(rows[0])[: 4 + len(FIXED)] == ["call", "tool", "batch", "block", *FIXED]
@@ -34,7 +34,7 @@ def test_every_recorded_run_is_one_row_that_names_its_step(finished: Finished) -
 
 
 def test_a_metric_that_a_step_did_not_read_is_empty_and_numbers_are_kept_to_the_last_digit(finished: Finished) -> None:
-    run = finished("mitigated")
+    run = finished("confirmed")
     rows = _rows(run)
     profiled = [row for row in rows if row["tool"] == "profile"]
     assert {row["minor_faults"] for row in rows if row["tool"] == "measure"} == {""}
@@ -44,12 +44,12 @@ def test_a_metric_that_a_step_did_not_read_is_empty_and_numbers_are_kept_to_the_
 
 
 def test_before_anything_was_measured_there_is_a_header_alone(finished: Finished) -> None:
-    empty = runs_csv(Record((), finished("mitigated").record.store))
+    empty = runs_csv(Record((), finished("confirmed").record.store))
     assert empty.decode() == ",".join(["call", "tool", "batch", "block", *FIXED]) + "\n"
 
 
 def test_the_page_gives_subject_limits_and_machine_to_a_program(finished: Finished) -> None:
-    run = finished("mitigated")
+    run = finished("confirmed")
     found = re.search(r"```json\n(.*?)\n```", runs_md(run).decode(), re.S)
     assert found
     facts = json.loads(found.group(1))
@@ -59,7 +59,7 @@ def test_the_page_gives_subject_limits_and_machine_to_a_program(finished: Finish
 
 
 def test_the_page_describes_every_column_of_the_table(finished: Finished) -> None:
-    run = finished("mitigated")
+    run = finished("confirmed")
     page = runs_md(run).decode()
     for name in _rows(run)[0]:
         assert f"| `{name}` |" in page
@@ -67,6 +67,6 @@ def test_the_page_describes_every_column_of_the_table(finished: Finished) -> Non
 
 
 def test_the_page_says_what_this_machine_does_not_show_and_why(finished: Finished) -> None:
-    page = runs_md(finished("mitigated")).decode()
+    page = runs_md(finished("confirmed")).decode()
     assert "| process: perf.cycles, perf.instructions | no hardware counters |" in page
     assert "RAPL" in page

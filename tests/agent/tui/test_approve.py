@@ -123,7 +123,7 @@ def test_escape_is_not_now_and_help_stop_and_leaving_work(asking: Asking) -> Non
         await pilot.press("f8")
         await until(lambda: "Nothing goes on" in said(screen), pilot)  # as the chat says of this run, which has ended
         await typed(pilot, "/status")
-        await until(lambda: "Now: mitigated" in said(screen), pilot)
+        await until(lambda: "Now: cause explained, remedy confirmed" in said(screen), pilot)
         assert asking.given is NOTHING
         await pilot.press("escape")
         await until(lambda: asking.given is None and isinstance(pilot.app.screen, SessionScreen), pilot)
@@ -187,7 +187,7 @@ def test_a_question_of_a_real_run_is_put_off_stopped_asked_again_and_refused_for
     events = read(session.folder.transcript)
     (answer,) = bodies(events, Approval)
     assert (answer.granted, answer.by, answer.standing) == (False, "user", "deny system")
-    assert bodies(events, VerdictGiven)[0].verdict == "inconclusive"
+    assert bodies(events, VerdictGiven)[0].verdict == "cause not sought, remedy not tried"
     report = replay(session.folder)
     assert report.ok, report.difference
 

@@ -58,7 +58,7 @@ def test_a_screen_that_is_resized_in_the_midst_of_drawing_goes_on(copied: RunFol
             await pilot.resize_terminal(width, height)
             await pilot.press("f2")
         await pilot.pause()
-        assert "mitigated" in header(pilot)
+        assert "remedy confirmed" in header(pilot)
 
     on_screen(opened_on(copied, desk), look)
 

@@ -32,7 +32,7 @@ from .conftest import on_screen, say, until
 
 def runs_of(tmp_path: Path, desk: Desk, count: int = 2) -> ChatSession:
     """A session that looks at runs that were made without measuring."""
-    run = MAKERS["mitigated"]()
+    run = MAKERS["confirmed"]()
     for number in range(count):
         folder = written(run, tmp_path / "vgo-runs" / f"run-{number}")
         for name, content in ({RUNS: runs_csv(run.record)} | outputs(run)).items():

@@ -179,7 +179,7 @@ def test_a_real_browser_shows_the_app_to_its_last_row_takes_keys_and_ends_with_i
 @pytest.mark.slow
 @pytest.mark.skipif(not CHROMIUM, reason="no Chromium here")
 def test_the_chat_itself_is_there_in_a_real_browser_with_its_footer(tmp_path: Path) -> None:
-    run = written(MAKERS["mitigated"](), tmp_path / "vgo-runs" / "made")
+    run = written(MAKERS["confirmed"](), tmp_path / "vgo-runs" / "made")
     words = [str(COMMAND), "chat", "--web", str(run)]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=tmp_path)
     assert process.stdout
@@ -187,6 +187,6 @@ def test_the_chat_itself_is_there_in_a_real_browser_with_its_footer(tmp_path: Pa
     with browser() as page:
         page.open(address)
         page.wait_for("Leave")
-        page.wait_for("mitigated")
+        page.wait_for("remedy confirmed")
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 130

@@ -10,7 +10,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from vgo_agent.tools.execution.executor import Turn
+from vgo_agent.tools.experiment.condition import AS_GIVEN, OUTSIDE, Block
 from vgo_agent.tools.fleet.alone import alone
 from vgo_agent.tools.fleet.engine import Fleet
 from vgo_agent.tools.fleet.messages import Answer, Order
@@ -18,6 +18,7 @@ from vgo_agent.tools.fleet.station import Station
 from vgo_agent.tools.subject import Subject
 
 LIMIT_S = 60.0
+ONE = Block(OUTSIDE, ("baseline",))
 RUNS = 15
 LOGGED = """#!/bin/sh
 echo "begin" $(date +%s%N) >>{log}
@@ -32,7 +33,7 @@ def order(tmp_path: Path) -> Order:
     program.write_text(LOGGED.format(log=tmp_path / "log"))
     program.chmod(0o755)
     subject = Subject(command=(str(program),), argv=(str(program),), directory=str(tmp_path))
-    return Order(act="run", subject=subject, series="c001", turns=(Turn(),) * RUNS)
+    return Order(act="run", subject=subject, series="c001", blocks=(ONE,) * RUNS, conditions={"baseline": AS_GIVEN})
 
 
 def answered(station: Station, order: Order) -> Answer:
@@ -43,7 +44,7 @@ def test_two_workers_on_one_host_never_run_at_the_same_time(order, tmp_path):
     stations, at_once = (Station(), Station()), Barrier(2)
 
     def worker(station: Station) -> Answer:
-        answered(station, order.model_copy(update={"turns": (Turn(),)}))  # its process is there
+        answered(station, order.model_copy(update={"blocks": (ONE,)}))  # its process is there
         at_once.wait(LIMIT_S)
         return answered(station, order)
 

@@ -1,4 +1,4 @@
-"""Dealing pieces to hosts: every run is made once, in equal shares, whatever is lost."""
+"""Dealing blocks to hosts: every run is made once, in equal shares, whatever is lost."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from vgo_agent.tools.execution.executor import BARRIER, Piece, Turn
+from vgo_agent.tools.experiment.condition import BARRIER, Block
 from vgo_agent.tools.fleet.deal import Dealer, runs_in
 
 HOSTS = ("a", "b", "c", "d")
 
 
-def pieces_of(count: int) -> list[Piece]:
-    return [(Turn("baseline", pair), Turn("other", pair)) for pair in range(count)]
+def blocks_of(count: int) -> list[Block]:
+    return [Block(pair, ("baseline", "other")) for pair in range(count)]
 
 
 @settings(max_examples=60, deadline=None)
@@ -26,9 +26,9 @@ def pieces_of(count: int) -> list[Piece]:
     seed=some.integers(0, 1000),
     losses=some.integers(0, 6),
 )
-def test_every_piece_is_made_once_whatever_is_lost(count, hosts, most, seed, losses):
-    chance, made, left = random.Random(seed), Counter[Piece](), losses
-    dealer = Dealer.of(pieces_of(count), HOSTS[:hosts], str(seed))
+def test_every_block_is_made_once_whatever_is_lost(count, hosts, most, seed, losses):
+    chance, made, left = random.Random(seed), Counter[Block](), losses
+    dealer = Dealer.of(blocks_of(count), HOSTS[:hosts], str(seed))
     while not dealer.ended:
         for host, given_ in dealer.deal(most):
             assert dealer.flying[host] == given_ and given_
@@ -40,14 +40,14 @@ def test_every_piece_is_made_once_whatever_is_lost(count, hosts, most, seed, los
         elif landing:
             made.update(dealer.flying[landing])
             dealer.finish(landing)
-    assert made == Counter(pieces_of(count))
+    assert made == Counter(blocks_of(count))
 
 
 @settings(max_examples=40, deadline=None)
 @given(hosts=some.integers(2, 4), most=some.integers(1, 9), seed=some.integers(0, 1000))
 def test_no_host_is_ahead_of_another_by_more_than_a_message(hosts, most, seed):
     chance = random.Random(seed)
-    dealer = Dealer.of(pieces_of(100), HOSTS[:hosts], str(seed))
+    dealer = Dealer.of(blocks_of(100), HOSTS[:hosts], str(seed))
     while not dealer.ended:
         for _ in dealer.deal(most):
             assert max(dealer.done.values()) - min(dealer.done.values()) <= most + 1 + most
@@ -57,9 +57,9 @@ def test_no_host_is_ahead_of_another_by_more_than_a_message(hosts, most, seed):
 
 
 def test_a_barrier_waits_for_all_before_it():
-    first, second = pieces_of(3), [(Turn("late", 9),)]
+    first, second = blocks_of(3), [Block(9, ("late",))]
     dealer = Dealer.of([*first, BARRIER, *second], HOSTS[:2], "seed")
-    seen: list[Piece] = []
+    seen: list[Block] = []
     while not dealer.ended:
         for _, given_ in dealer.deal(1):
             if second[0] in given_:
@@ -72,10 +72,10 @@ def test_a_barrier_waits_for_all_before_it():
 
 
 def test_once_it_is_enough_nothing_is_dealt_and_nothing_made_again():
-    dealer = Dealer.of(pieces_of(50), HOSTS[:2], "seed")
+    dealer = Dealer.of(blocks_of(50), HOSTS[:2], "seed")
     assert len(list(dealer.deal(2))) == 2
     dealer.stop()
-    assert dealer.lose("a") == runs_in(pieces_of(1))
+    assert dealer.lose("a") == runs_in(blocks_of(1))
     assert not list(dealer.deal(2))
     assert not dealer.ended
     dealer.finish("b")
@@ -83,5 +83,5 @@ def test_once_it_is_enough_nothing_is_dealt_and_nothing_made_again():
 
 
 def test_who_begins_differs_from_round_to_round():
-    first = {next(iter(Dealer.of(pieces_of(4), HOSTS, str(seed)).deal(1)))[0] for seed in range(40)}
+    first = {next(iter(Dealer.of(blocks_of(4), HOSTS, str(seed)).deal(1)))[0] for seed in range(40)}
     assert first == set(HOSTS)

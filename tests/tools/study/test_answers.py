@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.tools.claim import Claim
-from vgo_agent.tools.study.design import Design, Wished, design
+from vgo_agent.tools.study.design import StudyDesign, Wished, design
 from vgo_agent.tools.study.effects import Effect, effects
 from vgo_agent.tools.study.factors import read_factors
 from vgo_agent.tools.study.here import Here
@@ -27,18 +27,18 @@ SUBJECT = Subject(command=("./solver", "1"), argv=("/solver", "1"), directory="/
 Scale = Callable[[Mapping[str, str]], float]
 
 
-def plan(cores: int = 4, *factors: str) -> Design:
+def plan(cores: int = 4, *factors: str) -> StudyDesign:
     machine = Topology(cores=tuple(Core(cpus=(core,)) for core in range(cores)))
     return design(read_factors(), Here(machine), Wished(factors=factors or ("binding", "threads", "wait"), most=500))
 
 
-def well(found: Design) -> tuple[Tried, ...]:
+def well(found: StudyDesign) -> tuple[Tried, ...]:
     return tuple(
         Tried(setting=one.name, spoken=Spoken(runtime="libgomp", threads=one.threads or 4)) for one in found.settings
     )
 
 
-def drawn(found: Design, rounds: int, scale: Scale, seed: int = 1) -> list[dict[str, Any]]:
+def drawn(found: StudyDesign, rounds: int, scale: Scale, seed: int = 1) -> list[dict[str, Any]]:
     """Rounds of every setting: normal, about 1 s, the SD being 10 ms times the scale; a round shares some noise."""
     rng = np.random.default_rng(seed)
     rows = []
@@ -54,7 +54,7 @@ def effect(found: tuple[Effect, ...], **levels: str) -> Effect:
     return next(one for one in found if dict(zip(one.factors, one.levels, strict=True)) == levels)
 
 
-def judged(found: Design, rows: list[dict[str, Any]], seed: int = 1) -> tuple[Effect, ...]:
+def judged(found: StudyDesign, rows: list[dict[str, Any]], seed: int = 1) -> tuple[Effect, ...]:
     return effects(found, outcomes(rows), runs_for(found, well(found)), seed)
 
 

@@ -10,26 +10,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.knowledge.errors import VgoError
-from vgo_agent.tools.study.design import Design, Wished, design
+from vgo_agent.tools.study.design import StudyDesign, Wished, design
 from vgo_agent.tools.study.factors import read_factors
 from vgo_agent.tools.study.here import Here
-from vgo_agent.tools.study.setting import Setting
+from vgo_agent.tools.study.setting import StudySetting
 from vgo_agent.tools.study.topology import Core, Topology, topology
 
 from . import trees
 
 
-def laid_out(root: Path, **wished: Any) -> Design:
+def laid_out(root: Path, **wished: Any) -> StudyDesign:
     return design(read_factors(), Here(topology(root)), Wished(**wished, most=500))
 
 
-def at(found: Design, **levels: str) -> Setting:
+def at(found: StudyDesign, **levels: str) -> StudySetting:
     setting = found.at(found.centre | levels)
     assert setting is not None
     return setting
 
 
-def reasons(found: Design) -> dict[tuple[str, str], str]:
+def reasons(found: StudyDesign) -> dict[tuple[str, str], str]:
     return {(one.factor, one.level): one.reason for one in found.skipped}
 
 

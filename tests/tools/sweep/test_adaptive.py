@@ -9,7 +9,7 @@ from scipy.stats import norm
 from vgo_agent.tools.sweep.adaptive import (
     WORTHWHILE,
     Coordinates,
-    Told,
+    MeasuredCell,
     expected_improvement,
     propose,
     response_of,
@@ -22,7 +22,7 @@ LINE = Space.model_validate({"parameters": {"x": {"range": {"low": 0, "high": 10
 
 
 def told(values, function):
-    return [Told({"x": x}, function(x)) for x in values]
+    return [MeasuredCell({"x": x}, function(x)) for x in values]
 
 
 def test_it_goes_where_a_valley_is_expected():
@@ -56,10 +56,10 @@ def test_of_levels_every_allowed_cell_comes_once_and_then_none(data):
         {"parameters": {"a": {"levels": [1, 2, 4]}, "b": {"levels": ["x", "y"]}}, "where": ["a < 4 or b == 'x'"]}
     )
     numbers = st.floats(0.1, 10)
-    seen: list[Told] = []
+    seen: list[MeasuredCell] = []
     for _ in range(5):
         (one,) = propose(space, seen, 1, data.draw(st.sampled_from(["best", "unknown"])), 3)
-        seen.append(Told(one.values, data.draw(numbers)))
+        seen.append(MeasuredCell(one.values, data.draw(numbers)))
     assert len({identity(one.values) for one in seen}) == 5
     assert propose(space, seen, 1, "best", 3) == []
 
@@ -78,7 +78,7 @@ def test_where_all_is_known_no_improvement_is_expected():
 
 @pytest.mark.parametrize("response", [None, 1.0])
 def test_without_responses_or_with_equal_ones_it_still_proposes(response):
-    seen = [Told({"x": x}, response) for x in (0, 5, 10)]
+    seen = [MeasuredCell({"x": x}, response) for x in (0, 5, 10)]
     assert len(propose(LINE, seen, 2, "best", 1)) == 2
 
 

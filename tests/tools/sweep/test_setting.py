@@ -10,7 +10,7 @@ from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.machine import GroupPlace, Machine
 from vgo_agent.tools.subject import Subject
 from vgo_agent.tools.sweep.cell import Cell
-from vgo_agent.tools.sweep.setting import Setting, Settings, conditions
+from vgo_agent.tools.sweep.setting import CellSetting, CellSettings, conditions
 from vgo_agent.tools.sweep.space import Space
 
 MACHINE = Machine(
@@ -23,11 +23,11 @@ MACHINE = Machine(
 SUBJECT = Subject(command=("true",), argv=("/bin/true",), directory="/")
 
 
-def setting(machine: Machine = MACHINE, **parameters) -> Setting:
+def setting(machine: Machine = MACHINE, **parameters) -> CellSetting:
     """The setting of the first cell of a space."""
     space = Space.model_validate({"parameters": parameters})
     cell = Cell("c0001", {name: parameter.grid()[0] for name, parameter in space.parameters.items()})
-    return Settings(space, load().mitigations, machine, lambda _: SUBJECT).of(cell)
+    return CellSettings(space, load().mitigations, machine, lambda _: SUBJECT).of(cell)
 
 
 def test_an_argument_alone_changes_nothing_of_the_machine():

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.tools.sweep.space import Repetitions
-from vgo_agent.tools.sweep.standing import given_up, standing, wants_more
+from vgo_agent.tools.sweep.standing import given_up, look_due, standing
 
 ASKED = Repetitions(least=5, most=60, within=1.3)
 
@@ -25,20 +25,20 @@ def normal(runs):
 
 def test_it_goes_on_until_the_sd_is_known_and_then_stops():
     asked, drawn = ASKED.model_copy(update={"most": 200}), normal(200)
-    at = next(runs for runs in range(1, 201) if not wants_more(rows(drawn[:runs]), asked))
+    looks = [runs for runs in range(1, 201) if look_due(runs, asked)]
+    at = next(runs for runs in looks if standing(rows(drawn[:runs])).enough(asked))
     stands = standing(rows(drawn[:at]))
     assert 10 < at < 200
     assert stands.enough(ASKED) and stands.known is not None and stands.known <= 1.3
 
 
 def test_equal_runs_are_enough_at_the_least_number():
-    assert wants_more(rows([7.0] * 4), ASKED)
-    assert not wants_more(rows([7.0] * 5), ASKED)
+    assert not look_due(4, ASKED) and look_due(5, ASKED)
+    assert not standing(rows([7.0] * 4)).enough(ASKED)
     assert standing(rows([7.0] * 5)).enough(ASKED)
 
 
-def test_a_cap_ends_it_though_little_is_known():
-    assert not wants_more(rows(normal(6)), Repetitions(least=5, most=6))
+def test_few_runs_that_scatter_leave_little_known():
     assert not standing(rows(normal(6))).enough(Repetitions(least=5, most=6))
 
 
@@ -55,12 +55,10 @@ def test_a_cap_ends_it_though_little_is_known():
 )
 def test_a_cell_whose_runs_fail_is_given_up(outcomes, why):
     assert given_up(rows(outcomes)) == why
-    assert wants_more(rows(outcomes), ASKED) is not bool(why)
 
 
 def test_what_cannot_be_begun_is_given_up_at_once():
     assert given_up(rows([None], "there is no CPU 9", begun=0)) == "there is no CPU 9"
-    assert not wants_more(rows([None], "there is no CPU 9", begun=0), ASKED)
 
 
 @settings(max_examples=30, deadline=None)

@@ -1,5 +1,7 @@
 """The walk through a space: rounds, blocks, budgets, and going on; with an executor that runs nothing."""
 
+from __future__ import annotations
+
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -8,17 +10,18 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from vgo_agent.tools.execution.deadline import NEVER, Deadline
-from vgo_agent.tools.execution.executor import BARRIER, LOCAL, Piece
+from vgo_agent.tools.experiment.condition import BARRIER, Block
+from vgo_agent.tools.experiment.executor import LOCAL
 from vgo_agent.tools.row import Row
-from vgo_agent.tools.sweep.carrying import Here
 from vgo_agent.tools.sweep.cell import Cell
-from vgo_agent.tools.sweep.executor import refused
+from vgo_agent.tools.sweep.local import refused
 from vgo_agent.tools.sweep.space import Space
 from vgo_agent.tools.sweep.sweep import Sweep
+from vgo_agent.tools.sweep.treatments import CellsHere
 
 
 @dataclass
@@ -35,7 +38,6 @@ class Decreed:
 
     forbidden: frozenset[int] = frozenset()
     ran: Counter[str] = field(default_factory=Counter)
-    closed: bool = False
 
     def run(self, cell: Cell) -> Row:
         a = int(cell.values["a"])
@@ -45,9 +47,6 @@ class Decreed:
         outcome = 10.0 * a + self.ran[cell.id] % 3
         return {**refused(""), "ok": 1, "begun": 1, "exit_code": 0, "outcome": outcome, "wall_s": 0.25}
 
-    def close(self) -> None:
-        self.closed = True
-
 
 def space(levels=4, **more):
     repetitions = {"least": 6, "most": 9, **more.pop("repetitions", {})}
@@ -56,65 +55,76 @@ def space(levels=4, **more):
     )
 
 
-def here(runs: Decreed, deadline: Deadline = NEVER) -> Here:
-    return Here(cast(Any, SimpleNamespace(executor=LOCAL, deadline=deadline)), runs)
+def walked(asked: Space, seed: int, runs: Decreed, drawn: Memory, ran: Memory, deadline: Deadline = NEVER) -> Sweep:
+    """Go through a space on this machine, or go on."""
+    sweep = Sweep(asked, seed, drawn, ran, deadline=deadline)
+    bench = SimpleNamespace(executor=LOCAL, deadline=deadline, subject=SimpleNamespace(on=""))
+    sweep.go(cast(Any, bench), CellsHere(runs, sweep.cell))
+    return sweep
+
+
+def dealt_out(asked: Space, dealt: Dealt, seed: int = 1) -> Sweep:
+    """Go through a space on hosts."""
+    sweep = Sweep(asked, seed, Memory(), Memory(), hosts=True)
+    bench = SimpleNamespace(executor=dealt, deadline=NEVER, subject=SimpleNamespace(on="hosts"))
+    sweep.go(cast(Any, bench), CellsHere(dealt.runs, sweep.cell))
+    return sweep
 
 
 def order(sweep):
-    return [(row["cell"], row["round"]) for row in sweep.ran.rows]
+    return [(row["condition"], row["pair"]) for row in sweep.ran.rows]
 
 
-def test_every_live_cell_runs_once_a_round_and_the_executor_is_closed():
-    executor = Decreed()
-    sweep = Sweep(space(), 1, here(executor), Memory(), Memory())
-    assert sweep.go() == "every cell is known well enough, or has all its runs"
+def test_every_live_cell_runs_once_a_round():
+    sweep = walked(space(), 1, Decreed(), Memory(), Memory())
+    assert sweep.ended == "every cell is known well enough, or has all its runs"
     assert Counter(order(sweep)) == Counter((f"c000{cell}", number) for cell in range(1, 5) for number in range(9))
     assert [number for _, number in order(sweep)] == sorted(number for _, number in order(sweep))
-    assert executor.closed
 
 
 def test_another_seed_is_another_order_and_the_same_seed_the_same():
     orders = {}
     for name, seed in (("one", 1), ("again", 1), ("other", 2)):
-        sweep = Sweep(space(), seed, here(Decreed()), Memory(), Memory())
-        sweep.go()
+        sweep = walked(space(), seed, Decreed(), Memory(), Memory())
         orders[name] = order(sweep)
     assert orders["one"] == orders["again"] != orders["other"]
 
 
 def test_in_blocks_a_cell_runs_several_times_in_a_row():
-    sweep = Sweep(space(repetitions={"block": 3}), 1, here(Decreed()), Memory(), Memory())
-    sweep.go()
+    sweep = walked(space(repetitions={"block": 3}), 1, Decreed(), Memory(), Memory())
     cells = [cell for cell, _ in order(sweep)]
     assert len(cells) == 36
     assert all(len(set(cells[start : start + 3])) == 1 for start in range(0, 36, 3))
 
 
 def test_an_impossible_cell_is_tried_once_and_the_others_go_on():
-    sweep = Sweep(space(), 1, here(Decreed(frozenset({2}))), Memory(), Memory())
-    sweep.go()
+    sweep = walked(space(), 1, Decreed(frozenset({2})), Memory(), Memory())
     assert Counter(cell for cell, _ in order(sweep)) == {"c0001": 9, "c0002": 9, "c0003": 1, "c0004": 9}
     assert sweep.standing(sweep.cells[2]).reason == "no such CPU"
     assert (sweep.runs, sweep.impossible) == (27, False)
 
 
+def test_in_blocks_too_an_impossible_cell_is_tried_once():
+    sweep = walked(space(repetitions={"block": 3}), 1, Decreed(frozenset({2})), Memory(), Memory())
+    assert Counter(cell for cell, _ in order(sweep)) == {"c0001": 9, "c0002": 9, "c0003": 1, "c0004": 9}
+
+
 def test_where_all_are_impossible_it_ends():
-    sweep = Sweep(space(), 1, here(Decreed(frozenset(range(4)))), Memory(), Memory())
-    sweep.go()
+    sweep = walked(space(), 1, Decreed(frozenset(range(4))), Memory(), Memory())
     assert (sweep.runs, len(sweep.ran.rows), sweep.impossible) == (0, 4, True)
 
 
 def test_seconds_end_it_too():
-    sweep = Sweep(space(budget={"seconds": 2}), 1, here(Decreed()), Memory(), Memory())
-    assert sweep.go() == "the budget of 2 s is spent"
+    sweep = walked(space(budget={"seconds": 2}), 1, Decreed(), Memory(), Memory())
+    assert sweep.ended == "the budget of 2 s is spent"
     assert sweep.runs == 8
 
 
 def test_where_a_clock_runs_its_seconds_end_it():
     ran = Memory()
     deadline = Deadline(2.0, lambda: 0.5 * len(ran.rows))
-    sweep = Sweep(space(budget={"seconds": 2}), 1, here(Decreed(), deadline), Memory(), ran, deadline=deadline)
-    assert sweep.go() == "the budget of 2 s is spent"
+    sweep = walked(space(budget={"seconds": 2}), 1, Decreed(), Memory(), ran, deadline)
+    assert sweep.ended == "the budget of 2 s is spent"
     assert sweep.runs == 4
 
 
@@ -122,15 +132,14 @@ def test_where_a_clock_runs_its_seconds_end_it():
 @given(st.integers(0, 40), st.integers(1, 4), st.integers(0, 99), st.sampled_from(["grid", "lhs"]))
 def test_stopped_after_any_run_it_goes_on_as_it_would_have_gone(stopped, block, seed, kind):
     asked = space(repetitions={"block": block}, design={"kind": kind, "cells": 4})
-    whole = Sweep(asked, seed, here(Decreed()), Memory(), Memory())
-    whole.go()
+    whole = walked(asked, seed, Decreed(), Memory(), Memory())
     drawn, ran = Memory(), Memory()
     budget = asked.budget.model_copy(update={"runs": stopped})
     executor = Decreed()
     if stopped:
-        Sweep(asked.model_copy(update={"budget": budget}), seed, here(executor), drawn, ran).go()
+        walked(asked.model_copy(update={"budget": budget}), seed, executor, drawn, ran)
     assert len(ran.rows) <= stopped
-    Sweep(asked, seed, here(executor), drawn, ran).go()
+    walked(asked, seed, executor, drawn, ran)
     assert ran.rows == whole.ran.rows
     assert drawn.rows == whole.drawn.rows
 
@@ -144,12 +153,11 @@ def test_an_adaptive_sweep_goes_on_with_the_cells_it_had_chosen():
             "design": {"kind": "adaptive", "cells": 7, "start": 4, "batch": 2, "response": "mean"},
         }
     )
-    whole = Sweep(asked, 1, here(Decreed()), Memory(), Memory())
-    whole.go()
+    whole = walked(asked, 1, Decreed(), Memory(), Memory())
     executor, drawn, ran = Decreed(), Memory(), Memory()
     short = asked.model_copy(update={"budget": asked.budget.model_copy(update={"runs": 14})})
-    Sweep(short, 1, here(executor), drawn, ran).go()
-    Sweep(asked, 1, here(executor), drawn, ran).go()
+    walked(short, 1, executor, drawn, ran)
+    walked(asked, 1, executor, drawn, ran)
     assert (ran.rows, drawn.rows) == (whole.ran.rows, whole.drawn.rows)
     assert [cell.batch for cell in whole.cells] == [0, 0, 0, 0, 1, 1, 2]
     assert min(int(cell.values["a"]) for cell in whole.cells[4:]) < min(
@@ -160,44 +168,43 @@ def test_an_adaptive_sweep_goes_on_with_the_cells_it_had_chosen():
 class Dealt:
     """Hosts by decree: rounds land late and in any order, and each host has a speed of its own."""
 
-    whole = True
-
     def __init__(self, speeds: dict[str, float], seed: int = 1) -> None:
         self.runs, self.speeds, self.chance = Decreed(frozenset({3})), speeds, random.Random(seed)
         self.rounds: list[tuple[str, ...]] = []
 
-    def carry_out(self, pieces, walk) -> None:
-        flying: list[Piece] = []
-        source: Iterator[Piece | None] = iter(pieces)
-        piece: Piece | None = ()
-        while (piece is not None or flying) and not walk.enough():
-            while piece is not None and len(flying) < len(self.speeds):
-                piece = next(source, None)
-                if piece:
-                    flying.append(piece)
-                elif piece == BARRIER:
+    def carry_out(self, series, blocks, conditions, enough) -> None:
+        flying: list[Block] = []
+        source: Iterator[Block | None] = iter(blocks)
+        block: Block | None = BARRIER
+        while (block is not None or flying) and not enough():
+            while block is not None and len(flying) < len(self.speeds):
+                block = next(source, None)
+                if block and block.order:
+                    flying.append(block)
+                elif block == BARRIER:
                     break
-            while flying and (piece in (BARRIER, None) or len(flying) == len(self.speeds)):
-                self.land(flying.pop(self.chance.randrange(len(flying))), walk)
+            while flying and (block in (BARRIER, None) or len(flying) == len(self.speeds)):
+                self.land(flying.pop(self.chance.randrange(len(flying))), series, conditions)
 
-    def land(self, piece: Piece, walk) -> None:
+    def land(self, block: Block, series, conditions) -> None:
         host = self.chance.choice(sorted(self.speeds))
-        self.rounds.append(tuple(turn.condition for turn in piece))
-        for turn in piece:
-            row = {**self.runs.run(walk.cell(turn.condition)), "host": host, "slot": 0, "began_s": len(walk.ran.rows)}
+        self.rounds.append(block.order)
+        for key in block.order:
+            row = {**self.runs.run(conditions.cell(key)), "host": host, "slot": 0, "began_s": len(series.rows)}
             if row["outcome"] is not None:
                 row["outcome"] = (10 + row["outcome"]) * self.speeds[host]
-            walk.keep({"order": 0, "condition": turn.condition, "pair": turn.pair, **row})
+            series.log.append({"order": 0, "condition": key, "pair": block.number, **row})
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(1, 4), st.integers(0, 99), st.integers(1, 3), st.sampled_from(["grid", "lhs"]))
+@example(hosts=3, seed=40, block=1, kind="grid")
 def test_on_hosts_every_cell_has_its_runs_in_whole_rounds_however_they_land(hosts, seed, block, kind):
     asked = space(repetitions={"block": block}, design={"kind": kind, "cells": 4})
     dealt = Dealt({f"m{number}": 1.0 for number in range(hosts)}, seed)
-    sweep = Sweep(asked, seed, dealt, Memory(), Memory())
-    assert sweep.go() == "every cell is known well enough, or has all its runs"
-    runs = Counter(row["cell"] for row in sweep.ran.rows if row["begun"])
+    sweep = dealt_out(asked, dealt, seed)
+    assert sweep.ended == "every cell is known well enough, or has all its runs"
+    runs = Counter(row["condition"] for row in sweep.ran.rows if row["begun"])
     impossible = {cell.id for cell in sweep.cells if cell.values["a"] == 3}
     assert runs == {cell.id: 9 for cell in sweep.cells if cell.id not in impossible}
     for cells in dealt.rounds:
@@ -207,10 +214,7 @@ def test_on_hosts_every_cell_has_its_runs_in_whole_rounds_however_they_land(host
 
 @given(st.integers(1, 60), st.integers(2, 4))
 def test_on_hosts_no_more_runs_are_drawn_than_the_budget_has(most, hosts):
-    sweep = Sweep(
-        space(budget={"runs": most}), 1, Dealt(dict.fromkeys(map(str, range(hosts)), 1.0)), Memory(), Memory()
-    )
-    sweep.go()
+    sweep = dealt_out(space(budget={"runs": most}), Dealt(dict.fromkeys(map(str, range(hosts)), 1.0)))
     assert sweep.runs == min(most, 27)
 
 
@@ -218,8 +222,7 @@ def test_a_slow_host_adds_nothing_to_the_spread_of_a_cell():
     spreads = {}
     for name, speed in (("alike", 1.0), ("one slow", 5.0)):
         dealt = Dealt({"m1": 1.0, "m2": speed})
-        sweep = Sweep(space(repetitions={"least": 60, "most": 60}), 1, dealt, Memory(), Memory())
-        sweep.go()
+        sweep = dealt_out(space(repetitions={"least": 60, "most": 60}), dealt)
         spreads[name] = [standing.summary.cv for cell in sweep.cells if (standing := sweep.standing(cell)).summary]
     assert len(spreads["alike"]) == 3
     assert spreads["one slow"] == pytest.approx(spreads["alike"], rel=0.2)

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import dataclass
+
+from ..row import Row
+from .condition import OUTSIDE, Block
+from .experiment import Done
 
 LayerSet = tuple[str, ...]
 """Specs in the order given; the first is outermost. Empty: a bare run."""
@@ -54,3 +59,18 @@ def _stretches(profiled: Sequence[LayerSet], bare: int) -> Iterator[list[LayerSe
     cuts = [round(place * len(profiled) / bare) for place in range(bare + 1)]
     for begin, end in zip(cuts[:-1], cuts[1:], strict=True):
         yield [*profiled[begin:end], BARE]
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """ExperimentConditions in an order that was drawn, less those that turned out to be no use."""
+
+    order: tuple[str, ...]
+    left_out: Callable[[Sequence[Row]], Container[str]]
+    numbers: int = 0
+
+    def blocks(self, done: Done) -> Iterator[Block]:
+        """Give one run after the other; a condition that was left out once stays out."""
+        for key in self.order:
+            if key not in self.left_out(done()):
+                yield Block(OUTSIDE, (key,))

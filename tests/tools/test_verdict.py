@@ -1,0 +1,167 @@
+"""The verdict: every combination of cause and remedy is told, read back, and named; the README has the same words."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vgo_agent.tools.claim import Claim, TooFew
+from vgo_agent.tools.verdict import (
+    CAUSES,
+    REMEDIES,
+    TITLES,
+    Cause,
+    Confirmed,
+    Diagnosis,
+    Explained,
+    Found,
+    Located,
+    NotSought,
+    NotTried,
+    NotVisible,
+    Observed,
+    OutOfBudget,
+    Refuted,
+    Remedy,
+    Steady,
+    TriedRemedy,
+    Unusable,
+    Verdict,
+    exit_code,
+    from_json,
+    left_for_time,
+    matches,
+    title,
+    to_json,
+)
+from vgo_agent.tools.verdict_words import Openings, headline, listed, next_steps
+
+README = Path(__file__).parents[2] / "README.md"
+NUMBERS: dict[str, Any] = {"low": 0.1, "high": 0.3, "level": 0.95, "p_value": 0.001, "units": (60, 60), "margin": 0.66}
+SPREAD = Claim(measure="spread", ratio=0.2, design="randomised", **NUMBERS)
+MEAN = SPREAD.model_copy(update={"measure": "mean", "ratio": 0.9, "low": 0.8, "high": 1.1})
+OPEN = SPREAD.model_copy(update={"ratio": 0.8, "low": 0.5, "high": 1.2})
+FEW = TooFew(units=(3, 3), why="there are 3 of each, and each arm needs at least 10")
+HOPS = Found(factor="cpu_migrations", name="CPU hops", column="migrations", auc=0.97, p_value=0.001)
+PARTS: list[tuple[Found | Located, ...]] = [
+    (HOPS,),
+    (HOPS, Found(factor="page_faults", name="Page faults", column="minor_faults", auc=0.8, p_value=0.02, fell=True)),
+    (Found(factor="memory_layout", name="Memory layout"),),
+    (Located(where="runs 10 to 20"), Located(where="host n2", claim=SPREAD)),
+]
+CAUSE: list[Cause] = [
+    *(Explained(parts=parts) for parts in PARTS),
+    NotVisible(groups=7, p_value=0.4, runs=60, hidden=("Memory layout",)),
+    NotVisible(groups=7, p_value=0.01, runs=60, slight=HOPS),
+    NotVisible(groups=7, p_value=0.01, runs=60, slight=HOPS, less=True),
+    NotSought(),
+    NotSought(why="the budget of 9 s ran out before any factor was looked at; raise --budget"),
+]
+TRIED = [
+    TriedRemedy(mitigation="x", claim=OPEN),
+    TriedRemedy(mitigation="y", claim=FEW, values={"blocks": "2"}),
+    TriedRemedy(mitigation="w", claim=SPREAD, less=True),
+    TriedRemedy(mitigation="v", refuted_by="made a run hang"),
+]
+HELPS: dict[str, Any] = {"mitigation": "pin_to_cpu", "claim": SPREAD, "sd": OPEN, "mean": MEAN, "comparison": "c009"}
+REMEDY: list[Remedy] = [
+    Confirmed(**HELPS, command="taskset -c 0 ./bench.sh", untried=("z",)),
+    Observed(**HELPS, promise="order of writes"),
+    *(Refuted(trials=tuple(TRIED[:count]), declined=("s",)) for count in (1, 4)),
+    *(OutOfBudget(undecided=tuple(TRIED[:count]), untried=("z",)) for count in (0, 1, 3)),
+    OutOfBudget(ended_by="planner"),
+    NotTried(why="--allow none forbids it"),
+]
+VERDICTS: list[Verdict] = [
+    *(Diagnosis(cause=one, remedy=other, evidence=("c001",)) for one, other in itertools.product(CAUSE, REMEDY)),
+    Steady(cv=0.001, limit=0.01, fails="3 of 60 runs failed (exit 1)", evidence=()),
+    Unusable(why="only 3 runs count", cure="raise --max-runs", evidence=()),
+]
+ANY = st.sampled_from(VERDICTS)
+OPENINGS = st.builds(
+    Openings,
+    ready=st.sampled_from([(), ("a", "b")]),
+    system=st.sampled_from([(), ("c",)]),
+    process=st.booleans(),
+    by_hand=st.sampled_from([(), ("d",)]),
+    suspects=st.booleans(),
+    absent=st.integers(0, 3),
+    pairs_needed=st.integers(0, 99),
+    best=st.sampled_from(["", "x left the least spread"]),
+)
+
+
+@given(ANY)
+def test_it_is_read_back_as_it_was_written(verdict: Verdict) -> None:
+    assert from_json(to_json(verdict)) == verdict
+
+
+@given(ANY)
+def test_it_has_a_title_that_its_halves_stand_for(verdict: Verdict) -> None:
+    assert title(verdict) in TITLES
+    assert matches(title(verdict), title(verdict).split(", ")) and matches(title(verdict), [title(verdict)])
+    assert not matches("", (*TITLES, *CAUSES, *REMEDIES))
+    assert exit_code(verdict) == (title(verdict) == "unusable")
+
+
+@given(ANY)
+def test_it_is_told_in_whole_sentences_that_name_all_that_was_left_open(verdict: Verdict) -> None:
+    said = headline(verdict)
+    assert said[0].isupper() or said.startswith(
+        ("pin_to_cpu brings ", "pin_to_cpu, applied by hand", "x does not help")
+    )
+    assert said.endswith(".") and not re.search(r"None(?! of)", said) and "  " not in said
+    if isinstance(verdict, Diagnosis) and isinstance(verdict.remedy, OutOfBudget):
+        names = {*verdict.remedy.untried, *(one.mitigation for one in verdict.remedy.undecided)}
+        assert all(name in said for name in names)
+
+
+@given(ANY, OPENINGS)
+def test_next_steps_are_sentences_each_once(verdict: Verdict, openings: Openings) -> None:
+    steps = next_steps(verdict, openings)
+    assert len(set(steps)) == len(steps)
+    assert all(step[0].isupper() and step.endswith(".") and "None" not in step for step in steps)
+
+
+def test_two_answers_are_told_apart() -> None:
+    remedy = OutOfBudget(undecided=(TRIED[0], TRIED[1]), untried=("z",))
+    said = headline(Diagnosis(cause=CAUSE[0], remedy=remedy, evidence=()))
+    assert said == (
+        "The slow runs go with CPU hops (migrations, AUC 0.97, family-wise p 0.001); no remedy was confirmed before "
+        "the budget ended: x and y (blocks=2) undecided, z untried."
+    )
+
+
+def test_only_a_budget_is_worth_more_time() -> None:
+    left = {"budget": ("z",), "planner": ()}
+    for ended_by, names in left.items():
+        remedy = OutOfBudget.model_validate({"untried": ("z",), "ended_by": ended_by})
+        assert left_for_time(Diagnosis(cause=NotSought(), remedy=remedy, evidence=())) == names
+    assert left_for_time(Diagnosis(cause=NotSought(), remedy=REMEDY[0], evidence=())) == ("z",)
+
+
+@given(st.lists(st.text("abc", min_size=1), max_size=7))
+def test_a_list_of_names_tells_how_many_there_are(names: list[str]) -> None:
+    said = listed(names)
+    assert bool(said) == bool(names) and ("more" in said) == (len(names) > 3)
+
+
+@pytest.mark.parametrize("one", [Explained, NotVisible, NotSought], ids=lambda one: one.__name__)
+def test_the_readme_says_of_each_cause_what_the_source_does(one: Any) -> None:
+    assert f"| `cause {one.model_fields['kind'].default}` | {one.__doc__} |" in README.read_text()
+
+
+@pytest.mark.parametrize("one", [Confirmed, Observed, Refuted, OutOfBudget, NotTried], ids=lambda one: one.__name__)
+def test_the_readme_says_of_each_remedy_what_the_source_does(one: Any) -> None:
+    assert f"| `remedy {one.model_fields['kind'].default}` | {one.__doc__} |" in README.read_text()
+
+
+@pytest.mark.parametrize("one", [Steady, Unusable], ids=lambda one: one.__name__)
+def test_the_readme_says_of_the_rest_what_the_source_does(one: Any) -> None:
+    assert f"| `{one.model_fields['kind'].default}` | {one.__doc__} |" in README.read_text()

@@ -1,0 +1,286 @@
+"""The verdict of a diagnosis: what makes runs slow, and what makes that stop, are two answers.
+
+A `match` over one of these unions ends in `assert_never`: a new case is a type error until all of it is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal, assert_never
+
+from pydantic import AfterValidator, Field, TypeAdapter
+
+from .claim import Claim, TooFew
+from .subject import Frozen
+
+
+class Found(Frozen):
+    """A factor that goes with the slow runs by more than luck, and enough to matter."""
+
+    kind: Literal["found"] = "found"
+    factor: str
+    """Key of the knowledge base, or the column where it has none."""
+    name: str
+    """For people."""
+    column: str | None = None
+    """None: no counter shows it, and trying its mitigation has found it."""
+    auc: float | None = None
+    """Chance that a slow run shows more of the column than a fast one."""
+    p_value: float | None = None
+    """Family-wise."""
+    fell: bool | None = None
+    """The column fell under the mitigation that helped; None: nothing helped, or no column is known."""
+
+
+class Located(Frozen):
+    """Where or when the time goes, though no factor says why: a host, a rank, a spell of runs."""
+
+    kind: Literal["located"] = "located"
+    where: str
+    claim: Claim | None = None
+
+
+Part = Annotated[Found | Located, Field(discriminator="kind")]
+
+
+class Explained(Frozen):
+    """Factors, places or times go with the slow runs by more than luck."""
+
+    kind: Literal["explained"] = "explained"
+    parts: Annotated[tuple[Part, ...], Field(min_length=1)]
+    """The strongest first; those that the mitigation that helped is known to address before all others."""
+
+
+class NotVisible(Frozen):
+    """Nothing that was counted goes with the slow runs by more than luck and enough to matter."""
+
+    kind: Literal["not visible"] = "not visible"
+    groups: int
+    """Clusters of collinear columns that were looked at, over all looks."""
+    p_value: float
+    """The least of all looks, each of its whole search."""
+    runs: int
+    """Profiled, over all looks."""
+    slight: Found | None = None
+    """Goes with them by more than luck, and cannot be what makes them slow."""
+    less: bool = False
+    """Slow runs show less of it, and it should be low; else it does too little to matter."""
+    hidden: tuple[str, ...] = ()
+    """Names of factors that leave no counter, of which a mitigation can be tried here."""
+
+
+class NotSought(Frozen):
+    """No factor was looked at."""
+
+    kind: Literal["not sought"] = "not sought"
+    why: str = ""
+    """Clause; empty where one mitigation was to be tried, and no cause to be found."""
+
+
+Cause = Annotated[Explained | NotVisible | NotSought, Field(discriminator="kind")]
+
+
+class TriedRemedy(Frozen):
+    """What came of one mitigation, over all its batches."""
+
+    mitigation: str
+    values: dict[str, str] = {}
+    """Of its parameters, where they were chosen."""
+    claim: Claim | TooFew | None = None
+    """Of its last batch, in the family of all that confirm; None: it was not compared."""
+    less: bool = False
+    """One batch claims what was asked for, and no other confirms it."""
+    refuted_by: str = ""
+    """Clause: what refutes it beside the claim, such as that it breaks the program."""
+
+
+class _Helpful(Frozen):
+    """A mitigation that helps, with its claims: the first decides, the others stand beside it."""
+
+    mitigation: str
+    values: dict[str, str] = {}
+    claim: Claim
+    sd: Claim | None = None
+    """For comparison with the VGO paper."""
+    cv: Claim | None = None
+    mean: Claim | None = None
+    """Its price."""
+    comparison: str
+    """Id of the call of compare that the claims come from."""
+    promise: str = ""
+    """What the program can no longer rely on."""
+
+
+class Confirmed(_Helpful):
+    """An independent batch of randomised pairs confirms that a mitigation helps."""
+
+    kind: Literal["confirmed"] = "confirmed"
+    command: str
+    """The command line that reproduces it."""
+    untried: tuple[str, ...] = ()
+    """What the budget ended before, where the target is not reached: mitigations, or steps in words."""
+
+
+class Observed(_Helpful):
+    """A person applied it: a later series against an earlier one, which is weaker evidence than pairs."""
+
+    kind: Literal["observed"] = "observed"
+
+
+class _Unproved(Frozen):
+    """Nothing is proved to help."""
+
+    declined: tuple[str, ...] = ()
+    """Mitigations that were not tried since the user wanted no system change."""
+
+
+class Refuted(_Unproved):
+    """Of all that was tried, a help that matters is excluded, or it harms the program."""
+
+    kind: Literal["refuted"] = "refuted"
+    trials: tuple[TriedRemedy, ...]
+
+
+class OutOfBudget(_Unproved):
+    """Some mitigation is undecided, or waits to be tried; they are named."""
+
+    kind: Literal["out of budget"] = "out of budget"
+    undecided: tuple[TriedRemedy, ...] = ()
+    untried: tuple[str, ...] = ()
+    """Mitigations, or steps in words."""
+    ended_by: Literal["budget", "planner"] = "budget"
+    """planner: it ended the search while more could be done."""
+
+
+class NotTried(_Unproved):
+    """No mitigation was compared: it is forbidden, impossible here, or none is known."""
+
+    kind: Literal["not tried"] = "not tried"
+    why: str
+    """Clause."""
+
+
+Remedy = Annotated[Confirmed | Observed | Refuted | OutOfBudget | NotTried, Field(discriminator="kind")]
+
+
+class Diagnosis(Frozen):
+    """Cause and remedy."""
+
+    kind: Literal["diagnosis"] = "diagnosis"
+    cause: Cause
+    remedy: Remedy
+    evidence: tuple[str, ...]
+    """Ids of the calls that it rests on."""
+
+
+class Steady(Frozen):
+    """There is nothing to reduce: the spread is at or below `--steady-cv`."""
+
+    kind: Literal["steady"] = "steady"
+    cv: float
+    limit: float
+    fails: str = ""
+    """Clause: how many runs failed, and what they said."""
+    evidence: tuple[str, ...]
+
+
+class Unusable(Frozen):
+    """The runs cannot say anything; the sentence says what cures it."""
+
+    kind: Literal["unusable"] = "unusable"
+    why: str
+    """Clause."""
+    cure: str
+    """Imperative clause."""
+    evidence: tuple[str, ...]
+
+
+Verdict = Annotated[Diagnosis | Steady | Unusable, Field(discriminator="kind")]
+_READ: TypeAdapter[Diagnosis | Steady | Unusable] = TypeAdapter(Verdict)
+
+
+def to_json(verdict: Verdict) -> dict[str, Any]:
+    """Give it as `--json` and transcripts have it."""
+    return verdict.model_dump(mode="json")
+
+
+def from_json(value: Any) -> Verdict:
+    """Read it back; raises pydantic's ValidationError."""
+    return _READ.validate_python(value)
+
+
+def title(verdict: Verdict) -> str:
+    """Name it in a few words: `cause explained, remedy confirmed`, `steady`, `unusable`."""
+    match verdict:
+        case Diagnosis():
+            return f"cause {verdict.cause.kind}, remedy {verdict.remedy.kind}"
+        case Steady() | Unusable():
+            return verdict.kind
+        case _:
+            assert_never(verdict)
+
+
+def exit_code(verdict: Verdict) -> int:
+    """0: an answer; 1: the runs cannot say anything."""
+    match verdict:
+        case Diagnosis() | Steady():
+            return 0
+        case Unusable():
+            return 1
+        case _:
+            assert_never(verdict)
+
+
+def factors_found(verdict: Verdict) -> tuple[Found, ...]:
+    """Factors that explain the slow runs, the strongest first."""
+    explained = verdict.cause if isinstance(verdict, Diagnosis) and isinstance(verdict.cause, Explained) else None
+    return tuple(part for part in explained.parts if isinstance(part, Found)) if explained else ()
+
+
+def helpful(verdict: Verdict) -> Confirmed | Observed | None:
+    """The mitigation that helps; None: nothing is known to."""
+    remedy = verdict.remedy if isinstance(verdict, Diagnosis) else None
+    return remedy if isinstance(remedy, Confirmed | Observed) else None
+
+
+def confirmed(verdict: Verdict) -> Confirmed | None:
+    """The mitigation that an independent batch confirms."""
+    remedy = helpful(verdict)
+    return remedy if isinstance(remedy, Confirmed) else None
+
+
+def undecided(verdict: Verdict) -> OutOfBudget | None:
+    """What was left open."""
+    remedy = verdict.remedy if isinstance(verdict, Diagnosis) else None
+    return remedy if isinstance(remedy, OutOfBudget) else None
+
+
+def left_for_time(verdict: Verdict) -> tuple[str, ...]:
+    """What a larger budget would be for, in words; `resume` goes on with it."""
+    remedy = undecided(verdict) or confirmed(verdict)
+    if remedy is None or isinstance(remedy, OutOfBudget) and remedy.ended_by == "planner":
+        return ()
+    return remedy.untried
+
+
+CAUSES = tuple(f"cause {one.model_fields['kind'].default}" for one in (Explained, NotVisible, NotSought))
+REMEDIES = tuple(
+    f"remedy {one.model_fields['kind'].default}" for one in (Confirmed, Observed, Refuted, OutOfBudget, NotTried)
+)
+TITLES = (*(f"{cause}, {remedy}" for cause in CAUSES for remedy in REMEDIES), "steady", "unusable")
+"""All that `title` may say."""
+
+
+def _of_a_title(pattern: str) -> str:
+    if pattern not in (*TITLES, *CAUSES, *REMEDIES):
+        raise ValueError(f"{pattern!r} is neither a verdict nor its cause or remedy: {', '.join((*CAUSES, *REMEDIES))}")
+    return pattern
+
+
+TitlePattern = Annotated[str, AfterValidator(_of_a_title)]
+"""A title, or its half: `remedy confirmed` stands for every cause."""
+
+
+def matches(title: str, patterns: Iterable[str]) -> bool:
+    """Tell whether one of the patterns stands for a title."""
+    return any(set(pattern.split(", ")) <= set(title.split(", ")) for pattern in patterns)

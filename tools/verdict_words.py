@@ -1,0 +1,297 @@
+"""A verdict in words: one headline, and what to do next. Every reader that tells a verdict takes them from here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from .claim import Claim, TooFew, disagreement, interval
+from .verdict import (
+    Cause,
+    Confirmed,
+    Diagnosis,
+    Explained,
+    Found,
+    Located,
+    NotSought,
+    NotTried,
+    NotVisible,
+    Observed,
+    OutOfBudget,
+    Part,
+    Refuted,
+    Remedy,
+    Steady,
+    TriedRemedy,
+    Unusable,
+    Verdict,
+)
+
+MOST_NAMED = 3
+
+
+def listed(names: Sequence[str]) -> str:
+    """Write the first names as a sentence has them."""
+    if not names:
+        return ""
+    first, more = list(names[:MOST_NAMED]), len(names) - MOST_NAMED
+    words = [*first, f"{more} more"] if more > 0 else first
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
+def headline(verdict: Verdict) -> str:
+    """Say the verdict in a sentence or two: the cause, then the remedy."""
+    match verdict:
+        case Diagnosis(cause=cause, remedy=remedy):
+            first, second = _cause(cause), _remedy(remedy)
+            if first:
+                return f"{first}; {second}."
+            return f"N{second[1:]}." if second.startswith("no") else f"{second}."  # else it begins with a key
+        case Steady(cv=cv, limit=limit, fails=fails):
+            but = f"; but {fails}" if fails else ""
+            return f"There is nothing to reduce: the CV is {100 * cv:.2g} %, at or below {100 * limit:g} %{but}."
+        case Unusable(why=why, cure=cure):
+            return f"The data cannot answer: {why}; {cure}."
+        case _:
+            assert_never(verdict)
+
+
+def _cause(cause: Cause) -> str:
+    """A clause that begins a sentence; empty where no cause was to be sought."""
+    match cause:
+        case Explained(parts=parts):
+            by_trying = [part for part in parts if isinstance(part, Found) and part.column is None]
+            if by_trying:
+                return (
+                    f"No counter shows {by_trying[0].name[0].lower()}{by_trying[0].name[1:]}, which was found by trying"
+                )
+            return f"The slow runs go with {listed([_part(part) for part in parts])}"
+        case NotVisible():
+            return _not_visible(cause)
+        case NotSought(why=why):
+            return f"{why[:1].upper()}{why[1:]}"
+        case _:
+            assert_never(cause)
+
+
+def _part(part: Part) -> str:
+    match part:
+        case Found(name=name, column=column, auc=auc, p_value=p_value, fell=fell):
+            moved = {True: ", fell", False: ", not shown to fall", None: ""}[fell]
+            numbers = "" if auc is None or p_value is None else f", AUC {auc:.2f}, family-wise p {p_value:.2g}"
+            return f"{name} ({column}{numbers}{moved})"
+        case Located(where=where, claim=claim):
+            return f"{where}{f' ({interval(claim)})' if claim else ''}"
+        case _:
+            assert_never(part)
+
+
+def _not_visible(cause: NotVisible) -> str:
+    slight = cause.slight
+    if slight is None:
+        leaves = f"; {listed(cause.hidden)} leave no counter" if cause.hidden else ""
+        return (
+            f"None of {cause.groups} groups of counters goes with the slow runs by more than luck over {cause.runs} "
+            f"runs (family-wise p {cause.p_value:.2g}{leaves})"
+        )
+    numbers = f"AUC {slight.auc:.2f}, family-wise p {slight.p_value:.2g}"
+    if cause.less:
+        return (
+            f"Slow runs show less of {slight.column} by more than luck ({numbers}), and it should be low: it is not "
+            "what makes them slow"
+        )
+    return (
+        f"The column {slight.column} goes with the slow runs by more than luck and by too little to matter ({numbers})"
+    )
+
+
+def _remedy(remedy: Remedy) -> str:
+    match remedy:
+        case Confirmed():
+            return f"{_called(remedy)} brings {_brings(remedy)}, confirmed by an independent batch of randomised pairs"
+        case Observed():
+            return (
+                f"{_called(remedy)}, applied by hand, brings {_brings(remedy)}; the two series were not interleaved, "
+                "so whatever else changed in between counts too"
+            )
+        case Refuted(trials=trials):
+            return f"{_refuted(trials)}{_declined(remedy.declined)}"
+        case OutOfBudget():
+            return f"{_open(remedy)}{_declined(remedy.declined)}"
+        case NotTried(why=why):
+            return f"no remedy was tried: {why}{_declined(remedy.declined)}"
+        case _:
+            assert_never(remedy)
+
+
+def _called(remedy: Confirmed | Observed | TriedRemedy) -> str:
+    values = ", ".join(f"{name}={value}" for name, value in remedy.values.items())
+    return f"{remedy.mitigation} ({values})" if values else remedy.mitigation
+
+
+def _brings(remedy: Confirmed | Observed) -> str:
+    """What the decisive claim comes to, with the SD beside it where that tells another story, and the mean."""
+    claim, mean = remedy.claim, remedy.mean
+    decided = f"the {claim.measure} to {interval(claim)} of the baseline's"
+    doubt = disagreement(claim, remedy.sd).rstrip(".") if remedy.sd and claim.measure != "mean" else ""
+    price = f", and the mean to {interval(mean)}" if mean and claim.measure != "mean" else ""
+    return f"{decided}{f' ({doubt[0].lower()}{doubt[1:]})' if doubt else ''}{price}"
+
+
+def _refuted(trials: Sequence[TriedRemedy]) -> str:
+    if len(trials) == 1:
+        only = trials[0]
+        return (
+            f"{_called(only)} {only.refuted_by}" if only.refuted_by else f"{_called(only)} does not help{_ratio(only)}"
+        )
+    harmful = "".join(f", {one.mitigation} {one.refuted_by}" for one in trials if one.refuted_by)
+    return f"none of {len(trials)} remedies helps: {listed([_called(one) for one in trials])}{harmful}"
+
+
+def _ratio(trial: TriedRemedy) -> str:
+    claim = trial.claim
+    match claim:
+        case Claim():
+            excluded = f", {claim.margin:g} is excluded" if claim.direction == "undecided" and claim.refuted else ""
+            return f" ({claim.measure} ratio {interval(claim)}{excluded})"
+        case TooFew(why=why):
+            return f" ({why})"
+        case None:
+            return ""
+        case _:
+            assert_never(claim)
+
+
+def _open(remedy: OutOfBudget) -> str:
+    ended = {"budget": "the budget ended", "planner": "the planner ended the search"}[remedy.ended_by]
+    names = [f"{_called(one)}{' (less in one batch)' if one.less else ''}" for one in remedy.undecided]
+    numbers = _ratio(remedy.undecided[0]) if len(remedy.undecided) == 1 else ""
+    parts = (
+        f"{listed(names)} undecided{numbers}" if names else "",
+        f"{listed(remedy.untried)} untried" if remedy.untried else "",
+    )
+    left = ", ".join(filter(None, parts))
+    return f"no remedy was confirmed before {ended}{f': {left}' if left else ''}"
+
+
+def _declined(names: Sequence[str]) -> str:
+    return f"; not tried, since you wanted no system change: {', '.join(names)}" if names else ""
+
+
+@dataclass(frozen=True)
+class Openings:
+    """What the record leaves to do, and who may do it; keys of mitigations."""
+
+    ready: tuple[str, ...] = ()
+    """The tool may try them as it was called."""
+    system: tuple[str, ...] = ()
+    """With `--allow system` it could."""
+    process: bool = False
+    """With `--allow process` it could try some."""
+    by_hand: tuple[str, ...] = ()
+    suspects: bool = False
+    """The report lists commands against causes without a counter."""
+    absent: int = 0
+    """Kinds of counters that this machine hides."""
+    pairs_needed: int = 0
+    """A batch, to show the target."""
+    best: str = ""
+    """Of what was tried, the one that left the least spread, with how much."""
+
+
+def next_steps(verdict: Verdict, openings: Openings) -> tuple[str, ...]:
+    """Say what a user can do now, the most useful first."""
+    match verdict:
+        case Diagnosis(cause=cause, remedy=remedy):
+            return (*_after_remedy(remedy, cause, openings), *_after_cause(cause, remedy, openings))
+        case Steady():
+            return (
+                "If so small a spread matters, lower the limit: `--steady-cv 0`.",
+                "A quiet hour says nothing of a busy one: repeat when the machine works as it usually does.",
+            )
+        case Unusable(cure=cure):
+            return (f"{cure[:1].upper()}{cure[1:]}, and run the same command again; nothing was changed here.",)
+        case _:
+            assert_never(verdict)
+
+
+def _after_remedy(remedy: Remedy, cause: Cause, openings: Openings) -> Iterator[str]:
+    match remedy:
+        case Confirmed():
+            yield (
+                "Start the program with this command line wherever the spread matters; the report says how to keep it "
+                "so."
+            )
+            yield (
+                "Measure again after a new kernel, machine or version of the program: what was proved holds for this "
+                "machine as it was."
+            )
+        case Observed():
+            yield "Undo it and measure once more: if the spread comes back with it, the evidence is far stronger."
+        case OutOfBudget():
+            yield from _after_budget(remedy, openings)
+        case Refuted() if isinstance(cause, NotSought):
+            yield (
+                "Look for what goes with the slow runs before the next try: `vgo-agent diagnose` ranks the factors and "
+                "names their mitigations."
+            )
+            if not any(one.refuted_by for one in remedy.trials):
+                yield "A smaller effect may be there: more pairs (`--pairs`) show weaker ones."
+        case NotTried() if isinstance(cause, NotSought):
+            yield (
+                "Do what the sentence above names, or choose another: `vgo-agent mitigations -- COMMAND` says what "
+                "applies here."
+            )
+        case Refuted() | NotTried():
+            return
+        case _:
+            assert_never(remedy)
+
+
+def _after_budget(remedy: OutOfBudget, openings: Openings) -> Iterator[str]:
+    if remedy.ended_by == "planner":
+        by_hand = f", or try one by hand (`vgo-agent try {openings.ready[0]} -- COMMAND`)" if openings.ready else ""
+        yield f"Let the search go on: repeat with `--planner rules`{by_hand}."
+    elif not remedy.untried:  # else `resume` is the first step
+        needed = openings.pairs_needed
+        pairs = f"; this distribution needs about {needed} pairs a batch to show the target" if needed else ""
+        yield f"Repeat with more room: a larger `--budget`, in seconds, pays for more runs and pairs{pairs}."
+    if openings.best:
+        yield f"Of what was tried, {openings.best}; that is not proved."
+
+
+def _after_cause(cause: Cause, remedy: Remedy, openings: Openings) -> Iterator[str]:
+    if isinstance(remedy, Confirmed | Observed) or isinstance(cause, NotSought):
+        return
+    if openings.system:
+        yield (
+            "Let the tool try what changes the system, and put it back afterwards: repeat with `--allow system` "
+            f"({', '.join(openings.system)})."
+        )
+    if openings.process:
+        yield "Let the tool try the mitigations that touch only the program: repeat with `--allow process`."
+    if openings.by_hand:
+        names = ", ".join(openings.by_hand)
+        yield f"Try by hand what the tool cannot do, with the steps in the report under “Not tried”: {names}."
+    match cause:
+        case Explained():
+            yield "Going together is not causing: if every remedy fails, suspect what else moves with the factor."
+        case NotVisible():
+            yield from _after_nothing(openings)
+        case _:
+            assert_never(cause)
+
+
+def _after_nothing(openings: Openings) -> Iterator[str]:
+    if openings.suspects:
+        yield (
+            "Some causes leave no counter here: try the commands in the report under “Suspects without a counter”, and "
+            "measure each with `vgo-agent diagnose`; a smaller CV finds the cause."
+        )
+    if openings.absent:
+        yield (
+            f"This machine hides {openings.absent} kinds of counters (the report lists them): the same program on "
+            "another machine may show more."
+        )
+    yield "More runs show weaker causes: repeat with a larger `--max-runs` and `--budget`."
