@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from .claim import MARGIN, Claim, TooFew, disagreement, interval
+from .claim import MARGIN, Claim, TooFew, disagreement, in_a_word, interval
 from .verdict import (
     Cause,
     Confirmed,
@@ -52,7 +52,7 @@ def headline(verdict: Verdict) -> str:
             but = f"; but {fails}" if fails else ""
             return f"There is nothing to reduce: the CV is {100 * cv:.2g} %, at or below {100 * limit:g} %{but}."
         case Unusable(why=why, cure=cure):
-            return f"The data cannot answer: {why}; {cure}."
+            return f"The data cannot answer: {why[:1].lower()}{why[1:]}; {cure}."
         case _:
             assert_never(verdict)
 
@@ -145,11 +145,21 @@ def _brings(remedy: Confirmed | Observed) -> str:
 def _refuted(trials: Sequence[TriedRemedy]) -> str:
     if len(trials) == 1:
         only = trials[0]
-        return (
-            f"{_called(only)} {only.refuted_by}" if only.refuted_by else f"{_called(only)} does not help{_ratio(only)}"
-        )
-    harmful = "".join(f", {one.mitigation} {one.refuted_by}" for one in trials if one.refuted_by)
+        return f"{_called(only)} {only.refuted_by or _does(only)}{'' if only.refuted_by else _ratio(only)}"
+    harmful = "".join(
+        f", {one.mitigation} {one.refuted_by or _does(one)}" for one in trials if one.refuted_by or _harms(one)
+    )
     return f"none of {len(trials)} remedies helps: {listed([_called(one) for one in trials])}{harmful}"
+
+
+def _does(trial: TriedRemedy) -> str:
+    """Say what a mitigation that is refuted by its claim does."""
+    return f"makes it {in_a_word(trial.claim)}" if trial.claim and _harms(trial) else "does not help"
+
+
+def _harms(trial: TriedRemedy) -> bool:
+    """Tell whether more of what was to fall is claimed."""
+    return isinstance(trial.claim, Claim) and trial.claim.measure != "mean" and trial.claim.direction == "more"
 
 
 def _ratio(trial: TriedRemedy) -> str:
@@ -241,7 +251,7 @@ def _after_remedy(remedy: Remedy, cause: Cause, openings: Openings) -> Iterator[
                 "Look for what goes with the slow runs before the next try: `vgo-agent diagnose` ranks the factors and "
                 "names their mitigations."
             )
-            if not any(one.refuted_by for one in remedy.trials):
+            if not any(one.refuted_by or _harms(one) for one in remedy.trials):
                 yield "A smaller effect may be there: more pairs (`--pairs`) show weaker ones."
         case NotTried() if isinstance(cause, NotSought):
             yield (

@@ -87,8 +87,8 @@ def carry_out(
     afterwards: Callable[[Path], None] = lambda _: None,
 ) -> int:
     """Diagnose, telling what goes on, and answer; then do what else there is for the run folder."""
-    from ..progress import watching
     from ..session import diagnose
+    from ..watching import watching
     from .trial import attended
 
     with watching(settings.quiet, arguments, request.subject.unit) as interface:

@@ -60,10 +60,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def carry_out(wish: Wish, settings: UserSettings, arguments: argparse.Namespace) -> int:
     """Run one step, tell what goes on, save and answer; one that was cut short does so too before it ends as it was."""
-    from ..progress import watching
     from ..report.step import summary, text
     from ..save import refuse, save
     from ..step import step
+    from ..watching import watching
 
     place = place_of(arguments.save) if arguments.save else None
     if place:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...knowledge.errors import VgoError
 from ..terminal import answer, table
+from .model_shown import size
 from .options import add_manners, add_settings
 
 if TYPE_CHECKING:
@@ -41,7 +42,6 @@ MIXED = True
 """Options may stand between the action and SPEC."""
 HEADER = ("MODEL", "SIZE", "PARAMETERS", "WEIGHTS", "CONTEXT", "NEEDS", "")
 TO_PULL = ("PUBLIC MODEL", "SIZE", "NEEDS ABOUT", "LICENCE", "vgo-agent model pull ...")
-UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"))
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -71,12 +71,6 @@ def run(arguments: argparse.Namespace) -> int:
         "check": check,
     }
     return actions[arguments.action](arguments, settings)
-
-
-def size(count: float) -> str:
-    """Write bytes as a person does."""
-    unit, name = next((one for one in UNITS if count >= one[0]), (1.0, "bytes"))
-    return f"{count / unit:.3g} {name}"
 
 
 def _list(arguments: argparse.Namespace, settings: UserSettings) -> int:

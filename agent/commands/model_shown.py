@@ -28,6 +28,14 @@ LONGEST_WHY = 60
 DECISION_TOKENS = 2000
 """At most; see planners/llama.py."""
 
+UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"))
+
+
+def size(count: float) -> str:
+    """Write bytes as a person does."""
+    unit, name = next((one for one in UNITS if count >= one[0]), (1.0, "bytes"))
+    return f"{count / unit:.3g} {name}"
+
 
 def info(arguments: argparse.Namespace, settings: UserSettings) -> int:
     """Tell what a model is and needs."""
@@ -46,7 +54,6 @@ def _file(spec: str, settings: UserSettings) -> dict[str, Any]:
     from ..model.digest import sha256_of
     from ..model.gguf_file import read_gguf
     from ..model.memory import context_for, free_memory, need, threads_for
-    from .model import size
 
     model = read_gguf(path_of(spec))
     free = free_memory()

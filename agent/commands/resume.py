@@ -34,9 +34,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Go on."""
     from ..clock import BudgetClock
-    from ..progress import watching
     from ..session import read_request, resume
     from ..settings import effective
+    from ..watching import watching
     from .meant import run_meant
     from .wanted import accepted
 

@@ -124,9 +124,9 @@ def _carry_out(wish: Wish, arguments: argparse.Namespace) -> int:
     import sys
 
     from ..ending import goes_on_with
-    from ..progress import watching
     from ..sweep.conduct import conduct
     from ..terminal import answer, printable
+    from ..watching import watching
 
     again = goes_on_with(lambda: shlex.join(["vgo-agent", *sys.argv[1:]]))
     with watching(wish.settings.quiet, arguments, wish.space.unit or "s") as interface, again:

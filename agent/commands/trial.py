@@ -174,8 +174,8 @@ def carried_out(
 ) -> DiagnosisEnding:
     """Run the plan as a diagnosis is run, in a folder of its own, and answer; what is `said` comes first."""
     from ..clock import BudgetClock
-    from ..progress import watching
     from ..session import Request, diagnose
+    from ..watching import watching
     from .subject import short_name
 
     settings, subject = trial.settings, trial.subject

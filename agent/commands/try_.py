@@ -84,6 +84,8 @@ def options_after(arguments: argparse.Namespace, name: str = "mitigation") -> No
     # The parser takes the first word that is no option for MITIGATION, as `name` may be: it is the program.
     arguments.parser.parse_args([*words, NO_COMMAND], namespace=arguments)
     arguments.command = [word for word in (getattr(arguments, name), *arguments.command) if word != NO_COMMAND]
+    if "--" not in words:
+        arguments.parser.refuse_own(arguments.command[1:])
     setattr(arguments, name, first)
 
 
