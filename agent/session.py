@@ -28,7 +28,7 @@ from .began import process_age_s
 from .child import ChildFile, end_orphan
 from .clock import BudgetClock
 from .ending import goes_on_with
-from .model.wish import ModelChoice
+from .model.choice import ModelChoice
 from .run_folder import RunFolder, write
 
 if TYPE_CHECKING:

@@ -171,8 +171,8 @@ def cut() -> Iterator[tuple[str, ...]]:
 
 async def refits() -> float:
     """Ask the process that computes, as the tabs do."""
-    from vgo_agent.agent.look.asked import GiveRuns, Refit
     from vgo_agent.agent.look.computer import Computer
+    from vgo_agent.agent.look.messages import GiveRuns, Refit
     from vgo_agent.agent.look.scenes import PlottedOutcomes
 
     random = np.random.default_rng(1)

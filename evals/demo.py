@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.list:
         return _list(arguments.json)
     from ..agent.clock import BudgetClock
-    from ..agent.commands.wanted import accepted
+    from ..agent.commands.mitigation_arguments import accepted
     from ..agent.model.chosen import who_decides
     from ..agent.session import Request
     from ..agent.settings import effective

@@ -145,9 +145,9 @@ def _speaker(settings: UserSettings) -> str:
     """Name the model that is to choose what is said; refused here where it cannot be used."""
     if not settings.model:
         return ""
-    from ..model.chosen import wish_of
+    from ..model.chosen import model_choice
 
-    return wish_of(settings.model, settings).model_dump_json()
+    return model_choice(settings.model, settings).model_dump_json()
 
 
 def _refuse_terminal() -> None:
@@ -208,8 +208,8 @@ def request_of(arguments: argparse.Namespace, settings: UserSettings) -> Request
     """Read the options as `diagnose` does."""
     from ..model.chosen import who_decides
     from ..session import Request
+    from .mitigation_arguments import accepted
     from .subject import short_name, subject_of
-    from .wanted import accepted
 
     subject = subject_of(arguments, settings)
     planner, model = who_decides(settings)

@@ -53,8 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
     from ..model.chosen import who_decides
     from ..session import Request
     from ..settings import effective
+    from .mitigation_arguments import accepted
     from .subject import short_name, subject_of
-    from .wanted import accepted
 
     settings, _ = effective(vars(arguments))
     named(settings.layers)  # a layer that does not exist is told before the first run

@@ -62,8 +62,8 @@ def looked_at(arguments: argparse.Namespace, word: str, params: Sequence[str]) -
     from ...tools.mitigation.parameters import with_values
     from ..settings import effective
     from .alone import surveyed
+    from .mitigation_arguments import accepted, mitigation_meant, values_meant
     from .subject import subject_of
-    from .wanted import accepted, mitigation_meant, values_meant
 
     settings, _ = effective(vars(arguments))
     knowledge = load()

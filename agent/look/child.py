@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ...knowledge.errors import VgoError
-from .asked import Answer, Failed, FindShape, GiveRuns, OpenFile, Question, ReadColumn, ReadPage, Refit
+from .messages import Failed, FindShape, GiveRuns, LookAnswer, LookQuestion, OpenFile, ReadColumn, ReadPage, Refit
 from .open_table import OpenTable, open_file, take_runs
 
 LENGTH = 8
@@ -34,7 +34,7 @@ def main() -> None:
         _write(answers, answer)
 
 
-def answered(question: Question, table: OpenTable | None) -> tuple[OpenTable | None, Answer]:
+def answered(question: LookQuestion, table: OpenTable | None) -> tuple[OpenTable | None, LookAnswer]:
     """Answer one question; the table that is open afterwards comes first."""
     if isinstance(question, OpenFile):
         table = open_file(Path(question.path), question.outcome)
@@ -47,7 +47,7 @@ def answered(question: Question, table: OpenTable | None) -> tuple[OpenTable | N
     return table, _of_table(question, table)
 
 
-def _of_table(question: FindShape | Refit | ReadColumn | ReadPage, table: OpenTable) -> Answer:
+def _of_table(question: FindShape | Refit | ReadColumn | ReadPage, table: OpenTable) -> LookAnswer:
     match question:
         case ReadPage():
             return table.page(question)
@@ -59,16 +59,16 @@ def _of_table(question: FindShape | Refit | ReadColumn | ReadPage, table: OpenTa
             return table.fits.column(name)
 
 
-def _read(source: BinaryIO) -> Question | None:
+def _read(source: BinaryIO) -> LookQuestion | None:
     head = source.read(LENGTH)
     if len(head) < LENGTH:
         return None
     content = source.read(int.from_bytes(head, "big"))
-    question: Question = pickle.loads(content)
+    question: LookQuestion = pickle.loads(content)
     return question
 
 
-def _write(target: BinaryIO, answer: Answer) -> None:
+def _write(target: BinaryIO, answer: LookAnswer) -> None:
     content = pickle.dumps(answer, protocol=5)
     target.write(len(content).to_bytes(LENGTH, "big") + content)
     target.flush()

@@ -16,7 +16,7 @@ from ...tools.recorded.read import read
 from ...tools.recorded.recorded import RecordedRuns
 from ...tools.recorded.shapes import ColumnOptions, Observations
 from ...tools.statistics.values import FloatArray
-from .asked import ColumnRead, OpenedTable, ReadPage, Refit, Refitted, Shaped, TablePage
+from .messages import ColumnRead, OpenedTable, ReadPage, Refit, Refitted, Shaped, TablePage
 from .pages import page_of
 from .scenes import PlottedOutcomes
 

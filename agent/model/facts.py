@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from .wish import ModelChoice
+from .choice import ModelChoice
 
 UNTOLD_CHARACTERS = 2.0
 """Characters a token, where nobody counts them: a server. Vocabularies of today have 2.3 to 2.7."""

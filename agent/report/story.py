@@ -46,7 +46,7 @@ class Winner:
 
 
 @dataclass(frozen=True)
-class Row:
+class StatisticComparison:
     """One statistic of both arms."""
 
     statistic: str
@@ -57,7 +57,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Table:
+class ComparisonTable:
     """Baseline and mitigated side by side."""
 
     mitigation: str
@@ -66,7 +66,7 @@ class Table:
     batch: int
     pairs: str
     """How many, and whether they took turns one by one or in blocks."""
-    rows: tuple[Row, ...]
+    rows: tuple[StatisticComparison, ...]
     claim: str
     """The sentence that decides, and where the SD tells another story."""
     p_spread: str
@@ -273,7 +273,7 @@ class Story:
     warnings: tuple[str, ...]
     baseline: tuple[Fact, ...]
     winner: Winner | None
-    table: Table | None
+    table: ComparisonTable | None
     factor: FactorStory | None
     ranking: tuple[RankedRow, ...]
     set_aside: tuple[Fact, ...]

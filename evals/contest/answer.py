@@ -11,7 +11,7 @@ PRICE = "It has a price"
 """How the warning of a report begins that tells of a worse mean."""
 
 
-class Answer(Frozen):
+class ContestAnswer(Frozen):
     """One answer; everything here is recorded or counted, nothing is judged yet."""
 
     verdict: str
@@ -58,5 +58,5 @@ class Contestant(Protocol):
     def name(self) -> str:
         """As it stands in tables."""
 
-    def answer(self, case: ShownCase, seed: int) -> Answer:
+    def answer(self, case: ShownCase, seed: int) -> ContestAnswer:
         """Answer one case; the seed draws which of the recorded runs are served, and every choice of the contestant."""

@@ -7,7 +7,7 @@ from .battery import Group
 from .form import Calibration, Quota
 
 
-class Step(Frozen):
+class QuotaTrial(Frozen):
     """One quota that was tried."""
 
     quota: Quota
@@ -43,7 +43,7 @@ class Calibrated(Frozen):
     """The whole answer."""
 
     calibration: Calibration
-    steps: tuple[Step, ...]
+    steps: tuple[QuotaTrial, ...]
     before: Range
     after: Range
     unmatched: tuple[Unmatched, ...]

@@ -69,7 +69,7 @@ class Battery(Frozen):
     quota: Quota | None = None
 
 
-class Run(Frozen):
+class StressorRun(Frozen):
     """One run of one stressor."""
 
     stressor: str
@@ -97,7 +97,7 @@ class Profile(Frozen):
     version: Literal[1] = 1
     system: System
     battery: Battery
-    runs: tuple[Run, ...] = ()
+    runs: tuple[StressorRun, ...] = ()
 
     @property
     def complete(self) -> bool:

@@ -16,15 +16,16 @@ from textual.timer import Timer
 from textual.widgets import Static, TabbedContent, TabPane
 
 from ....tools.statistics.values import FloatArray
-from ...look.asked import (
-    Answer,
+from ...look.computers import Computers
+from ...look.messages import (
     ColumnRead,
     Failed,
     FindShape,
     GiveRuns,
+    LookAnswer,
+    LookQuestion,
     OpenedTable,
     OpenFile,
-    Question,
     ReadColumn,
     ReadPage,
     Refit,
@@ -32,7 +33,6 @@ from ...look.asked import (
     Shaped,
     TablePage,
 )
-from ...look.computers import Computers
 from ...look.scenes import Looking, Overlay, PlottedOutcomes, Scatter
 from ...look.what_if import WhatIf, looking_at, ranking
 from ...terminal import speaks_unicode
@@ -232,7 +232,7 @@ class LookPane(Vertical):
             self._computers.open(self._source)
         return True
 
-    def _answered(self, question: Question, answer: Answer) -> None:
+    def _answered(self, question: LookQuestion, answer: LookAnswer) -> None:
         """Take in an answer of the processes."""
         if self.is_attached and self.app.is_running:  # else the tabs are being taken away
             takes: dict[type, Callable[[Any], None]] = {
@@ -258,7 +258,7 @@ class LookPane(Vertical):
         outcomes = replace(self.state.looking.outcomes, values=read.outcomes)
         self._scatters[read.name] = Scatter(read.name, read.values, outcomes, read.unit, read.r2)
 
-    def _refuse(self, question: Question, failed: Failed) -> None:
+    def _refuse(self, question: LookQuestion, failed: Failed) -> None:
         if isinstance(question, OpenFile | GiveRuns):
             self._computers.forget()
             self._named = failed.sentence if self._alone else ""

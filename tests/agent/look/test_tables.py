@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from vgo_agent.agent.look.asked import Failed, GiveRuns, OpenFile, ReadColumn, ReadPage, Refit, Refitted, TablePage
 from vgo_agent.agent.look.child import NOT_OPEN, answered
 from vgo_agent.agent.look.computer import Computer
+from vgo_agent.agent.look.messages import Failed, GiveRuns, OpenFile, ReadColumn, ReadPage, Refit, Refitted, TablePage
 from vgo_agent.agent.look.open_table import open_file, take_runs
 from vgo_agent.agent.look.pages import MOST_DRAWN
 from vgo_agent.agent.look.scenes import PlottedOutcomes

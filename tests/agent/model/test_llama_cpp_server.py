@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from vgo_agent.agent.model.asked import ModelFailed
+from vgo_agent.agent.model.language_model import ModelFailed
 from vgo_agent.agent.model.server import ModelServer
 from vgo_agent.agent.record import bodies
 from vgo_agent.agent.transcript import Decision, read

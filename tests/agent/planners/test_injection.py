@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from vgo_agent.agent.graph import FALLBACK
 from vgo_agent.agent.legal import legal
+from vgo_agent.agent.model.choice import ModelChoice
 from vgo_agent.agent.model.process import ModelProcess
-from vgo_agent.agent.model.wish import ModelChoice
 from vgo_agent.agent.planners.base import View
 from vgo_agent.agent.planners.grammar import grammar, longest
 from vgo_agent.agent.planners.llama import Llama

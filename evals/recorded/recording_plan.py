@@ -18,7 +18,7 @@ from ...tools.subject import Allow, Frozen, Subject
 from .schema import Key, Truth
 
 
-class Asked(Frozen):
+class RecordingPlan(Frozen):
     """Kept beside the rows, so that a recording that was cut off goes on as it began."""
 
     key: Key
@@ -52,7 +52,7 @@ def untold(case: Case, uncounted: Iterable[str]) -> tuple[str, ...]:
 
 
 def wanted(
-    asked: Asked, truth: Truth | None, found: Iterable[RankedFactor], blind: Sequence[str], known: Knowledge
+    asked: RecordingPlan, truth: Truth | None, found: Iterable[RankedFactor], blind: Sequence[str], known: Knowledge
 ) -> list[Mitigation]:
     """Name what is to be recorded: of the truth, of the user, and of the factors that are true or were found."""
     named = [*(truth.accepted + truth.must_not_help if truth else ()), *asked.mitigations, *asked.placebos, *blind]

@@ -60,7 +60,7 @@ class FindShape:
     """Find modes and the automatic cut, or the one that is recorded; answered by Shaped."""
 
 
-Question = OpenFile | GiveRuns | FindShape | Refit | ReadColumn | ReadPage
+LookQuestion = OpenFile | GiveRuns | FindShape | Refit | ReadColumn | ReadPage
 
 
 @dataclass(frozen=True)
@@ -134,4 +134,4 @@ class Failed:
     sentence: str
 
 
-Answer = OpenedTable | Shaped | Refitted | ColumnRead | TablePage | Failed
+LookAnswer = OpenedTable | Shaped | Refitted | ColumnRead | TablePage | Failed
