@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ...knowledge.errors import VgoError
-from .messages import Failed, FindShape, GiveRuns, LookAnswer, LookQuestion, OpenFile, ReadColumn, ReadPage, Refit
-from .open_table import OpenTable, open_file, take_runs
+from .messages import Failed, FindShape, LookAnswer, LookQuestion, OpenFile, ReadColumn, ReadPage, Refit
+from .open_table import OpenTable, open_file
 
 LENGTH = 8
 NOT_OPEN = "No table is open: open a run or a file first."
@@ -38,9 +38,6 @@ def answered(question: LookQuestion, table: OpenTable | None) -> tuple[OpenTable
     """Answer one question; the table that is open afterwards comes first."""
     if isinstance(question, OpenFile):
         table = open_file(Path(question.path), question.outcome)
-        return table, table.opened()
-    if isinstance(question, GiveRuns):
-        table = take_runs(question.outcomes, question.names, question.values)
         return table, table.opened()
     if table is None:
         raise VgoError(NOT_OPEN)

@@ -9,7 +9,7 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Callable
 
-from .messages import Failed, GiveRuns, LookAnswer, LookQuestion, OpenFile
+from .messages import Failed, LookAnswer, LookQuestion, OpenFile
 
 LENGTH = 8
 ENDED = "The process that computes has ended ({why}); the next request starts it again."
@@ -23,7 +23,7 @@ class Computer:
         """Hand each answer on, in the loop that asked."""
         self._answered = answered
         self._waiting: dict[type, LookQuestion] = {}
-        self._opened: OpenFile | GiveRuns | None = None
+        self._opened: OpenFile | None = None
         self._process: Process | None = None
         self._pump: asyncio.Task[None] | None = None
 
@@ -39,7 +39,7 @@ class Computer:
 
     def ask(self, question: LookQuestion) -> None:
         """Ask; returns at once. Opening another table drops what was asked of the one before."""
-        if isinstance(question, OpenFile | GiveRuns):
+        if isinstance(question, OpenFile):
             self._opened = question
             self._waiting.clear()
         self._waiting[type(question)] = question
@@ -69,7 +69,7 @@ class Computer:
 
     def _stale(self, question: LookQuestion) -> bool:
         """Whether it was asked of a table that gives way to another."""
-        return any(kind in self._waiting for kind in (OpenFile, GiveRuns))
+        return OpenFile in self._waiting
 
     async def _answer(self, question: LookQuestion) -> LookAnswer:
         fresh = self._process is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .computer import Computer
-from .messages import GiveRuns, LookAnswer, LookQuestion, OpenedTable, OpenFile, Refit
+from .messages import LookAnswer, LookQuestion, OpenedTable, OpenFile, Refit
 
 
 class Computers:
@@ -16,15 +16,15 @@ class Computers:
         self._answered = answered
         self._quick = Computer(self._answered_quickly)
         self._exact = Computer(self._answered_exactly)
-        self._open: OpenFile | GiveRuns | None = None
-        self._open_exactly: OpenFile | GiveRuns | None = None
+        self._open: OpenFile | None = None
+        self._open_exactly: OpenFile | None = None
 
     @property
     def opened(self) -> bool:
         """Whether a table was asked for."""
         return self._open is not None
 
-    def open(self, table: OpenFile | GiveRuns) -> None:
+    def open(self, table: OpenFile) -> None:
         """Open a table instead of the one before."""
         self._open = table
         self._quick.ask(table)

@@ -15,13 +15,11 @@ from textual.events import DescendantFocus
 from textual.timer import Timer
 from textual.widgets import Static, TabbedContent, TabPane
 
-from ....tools.statistics.values import FloatArray
 from ...look.computers import Computers
 from ...look.messages import (
     ColumnRead,
     Failed,
     FindShape,
-    GiveRuns,
     LookAnswer,
     LookQuestion,
     OpenedTable,
@@ -33,7 +31,7 @@ from ...look.messages import (
     Shaped,
     TablePage,
 )
-from ...look.scenes import Looking, Overlay, PlottedOutcomes, Scatter
+from ...look.scenes import Looking, Overlay, Scatter
 from ...look.what_if import WhatIf, looking_at, ranking
 from ...terminal import speaks_unicode
 from .distribution_view import DistributionView
@@ -74,7 +72,7 @@ class LookPane(Vertical):
         self.state = WhatIf(Looking())
         self.measuring = False
         """A program is measured now, so that nothing is computed beside it."""
-        self._source: OpenFile | GiveRuns | None = None
+        self._source: OpenFile | None = None
         self._alone = False
         """What is shown is the table that was opened, without a session around it."""
         self._beside: tuple[Overlay, ...] = ()
@@ -115,12 +113,7 @@ class LookPane(Vertical):
         self.offer(OpenFile(path, outcome))
         self._open()
 
-    def give_runs(self, outcomes: PlottedOutcomes, names: tuple[str, ...], values: FloatArray) -> None:
-        """Take runs that are at hand, `values` of shape (runs, columns); TableOpened follows."""
-        self.offer(GiveRuns(outcomes, names, values))
-        self._open()
-
-    def offer(self, source: OpenFile | GiveRuns) -> None:
+    def offer(self, source: OpenFile) -> None:
         """Say what to open once somebody moves the cut or pages through the runs; what was open is closed."""
         if self._alone:
             self.state = WhatIf(Looking())
@@ -259,7 +252,7 @@ class LookPane(Vertical):
         self._scatters[read.name] = Scatter(read.name, read.values, outcomes, read.unit, read.r2)
 
     def _refuse(self, question: LookQuestion, failed: Failed) -> None:
-        if isinstance(question, OpenFile | GiveRuns):
+        if isinstance(question, OpenFile):
             self._computers.forget()
             self._named = failed.sentence if self._alone else ""
             self.query_one(PagedTable).say(failed.sentence)
