@@ -16,6 +16,7 @@ import yaml
 from pydantic import Field, ValidationError
 
 from ..knowledge.errors import VgoError
+from ..knowledge.shape import Frozen
 from ..tools.claim import FEWEST
 from ..tools.execution.bench import Bench, Progress
 from ..tools.execution.deadline import Deadline
@@ -36,7 +37,7 @@ from ..tools.study.setting import StudySetting
 from ..tools.study.spreads import outcomes, spreads
 from ..tools.study.study import Study, answered, choose, measured
 from ..tools.study.warm_up import WarmUpRun, warm_up
-from ..tools.subject import Frozen, Subject
+from ..tools.subject import Subject
 from .clock import BudgetClock
 from .ending import goes_on_with
 from .place import ProgramBench, place

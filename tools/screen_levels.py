@@ -9,6 +9,7 @@ from pydantic import Field
 
 from ..knowledge.errors import VgoError
 from ..knowledge.schema import Mitigation
+from ..knowledge.shape import Frozen
 from .apply_mitigation import OUT_OF_TIME, refuse_unread
 from .base import Arguments, Outcome, Result, ToolError
 from .case import Case
@@ -28,7 +29,6 @@ from .plan import Aim
 from .row import BASELINE
 from .run_table import RunTable, artefacts
 from .statistics.spread import ArmSummary, summarise
-from .subject import Frozen
 
 
 class ScreenArguments(Arguments):

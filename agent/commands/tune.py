@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
         own=trial.own,
         source=trial.source,
     )
-    return carry_out(trial, plan, arguments, said=clipped)
+    return carry_out(trial, plan, arguments, said=clipped).exit_code
 
 
 def _dry_run(

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...knowledge.schema import Citation
+from ...tools.mitigation.checks import Check
+
 
 @dataclass(frozen=True)
 class Fact:
@@ -22,14 +25,6 @@ class ColumnRow:
     role: str
     layer: str
     description: str
-
-
-@dataclass(frozen=True)
-class Reference:
-    """A source; `url` is empty where it has no stable address."""
-
-    title: str
-    url: str
 
 
 @dataclass(frozen=True)
@@ -86,7 +81,7 @@ class FactorStory:
     facts: tuple[Fact, ...]
     members: tuple[Fact, ...]
     confused_with: tuple[str, ...]
-    references: tuple[Reference, ...]
+    references: tuple[Citation, ...]
 
 
 @dataclass(frozen=True)
@@ -137,17 +132,6 @@ class TreeStory:
 
 
 @dataclass(frozen=True)
-class CheckRow:
-    """One proof that a mitigation is in force."""
-
-    level: str
-    what: str
-    expected: str
-    seen: str
-    passed: bool
-
-
-@dataclass(frozen=True)
 class BatchStory:
     """One mitigation, one batch."""
 
@@ -157,7 +141,7 @@ class BatchStory:
     pairs: int
     failed: int
     in_force: bool
-    checks: tuple[CheckRow, ...]
+    checks: tuple[Check, ...]
     told: tuple[str, ...]
     """What happened to settings meanwhile."""
     outcome: str

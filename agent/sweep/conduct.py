@@ -15,12 +15,13 @@ from pydantic import Field, ValidationError
 
 from ...knowledge.absence import is_empty
 from ...knowledge.errors import VgoError
+from ...knowledge.shape import Frozen
 from ...tools.execution.bench import Bench, ignore
 from ...tools.execution.row_log import RowLog
 from ...tools.execution.spawn import Spawner
 from ...tools.layer_choice import choose
 from ...tools.row import Row
-from ...tools.subject import Frozen, Subject
+from ...tools.subject import Subject
 from ...tools.sweep.cell import Cell
 from ...tools.sweep.local import LocalCells
 from ...tools.sweep.space import Repetitions, Space, SweepBudget

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ...tools.subject import Frozen
+from ...knowledge.shape import Frozen
 from ..recorded.recorded_case import ShownCase
 
 PRICE = "It has a price"

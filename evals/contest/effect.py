@@ -9,10 +9,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
+from ...knowledge.shape import Frozen
 from ...tools.claim import Arms, Claim, TooFew, claims
 from ...tools.comparison import Comparison, compared
 from ...tools.run_table import RunTable
-from ...tools.subject import Frozen
 from ..recorded.recorded_case import RecordedCase
 
 

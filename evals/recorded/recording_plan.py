@@ -9,12 +9,13 @@ from pydantic import Field
 
 from ...knowledge.loader import Knowledge
 from ...knowledge.schema import Mitigation
+from ...knowledge.shape import Frozen
 from ...tools.case import Case
 from ...tools.look_up import first_ready
 from ...tools.machine import Machine
 from ...tools.mitigation.preconditions import beyond_reach, unmet
 from ...tools.rank_factors import RankedFactor, RankResult
-from ...tools.subject import Allow, Frozen, Subject
+from ...tools.subject import Allow, Subject
 from .schema import Key, Truth
 
 

@@ -12,11 +12,11 @@ from typing import Any
 from ...agent.run_folder import RunFolder, write
 from ...knowledge.errors import VgoError
 from ...knowledge.files import read_model
+from ...knowledge.shape import Frozen
 from ...tools.base import Outcome
 from ...tools.case import Finished, Record
 from ...tools.machine import Machine
 from ...tools.row import Row
-from ...tools.subject import Frozen
 from .recording_plan import RecordingPlan
 from .schema import Trial
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ...tools.subject import Frozen
+from ...knowledge.shape import Frozen
 from .kinds import CLOCK, KINDS
 from .results import Results, ScoredAnswer
 from .summary import Duel, by_case, paired, summed

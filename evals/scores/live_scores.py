@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...knowledge.shape import Frozen
 from ...tools.remedies import costly
-from ...tools.subject import Frozen
 from ...tools.verdict import Verdict, confirmed, factors_found, from_json, matches, title
 from ..contest.answer import PRICE, ContestAnswer
 from ..recorded.draft import truth_of_workload

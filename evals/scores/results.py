@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from ...knowledge.errors import VgoError
 from ...knowledge.loader import load
-from ...tools.subject import Frozen
+from ...knowledge.shape import Frozen
 from ..contest.answer import ContestAnswer
 from ..recorded.recorded_case import RecordedCase
 from ..recorded.schema import MANIFEST

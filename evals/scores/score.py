@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 
-from ...tools.subject import Frozen
+from ...knowledge.shape import Frozen
 from ...tools.verdict import TITLES, matches
 from ..contest.answer import ContestAnswer
 from ..recorded.recorded_case import RecordedCase

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from statistics import fmean, median
 from typing import Literal
 
-from ...tools.subject import Frozen
+from ...knowledge.shape import Frozen
 from .intervals import geometric_mean, mcnemar, resampled, wilson
 from .kinds import CLOCK, KINDS, Way
 from .results import Results, ScoredAnswer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from ...knowledge.shape import Frozen
 from ...layers.schema import Layer
 from ..execution.expected import Expected
 from ..experiment.condition import Block, Condition
@@ -13,7 +14,7 @@ from ..study.design import StudyDesign
 from ..study.laid_out import StudyScope
 from ..study.setting import StudySetting
 from ..study.warm_up import WarmUpRun
-from ..subject import Frozen, Subject
+from ..subject import Subject
 from ..sweep.treatments import Cells
 
 

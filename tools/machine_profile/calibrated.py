@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..subject import Frozen
+from ...knowledge.shape import Frozen
 from .battery import Group
 from .form import Calibration, Quota
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ...knowledge.errors import VgoError
-from ..subject import Frozen
+from ...knowledge.shape import Frozen
 from .applications import Application
 from .battery import GROUPS, Group
 from .form import Profile, Rate, System

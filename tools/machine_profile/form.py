@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import Field, ValidationError
 
 from ...knowledge.errors import VgoError
+from ...knowledge.shape import Frozen
 from ...knowledge.user_files import parsed_json, regular
 from ...knowledge.wrong import first
-from ..subject import Frozen
 from .battery import Group
 
 PROFILE: Literal["vgo-agent machine profile"] = "vgo-agent machine profile"

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from ...knowledge.errors import VgoError
+from ...knowledge.shape import Frozen
 from ..row import BASELINE
-from ..subject import Frozen
 from .environment import StudyEnvironment
 from .factors import THREADS, Factor, FactorLevel, Factors
 from .placing import placed

@@ -21,10 +21,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import t as student
 
+from ...knowledge.shape import Frozen
 from ..claim import FEWEST
 from ..statistics.holm import holm
 from ..statistics.values import FloatArray
-from ..subject import Frozen
 from .design import StudyDesign, StudyFactor
 from .spreads import TIMES
 

@@ -9,9 +9,9 @@ import yaml
 from pydantic import Field, ValidationError, model_validator
 
 from ...knowledge.errors import VgoError
+from ...knowledge.shape import Frozen
 from ...knowledge.user_files import parsed_yaml, regular
 from ...knowledge.wrong import first
-from ..subject import Frozen
 from .topology import Kind
 
 Need = Literal["several_cores", "smt", "hybrid", "kinds_on_every_node", "nodes", "runtime_schedule", "libgomp"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ...knowledge.errors import VgoError
-from ..subject import Frozen
+from ...knowledge.shape import Frozen
 from .design import StudyDesign, Wished, design
 from .environment import look
 from .factors import Factors

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...knowledge.shape import Frozen
 from ..claim import interval
-from ..subject import Frozen
 from .design import StudyDesign
 from .effects import Runs
 from .factors import THREADS

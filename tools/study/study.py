@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
+from ...knowledge.shape import Frozen
 from ..claim import FEWEST, Claim, interval
 from ..row import BASELINE, Row
-from ..subject import Frozen, Subject
+from ..subject import Subject
 from .advice import Advice, advice
 from .design import StudyDesign
 from .effects import Effect, Runs, effects

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ...knowledge.errors import VgoError
+from ...knowledge.shape import Frozen
 from ..execution.bench import Bench
 from ..execution.judge import judge
-from ..subject import Frozen
 from .background import beside
 from .setting import StudySetting
 from .spoken import Ear, Spoken, asking
