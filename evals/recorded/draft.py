@@ -28,7 +28,7 @@ CASE_COMMENTS = {
 }
 TRUTH_COMMENTS = {
     "verdicts": "Those that are right, whole or only cause or remedy: cause explained | not visible | not sought,\n"
-    "# remedy confirmed | observed | refuted | out of budget | not tried; steady; unusable.",
+    "# remedy confirmed | observed | refuted | undecided | not tried; steady; unusable.",
     "causes": "Keys of the factors that must be named, all of them (`vgo-agent search WORDS`\n"
     "# finds them, `vgo-agent explain KEY` tells more).",
     "also_true": "Keys of factors that are no mistake to name: they move with the cause.",

@@ -25,7 +25,7 @@ from .effects import effects
 
 NAMES_NO_CAUSE = frozenset({"cause not visible", "steady", "unusable"})
 """Verdicts that claim no cause: where nothing else is right, there is none to name."""
-UNDECIDED = ("unusable", "remedy out of budget")
+UNDECIDED = ("unusable", "remedy undecided")
 RAN_OUT = re.compile(r"no (further )?run (of|with) ")
 
 

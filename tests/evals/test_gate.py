@@ -207,7 +207,7 @@ def no_layers(case: Path) -> None:
             truth_of("verdicts: [remedy confirmed]", "accepted: jemalloc"),
             "line 2: accepted: list keys, for example [pin_to",
         ),
-        (truth_of("verdicts: [remedy out of budget]", "control: yes, sir"), "line 2: control: write true or false."),
+        (truth_of("verdicts: [remedy undecided]", "control: yes, sir"), "line 2: control: write true or false."),
         (
             truth_of("verdicts: [cause not visible]", "accepted: [pin_to_cpu]"),
             "pin_to_cpu is accepted, but remedy confirmed is no right verdict. Add it, or empty accepted.",

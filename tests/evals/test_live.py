@@ -32,10 +32,10 @@ from vgo_agent.tools.verdict import (
     Found,
     NotTried,
     NotVisible,
-    OutOfBudget,
     Refuted,
     Remedy,
     Steady,
+    Undecided,
     Unusable,
     Verdict,
     factors_found,
@@ -154,7 +154,7 @@ def test_a_mitigation_that_a_control_claims_is_a_false_alarm(workload: Workload)
 def test_live_and_recorded_answers_are_judged_alike(workload: Workload, steady: bool) -> None:
     truth = truth_of_workload(workload.name, steady)
     named = [unproved(factor) for factor in ("disk_queue", *workload.cause[:1])]
-    verdicts: list[Verdict] = [NOT_VISIBLE, STILL, UNUSABLE, *named, unproved("disk_queue", OutOfBudget())]
+    verdicts: list[Verdict] = [NOT_VISIBLE, STILL, UNUSABLE, *named, unproved("disk_queue", Undecided())]
     for verdict in verdicts:
         row = judged(workload, steady, said(verdict=verdict))
         causes = tuple(part.factor for part in factors_found(verdict))
@@ -183,7 +183,7 @@ def test_where_nothing_was_put_in_the_machine_may_be_named(workload: Workload, s
         shielded(workload, steady, high=1.1),
         shielded(workload, steady, factor="page_faults"),
         shielded(workload, steady, mitigation="pin_to_cpu"),
-        judged(workload, steady, said(verdict=unproved("run_order", OutOfBudget()))),
+        judged(workload, steady, said(verdict=unproved("run_order", Undecided()))),
         judged(workload, steady, said(verdict=unproved("page_faults"))),
     ):
         assert (row.right, row.machine, row.false_alarm) == (False, False, True)

@@ -110,7 +110,7 @@ def test_who_makes_no_calls_has_none_that_could_be_illegal(case: RecordedCase) -
 
 
 def test_what_was_tried_stands_beside_what_was_not_claimed(case: RecordedCase) -> None:
-    in_vain = ContestAnswer(verdict="cause explained, remedy out of budget", tried=("pin_to_cpu",))
+    in_vain = ContestAnswer(verdict="cause explained, remedy undecided", tried=("pin_to_cpu",))
     reason = scored(in_vain, TRUE, case)["mitigation"].reason
     assert reason == f"None is claimed (tried: pin_to_cpu); accepted: {HELPS}."
 
@@ -181,7 +181,7 @@ def test_who_claims_no_mitigation_is_scored_with_what_that_comes_to(case: Record
 def test_what_is_not_recorded_is_no_failure_where_it_was_needed(
     case: RecordedCase, truth: Truth, ended: str, value: float | None
 ) -> None:
-    found = values(ContestAnswer(verdict="cause explained, remedy out of budget", not_recorded=(ended,)), truth, case)
+    found = values(ContestAnswer(verdict="cause explained, remedy undecided", not_recorded=(ended,)), truth, case)
     assert (found["verdict"], found["not_recorded"]) == (value, 1.0)
 
 
