@@ -16,7 +16,7 @@ from .terminal import amount, printable, raw
 
 if TYPE_CHECKING:
     from ..tools.execution.bench import Progress
-    from .session_view.measured import Measured
+    from .session_view.measured import RunArrays
     from .transcript import Decision, ToolEnd
 
 LATER = "  You may leave meanwhile: `vgo-agent chat RUN`, then /resume, asks again, after a reboot too."
@@ -58,7 +58,7 @@ def figures(progress: Progress) -> list[Figures]:
     return [Figures(name, outcomes, total - len(outcomes)) for name, outcomes, total in split]
 
 
-def figures_of(measured: Measured) -> list[Figures]:
+def figures_of(measured: RunArrays) -> list[Figures]:
     """Split measured runs by condition, in the order in which conditions appear."""
     found = []
     for place, name in enumerate(measured.conditions):

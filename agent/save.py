@@ -17,7 +17,7 @@ from ..tools.recorded.write import SIDECAR_BEGINS, write
 from ..tools.row import REQUIRED
 from ..tools.run_table import LAYERS, RUNS, write_layers
 from .report.tables import LEADING, runs_csv, runs_md
-from .step import Stepped
+from .step import StepResult
 
 PAGE = "runs.md"
 ENDINGS = (".csv", ".parquet")
@@ -68,7 +68,7 @@ def _ours(file: Path) -> bool:
         return opened.read(max(map(len, _HEADERS))).startswith(_BEGINS[file.suffix])
 
 
-def save(stepped: Stepped, path: Path) -> tuple[Path, ...]:
+def save(stepped: StepResult, path: Path) -> tuple[Path, ...]:
     """Write a table with a page that describes it, or both into a folder; return the files."""
     run = stepped.run
     page = runs_md(run)
@@ -91,14 +91,14 @@ def _folder(record: Record, page: bytes, path: Path) -> tuple[Path, ...]:
     return tuple(path / name for name in files)
 
 
-def _recorded(stepped: Stepped, path: Path) -> RecordedRuns:
+def _recorded(stepped: StepResult, path: Path) -> RecordedRuns:
     record = stepped.run.record
     layers = record.all_layers.values()
     texts = {column.name for layer in layers for column in layer.columns if column.type == "text"} | {"layers"}
     frame = pl.read_csv(io.BytesIO(stepped.files[RUNS]), infer_schema_length=None)
     frame = frame.with_columns(pl.col(name).cast(pl.String) for name in frame.columns if name in texts)
     facts = {
-        "subject": stepped.wish.subject.model_dump(mode="json"),
+        "subject": stepped.request.subject.model_dump(mode="json"),
         "machine": stepped.machine.model_dump(mode="json"),
     }
     return measured(frame, str(path), list(layers), facts)

@@ -36,7 +36,7 @@ NOTHING_KNOWN = Knowledge({}, {}, "")
 
 
 @dataclass(frozen=True)
-class Wish:
+class StepRequest:
     """What to run."""
 
     subject: Subject
@@ -49,10 +49,10 @@ class Wish:
 
 
 @dataclass(frozen=True)
-class Stepped:
+class StepResult:
     """What it gave."""
 
-    wish: Wish
+    request: StepRequest
     machine: Machine
     result: Result
     rows: Sequence[Row]
@@ -66,15 +66,17 @@ class Stepped:
         """The same as a diagnosis of one call, for what describes those."""
         digests = {name: hashlib.sha256(content).hexdigest() for name, content in self.files.items()}
         store = Contents({digests[name]: content for name, content in self.files.items()})
-        call = Finished(CALL, self.wish.tool.name, self.wish.arguments, self.result.model_dump(mode="json"), digests)
+        call = Finished(
+            CALL, self.request.tool.name, self.request.arguments, self.result.model_dump(mode="json"), digests
+        )
         record = Record((call,), store)
         return FinishedRun(
-            (), record, self.wish.subject, self.wish.limits, self.machine, NOTHING_KNOWN, "", "", 0.0, 0.0, ""
+            (), record, self.request.subject, self.request.limits, self.machine, NOTHING_KNOWN, "", "", 0.0, 0.0, ""
         )
 
 
 @dataclass
-class Rows:
+class RowListener:
     """Hands each run on, and remembers that there are some."""
 
     interface: Interface
@@ -91,51 +93,58 @@ class Rows:
         return any(row["ok"] == 1 for row in self.rows)
 
 
-def step(wish: Wish, interface: Interface) -> Stepped:
+def step(request: StepRequest, interface: Interface) -> StepResult:
     """Run the step; Ctrl-C ends it early, and raises only where no run counts yet."""
     tell_restored(interface)
-    subject, rows, budget_s = wish.subject, Rows(interface), wish.limits.budget_s
-    deadline = wish.clock.deadline(budget_s, min(ANSWER_S, SHARE * budget_s))
+    subject, rows, budget_s = request.subject, RowListener(interface), request.limits.budget_s
+    deadline = request.clock.deadline(budget_s, min(ANSWER_S, SHARE * budget_s))
     with Spawner() as spawner, temporary_folder() as folder:
         interface.trying(" ".join(subject.command))
-        with place(subject, folder, spawner, interface, wish.limits.layers, listener=rows) as there:
+        with place(subject, folder, spawner, interface, request.limits.layers, listener=rows) as there:
             machine = there.described(())
             if not subject.on:  # elsewhere, the look at each host has run it once
                 there.bench.expect(try_once(spawner, way_of(subject), subject, deadline=deadline))
             there.bench.deadline = deadline
-            case = Case(CALL, subject, wish.limits, machine, NOTHING_KNOWN, Record((), NO_FILES), there.bench)
-            outcome, stopped = _run(wish, case, rows, interface)
-        return Stepped(wish, machine, outcome.result, rows.rows, outcome.artefacts, stopped)
+            case = Case(CALL, subject, request.limits, machine, NOTHING_KNOWN, Record((), NO_FILES), there.bench)
+            outcome, stopped = _run(request, case, rows, interface)
+        return StepResult(request, machine, outcome.result, rows.rows, outcome.artefacts, stopped)
 
 
-def _run(wish: Wish, case: Case, rows: Rows, interface: Interface) -> tuple[Outcome, BaseException | None]:
+def _run(
+    request: StepRequest, case: Case, rows: RowListener, interface: Interface
+) -> tuple[Outcome, BaseException | None]:
     decision = Decision(
-        call_id=CALL, tool=wish.tool.name, arguments=dict(wish.arguments), why=wish.why, origin="user", legal=()
+        call_id=CALL,
+        tool=request.tool.name,
+        arguments=dict(request.arguments),
+        why=request.why,
+        origin="user",
+        legal=(),
     )
     interface.decided(decision)
     stopped: BaseException | None = None
     with _refusing():
         try:
-            outcome = _call(wish, wish.arguments, case)
+            outcome = _call(request, request.arguments, case)
         except (KeyboardInterrupt, SystemExit) as stop:
             if not rows.count:
                 raise
             answers()  # no file has these runs yet
             stopped = stop
-            outcome = _cut_short(wish, case, stop)
+            outcome = _cut_short(request, case, stop)
     interface.ended(decision, ToolEnd(call_id=CALL, result=outcome.result.model_dump(mode="json")))
     return outcome, stopped
 
 
-def _cut_short(wish: Wish, case: Case, stop: BaseException) -> Outcome:
+def _cut_short(request: StepRequest, case: Case, stop: BaseException) -> Outcome:
     try:
-        return _call(wish, {**wish.arguments, "max_seconds": NO_TIME}, case)
+        return _call(request, {**request.arguments, "max_seconds": NO_TIME}, case)
     except ToolError:  # of a profile there are bare runs only
         raise stop from None
 
 
-def _call(wish: Wish, arguments: Mapping[str, Any], case: Case) -> Outcome:
-    return wish.tool.run(wish.tool.arguments.model_validate(arguments), case)
+def _call(request: StepRequest, arguments: Mapping[str, Any], case: Case) -> Outcome:
+    return request.tool.run(request.tool.arguments.model_validate(arguments), case)
 
 
 @contextlib.contextmanager

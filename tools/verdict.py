@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import AfterValidator, Field, TypeAdapter
 
+from ..knowledge.shape import Frozen
 from .claim import Claim, TooFew
-from .subject import Frozen
 
 
 class Found(Frozen):

@@ -51,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Answer one question, or one after the other."""
-    from ..model.chosen import wish_of
+    from ..model.chosen import model_choice
     from ..settings import effective
     from .meant import run_meant
 
@@ -60,12 +60,12 @@ def run(arguments: argparse.Namespace) -> int:
     question = " ".join(" ".join(arguments.words).split())
     if arguments.words and not question:
         raise _nothing_asked()
-    wish = wish_of(settings.model, settings) if settings.model else None  # refused before anything is read
+    request = model_choice(settings.model, settings) if settings.model else None  # refused before anything is read
     conversation = conversation_on(folder)
     from ..answers.model_meant import speaking
 
     demanded = origins["model"] == "flag"
-    with conversation, speaking(wish, settings.decision_timeout_s, demanded) as conversation.speaker:
+    with conversation, speaking(request, settings.decision_timeout_s, demanded) as conversation.speaker:
         if question:
             return _told(conversation.ask(question), arguments.json)
         return _talk(conversation, settings, arguments.json)

@@ -13,7 +13,7 @@ from .options import add_cluster, add_manners, add_program, add_settings
 
 if TYPE_CHECKING:
     from ..settings import UserSettings
-    from ..step import Wish
+    from ..step import StepRequest
 
 EPILOG = """\
 examples:
@@ -48,17 +48,17 @@ def run(arguments: argparse.Namespace) -> int:
     from ...tools.steps.measure import MEASURE
     from ..clock import BudgetClock
     from ..settings import effective
-    from ..step import Wish
+    from ..step import StepRequest
     from .subject import subject_of
 
     settings, _ = effective(vars(arguments))
     subject = subject_of(arguments, settings)
     limits = {"max_runs": settings.max_runs, "max_seconds": settings.budget_s}
     why, clock = "run until it is enough", BudgetClock(arguments.began_s)
-    return carry_out(Wish(subject, settings.limits(), MEASURE, limits, why, clock), settings, arguments)
+    return carry_out(StepRequest(subject, settings.limits(), MEASURE, limits, why, clock), settings, arguments)
 
 
-def carry_out(wish: Wish, settings: UserSettings, arguments: argparse.Namespace) -> int:
+def carry_out(request: StepRequest, settings: UserSettings, arguments: argparse.Namespace) -> int:
     """Run one step, tell what goes on, save and answer; one that was cut short does so too before it ends as it was."""
     from ..report.step import summary, text
     from ..save import refuse, save
@@ -68,8 +68,8 @@ def carry_out(wish: Wish, settings: UserSettings, arguments: argparse.Namespace)
     place = place_of(arguments.save) if arguments.save else None
     if place:
         refuse(place)
-    with watching(settings.quiet, arguments, wish.subject.unit) as interface:
-        stepped = step(wish, interface)
+    with watching(settings.quiet, arguments, request.subject.unit) as interface:
+        stepped = step(request, interface)
     saved = save(stepped, place) if place else ()
     answer(summary(stepped, saved), text(stepped, saved, speaks_unicode(sys.stdout)), arguments.json)
     return 0

@@ -156,14 +156,14 @@ def _use(arguments: argparse.Namespace, settings: UserSettings) -> int:
 
 def _opened(spec: str, settings: UserSettings) -> tuple[str, ModelFacts]:
     """Open a model, and say how the settings name it: by its name alone where it lies in the folder of models."""
-    from ..model.chosen import is_server, models_folder, open_source, wish_of
+    from ..model.chosen import is_server, model_choice, models_folder, open_source
     from ..planning import told_by
 
-    wish = wish_of(spec, settings)
-    with open_source(wish) as model:
-        facts = told_by(model, wish)
-    path = Path(wish.spec)
-    return path.stem if not is_server(wish.spec) and path.parent == models_folder() else wish.spec, facts
+    request = model_choice(spec, settings)
+    with open_source(request) as model:
+        facts = told_by(model, request)
+    path = Path(request.spec)
+    return path.stem if not is_server(request.spec) and path.parent == models_folder() else request.spec, facts
 
 
 def _pull(arguments: argparse.Namespace, settings: UserSettings) -> int:

@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ...tools.steps.profile import PROFILE
     from ..clock import BudgetClock
     from ..settings import effective
-    from ..step import Wish
+    from ..step import StepRequest
     from .subject import subject_of
 
     if arguments.runs < 2:
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     named(settings.layers)  # a layer that does not exist is told before the first run
     subject = subject_of(arguments, settings)
     wanted = {"layers": settings.layers, "runs": arguments.runs, "max_seconds": settings.budget_s}
-    wish = Wish(
+    request = StepRequest(
         subject, settings.limits(), PROFILE, wanted, "read counters around each run", BudgetClock(arguments.began_s)
     )
-    return carry_out(wish, settings, arguments)
+    return carry_out(request, settings, arguments)

@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..settings import effective
     from ..watching import watching
     from .meant import run_meant
-    from .wanted import accepted
+    from .mitigation_arguments import accepted
 
     settings, _ = effective(vars(arguments))
     accept = accepted(tuple(getattr(arguments, "accept", ())))

@@ -10,7 +10,7 @@ from .options import add_experiment
 from .try_ import options_after
 
 if TYPE_CHECKING:
-    from ..sweep.wish import Wish
+    from ..sweep.request import SweepRequest
 
 EPILOG = """\
 examples:
@@ -90,13 +90,13 @@ def run(arguments: argparse.Namespace) -> int:
     """Sweep."""
     _space_in_words(arguments)
     from ..settings import effective
-    from ..sweep.wish import wish_of
+    from ..sweep.request import sweep_request
 
     settings, origins = effective(vars(arguments))
-    wish = wish_of(arguments, settings, origins)
+    request = sweep_request(arguments, settings, origins)
     if arguments.dry_run:
-        return _dry_run(wish, arguments)
-    return _carry_out(wish, arguments)
+        return _dry_run(request, arguments)
+    return _carry_out(request, arguments)
 
 
 def _space_in_words(arguments: argparse.Namespace) -> None:
@@ -110,16 +110,16 @@ def _space_in_words(arguments: argparse.Namespace) -> None:
         options_after(arguments, "space")
 
 
-def _dry_run(wish: Wish, arguments: argparse.Namespace) -> int:
+def _dry_run(request: SweepRequest, arguments: argparse.Namespace) -> int:
     from ..sweep.preview import preview, words
     from ..terminal import answer
 
-    shown = preview(wish)
+    shown = preview(request)
     answer(shown, words(shown), arguments.json)
     return 0
 
 
-def _carry_out(wish: Wish, arguments: argparse.Namespace) -> int:
+def _carry_out(request: SweepRequest, arguments: argparse.Namespace) -> int:
     import shlex
     import sys
 
@@ -129,8 +129,8 @@ def _carry_out(wish: Wish, arguments: argparse.Namespace) -> int:
     from ..watching import watching
 
     again = goes_on_with(lambda: shlex.join(["vgo-agent", *sys.argv[1:]]))
-    with watching(wish.settings.quiet, arguments, wish.space.unit or "s") as interface, again:
-        ending = conduct(wish, interface)
+    with watching(request.settings.quiet, arguments, request.space.unit or "s") as interface, again:
+        ending = conduct(request, interface)
     answer(ending.summary, ending.text, arguments.json)
     if ending.failure:
         print(f"vgo-agent: {printable(ending.failure)}", file=sys.stderr)

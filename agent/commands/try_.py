@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     plan = _plan(trial, arguments)
     if plan is None:
         return _steps_only(trial.mitigation, arguments)
-    return carry_out(trial, plan, arguments, arguments.after)
+    return carry_out(trial, plan, arguments, arguments.after).exit_code
 
 
 def options_after(arguments: argparse.Namespace, name: str = "mitigation") -> None:

@@ -24,7 +24,7 @@ from .mitigations import decided, suspects, tried, untried, winner
 from .numbers import ABSENT, number, p_value, percent, quantity, ratio, scale
 from .remarks import findings, warnings
 from .spread import statistics
-from .story import Fact, Row, Story, Suspect, Table, Untried
+from .story import ComparisonTable, Fact, StatisticComparison, Story, Suspect, Untried
 from .tables import absent
 from .trial import level_rows
 
@@ -158,12 +158,12 @@ def _baseline(evidence: Evidence) -> Iterator[Fact]:
     yield from statistics(evidence.measured.outcome, evidence.measured.sd_interval, evidence.run.subject.unit)
 
 
-def _table(evidence: Evidence) -> Table | None:
+def _table(evidence: Evidence) -> ComparisonTable | None:
     batch = evidence.telling
     if batch is None or batch.compared is None:
         return None
     comparison, confirmed = batch.compared.comparison, batch is evidence.confirming
-    return Table(
+    return ComparisonTable(
         mitigation=batch.applied.mitigation,
         confirmed=confirmed,
         batch=batch.applied.batch,
@@ -187,10 +187,10 @@ def _p(claim: Claim | TooFew) -> str:
     return p_value(claim.p_value) if isinstance(claim, Claim) else ABSENT
 
 
-def _row(found: BootstrapRatio, comparison: Comparison, unit: str) -> Row:
+def _row(found: BootstrapRatio, comparison: Comparison, unit: str) -> StatisticComparison:
     mean, known = comparison.described.ratio("mean").baseline, claimed(found, comparison) or found
     show = percent if found.statistic == "cv" else scale(unit, mean or 0.0).show
-    return Row(
+    return StatisticComparison(
         NAMES.get(found.statistic, found.statistic),
         show(found.baseline),
         show(found.other),

@@ -23,7 +23,7 @@ from vgo_agent.agent.record import bodies, record_of
 from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.schemas import schemas_digest
 from vgo_agent.agent.session import conduct, try_once, way_of
-from vgo_agent.agent.step import Wish, step
+from vgo_agent.agent.step import StepRequest, step
 from vgo_agent.agent.transcript import (
     Decision,
     LimitsChanged,
@@ -191,7 +191,7 @@ def test_a_step_that_only_the_budget_forbids_is_named():
 def test_one_run_that_is_longer_than_the_budget_ends_in_one_sentence(tmp_path):
     subject = subject_of(tmp_path, "import time; time.sleep(3600)")
     with pytest.raises(VgoError, match="One run takes longer than the budget of 1.5 s: raise --budget, or give a shor"):
-        step(Wish(subject, Limits(budget_s=1.5), MEASURE, {"max_runs": 9, "max_seconds": 1.5}, ""), Silent())
+        step(StepRequest(subject, Limits(budget_s=1.5), MEASURE, {"max_runs": 9, "max_seconds": 1.5}, ""), Silent())
 
 
 def test_a_trial_run_is_ended_with_the_budget_whatever_the_timeout(tmp_path):
@@ -232,7 +232,7 @@ def test_a_run_that_hangs_until_the_budget_ends_is_a_failed_run_and_told_as_one(
     subject = subject_of(tmp_path, code)
     said = r"No run ended well within the budget of 6 s \(1 x did not end within .* s\); end runs that hang sooner with"
     with pytest.raises(VgoError, match=said):
-        step(Wish(subject, Limits(budget_s=6.0), MEASURE, {"max_runs": 9, "max_seconds": 6.0}, ""), Silent())
+        step(StepRequest(subject, Limits(budget_s=6.0), MEASURE, {"max_runs": 9, "max_seconds": 6.0}, ""), Silent())
 
 
 def test_the_clock_stands_still_while_a_person_is_asked():

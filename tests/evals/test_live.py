@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from vgo_agent.agent.cli import main
-from vgo_agent.evals.contest.answer import Answer
+from vgo_agent.evals.contest.answer import ContestAnswer
 from vgo_agent.evals.recorded.draft import truth_of_workload
 from vgo_agent.evals.scores.live_scores import LiveResults, LiveRow, judged, skipped
 from vgo_agent.evals.scores.live_tables import live_markdown, live_table, live_words
@@ -158,7 +158,7 @@ def test_live_and_recorded_answers_are_judged_alike(workload: Workload, steady: 
     for verdict in verdicts:
         row = judged(workload, steady, said(verdict=verdict))
         causes = tuple(part.factor for part in factors_found(verdict))
-        scores = claims(Answer(verdict=title(verdict), causes=causes), truth)
+        scores = claims(ContestAnswer(verdict=title(verdict), causes=causes), truth)
         if row.machine:
             continue
         assert row.right == bool(scores["verdict"].value)

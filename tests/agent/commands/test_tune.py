@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from vgo_agent.agent.cli import main
-from vgo_agent.agent.commands.wanted import levels_meant
+from vgo_agent.agent.commands.mitigation_arguments import levels_meant
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.experiment.race import looks
