@@ -17,22 +17,18 @@ class ExperimentKind(NamedTuple):
     """File that is written first."""
     answer: str
     """File that is written last: JSON with `headline` and `command`."""
-    again: str
-    """Command that goes on with it, or answers again."""
 
     def serves(self, folder: Path) -> str:
         """Name the commands that read it."""
         named = quote(str(folder))
-        again = self.again.format(folder=named)
-        return f"{again}; `vgo-agent verify {named}` checks it, `vgo-agent analyze {named}` reads its runs"
+        return (
+            f"`vgo-agent resume {named}` goes on with it or answers again; `vgo-agent verify {named}` checks it, "
+            f"`vgo-agent analyze {named}` reads its runs"
+        )
 
 
-STUDY = ExperimentKind(
-    "study", "study.yaml", "study.json", "`vgo-agent study openmp --resume {folder}` goes on with it or answers again"
-)
-SWEEP = ExperimentKind(
-    "sweep", "sweep.yaml", "sweep.json", "the same `vgo-agent sweep` goes on with it or answers again"
-)
+STUDY = ExperimentKind("study", "study.yaml", "study.json")
+SWEEP = ExperimentKind("sweep", "sweep.yaml", "sweep.json")
 
 
 def experiment_in(folder: Path) -> ExperimentKind | None:

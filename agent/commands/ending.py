@@ -15,5 +15,5 @@ def give(ending: DiagnosisEnding, as_json: bool | str) -> int:
     """Answer, and return the exit code."""
     answer(ending.summary, ending.text, as_json)
     if ending.exit_code:
-        print(f"vgo-agent: {printable(ending.summary['reason'])}", file=sys.stderr)
+        print(f"vgo-agent: {printable(ending.summary['headline'])}", file=sys.stderr)
     return ending.exit_code

@@ -25,14 +25,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Verify."""
-    from ..experiment_folder import experiment_in
-    from .checking import folder_of, place_of, tell, tell_experiment
+    from .checking import checked_experiment, folder_of, tell
 
-    place = place_of(arguments)
-    if one := experiment_in(place):
-        from ..verify_experiment import verify_experiment
-
-        return tell_experiment(verify_experiment(place, one), arguments)
+    if (told := checked_experiment(arguments)) is not None:
+        return told
     folder = folder_of(arguments)
     from ..verify import verify
 

@@ -1,0 +1,58 @@
+"""What a study or a sweep came to, told to whatever is asked: its sentences, and the commands that read it."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...knowledge.errors import VgoError
+from ..experiment_folder import ExperimentKind
+from ..report.sweep import best_words
+from ..terminal import WIDTH
+
+
+@dataclass(frozen=True)
+class ExperimentAnswer:
+    """What is said to one question."""
+
+    question: str
+    sentences: tuple[str, ...]
+    reference: str
+    """File that they stand in."""
+    serves: str
+    """Commands that read the folder."""
+    known: bool = True
+
+    def values(self) -> dict[str, Any]:
+        """Give it as one object for programs."""
+        spoken = [{"text": text, "references": [self.reference]} for text in self.sentences]
+        return {"question": self.question, "known": self.known, "answer": " ".join(self.sentences), "sentences": spoken}
+
+    def text(self) -> str:
+        """Give the words for a terminal."""
+        points = ("\n".join(textwrap.wrap(f"- {text}", WIDTH, subsequent_indent="  ")) for text in self.sentences)
+        return "\n".join((*points, "", f"Rests on: {self.reference}", f"To go on: {self.serves}."))
+
+
+def experiment_answer(folder: Path, kind: ExperimentKind, question: str) -> ExperimentAnswer:
+    """Read the answer of a study or a sweep; VgoError where it has none yet."""
+    path = folder / kind.answer
+    try:
+        answer = json.loads(path.read_text(encoding="utf-8"))
+        said = tuple(dict.fromkeys(filter(None, _sentences(answer))))
+    except FileNotFoundError as error:
+        raise VgoError(f"{folder} has no answer yet: {kind.serves(folder)}.") from error
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise VgoError(f"{path} is unreadable or damaged: {kind.serves(folder)}.") from error
+    return ExperimentAnswer(question, said, str(path), kind.serves(folder))
+
+
+def _sentences(answer: Mapping[str, Any]) -> Iterator[str]:
+    yield f"{answer['headline'][:1].upper()}{answer['headline'][1:].rstrip('.')}."
+    yield answer.get("verdict", "")
+    yield from answer.get("notes", ())
+    yield from best_words(answer.get("best", {}), answer.get("unit", ""))
