@@ -1,4 +1,4 @@
-"""Folders of studies and sweeps: how they are known, what came of them in a line, and which commands read them."""
+"""Folders of what is no diagnosis: how they are known, what came of each in a line, and which commands read them."""
 
 from __future__ import annotations
 
@@ -29,11 +29,14 @@ class ExperimentKind(NamedTuple):
 
 STUDY = ExperimentKind("study", "study.yaml", "study.json")
 SWEEP = ExperimentKind("sweep", "sweep.yaml", "sweep.json")
+MEASUREMENT = ExperimentKind("measurement", "measure.yaml", "measure.json")
+PROFILE = ExperimentKind("profile", "profile.yaml", "profile.json")
+KINDS = (STUDY, SWEEP, MEASUREMENT, PROFILE)
 
 
 def experiment_in(folder: Path) -> ExperimentKind | None:
-    """Tell what a folder holds; None where it is neither."""
-    return next((one for one in (STUDY, SWEEP) if (folder / one.asked).is_file()), None)
+    """Tell what a folder holds; None where it is none of these."""
+    return next((one for one in KINDS if (folder / one.asked).is_file()), None)
 
 
 class ExperimentOutcome(NamedTuple):

@@ -191,7 +191,7 @@ def _place(subject: Subject, lines: Lines) -> Iterator[ProgramBench]:
 def _carry_on(asked: Asked, folder: RunFolder, there: ProgramBench, lines: Lines, clock: BudgetClock) -> Studied:
     with resumable(folder):
         bench = there.bench
-        there.keep_in(folder.partial)
+        there.keep_in(folder)
         settings = measured(asked.design, asked.tried)
         lines.say(f"{len(settings)} settings in at most {asked.rounds} rounds, kept in {folder.path}")
         _warn_of_budget(asked, settings, clock.deadline(asked.budget_s), lines)

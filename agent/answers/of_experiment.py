@@ -1,4 +1,4 @@
-"""What a study or a sweep came to, told to whatever is asked: its sentences, and the commands that read it."""
+"""What came of what is no diagnosis, told to whatever is asked: its sentences, and the commands that read it."""
 
 from __future__ import annotations
 
@@ -34,12 +34,22 @@ class ExperimentAnswer:
 
     def text(self) -> str:
         """Give the words for a terminal."""
-        points = ("\n".join(textwrap.wrap(f"- {text}", WIDTH, subsequent_indent="  ")) for text in self.sentences)
-        return "\n".join((*points, "", f"Rests on: {self.reference}", f"To go on: {self.serves}."))
+        told = (
+            *(f"- {text}" for text in self.sentences),
+            "",
+            f"Rests on: {self.reference}",
+            f"To go on: {self.serves}.",
+        )
+        return "\n".join(_folded(line) for line in told)
+
+
+def _folded(line: str) -> str:
+    wrapped = textwrap.wrap(line, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    return "\n".join(wrapped)
 
 
 def experiment_answer(folder: Path, kind: ExperimentKind, question: str) -> ExperimentAnswer:
-    """Read the answer of a study or a sweep; VgoError where it has none yet."""
+    """Read the answer in a folder; VgoError where it has none yet."""
     path = folder / kind.answer
     try:
         answer = json.loads(path.read_text(encoding="utf-8"))

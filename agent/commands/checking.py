@@ -31,7 +31,7 @@ def place_of(arguments: argparse.Namespace) -> Path:
 
 
 def checked_experiment(arguments: argparse.Namespace) -> int | None:
-    """Make the answer of a study or a sweep again; exit 1 when it names a difference, None where there is neither."""
+    """Make the answer of what is no diagnosis again; exit 1 when it names a difference, None for a diagnosis."""
     from ..experiment_folder import experiment_in
 
     folder = place_of(arguments)

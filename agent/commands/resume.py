@@ -1,4 +1,4 @@
-"""resume: go on with a diagnosis, a study or a sweep that was killed or interrupted."""
+"""resume: go on with what was killed or interrupted: a diagnosis, a measurement, a profile, a study or a sweep."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ examples:
 
 No finished step is lost or repeated; a mitigation that was half applied is put back first. A run that was cut short has
 what was left of its budget. With --budget it has so many seconds from now; a run that has ended goes on too then, with
-what its budget had kept it from trying. --accept holds for what has not been asked about yet. A study or a sweep has
-its whole budget again; one that has ended answers again. --on says where the hosts of one can be reached now.
+what its budget had kept it from trying. --accept holds for what has not been asked about yet. A measurement, a profile,
+a study or a sweep is told again where it had ended; a study or a sweep has its whole budget again. --on says where the
+hosts of one can be reached now.
 """
 
 
@@ -40,9 +41,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Go on."""
-    from ..experiment_folder import SWEEP, experiment_in
+    from ..experiment_folder import STUDY, SWEEP, experiment_in
     from ..settings import effective
-    from . import study, sweep
+    from . import measure, study, sweep
     from .meant import place_meant
 
     settings, _ = effective(vars(arguments))
@@ -53,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _diagnosis(arguments, settings, more_s)
     if "accept" in arguments:
         raise VgoError(f"--accept is for a diagnosis, and {folder} is a {kind.name}: leave it out.")
-    go_on = sweep.resume if kind == SWEEP else study.resume
+    go_on = {SWEEP: sweep.resume, STUDY: study.resume}.get(kind, measure.resume)
     return go_on(folder, arguments, settings, more_s)
 
 

@@ -11,8 +11,8 @@ example:
   vgo-agent verify vgo-runs/20250314-092653-bench.sh
 
 Checks the hash chain of the transcript, its end, and the hash of every file that belongs to the run. Compare the tip
-with one written down elsewhere to be sure that the whole transcript was not replaced. Of a study or a sweep the tables
-and the answer are made again from the log of its runs, and compared.
+with one written down elsewhere to be sure that the whole transcript was not replaced. Of a measurement, a profile, a
+study or a sweep table and answer are made again from the log of its runs, and compared.
 """
 
 

@@ -29,7 +29,7 @@ CTRL_C = "Ctrl-C"
 
 def summary(stepped: Stepped, saved: Sequence[Path]) -> dict[str, Any]:
     """Give the object that `--json` prints: the result, every run, and what the runs were made on."""
-    subject = stepped.wish.subject
+    subject = stepped.request.subject
     return {
         "command": typed(subject),
         "outcome": subject.outcome,
@@ -39,6 +39,7 @@ def summary(stepped: Stepped, saved: Sequence[Path]) -> dict[str, Any]:
         "rows": [dict(row) for row in stepped.rows],
         "machine": stepped.machine.model_dump(mode="json"),
         "saved": [str(path) for path in saved],
+        "run_dir": str(stepped.folder),
     }
 
 
@@ -51,16 +52,15 @@ def text(stepped: Stepped, saved: Sequence[Path], fancy: bool) -> str:
             words = _profiled(stepped, profiled, fancy)
         case other:
             raise TypeError(f"no words for {other}")
-    return folded(
-        render("step.txt.j2", saved=[str(path) for path in saved], after=_after(stepped.result, saved), **words)
-    )
+    kept, paths = str(stepped.folder), [str(path) for path in saved]
+    return folded(render("step.txt.j2", kept=kept, saved=paths, after=_after(stepped.result, saved), **words))
 
 
 def _measured(stepped: Stepped, measured: MeasureResult, fancy: bool) -> dict[str, Any]:
-    unit = stepped.wish.subject.unit
+    unit = stepped.request.subject.unit
     reason = f" ({measured.stop_reason})" if measured.stop_reason and not stepped.stopped else ""
     failed = f", {number(measured.failed)} failed" if measured.failed else ""
-    subject = stepped.wish.subject
+    subject = stepped.request.subject
     return {
         "sentence": f"{typed(subject)}: {number(measured.runs)} {subject.counted} count{failed}; "
         f"stopped by {_ended(stepped) or measured.stopped_by}{reason}.",
@@ -74,7 +74,7 @@ def _measured(stepped: Stepped, measured: MeasureResult, fancy: bool) -> dict[st
 
 
 def _profiled(stepped: Stepped, profiled: ProfileResult, fancy: bool) -> dict[str, Any]:
-    subject = stepped.wish.subject
+    subject = stepped.request.subject
     counted = profiled_outcomes(stepped)
     bare = f", {number(profiled.bare.n)} bare ones between" if profiled.bare else ""
     ended = f"; stopped by {_ended(stepped)}" if stepped.stopped else ""

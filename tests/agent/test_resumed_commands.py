@@ -62,6 +62,8 @@ JUDGED = ("--metric", "value ([0-9.]+)", "--unit", "ms", "--budget", "900", "--s
 SHORT = (*JUDGED, "--max-runs", "40")
 PROFILED = ("--layer", "./said.yaml")
 COMMANDS = {
+    "measure": ("measure", *SHORT),
+    "profile": ("profile", *JUDGED, *PROFILED, "--runs", "30"),
     "try": ("try", "glibc_tcache", "--param", "blocks=2", *SHORT, "--pairs", "30"),
     "tune": ("tune", "--mitigation", "glibc_tcache", "--param", "blocks=1..3", *SHORT),
     "diagnose": ("diagnose", *SHORT, *PROFILED, "--max-mitigations", "1"),
@@ -69,7 +71,7 @@ COMMANDS = {
     "sweep, grid": ("sweep", "grid.yaml", "--seed", "3"),
     "sweep, adaptive": ("sweep", "adaptive.yaml", "--seed", "3"),
 }
-QUICK = ("sweep, grid",)
+QUICK = ("measure", "sweep, grid")
 SERVE = (
     ("resume", "RUN"),
     ("verify", "RUN"),
