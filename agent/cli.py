@@ -44,7 +44,15 @@ class Parser(argparse.ArgumentParser):
         """Refuse `--option=--`, of which argparse makes an empty list before Python 3.13."""
         if action.option_strings and action.nargs is None and arg_strings == ["--"]:
             raise argparse.ArgumentError(action, "expected one argument, and -- is none")
+        if action.nargs == argparse.REMAINDER and arg_strings and not arg_strings[0].startswith("-"):
+            self.refuse_own(arg_strings[1:])
         return super()._get_values(action, arg_strings)
+
+    def refuse_own(self, words: Sequence[str]) -> None:
+        """Refuse a long option of this command that stands after the program, which would silently get it."""
+        names = (word.partition("=")[0] for word in words if word.startswith("--"))
+        if (name := next((name for name in names if name in self._option_string_actions), None)) is not None:
+            self.error(f"{name} stands after the program: put it before, or write -- before a program that takes it")
 
     def error(self, message: str) -> NoReturn:
         """Say where the runs are listed to who has named none."""

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from ..knowledge.errors import VgoError
 from ..prompts.render import versions
-from .model.asked import LanguageModel, ModelFailed
+from .model.choice import ModelChoice
 from .model.chosen import open_source
 from .model.facts import ModelFacts, facts_of
-from .model.wish import ModelChoice
+from .model.language_model import LanguageModel, ModelFailed
 from .planners import PLANNERS
 from .planners.base import Planner
 from .planners.compact import digest

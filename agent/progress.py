@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import argparse
 import math
-import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..tools.case import changes_system
 from .asking import ask, ask_program
 from .consent import unanswered
-from .terminal import LINES, amount, printable, raw, speaks_unicode
+from .terminal import amount, printable, raw
 
 if TYPE_CHECKING:
     from ..tools.execution.bench import Progress
-    from .session_view.measured import Measured
+    from .session_view.measured import RunArrays
     from .transcript import Decision, ToolEnd
 
 LATER = "  You may leave meanwhile: `vgo-agent chat RUN`, then /resume, asks again, after a reboot too."
@@ -61,7 +58,7 @@ def figures(progress: Progress) -> list[Figures]:
     return [Figures(name, outcomes, total - len(outcomes)) for name, outcomes, total in split]
 
 
-def figures_of(measured: Measured) -> list[Figures]:
+def figures_of(measured: RunArrays) -> list[Figures]:
     """Split measured runs by condition, in the order in which conditions appear."""
     found = []
     for place, name in enumerate(measured.conditions):
@@ -196,29 +193,6 @@ def asked(question: Mapping[str, Any]) -> list[str]:
         how_far = f"changes what the program promises, {promise}"
     title = f"{question['mitigation']} {how_far} (scope {question['scope']}):"
     return [title, *would, *risk, "  It is put back after its runs."]
-
-
-def has_live_view(quiet: bool, as_json: bool) -> bool:
-    """Tell whether standard error is a terminal that can redraw, and whether that is wanted."""
-    return sys.stderr.isatty() and not quiet and not as_json and os.environ.get("TERM", "dumb") != "dumb"
-
-
-@contextmanager
-def watching(quiet: bool, arguments: argparse.Namespace, unit: str) -> Iterator[Lines]:
-    """Choose how to tell."""
-    quiet = quiet and not arguments.verbose  # the flag goes before the settings file
-    lines: Lines
-    if has_live_view(quiet, arguments.json):
-        from .live_view import LiveView  # rich costs 80 ms
-
-        lines = LiveView(unit, speaks_unicode(sys.stderr), verbose=arguments.verbose)
-    else:
-        kind = JsonLines if arguments.json == LINES else Lines
-        lines = kind(unit, quiet=quiet, verbose=arguments.verbose)
-    try:
-        yield lines
-    finally:
-        lines.close()
 
 
 def bar_line(counts: Sequence[int], bars: str) -> str:

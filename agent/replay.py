@@ -18,10 +18,10 @@ from ..tools.subject import Limits
 from .conduct import machine_of
 from .graph import Loop
 from .live import call_tool, ended, mitigation_scope, promise_changed
-from .model.asked import LanguageModel
+from .model.choice import ModelChoice
 from .model.facts import ModelFacts
+from .model.language_model import LanguageModel
 from .model.retold import Retold
-from .model.wish import ModelChoice
 from .planners import PLANNERS
 from .planners.base import Choice, Planner, View
 from .planners.llama import Llama

@@ -20,7 +20,7 @@ from ..tools.run_table import LAYERS, RUNS, write_layers
 from .report.step import summary
 from .report.tables import LEADING, runs_csv, runs_md
 from .run_folder import write as write_file
-from .step import Stepped
+from .step import StepResult
 
 PAGE = "runs.md"
 ENDINGS = (".csv", ".parquet")
@@ -71,7 +71,7 @@ def _ours(file: Path) -> bool:
         return opened.read(max(map(len, _HEADERS))).startswith(_BEGINS[file.suffix])
 
 
-def keep(stepped: Stepped) -> None:
+def keep(stepped: StepResult) -> None:
     """Write table, page and answer into the run folder of a step; the answer is the last."""
     _folder(stepped.run.record, runs_md(stepped.run), stepped.folder)
     told = {name: value for name, value in summary(stepped, ()).items() if name not in ("rows", "saved")}
@@ -79,7 +79,7 @@ def keep(stepped: Stepped) -> None:
     write_file(stepped.folder / stepped.request.kind.answer, json.dumps(told, indent=2).encode() + b"\n")
 
 
-def save(stepped: Stepped, path: Path) -> tuple[Path, ...]:
+def save(stepped: StepResult, path: Path) -> tuple[Path, ...]:
     """Write a table with a page that describes it, or both into a folder; return the files."""
     run = stepped.run
     page = runs_md(run)
@@ -102,7 +102,7 @@ def _folder(record: Record, page: bytes, path: Path) -> tuple[Path, ...]:
     return tuple(path / name for name in files)
 
 
-def _recorded(stepped: Stepped, path: Path) -> RecordedRuns:
+def _recorded(stepped: StepResult, path: Path) -> RecordedRuns:
     record = stepped.run.record
     layers = record.all_layers.values()
     texts = {column.name for layer in layers for column in layer.columns if column.type == "text"} | {"layers"}

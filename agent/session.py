@@ -14,6 +14,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from ..knowledge.errors import VgoError
+from ..knowledge.shape import Frozen
 from ..layers.launcher import Launcher, open_launcher
 from ..tools.execution.deadline import NEVER, Deadline
 from ..tools.execution.expected import FIRST_RUNS, Expected
@@ -23,12 +24,12 @@ from ..tools.execution.spawn import Spawner
 from ..tools.execution.way import Way, Ways
 from ..tools.mitigation.restore import restore
 from ..tools.plan import NO_PLAN, TrialPlan
-from ..tools.subject import LOCAL, Frozen, Limits, Subject
+from ..tools.subject import LOCAL, Limits, Subject
 from .began import process_age_s
 from .child import ChildFile, end_orphan
 from .clock import BudgetClock
 from .ending import goes_on_with
-from .model.wish import ModelChoice
+from .model.choice import ModelChoice
 from .run_folder import RunFolder, write
 
 if TYPE_CHECKING:
@@ -54,19 +55,14 @@ class DiagnosisRequest(Frozen):
 
 
 @dataclass(frozen=True)
-class Request:
+class NewDiagnosis:
     """A diagnosis to begin."""
 
-    subject: Subject
-    limits: Limits
+    request: DiagnosisRequest
     out: Path
     """Parent of run folders."""
     name: str
     """Short name of the program, for the folder."""
-    planner: str = "rules"
-    plan: TrialPlan = NO_PLAN
-    after: str = ""
-    model: ModelChoice | None = None
     clock: BudgetClock = field(default_factory=BudgetClock)
     """Counts the budget, from when the command began."""
 
@@ -81,29 +77,22 @@ class DiagnosisEnding:
     """0: a verdict; 1: the data say nothing, and the text says why."""
 
 
-def diagnose(request: Request, interface: Interface) -> DiagnosisEnding:
+def diagnose(new: NewDiagnosis, interface: Interface) -> DiagnosisEnding:
     """Run the program for trial while libraries load, then conduct the diagnosis."""
     tell_restored(interface)
     with Spawner() as spawner:
-        trial = TrialRuns(spawner, request.subject, interface, trial_deadline(request.clock, request.limits))
-        folder = opened(request)
+        request = new.request
+        trial = TrialRuns(spawner, request.subject, interface, trial_deadline(new.clock, request.limits))
+        folder = opened(new)
         with resumable(folder):
             shown = trial.until_loaded(folder)
-            return conduct()(folder, read_request(folder), spawner, interface, clock=request.clock, shown=shown)
+            return conduct()(folder, read_request(folder), spawner, interface, clock=new.clock, shown=shown)
 
 
-def opened(request: Request) -> RunFolder:
+def opened(new: NewDiagnosis) -> RunFolder:
     """Make the folder of a diagnosis that is to begin, with what is asked for in it."""
-    asked = DiagnosisRequest(
-        subject=request.subject,
-        limits=request.limits,
-        planner=request.planner,
-        model=request.model,
-        plan=request.plan,
-        after=request.after,
-    )
-    folder = RunFolder.create(request.out, request.name)
-    write(folder.path / "request.json", asked.model_dump_json(indent=2).encode() + b"\n")
+    folder = RunFolder.create(new.out, new.name)
+    write(folder.path / "request.json", new.request.model_dump_json(indent=2).encode() + b"\n")
     return folder
 
 

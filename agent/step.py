@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from ..knowledge.errors import VgoError
 from ..knowledge.loader import Knowledge
+from ..knowledge.shape import Frozen
 from ..tools.base import Outcome, Result, ToolError
 from ..tools.case import NO_FILES, Case, Contents, Finished, Record
 from ..tools.execution.bench import Progress
@@ -25,7 +26,7 @@ from ..tools.row import Row
 from ..tools.steps.measure import MEASURE
 from ..tools.steps.profile import PROFILE
 from ..tools.stop import answers
-from ..tools.subject import Frozen, Limits, Subject
+from ..tools.subject import Limits, Subject
 from ..tools.tool import Tool
 from . import experiment_folder
 from .clock import BudgetClock
@@ -71,7 +72,7 @@ class StepRequest(Frozen):
 
 
 @dataclass(frozen=True)
-class Stepped:
+class StepResult:
     """What it gave."""
 
     request: StepRequest
@@ -94,7 +95,7 @@ class Stepped:
 
 
 @dataclass
-class Rows:
+class RowListener:
     """Hands each run on, and remembers that there are some."""
 
     interface: Interface
@@ -111,7 +112,7 @@ class Rows:
         return any(row["ok"] == 1 for row in self.rows)
 
 
-def begin(request: StepRequest, out: Path, name: str, interface: Interface, clock: BudgetClock) -> Stepped:
+def begin(request: StepRequest, out: Path, name: str, interface: Interface, clock: BudgetClock) -> StepResult:
     """Run a step in a new folder below `out`; Ctrl-C ends it early, and raises only where no run counts yet."""
     tell_restored(interface)
     with Spawner() as spawner:
@@ -127,7 +128,9 @@ def begin(request: StepRequest, out: Path, name: str, interface: Interface, cloc
             return _carry_on(request, folder, there, rows, interface, deadline)
 
 
-def go_on(path: Path, interface: Interface, clock: BudgetClock, on: str = "", more_s: float | None = None) -> Stepped:
+def go_on(
+    path: Path, interface: Interface, clock: BudgetClock, on: str = "", more_s: float | None = None
+) -> StepResult:
     """Go on with a step that was cut off, with what is left of its budget or for more_s seconds; one that had ended
     is answered again.
     """
@@ -164,15 +167,20 @@ def _deadline(request: StepRequest, clock: BudgetClock) -> Deadline:
 
 
 @contextlib.contextmanager
-def _place(request: StepRequest, spawner: Spawner, interface: Interface) -> Iterator[tuple[ProgramBench, Rows]]:
-    rows = Rows(interface)
+def _place(request: StepRequest, spawner: Spawner, interface: Interface) -> Iterator[tuple[ProgramBench, RowListener]]:
+    rows = RowListener(interface)
     with place(request.subject, Path(), spawner, interface, request.limits.layers, listener=rows) as there:
         yield there, rows
 
 
 def _carry_on(
-    request: StepRequest, folder: RunFolder, there: ProgramBench, rows: Rows, interface: Interface, deadline: Deadline
-) -> Stepped:
+    request: StepRequest,
+    folder: RunFolder,
+    there: ProgramBench,
+    rows: RowListener,
+    interface: Interface,
+    deadline: Deadline,
+) -> StepResult:
     with resumable(folder):
         there.keep_in(folder)
         there.bench.deadline = deadline
@@ -180,10 +188,12 @@ def _carry_on(
         case = Case(CALL, request.subject, request.limits, machine, NOTHING_KNOWN, Record((), NO_FILES), there.bench)
         outcome, stopped = _run(request, case, rows, interface)
         kept = rows_in(folder.partial / f"{CALL}.jsonl")
-        return Stepped(request, machine, outcome.result, kept, outcome.artefacts, stopped, folder.path)
+        return StepResult(request, machine, outcome.result, kept, outcome.artefacts, stopped, folder.path)
 
 
-def _run(request: StepRequest, case: Case, rows: Rows, interface: Interface) -> tuple[Outcome, BaseException | None]:
+def _run(
+    request: StepRequest, case: Case, rows: RowListener, interface: Interface
+) -> tuple[Outcome, BaseException | None]:
     decision = Decision(
         call_id=CALL, tool=request.tool, arguments=dict(request.arguments), why=request.why, origin="user", legal=()
     )

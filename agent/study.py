@@ -16,6 +16,7 @@ import yaml
 from pydantic import Field, ValidationError
 
 from ..knowledge.errors import VgoError
+from ..knowledge.shape import Frozen
 from ..tools.claim import FEWEST
 from ..tools.execution.bench import Bench, Progress
 from ..tools.execution.deadline import Deadline
@@ -31,12 +32,12 @@ from ..tools.recorded.formats.vgo import measured as described
 from ..tools.recorded.write import write as write_table
 from ..tools.row import Row
 from ..tools.study.design import StudyDesign
-from ..tools.study.laid_out import Wanted
+from ..tools.study.laid_out import StudyScope
 from ..tools.study.setting import StudySetting
 from ..tools.study.spreads import outcomes, spreads
 from ..tools.study.study import Study, answered, choose, measured
-from ..tools.study.warm_up import Tried, warm_up
-from ..tools.subject import Frozen, Subject
+from ..tools.study.warm_up import WarmUpRun, warm_up
+from ..tools.subject import Subject
 from .clock import BudgetClock
 from .place import ProgramBench, place
 from .progress import Lines
@@ -53,7 +54,7 @@ ANSWER_S, FOR_CONFIRMING = 2.0, 0.2
 """Of the budget: seconds for the answer after the last run, and the share of the batch that confirms."""
 
 
-class Asked(Frozen):
+class StudyPlan(Frozen):
     """What a study was asked for, and what its warm-up showed: all that it takes to go on with it."""
 
     subject: Subject
@@ -63,7 +64,7 @@ class Asked(Frozen):
     seed: int
     alpha: float
     layers: tuple[str, ...] = ()
-    tried: tuple[Tried, ...] = ()
+    tried: tuple[WarmUpRun, ...] = ()
     load_1min: float = 0.0
     """Of this machine at the start; 0 where the runs are made elsewhere."""
     cpus: int = Field(default_factory=lambda: len(os.sched_getaffinity(0)))
@@ -71,21 +72,21 @@ class Asked(Frozen):
 
 
 @dataclass(frozen=True)
-class Studied:
+class StudyResult:
     """A study that has ended."""
 
-    asked: Asked
+    asked: StudyPlan
     study: Study
     rows: tuple[Row, ...]
     folder: Path
 
 
 @dataclass(frozen=True)
-class Question:
+class StudyRequest:
     """A study before the machine was looked at."""
 
     subject: Subject
-    wanted: Wanted
+    wanted: StudyScope
     rounds: int
     budget_s: float
     seed: int
@@ -93,9 +94,11 @@ class Question:
     clock: BudgetClock = field(default_factory=BudgetClock)
     """Counts the budget, from when the command began."""
 
-    def asked(self, design: StudyDesign, layers: tuple[str, ...], tried: tuple[Tried, ...], load_1min: float) -> Asked:
+    def asked(
+        self, design: StudyDesign, layers: tuple[str, ...], tried: tuple[WarmUpRun, ...], load_1min: float
+    ) -> StudyPlan:
         """With what the machine and the warm-up have shown."""
-        return Asked(
+        return StudyPlan(
             subject=self.subject,
             design=design,
             rounds=self.rounds,
@@ -108,7 +111,7 @@ class Question:
         )
 
 
-def begin(question: Question, out: Path, name: str, lines: Lines) -> Studied:
+def begin(question: StudyRequest, out: Path, name: str, lines: Lines) -> StudyResult:
     """Run a study in a new folder below `out`."""
     subject = question.subject
     load_1min = 0.0 if subject.on else os.getloadavg()[0]
@@ -128,7 +131,7 @@ def begin(question: Question, out: Path, name: str, lines: Lines) -> Studied:
         return _carry_on(complete, folder, there, lines, question.clock)
 
 
-def go_on(path: Path, lines: Lines, clock: BudgetClock, on: str = "", more_s: float | None = None) -> Studied:
+def go_on(path: Path, lines: Lines, clock: BudgetClock, on: str = "", more_s: float | None = None) -> StudyResult:
     """Go on with a study that was cut off, on hosts that may be reached elsewhere now, for its budget again or for
     more_s seconds; one that had ended is answered again.
     """
@@ -144,7 +147,7 @@ def go_on(path: Path, lines: Lines, clock: BudgetClock, on: str = "", more_s: fl
         return _carry_on(asked, folder, there, lines, clock)
 
 
-def laid_out_there(bench: Measuring, wanted: Wanted) -> StudyDesign:
+def laid_out_there(bench: Measuring, wanted: StudyScope) -> StudyDesign:
     """Have the hosts lay the study out."""
     from ..tools.fleet.bench import FleetBench
     from ..tools.fleet.every import laid_out
@@ -153,7 +156,7 @@ def laid_out_there(bench: Measuring, wanted: Wanted) -> StudyDesign:
     return laid_out(bench.executor, wanted)
 
 
-def _warmed_up(bench: Measuring, design: StudyDesign, lines: Lines) -> tuple[Tried, ...]:
+def _warmed_up(bench: Measuring, design: StudyDesign, lines: Lines) -> tuple[WarmUpRun, ...]:
     """Run every setting once, here or on every host."""
     if isinstance(bench, Bench):
         return warm_up(bench, design.settings, lines.say)
@@ -168,10 +171,10 @@ def _warmed_up(bench: Measuring, design: StudyDesign, lines: Lines) -> tuple[Tri
     return tried
 
 
-def read(folder: Path) -> Asked:
+def read(folder: Path) -> StudyPlan:
     """Read what a study was asked for."""
     try:
-        return Asked.model_validate(yaml.safe_load((folder / FILE).read_text(encoding="utf-8")))
+        return StudyPlan.model_validate(yaml.safe_load((folder / FILE).read_text(encoding="utf-8")))
     except OSError as error:
         raise VgoError(f"{folder} is not the folder of a study ({FILE}: {error.strerror}).") from error
     except (yaml.YAMLError, ValidationError, UnicodeDecodeError) as error:
@@ -188,7 +191,9 @@ def _place(subject: Subject, lines: Lines) -> Iterator[ProgramBench]:
         yield there
 
 
-def _carry_on(asked: Asked, folder: RunFolder, there: ProgramBench, lines: Lines, clock: BudgetClock) -> Studied:
+def _carry_on(
+    asked: StudyPlan, folder: RunFolder, there: ProgramBench, lines: Lines, clock: BudgetClock
+) -> StudyResult:
     with resumable(folder):
         bench = there.bench
         there.keep_in(folder)
@@ -201,16 +206,16 @@ def _carry_on(asked: Asked, folder: RunFolder, there: ProgramBench, lines: Lines
         return concluded(asked, rows, batch, folder.path)
 
 
-def concluded(asked: Asked, rows: Sequence[Row], batch: Sequence[Row], folder: Path) -> Studied:
+def concluded(asked: StudyPlan, rows: Sequence[Row], batch: Sequence[Row], folder: Path) -> StudyResult:
     """Answer from the rows of the rounds, and from those of the batch that confirms."""
     one, two = on_one_level(rows), on_one_level(batch)
     study = answered(asked.design, asked.tried, one, two, asked.subject, asked.rounds, asked.alpha, asked.seed)
     if busy := busy_words(asked.load_1min, asked.cpus):
         study = study.model_copy(update={"notes": (busy, *study.notes)})
-    return Studied(asked, study, _numbered(asked, one, two), folder)
+    return StudyResult(asked, study, _numbered(asked, one, two), folder)
 
 
-def table(asked: Asked, rows: Sequence[Row], batch: Sequence[Row]) -> pl.DataFrame:
+def table(asked: StudyPlan, rows: Sequence[Row], batch: Sequence[Row]) -> pl.DataFrame:
     """Every run, with the levels of its setting as columns."""
     levels = {one.name: one.levels for one in asked.design.settings}
     varied = asked.design.varied
@@ -227,7 +232,7 @@ def logs(folder: Path) -> tuple[Path, Path]:
     return partial / f"{ROUNDS}.jsonl", partial / f"{CONFIRM}.jsonl"
 
 
-def _warn_of_budget(asked: Asked, settings: Sequence[StudySetting], deadline: Deadline, lines: Lines) -> None:
+def _warn_of_budget(asked: StudyPlan, settings: Sequence[StudySetting], deadline: Deadline, lines: Lines) -> None:
     """Say before the first round what the warm-up runs let expect."""
     took = {its.setting: its.wall_s for its in asked.tried}
     rounds = deadline.left_s / max(sum(took[one.name] for one in settings), 1e-9)
@@ -239,7 +244,7 @@ def _warn_of_budget(asked: Asked, settings: Sequence[StudySetting], deadline: De
 
 
 def _runs(
-    asked: Asked, settings: Sequence[StudySetting], bench: Measuring, lines: Lines, clock: BudgetClock
+    asked: StudyPlan, settings: Sequence[StudySetting], bench: Measuring, lines: Lines, clock: BudgetClock
 ) -> tuple[Sequence[Row], Sequence[Row]]:
     """Run the rounds, then the chosen setting and the baseline in pairs of their own, as many as there were rounds."""
     budget_s = asked.budget_s
@@ -257,7 +262,9 @@ def _runs(
     return made, _rounds(asked, pair, bench, CONFIRM, asked.seed + 1)
 
 
-def _rounds(asked: Asked, settings: Sequence[StudySetting], bench: Measuring, call: str, seed: int) -> Sequence[Row]:
+def _rounds(
+    asked: StudyPlan, settings: Sequence[StudySetting], bench: Measuring, call: str, seed: int
+) -> Sequence[Row]:
     """Run randomised complete blocks, or go on with those that a killed agent left."""
     conditions = {one.name: Condition(name=one.name, setting=one) for one in settings}
     schedule = Complete(tuple(conditions), asked.rounds, f"study:{seed}")
@@ -281,14 +288,14 @@ class Pace:
             self._lines.say(f"  run {len(progress.rows)} of {progress.planned}, {spent_s:.0f} s of the program")
 
 
-def _numbered(asked: Asked, rows: Sequence[Row], batch: Sequence[Row]) -> tuple[Row, ...]:
+def _numbered(asked: StudyPlan, rows: Sequence[Row], batch: Sequence[Row]) -> tuple[Row, ...]:
     """Put the batch that confirms after the rounds, with pairs of its own."""
     first = max(asked.rounds, 1 + max((row["pair"] for row in rows), default=-1))
     later = ({**row, "batch": 2, "pair": row["pair"] + first} for row in batch)
     return (*({**row, "batch": 1} for row in rows), *later)
 
 
-def _save_table(asked: Asked, frame: pl.DataFrame, there: ProgramBench, folder: Path) -> None:
+def _save_table(asked: StudyPlan, frame: pl.DataFrame, there: ProgramBench, folder: Path) -> None:
     """Write the table in the form that analyze, compare and import read."""
     facts = {
         "subject": asked.subject.model_dump(mode="json"),
@@ -301,7 +308,7 @@ def _save_table(asked: Asked, frame: pl.DataFrame, there: ProgramBench, folder: 
     write_table(replace(recorded, roles=roles), folder / TABLE, fresh=True)
 
 
-def _page(asked: Asked) -> bytes:
+def _page(asked: StudyPlan) -> bytes:
     told = asked.model_dump(mode="json")
     head = "# A study of threads: what was asked, its settings, and what the warm-up run of each showed.\n"
     return (head + yaml.safe_dump(told, sort_keys=False, allow_unicode=True, width=120)).encode()

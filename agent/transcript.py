@@ -16,10 +16,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from ..knowledge.absence import is_empty, is_none
 from ..knowledge.errors import VgoError
+from ..knowledge.shape import Frozen
 from ..knowledge.wrong import first
 from ..tools.plan import NO_PLAN, TrialPlan
 from ..tools.subject import Limits, Subject
@@ -34,10 +35,15 @@ Standing = Literal["", "grant process", "deny system"]
 """What an answer says of later questions: yes to what needs no system change, no to every system change."""
 
 
-class Body(BaseModel):
+class Body(Frozen):
     """What happened; frozen."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+
+class TimedBody(Body):
+    """What happened, and when by the clock of the budget."""
+
+    elapsed_s: float | None = Field(default=None, exclude_if=is_none)
+    """Seconds of the budget used so far, at the end with the report; None where no clock ran."""
 
 
 class RunStart(Body):
@@ -90,16 +96,14 @@ class Approval(Body):
     """What else the answer holds for, up to the verdict."""
 
 
-class ToolStart(Body):
+class ToolStart(TimedBody):
     """Written before a call does anything: a call with a start and no result was cut off."""
 
     kind: Literal["tool_start"] = "tool_start"
     call_id: str
-    elapsed_s: float | None = Field(default=None, exclude_if=is_none)
-    """Seconds of the budget used so far; None where no clock ran."""
 
 
-class ToolEnd(Body):
+class ToolEnd(TimedBody):
     """What a call gave: a result, or the error that the planner can mend."""
 
     kind: Literal["tool_end"] = "tool_end"
@@ -108,17 +112,13 @@ class ToolEnd(Body):
     error: str = ""
     artefacts: dict[str, str] = {}
     """Name to SHA-256."""
-    elapsed_s: float | None = Field(default=None, exclude_if=is_none)
-    """Seconds of the budget used so far; None where no clock ran."""
 
 
-class LimitsChanged(Body):
+class LimitsChanged(TimedBody):
     """The user changed how far to go while the run went on, or after its verdict; from here on these hold."""
 
     kind: Literal["limits_changed"] = "limits_changed"
     limits: Limits
-    elapsed_s: float | None = Field(default=None, exclude_if=is_none)
-    """Seconds of the budget used so far; None where no clock ran."""
 
 
 class VerdictGiven(Body):
@@ -131,7 +131,7 @@ class VerdictGiven(Body):
     """Sequence numbers."""
 
 
-class RunEnd(Body):
+class RunEnd(TimedBody):
     """Closes the transcript."""
 
     kind: Literal["run_end"] = "run_end"
@@ -143,17 +143,13 @@ class RunEnd(Body):
     """Hash of the event before this one."""
     outputs: dict[str, str] = {}
     """Files of the run folder made from the events, by SHA-256."""
-    elapsed_s: float | None = Field(default=None, exclude_if=is_none)
-    """Seconds of the budget used, the report included; None where no clock ran."""
 
 
 EventBody = RunStart | LimitsChanged | Decision | Approval | ToolStart | ToolEnd | VerdictGiven | RunEnd
 
 
-class Event(BaseModel):
+class Event(Frozen):
     """A body in its place in the chain."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     seq: int
     previous: str

@@ -34,7 +34,7 @@ from vgo_agent.tools.fleet.bench import FleetBench
 from vgo_agent.tools.fleet.engine import Fleet
 from vgo_agent.tools.fleet.host import First, Host
 from vgo_agent.tools.fleet.link import BENCH, Link
-from vgo_agent.tools.fleet.messages import Answer, Order, Sight
+from vgo_agent.tools.fleet.messages import HostAnswer, Order, Sight
 from vgo_agent.tools.fleet.ready import fleet_bench
 from vgo_agent.tools.fleet.where import Where
 from vgo_agent.tools.machine import Machine
@@ -137,7 +137,7 @@ def answer_at_once(order: str, limit_s: float) -> str:
     row = {"ok": 1, "exit_code": 0, "survivors": 0, "outcome": 0.001, "wall_s": 0.001, "layers": ""}
     runs = (key for block in Order.model_validate_json(order).blocks for key in block.order)
     made = ({**row, "condition": key, "pair": OUTSIDE, "began_s": time.time()} for key in runs)
-    return Answer(rows=tuple(made)).model_dump_json()
+    return HostAnswer(rows=tuple(made)).model_dump_json()
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from vgo_agent.tools.experiment.applied import AppliedConditions
 from vgo_agent.tools.experiment.experiment import Experiment, carry_out
 from vgo_agent.tools.experiment.schedules import Complete
 from vgo_agent.tools.fleet.bench import FleetBench
-from vgo_agent.tools.fleet.messages import Answer, Order
+from vgo_agent.tools.fleet.messages import HostAnswer, Order
 from vgo_agent.tools.nodes.analyse import Nodes, fleet
 from vgo_agent.tools.recorded.shapes import Observations
 from vgo_agent.tools.statistics.fleet.planning import named_share
@@ -96,7 +96,7 @@ def deliver(order: str, limit_s: float) -> str:
         wall_s = float(np.exp(level + np.log1p(NEIGHBOUR * beside) + noise))
         row = {"ok": 1, "exit_code": 0, "survivors": 0, "outcome": wall_s, "wall_s": wall_s, "layers": ""}
         rows.append({**row, "condition": block.order[0], "pair": block.number, "began_s": time.time()})
-    return Answer(rows=tuple(rows)).model_dump_json()
+    return HostAnswer(rows=tuple(rows)).model_dump_json()
 
 
 def _scheduled() -> str:

@@ -25,7 +25,7 @@ from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.resolve import resolve
 from vgo_agent.tools.machine_profile.applications import read_applications
 from vgo_agent.tools.machine_profile.calibrated import Calibrated
-from vgo_agent.tools.machine_profile.compare import Compared, compare
+from vgo_agent.tools.machine_profile.compare import MachineComparison, compare
 from vgo_agent.tools.machine_profile.form import Profile, Quota, read
 from vgo_agent.tools.machine_profile.measure import bench
 
@@ -97,7 +97,7 @@ def points(found: Calibrated) -> float:
     return abs(100 * (found.calibration.quota.cpus - TRUE_QUOTA))
 
 
-def page(compared: Compared, found: Calibrated, size: tuple[str, ...]) -> str:
+def page(compared: MachineComparison, found: Calibrated, size: tuple[str, ...]) -> str:
     """Lay the result out as a page of the docs."""
     system, one = compared.b, found.calibration
     off = points(found)

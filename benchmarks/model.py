@@ -28,10 +28,10 @@ from random_gguf import BILLION_AND_A_HALF, write
 
 from vgo_agent.agent.answers.answer import TEMPLATES
 from vgo_agent.agent.answers.conversation import Conversation
-from vgo_agent.agent.model.asked import LanguageModel
-from vgo_agent.agent.model.chosen import SHIPPED, open_source, wish_of
+from vgo_agent.agent.model.choice import ModelChoice
+from vgo_agent.agent.model.chosen import SHIPPED, model_choice, open_source
+from vgo_agent.agent.model.language_model import LanguageModel
 from vgo_agent.agent.model.process import ModelProcess
-from vgo_agent.agent.model.wish import ModelChoice
 from vgo_agent.agent.planners.base import Choice, Planner, View
 from vgo_agent.agent.planners.llama import ONLY, Llama
 from vgo_agent.agent.planners.rules import Rules
@@ -113,8 +113,8 @@ def main() -> int:
             BILLION_AND_A_HALF._replace(width=64, layers=2, heads=2, shared_heads=1, feed=128, vocabulary=4000),
         )
         counted = [
-            decided("shipped", wish_of(SHIPPED, UserSettings()), asked.decisions),
-            decided("random weights", wish_of(str(small), UserSettings()), asked.decisions, DRAWN),
+            decided("shipped", model_choice(SHIPPED, UserSettings()), asked.decisions),
+            decided("random weights", model_choice(str(small), UserSettings()), asked.decisions, DRAWN),
         ]
         said = explained(small, asked.explanations)
         large = None if asked.without_large else large_model(Path(folder))
@@ -235,7 +235,7 @@ def _runs() -> Iterator[tuple[Planner, Path]]:
 def large_model(folder: Path) -> Large:
     """Take decisions in states that follow each other, with random weights in the shape of a model of 1.5 billion."""
     path = write(folder / "large.gguf", BILLION_AND_A_HALF)
-    wish = wish_of(str(path), UserSettings()).model_copy(update={"decision_timeout_s": 600.0})
+    wish = model_choice(str(path), UserSettings()).model_copy(update={"decision_timeout_s": 600.0})
     with open_source(wish) as model:
         facts, watched = told_by(model, wish), Watched(model, once=True)
         planner = Beside(asking(watched, wish, facts), watched, Decisions("large"), FEW)

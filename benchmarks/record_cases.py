@@ -153,7 +153,7 @@ PLANS: dict[str, Plan] = {
         "cpu-hops",
         {"max_runs": 8},
         Truth(
-            verdicts=("unusable", "remedy out of budget"),
+            verdicts=("unusable", "remedy undecided"),
             also_true=("cpu_migrations", "context_switches"),
             must_not_help=(*PINNING, "sched_fifo", "own_autogroup"),
             unproved=dict.fromkeys(PINNING, "It helps, as all recorded pairs show; the eight runs of the case cannot."),

@@ -48,9 +48,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.list:
         return _list(arguments.json)
     from ..agent.clock import BudgetClock
-    from ..agent.commands.wanted import accepted
+    from ..agent.commands.mitigation_arguments import accepted
     from ..agent.model.chosen import who_decides
-    from ..agent.session import Request
+    from ..agent.session import DiagnosisRequest, NewDiagnosis
     from ..agent.settings import effective
     from .workloads.registry import surrounded
 
@@ -69,10 +69,11 @@ def run(arguments: argparse.Namespace) -> int:
         )
     planner, model = who_decides(settings)
     clock = BudgetClock(arguments.began_s)
-    request = Request(subject, limits, settings.out, workload.name, planner, model=model, clock=clock)
+    request = DiagnosisRequest(subject=subject, limits=limits, planner=planner, model=model)
+    new = NewDiagnosis(request, settings.out, workload.name, clock)
     told = settings.quiet or arguments.json
     with surrounded(workload, steady):
-        return carry_out(request, settings, arguments, (lambda _: None) if told else _tell_next)
+        return carry_out(new, settings, arguments, (lambda _: None) if told else _tell_next)
 
 
 def _tell_next(run: Path) -> None:

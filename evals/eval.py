@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .run import EvaluationPace
     from .scores.difference import Difference
     from .scores.evaluate import Tell
-    from .scores.results import Results, Row
+    from .scores.results import Results, ScoredAnswer
 
 EPILOG = """\
 examples:
@@ -191,7 +191,7 @@ def _tell(arguments: argparse.Namespace) -> Tell:
     """Count the answers on standard error: in one line on a terminal, else only now and then."""
     quiet, one_line = getattr(arguments, "quiet", False), sys.stderr.isatty()
 
-    def tell(done: int, wanted: int, row: Row) -> None:
+    def tell(done: int, wanted: int, row: ScoredAnswer) -> None:
         if quiet:
             return
         words = (

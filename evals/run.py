@@ -24,12 +24,12 @@ from typing import NamedTuple
 from polars.exceptions import PolarsError
 
 from ..knowledge.errors import VgoError
-from .contest.answer import Answer, Contestant
+from .contest.answer import ContestAnswer, Contestant
 from .contest.contestants import Factory, factory_of
 from .recorded.given import USUAL, Given
 from .recorded.recorded_case import RecordedCase, read_case
 from .recorded.truth import read_truth
-from .scores.results import Row
+from .scores.results import ScoredAnswer
 from .scores.score import Score, scored
 
 CONTESTANTS = "vgo_agent.evals.contest.contestants:CONTESTANTS"
@@ -97,9 +97,9 @@ class _Worker:
         with suppress(BrokenPipeError):  # it died meanwhile, which is heard next
             self.pipe.send(task)
 
-    def hear(self) -> Row | None:
+    def hear(self) -> ScoredAnswer | None:
         """Read what it says: that it is ready, or a row; raises OSError or EOFError where it says nothing any more."""
-        row: Row | None = self.pipe.recv()
+        row: ScoredAnswer | None = self.pipe.recv()
         self.ready, self.task, self.deadline = True, None, math.inf
         return row
 
@@ -110,7 +110,7 @@ class _Worker:
         self.pipe.close()
 
 
-def rows(contest: Contest, tasks: Iterable[EvaluationTask], pace: EvaluationPace) -> Iterator[Row]:
+def rows(contest: Contest, tasks: Iterable[EvaluationTask], pace: EvaluationPace) -> Iterator[ScoredAnswer]:
     """Give each answer, scored, as soon as it is there."""
     waiting = list(tasks)
     crew = _Crew(contest, pace)
@@ -154,7 +154,7 @@ class _Crew:
             if worker.ready and worker.task is None and waiting:
                 worker.give(waiting.pop(_next(waiting, self.workers, worker)), self.pace.limit_s)
 
-    def hear(self) -> Iterator[Row]:
+    def hear(self) -> Iterator[ScoredAnswer]:
         """Wait until somebody says something or should have; give the rows that come of it."""
         nearest = min(worker.deadline for worker in self.workers) - time.monotonic()
         patience = None if nearest == math.inf else max(0.0, nearest) + 0.01
@@ -169,7 +169,7 @@ class _Crew:
             if row is not None:
                 yield row
 
-    def _said(self, worker: _Worker) -> Row | None:
+    def _said(self, worker: _Worker) -> ScoredAnswer | None:
         """Read what one says: that it is ready, a row, or nothing any more."""
         try:
             row = worker.hear()
@@ -179,7 +179,7 @@ class _Crew:
             self.failed = 0
         return row
 
-    def _without(self, worker: _Worker, why: str) -> Row | None:
+    def _without(self, worker: _Worker, why: str) -> ScoredAnswer | None:
         """End and replace one; give the row that its task becomes."""
         worker.end()
         self.workers.remove(worker)
@@ -249,9 +249,9 @@ def _no_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _unanswered(task: EvaluationTask, why: str) -> Row:
+def _unanswered(task: EvaluationTask, why: str) -> ScoredAnswer:
     """Make the row of a task that nobody has answered."""
-    return _row(task, Answer(verdict="", ended=why), 0.0)
+    return _row(task, ContestAnswer(verdict="", ended=why), 0.0)
 
 
 def _work(pipe: Connection, contest: Contest) -> None:
@@ -275,7 +275,7 @@ def _answered(
     made: dict[str, Contestant],
     contestants: Mapping[str, Factory],
     cases: Mapping[Path, RecordedCase],
-) -> Answer:
+) -> ContestAnswer:
     try:
         if task.contestant not in made:
             made[task.contestant] = factory_of(task.contestant, contestants)(list(cases.values()))
@@ -283,16 +283,16 @@ def _answered(
     except (Exception, SystemExit) as error:  # noqa: BLE001 - anyone's planner: what it raises is its answer
         where = traceback.extract_tb(error.__traceback__)[-1]
         said = f"{type(error).__name__}: {error}".rstrip(": ")
-        return Answer(verdict="", ended=f"crashed: {said} ({Path(where.filename).name}, line {where.lineno})")
+        return ContestAnswer(verdict="", ended=f"crashed: {said} ({Path(where.filename).name}, line {where.lineno})")
 
 
-def _row(task: EvaluationTask, answer: Answer, seconds: float, case: RecordedCase | None = None) -> Row:
+def _row(task: EvaluationTask, answer: ContestAnswer, seconds: float, case: RecordedCase | None = None) -> ScoredAnswer:
     """Score an answer; where the case was changed or taken away meanwhile, the row says that."""
     try:
         scores = scored(answer, read_truth(task.case), case or read_case(task.case))
     except (VgoError, OSError, PolarsError) as error:
         scores = {"verdict": Score(value=None, reason=f"Not judged: {error}")}
-    return Row(
+    return ScoredAnswer(
         contestant=task.contestant,
         case=task.case.name,
         seed=task.seed,

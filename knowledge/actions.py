@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from .absence import is_none
-from .shape import Key, Known
+from .shape import Frozen, Key
 
 Policy = Literal["fifo", "rr", "batch", "idle", "deadline"]
 Controller = Literal["cpu", "cpuset", "memory"]
@@ -15,7 +15,7 @@ Number = Annotated[str, Field(pattern=r"^(-?\d+(\.\d+)?|\{[a-z][a-z0-9_]*\})$")]
 """A number, or `{name}`: what a parameter says."""
 
 
-class MitigationParameter(Known):
+class MitigationParameter(Frozen):
     """A number or a word that can be searched for: `{name}` in `apply`, `verify` and `steps` stands for it.
 
     `{name?max=-1}` is -1 where the value is `max`: some files have another word for the same.
@@ -33,21 +33,21 @@ class MitigationParameter(Known):
     """Of a number; the same words as `default`. Empty: no bound. Words among `levels` and `default` have none."""
 
 
-class ResourceLimits(Known):
+class ResourceLimits(Frozen):
     """Resource limits of the run (setrlimit); `unlimited`, or a number of bytes."""
 
     stack: str = ""
     memlock: str = ""
 
 
-class DeadlinePolicy(Known):
+class DeadlinePolicy(Frozen):
     """SCHED_DEADLINE, in microseconds: so much CPU time in each period."""
 
     runtime_us: Annotated[int, Field(ge=1)]
     period_us: Annotated[int, Field(ge=1)]
 
 
-class ControlGroup(Known):
+class ControlGroup(Frozen):
     """A control group of its own for the run, made before and removed after."""
 
     cpu_weight: Annotated[int, Field(ge=1, le=10_000)] | None = None
@@ -72,7 +72,7 @@ class ControlGroup(Known):
         return frozenset(name for name, fields in asked.items() if any(field is not None for field in fields))
 
 
-class Spawn(Known):
+class Spawn(Frozen):
     """How the run itself is started."""
 
     affinity: Literal["one_cpu", "all_but_reserved", "one_per_core"] | None = None
@@ -98,7 +98,7 @@ class Spawn(Known):
     """Where standard output goes instead of where it went: a slow terminal or pipe is out of the way."""
 
 
-class Write(Known):
+class Write(Frozen):
     """One value written into kernel files, journalled before and put back after."""
 
     path: str
@@ -114,14 +114,14 @@ class Write(Known):
     """A file that is missing or refuses (a managed interrupt) is left out and told; at least one write must hold."""
 
 
-class Hold(Known):
+class Hold(Frozen):
     """A file that is written and kept open: in force as long as the process that holds it lives."""
 
     path: str
     int32: int
 
 
-class Gpu(Known):
+class Gpu(Frozen):
     """Settings of every GPU that the program may use, through NVML; the old ones are journalled."""
 
     lock_clocks: Literal["", "base", "max"] = ""
@@ -135,14 +135,14 @@ class Gpu(Known):
     fan_percent: Annotated[int, Field(ge=30, le=100)] | None = None
 
 
-class CoolDown(Known):
+class CoolDown(Frozen):
     """Before each mitigated run, wait until the sensors are back where they were before the first (as krun does)."""
 
     within_celsius: Annotated[float, Field(gt=0)] = 3.0
     most_s: Annotated[float, Field(gt=0)] = 60.0
 
 
-class Script(Known):
+class Script(Frozen):
     """For what has no type: commands, each a list of words; of a file from elsewhere run only when it is trusted."""
 
     apply: tuple[str, ...]
@@ -151,7 +151,7 @@ class Script(Known):
     revert: tuple[str, ...]
 
 
-class Apply(Known):
+class Apply(Frozen):
     """Everything that one mitigation does."""
 
     spawn: Spawn = Spawn()
@@ -177,7 +177,7 @@ class Apply(Known):
     script: Script | None = None
 
 
-class Precondition(Known):
+class Precondition(Frozen):
     """What must hold before a mitigation can be tried; every given field must hold."""
 
     root: bool = False
@@ -226,7 +226,7 @@ class Precondition(Known):
     """NVML sees a GPU."""
 
 
-class Verify(Known):
+class Verify(Frozen):
     """What shows, in the running process, that the mitigation is in force (level 2)."""
 
     affinity: bool = False

@@ -8,14 +8,14 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field
 
 from .actions import Apply, MitigationParameter, Precondition, Verify
-from .shape import Key, Known
+from .shape import Frozen, Key
 
 Scope = Literal["process", "cgroup", "system", "reboot", "code", "hardware"]
 Keeper = Literal["systemd", "sysctl", "tmpfiles", "tuned", "cmdline", "slurm", "openmp", "docker", "udev", "shell"]
 REAL_TIME = ("fifo", "rr", "deadline")
 
 
-class Citation(Known):
+class Citation(Frozen):
     """Where a statement comes from."""
 
     title: str
@@ -23,7 +23,7 @@ class Citation(Known):
     """Empty where the source has no stable address; then the title names it fully."""
 
 
-class Entry(Known):
+class Entry(Frozen):
     """One file, named after its key."""
 
     key: Key

@@ -1,4 +1,4 @@
-"""What every file of the knowledge base has in common."""
+"""What everything that is checked as it is read has in common, files of the knowledge base first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 Key = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 
 
-class Known(BaseModel):
-    """Frozen; an unknown key in a file is an error."""
+class Frozen(BaseModel):
+    """Frozen; an unknown key is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

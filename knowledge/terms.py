@@ -12,12 +12,12 @@ from pydantic import RootModel
 from .errors import VgoError
 from .files import read_model
 from .schema import Citation
-from .shape import Key, Known
+from .shape import Frozen, Key
 
 FILE = "terms.yaml"
 
 
-class Term(Known):
+class Term(Frozen):
     """One word of the tool."""
 
     key: Key

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, StrictBool, ValidationError
+from pydantic import BaseModel, BeforeValidator, StrictBool, ValidationError
 
 from ..knowledge.errors import VgoError
+from ..knowledge.shape import Frozen
 from .document import Document, DocumentPath, twice, wrong
 
 BESIDE = {"description", "references", "mitigations"}
@@ -33,11 +34,7 @@ Text = Annotated[str, BeforeValidator(_nothing)]
 Texts = Annotated[tuple[Annotated[str, BeforeValidator(_spelt)], ...], BeforeValidator(_several)]
 
 
-class _Shape(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class SharpBackend(_Shape):
+class SharpBackend(Frozen):
     """One entry of `backend_options`."""
 
     run: Text = ""
@@ -56,7 +53,7 @@ class SharpBackend(_Shape):
     placeholders: Any = None
 
 
-class SharpMetric(_Shape):
+class SharpMetric(Frozen):
     """One entry of `metrics`; an included file may leave `extract` to the file above."""
 
     description: Text = ""
@@ -66,7 +63,7 @@ class SharpMetric(_Shape):
     units: Text = ""
 
 
-class SharpFile(_Shape):
+class SharpFile(Frozen):
     """What stands at the top of a file: of a backend, of metrics, or of a whole experiment."""
 
     backend_options: dict[str, SharpBackend] | None = None

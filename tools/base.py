@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel, ConfigDict
 
+from ..knowledge.shape import Frozen
+
 
 class ToolError(Exception):
     """What the planner can mend: it becomes an event, and the planner chooses again."""
 
 
-class Arguments(BaseModel):
+class Arguments(Frozen):
     """The only place where a planner's words are validated."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Result(BaseModel):

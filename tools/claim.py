@@ -258,6 +258,8 @@ def interval(claim: Claim | TooFew) -> str:
     """Write the ratio with its interval: `0.31 [0.2, 0.45]`."""
     if isinstance(claim, TooFew):
         return claim.why
+    if claim.ratio is None and claim.low >= LARGEST:
+        return "without bound, since the baseline has none"
     ratio = "no ratio" if claim.ratio is None else f"{claim.ratio:.3g}"
     return f"{ratio} [{claim.low:.3g}, {'no upper end' if claim.high is None else f'{claim.high:.3g}'}]"
 

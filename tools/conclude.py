@@ -24,9 +24,9 @@ from .verdict import (
     NotTried,
     NotVisible,
     Observed,
-    OutOfBudget,
     Remedy,
     Steady,
+    Undecided,
     Unusable,
     Verdict,
     title,
@@ -101,8 +101,8 @@ def _rests_on(tried: Remedy, case: Case) -> tuple[Finished, ...]:
 def _nothing_tried(case: Case) -> Remedy:
     """No factor was looked at, and so nothing was tried."""
     if case.left & set(LOOKING):
-        return OutOfBudget(ended_by="planner")
-    return NotTried(why="no factor was looked at") if _hiding(case.record) else OutOfBudget(untried=case.no_time)
+        return Undecided(ended_by="planner")
+    return NotTried(why="no factor was looked at") if _hiding(case.record) else Undecided(untried=case.no_time)
 
 
 def _cause(tried: Remedy, case: Case) -> Cause:

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..knowledge.shape import Frozen
 from .claim import Arms, Claim, TooFew, claim
 from .experiment.rotation import LayerSet
 from .statistics.labels.classes import label
 from .statistics.shape.describe import describe
-from .subject import Frozen
 
 MOST_SPREAD = 1.5
 """Layers whose ratio of spreads lies wholly beyond this factor, either way, show another one than that in question."""

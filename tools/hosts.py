@@ -14,6 +14,7 @@ from pydantic import Field
 from scipy.stats import mannwhitneyu
 
 from ..knowledge.absence import is_none
+from ..knowledge.shape import Frozen
 from ..layers.schema import Column, Layer
 from .many import SLOT
 from .row import Row
@@ -22,7 +23,6 @@ from .statistics.fleet.levels import levels
 from .statistics.fleet.odd import Odd, odd
 from .statistics.fleet.shares import Shares, shares
 from .statistics.values import BoolArray, FloatArray, IntArray, IntervalEstimate
-from .subject import Frozen
 
 LEAST_RUNS = 8
 """Of a host, to say anything of it."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..knowledge.shape import Frozen
 from .case import Case
 from .claim import Claim, TooFew, claim
 from .comparison import arms_of, below, direction
 from .row import Row
 from .run_table import outcomes_of
 from .statistics.stopping.interim import SHARE, bounds
-from .subject import Frozen
 
 LEAST_PAIRS = 40
 """At a look: fewer show no change of spread that is worth stopping for."""

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from ..knowledge.absence import is_empty
+from ..knowledge.shape import Frozen
 from .group_facts import Limited
-from .subject import Frozen
 
 BUSY = 0.5
 """Load for each CPU above which other work can disturb the runs."""

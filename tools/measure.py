@@ -221,7 +221,8 @@ def _unusable(
         if stopped == "time cap":
             without += f", as many as fitted into the budget of {case.limits.budget_s:g} s beside what comes after"
             cure = "raise --budget, or give a shorter command"
-        return f"Only {summary.n} runs count{without}, and a spread needs at least {least}; {_sooner(failed)}{cure}."
+        counted = "run counts" if summary.n == 1 else "runs count"
+        return f"Only {summary.n} {counted}{without}, and a spread needs at least {least}; {_sooner(failed)}{cure}."
     if shape.all_equal:
         return (
             f"All {summary.n} runs gave {summary.median:g}, so nothing varies at this resolution; "

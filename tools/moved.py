@@ -6,12 +6,12 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
+from ..knowledge.shape import Frozen
 from .apply_mitigation import ApplyResult, telling
 from .base import ToolError
 from .case import Case
 from .claim import Arms, Claim, TooFew, claims
 from .run_table import RunTable
-from .subject import Frozen
 
 LEAST = 0.95
 """A mean that is at least this share of the baseline's has not moved by an amount that proves anything."""

@@ -11,7 +11,7 @@ from pydantic import Field
 from ..knowledge.absence import is_empty
 from ..knowledge.loader import Knowledge
 from ..knowledge.schema import Mitigation
-from .subject import Frozen
+from ..knowledge.shape import Frozen
 
 Aim = Literal["sd", "mean"]
 """What a search makes small."""

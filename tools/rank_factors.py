@@ -20,6 +20,7 @@ import numpy as np
 from pydantic import Field
 
 from ..knowledge.absence import is_none
+from ..knowledge.shape import Frozen
 from .base import Arguments, Outcome, Result
 from .candidates import ORDER, Candidates, ColumnBlock, candidates, failing_candidates
 from .case import Case, Record
@@ -30,7 +31,6 @@ from .statistics.association.factors import Association, Interaction, associate
 from .statistics.association.order import drift_of
 from .statistics.association.sift import more_than_in_proportion
 from .statistics.ranks import r_squared
-from .subject import Frozen
 from .trend import baseline_p
 
 ORDER_SHARE = 0.1

@@ -11,10 +11,11 @@ from .case import Case, Finished, Record, changes_system
 from .claim import Claim, TooFew
 from .compare import CompareResult, confirmations, reached
 from .comparison import direction
+from .interim import stopped_early
 from .look_up import LookUpResult
 from .plan import TrialPlan
 from .screen_levels import ScreenResult
-from .verdict import Confirmed, NotTried, Observed, OutOfBudget, Refuted, Remedy, TriedRemedy
+from .verdict import Confirmed, NotTried, Observed, Refuted, Remedy, TriedRemedy, Undecided
 
 DENIED = "not approved"
 """How the error of a call begins that nobody approved."""
@@ -134,12 +135,12 @@ def _unproved(case: Case) -> Remedy:
     waiting = _waiting(case)
     untried = waiting or (case.no_time if undecided or not (trials and case.plan.mitigation) else ())
     if undecided or untried:
-        ended_by = "planner" if waiting else "budget"
-        return OutOfBudget(undecided=undecided, untried=untried, ended_by=ended_by, declined=declined)
+        ended_by = "planner" if waiting else "budget" if untried or _cut_short(case) else "pairs"
+        return Undecided(undecided=undecided, untried=untried, ended_by=ended_by, declined=declined)
     if trials:
         return Refuted(trials=tuple(trials), declined=declined)
     if case.plan.mitigation and not (why := _why_not_of_plan(case)):
-        return OutOfBudget(untried=(case.plan.mitigation,))
+        return Undecided(untried=(case.plan.mitigation,))
     return NotTried(why=why if case.plan.mitigation else _why_not(case), declined=declined)
 
 
@@ -147,6 +148,16 @@ def _leaves_open(trial: TriedRemedy) -> bool:
     """A fall that matters is neither shown by two batches nor excluded."""
     refuted = isinstance(trial.claim, Claim) and trial.claim.refuted
     return trial.less or trial.claim is not None and direction(trial.claim) == "undecided" and not refuted
+
+
+def _cut_short(case: Case) -> bool:
+    """Tell whether the budget left a batch with fewer pairs than it was to have."""
+    both = ((call, call.read(ApplyResult)) for call in case.record.succeeded("apply_mitigation"))
+    return any(
+        one.pairs + one.failed < int(call.arguments["pairs"]) and not one.broke and not stopped_early(one.looks)
+        for call, one in both
+        if one.in_force
+    )
 
 
 def _trials(case: Case) -> Iterator[TriedRemedy]:

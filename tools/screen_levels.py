@@ -9,6 +9,7 @@ from pydantic import Field
 
 from ..knowledge.errors import VgoError
 from ..knowledge.schema import Mitigation
+from ..knowledge.shape import Frozen
 from .apply_mitigation import OUT_OF_TIME, refuse_unread
 from .base import Arguments, Outcome, Result, ToolError
 from .case import Case
@@ -28,7 +29,6 @@ from .plan import Aim
 from .row import BASELINE
 from .run_table import RunTable, artefacts
 from .statistics.spread import ArmSummary, summarise
-from .subject import Frozen
 
 
 class ScreenArguments(Arguments):
@@ -44,7 +44,7 @@ class ScreenArguments(Arguments):
     """At most; in each, the baseline and every level that is left run once, in random order."""
 
 
-class Level(Frozen):
+class LevelResult(Frozen):
     """One level, or the baseline."""
 
     level: str
@@ -68,8 +68,8 @@ class ScreenResult(Result):
     rounds: int
     failed: int
     spent_s: float
-    baseline: Level
-    levels: tuple[Level, ...]
+    baseline: LevelResult
+    levels: tuple[LevelResult, ...]
     alpha_each: float
     """Level of a test of one pair of levels at one look, so that over all of them alpha holds."""
     best: str | None
@@ -158,7 +158,7 @@ def _result(
     if best is not None and not rule.badness(table, best) < rule.badness(table, BASELINE):
         best = None
     levels = (
-        Level(
+        LevelResult(
             level=level,
             summary=_summary(table, level),
             claim=rule.claim(table, level, BASELINE, case.limits.alpha),
@@ -175,7 +175,7 @@ def _result(
         rounds=rounds,
         failed=sum(row["ok"] == 0 for row in series.rows),
         spent_s=series.spent_s,
-        baseline=Level(level=BASELINE, summary=_summary(table, BASELINE), rounds=rounds),
+        baseline=LevelResult(level=BASELINE, summary=_summary(table, BASELINE), rounds=rounds),
         levels=tuple(levels),
         alpha_each=rule.alpha,
         best=best,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ..knowledge.absence import is_empty
+from ..knowledge.shape import Frozen
 from .amount import LONGEST, MOST
 from .outcome_name import outcome_name
 
@@ -16,12 +17,6 @@ Stop = Literal["spread", "count", "se", "ci", "hdi", "ks", "bayesian-bootstrap",
 
 LOCAL = "local"
 """The launcher that adds nothing, not even the name of the host."""
-
-
-class Frozen(BaseModel):
-    """Frozen; unknown fields are errors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Subject(Frozen):

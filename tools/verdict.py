@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import AfterValidator, Field, TypeAdapter
 
+from ..knowledge.shape import Frozen
 from .claim import Claim, TooFew
-from .subject import Frozen
 
 
 class Found(Frozen):
@@ -141,15 +141,15 @@ class Refuted(_Unproved):
     trials: tuple[TriedRemedy, ...]
 
 
-class OutOfBudget(_Unproved):
+class Undecided(_Unproved):
     """Some mitigation is undecided, or waits to be tried; they are named."""
 
-    kind: Literal["out of budget"] = "out of budget"
+    kind: Literal["undecided"] = "undecided"
     undecided: tuple[TriedRemedy, ...] = ()
     untried: tuple[str, ...] = ()
     """Mitigations, or steps in words."""
-    ended_by: Literal["budget", "planner"] = "budget"
-    """planner: it ended the search while more could be done."""
+    ended_by: Literal["pairs", "budget", "planner"] = "budget"
+    """pairs: all that were planned are made; planner: it ended the search while more could be done."""
 
 
 class NotTried(_Unproved):
@@ -160,7 +160,7 @@ class NotTried(_Unproved):
     """Clause."""
 
 
-Remedy = Annotated[Confirmed | Observed | Refuted | OutOfBudget | NotTried, Field(discriminator="kind")]
+Remedy = Annotated[Confirmed | Observed | Refuted | Undecided | NotTried, Field(discriminator="kind")]
 
 
 class Diagnosis(Frozen):
@@ -249,23 +249,23 @@ def confirmed(verdict: Verdict) -> Confirmed | None:
     return remedy if isinstance(remedy, Confirmed) else None
 
 
-def undecided(verdict: Verdict) -> OutOfBudget | None:
+def undecided(verdict: Verdict) -> Undecided | None:
     """What was left open."""
     remedy = verdict.remedy if isinstance(verdict, Diagnosis) else None
-    return remedy if isinstance(remedy, OutOfBudget) else None
+    return remedy if isinstance(remedy, Undecided) else None
 
 
 def left_for_time(verdict: Verdict) -> tuple[str, ...]:
     """What a larger budget would be for, in words; `resume` goes on with it."""
     remedy = undecided(verdict) or confirmed(verdict)
-    if remedy is None or isinstance(remedy, OutOfBudget) and remedy.ended_by == "planner":
+    if remedy is None or isinstance(remedy, Undecided) and remedy.ended_by != "budget":
         return ()
     return remedy.untried
 
 
 CAUSES = tuple(f"cause {one.model_fields['kind'].default}" for one in (Explained, NotVisible, NotSought))
 REMEDIES = tuple(
-    f"remedy {one.model_fields['kind'].default}" for one in (Confirmed, Observed, Refuted, OutOfBudget, NotTried)
+    f"remedy {one.model_fields['kind'].default}" for one in (Confirmed, Observed, Refuted, Undecided, NotTried)
 )
 TITLES = (*(f"{cause}, {remedy}" for cause in CAUSES for remedy in REMEDIES), "steady", "unusable")
 """All that `title` may say."""

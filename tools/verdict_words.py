@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from .claim import Claim, TooFew, disagreement, interval
+from .claim import MARGIN, Claim, TooFew, disagreement, in_a_word, interval
 from .verdict import (
     Cause,
     Confirmed,
@@ -18,12 +18,12 @@ from .verdict import (
     NotTried,
     NotVisible,
     Observed,
-    OutOfBudget,
     Part,
     Refuted,
     Remedy,
     Steady,
     TriedRemedy,
+    Undecided,
     Unusable,
     Verdict,
 )
@@ -52,7 +52,7 @@ def headline(verdict: Verdict) -> str:
             but = f"; but {fails}" if fails else ""
             return f"There is nothing to reduce: the CV is {100 * cv:.2g} %, at or below {100 * limit:g} %{but}."
         case Unusable(why=why, cure=cure):
-            return f"The data cannot answer: {why}; {cure}."
+            return f"The data cannot answer: {why[:1].lower()}{why[1:]}; {cure}."
         case _:
             assert_never(verdict)
 
@@ -63,9 +63,7 @@ def _cause(cause: Cause) -> str:
         case Explained(parts=parts):
             by_trying = [part for part in parts if isinstance(part, Found) and part.column is None]
             if by_trying:
-                return (
-                    f"No counter shows {by_trying[0].name[0].lower()}{by_trying[0].name[1:]}, which was found by trying"
-                )
+                return f"No counter shows {_within(by_trying[0].name)}, which was found by trying"
             return f"The slow runs go with {listed([_part(part) for part in parts])}"
         case NotVisible():
             return _not_visible(cause)
@@ -80,17 +78,22 @@ def _part(part: Part) -> str:
         case Found(name=name, column=column, auc=auc, p_value=p_value, fell=fell):
             moved = {True: ", fell", False: ", not shown to fall", None: ""}[fell]
             numbers = "" if auc is None or p_value is None else f", AUC {auc:.2f}, family-wise p {p_value:.2g}"
-            return f"{name} ({column}{numbers}{moved})"
+            return f"{_within(name)} ({column}{numbers}{moved})"
         case Located(where=where, claim=claim):
             return f"{where}{f' ({interval(claim)})' if claim else ''}"
         case _:
             assert_never(part)
 
 
+def _within(name: str) -> str:
+    """Write a name as it stands within a sentence: `Run-queue wait` with a small letter, `CPU migrations` as it is."""
+    return f"{name[:1].lower()}{name[1:]}" if name[1:2].islower() else name
+
+
 def _not_visible(cause: NotVisible) -> str:
     slight = cause.slight
     if slight is None:
-        leaves = f"; {listed(cause.hidden)} leave no counter" if cause.hidden else ""
+        leaves = f"; {listed([_within(name) for name in cause.hidden])} leave no counter" if cause.hidden else ""
         return (
             f"None of {cause.groups} groups of counters goes with the slow runs by more than luck over {cause.runs} "
             f"runs (family-wise p {cause.p_value:.2g}{leaves})"
@@ -117,7 +120,7 @@ def _remedy(remedy: Remedy) -> str:
             )
         case Refuted(trials=trials):
             return f"{_refuted(trials)}{_declined(remedy.declined)}"
-        case OutOfBudget():
+        case Undecided():
             return f"{_open(remedy)}{_declined(remedy.declined)}"
         case NotTried(why=why):
             return f"no remedy was tried: {why}{_declined(remedy.declined)}"
@@ -142,11 +145,21 @@ def _brings(remedy: Confirmed | Observed) -> str:
 def _refuted(trials: Sequence[TriedRemedy]) -> str:
     if len(trials) == 1:
         only = trials[0]
-        return (
-            f"{_called(only)} {only.refuted_by}" if only.refuted_by else f"{_called(only)} does not help{_ratio(only)}"
-        )
-    harmful = "".join(f", {one.mitigation} {one.refuted_by}" for one in trials if one.refuted_by)
+        return f"{_called(only)} {only.refuted_by or _does(only)}{'' if only.refuted_by else _ratio(only)}"
+    harmful = "".join(
+        f", {one.mitigation} {one.refuted_by or _does(one)}" for one in trials if one.refuted_by or _harms(one)
+    )
     return f"none of {len(trials)} remedies helps: {listed([_called(one) for one in trials])}{harmful}"
+
+
+def _does(trial: TriedRemedy) -> str:
+    """Say what a mitigation that is refuted by its claim does."""
+    return f"makes it {in_a_word(trial.claim)}" if trial.claim and _harms(trial) else "does not help"
+
+
+def _harms(trial: TriedRemedy) -> bool:
+    """Tell whether more of what was to fall is claimed."""
+    return isinstance(trial.claim, Claim) and trial.claim.measure != "mean" and trial.claim.direction == "more"
 
 
 def _ratio(trial: TriedRemedy) -> str:
@@ -163,8 +176,7 @@ def _ratio(trial: TriedRemedy) -> str:
             assert_never(claim)
 
 
-def _open(remedy: OutOfBudget) -> str:
-    ended = {"budget": "the budget ended", "planner": "the planner ended the search"}[remedy.ended_by]
+def _open(remedy: Undecided) -> str:
     names = [f"{_called(one)}{' (less in one batch)' if one.less else ''}" for one in remedy.undecided]
     numbers = _ratio(remedy.undecided[0]) if len(remedy.undecided) == 1 else ""
     parts = (
@@ -172,7 +184,10 @@ def _open(remedy: OutOfBudget) -> str:
         f"{listed(remedy.untried)} untried" if remedy.untried else "",
     )
     left = ", ".join(filter(None, parts))
-    return f"no remedy was confirmed before {ended}{f': {left}' if left else ''}"
+    return f"no remedy was confirmed{_ENDED[remedy.ended_by]}{f': {left}' if left else ''}"
+
+
+_ENDED = {"pairs": "", "budget": " before the budget ended", "planner": " before the planner ended the search"}
 
 
 def _declined(names: Sequence[str]) -> str:
@@ -195,7 +210,7 @@ class Openings:
     absent: int = 0
     """Kinds of counters that this machine hides."""
     pairs_needed: int = 0
-    """A batch, to show the target."""
+    """Estimated to decide the first trial that is undecided; 0: unknown, or no more than were made."""
     best: str = ""
     """Of what was tried, the one that left the least spread, with how much."""
 
@@ -229,14 +244,14 @@ def _after_remedy(remedy: Remedy, cause: Cause, openings: Openings) -> Iterator[
             )
         case Observed():
             yield "Undo it and measure once more: if the spread comes back with it, the evidence is far stronger."
-        case OutOfBudget():
+        case Undecided():
             yield from _after_budget(remedy, openings)
         case Refuted() if isinstance(cause, NotSought):
             yield (
                 "Look for what goes with the slow runs before the next try: `vgo-agent diagnose` ranks the factors and "
                 "names their mitigations."
             )
-            if not any(one.refuted_by for one in remedy.trials):
+            if not any(one.refuted_by or _harms(one) for one in remedy.trials):
                 yield "A smaller effect may be there: more pairs (`--pairs`) show weaker ones."
         case NotTried() if isinstance(cause, NotSought):
             yield (
@@ -249,14 +264,18 @@ def _after_remedy(remedy: Remedy, cause: Cause, openings: Openings) -> Iterator[
             assert_never(remedy)
 
 
-def _after_budget(remedy: OutOfBudget, openings: Openings) -> Iterator[str]:
+def _after_budget(remedy: Undecided, openings: Openings) -> Iterator[str]:
     if remedy.ended_by == "planner":
         by_hand = f", or try one by hand (`vgo-agent try {openings.ready[0]} -- COMMAND`)" if openings.ready else ""
         yield f"Let the search go on: repeat with `--planner rules`{by_hand}."
+    elif remedy.undecided and openings.pairs_needed:
+        first, needed = remedy.undecided[0].mitigation, openings.pairs_needed
+        yield (
+            f"More pairs decide: about {needed} would show whether {first} brings the spread to {MARGIN:g} "
+            f"(`vgo-agent try {first} --pairs {needed} -- COMMAND`)."
+        )
     elif not remedy.untried:  # else `resume` is the first step
-        needed = openings.pairs_needed
-        pairs = f"; this distribution needs about {needed} pairs a batch to show the target" if needed else ""
-        yield f"Repeat with more room: a larger `--budget`, in seconds, pays for more runs and pairs{pairs}."
+        yield "Repeat with more room: a larger `--budget`, in seconds, pays for more runs and pairs."
     if openings.best:
         yield f"Of what was tried, {openings.best}; that is not proved."
 

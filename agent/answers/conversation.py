@@ -24,8 +24,8 @@ from .material import Material, Said, material
 from .near import Near
 from .of_known import other_knowledge
 from .of_run import RunFacts, run_facts
+from .sentence_choice import SentenceChoice
 from .speaker import NotSpoken, Speaker
-from .written import SentenceChoice
 
 if TYPE_CHECKING:
     from ...knowledge.index import Index

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ...knowledge.errors import VgoError
+from ..model.choice import ModelChoice
 from ..model.chosen import open_source
-from ..model.wish import ModelChoice
 from ..planners.llama import PROMPT_TOKENS
 from ..planners.state import quoted
 from ..planning import told_by
+from .sentence_choice import MOST_TOKENS
 from .speaker import PATIENCE, Speaker
-from .written import MOST_TOKENS
 
 SPEAKS = "json"
 """Notation of models that read words; one that was trained for another can only plan."""

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from ...knowledge.loader import Knowledge
 from ...prompts.render import render
-from ..model.asked import LanguageModel, ModelFailed
+from ..model.language_model import LanguageModel, ModelFailed
 from ..planners.state import quoted
-from . import written
+from . import sentence_choice
 from .checker import Objection
 from .fact import CitableFact
-from .written import SentenceChoice
+from .sentence_choice import SentenceChoice
 
 MOST_FACTS = 20
 WORDS = (220, 120, 60)
@@ -47,9 +47,9 @@ class Speaker:
         text, rest = facts_prompt(question, direct, more, prompt, self.characters)
         request = {
             "messages": [{"role": "user", "content": text}],
-            "grammar": written.grammar(direct, rest),
-            "schema": written.schema(direct, rest),
-            "most": written.MOST_TOKENS,
+            "grammar": sentence_choice.grammar(direct, rest),
+            "schema": sentence_choice.schema(direct, rest),
+            "most": sentence_choice.MOST_TOKENS,
             "temperature": 0.0,
             "seed": self.seed,
         }
@@ -57,7 +57,7 @@ class Speaker:
             answer = self.model.ask(request, self.seconds)
         except ModelFailed as failed:
             raise NotSpoken(str(failed)) from failed
-        return written.read(str(answer.get("text", "")), (*direct, *rest), known)
+        return sentence_choice.read(str(answer.get("text", "")), (*direct, *rest), known)
 
 
 class FactsPrompt(NamedTuple):
@@ -94,7 +94,7 @@ def _written(
         direct=[_line(fact, words) for fact in direct],
         more=[_line(fact, words) for fact in rest],
         cut=f" ({left} more left out)" if left else "",
-        most=written.MOST_SENTENCES,
+        most=sentence_choice.MOST_SENTENCES,
     )
 
 

@@ -15,7 +15,7 @@ from ...tools.stop import held
 from ..desk.desk import Desk
 from ..past.held import is_held
 from ..run_folder import RunFolder
-from ..session import Request, opened
+from ..session import NewDiagnosis, opened
 from ..session_view.following import Following
 from ..session_view.view import EMPTY, SessionView
 from ..worker.link import WorkerConnection, last_words, started
@@ -38,9 +38,9 @@ class ChatSession:
     def __init__(
         self,
         desk: Desk,
-        request: Request | None = None,
+        new: NewDiagnosis | None = None,
         out: Path = RUNS_AT,
-        asking: Callable[[Sequence[str]], Request] | None = None,
+        asking: Callable[[Sequence[str]], NewDiagnosis] | None = None,
     ) -> None:
         """Begin with a program to diagnose, or without one; `out` is where runs are kept.
 
@@ -48,7 +48,7 @@ class ChatSession:
         """
         self.asking = asking
         self.desk = desk
-        self.request = request
+        self.new = new
         self.out = out
         self.folder: RunFolder | None = None
         self.view: SessionView = EMPTY
@@ -78,9 +78,9 @@ class ChatSession:
             if self.place in ("watching", "elsewhere"):
                 raise VgoError(READ_ONLY)
             if self.folder is None:
-                if self.request is None:
+                if self.new is None:
                     raise VgoError(NO_PROGRAM)
-                self.open(opened(self.request))
+                self.open(opened(self.new))
             assert self.folder is not None
             self.failure = ""
             self._put_back = tuple(restore())
@@ -94,7 +94,7 @@ class ChatSession:
                 raise VgoError("This run goes on; /stop ends it first.")
             if self.asking is None:
                 raise VgoError("No other program can be begun here; start another `vgo-agent chat COMMAND`.")
-            self.request = self.asking(words)
+            self.new = self.asking(words)
             self.leave()
             self.begin()
 
@@ -105,15 +105,14 @@ class ChatSession:
         with self._lock:
             if self.place not in ("none", "still"):
                 raise VgoError("This run goes on; /stop ends it first.")
-            if self.folder is None and self.request is None:  # before what is looked at is left
+            if self.folder is None and self.new is None:  # before what is looked at is left
                 raise VgoError(NO_PROGRAM)
             if self.folder is not None:
                 asked = read_request(self.folder)
                 name = self.folder.path.name.partition("-")[2].partition("-")[2] or "command"
                 planner, model = ("fixed", None) if plan else (asked.planner, asked.model)
-                self.request = Request(
-                    asked.subject, asked.limits, self.folder.path.parent, name, planner, plan or asked.plan, model=model
-                )
+                again = {"planner": planner, "model": model, "plan": plan or asked.plan, "after": ""}
+                self.new = NewDiagnosis(asked.model_copy(update=again), self.folder.path.parent, name)
             self.leave()
             self.begin()
 

@@ -17,7 +17,7 @@ def lines_of(session: ChatSession) -> tuple[str, str]:
     view, state = session.view, session.state
     if session.files is not None:
         return ", ".join(Path(path).name for path in session.files["paths"]), f"recorded: {session.files['headline']}"
-    command = view.command or (" ".join(session.request.subject.command) if session.request else "vgo-agent chat")
+    command = view.command or (" ".join(session.new.request.subject.command) if session.new else "vgo-agent chat")
     words = [_doing(session)]
     if view.runs:
         words.append(_used(view))

@@ -57,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Answer one question, or one after the other."""
     from ..experiment_folder import experiment_in
-    from ..model.chosen import wish_of
+    from ..model.chosen import model_choice
     from ..settings import effective
     from .meant import place_meant, run_meant
 
@@ -70,12 +70,12 @@ def run(arguments: argparse.Namespace) -> int:
         from ..answers.of_experiment import experiment_answer
 
         return _answered(partial(experiment_answer, place, kind), question, settings, arguments.json)
-    wish = wish_of(settings.model, settings) if settings.model else None  # refused before anything is read
+    request = model_choice(settings.model, settings) if settings.model else None  # refused before anything is read
     conversation = conversation_on(run_meant(arguments.run, settings.out))
     from ..answers.model_meant import speaking
 
     demanded = origins["model"] == "flag"
-    with conversation, speaking(wish, settings.decision_timeout_s, demanded) as conversation.speaker:
+    with conversation, speaking(request, settings.decision_timeout_s, demanded) as conversation.speaker:
         return _answered(conversation.ask, question, settings, arguments.json)
 
 

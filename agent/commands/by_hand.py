@@ -20,7 +20,7 @@ from ..record import bodies, record_of
 from ..run_folder import RunFolder
 from ..terminal import printable
 from ..transcript import RunStart, read
-from .trial import TrialRequest, carried_out, looked_at
+from .trial import TrialRequest, carry_out, looked_at
 
 if TYPE_CHECKING:
     from ...tools.case import Record
@@ -46,7 +46,7 @@ def offer(run: Path, arguments: argparse.Namespace) -> None:
             continue
         plan = TrialPlan(mitigation=key, by_hand=True, after=folder.path.name)
         arguments.began_s = time.monotonic()  # a budget of its own
-        ending = carried_out(trial, plan, arguments, str(run))
+        ending = carry_out(trial, plan, arguments, str(run))
         if helpful(from_json(ending.summary["verdict"])):
             return
         if key != left[-1]:

@@ -17,7 +17,7 @@ from .options import add_cluster, add_program, add_settings, add_voice
 if TYPE_CHECKING:
     from ..chat.session import ChatSession
     from ..desk.desk import Desk
-    from ..session import Request
+    from ..session import NewDiagnosis
     from ..settings import UserSettings
 
 EPILOG = """\
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def first_line(session: ChatSession, arguments: argparse.Namespace) -> str:
     """Say what is to be done at once: begin, open what is named, or list the runs."""
-    if session.request is not None:
+    if session.new is not None:
         return "" if arguments.step else "/diagnose"
     if session.folder is not None:
         return ""
@@ -127,7 +127,7 @@ def _in_browser(arguments: argparse.Namespace, settings: UserSettings) -> int:
 
     with Desk() as desk:
         session = session_of(arguments, settings, desk)
-        if session.request is not None:
+        if session.new is not None:
             session.begin("step" if arguments.step else "auto")
         named = [str(session.folder.path.resolve())] if session.folder else arguments.command
         options = ["--theme", arguments.theme, "--out", str(settings.out)]
@@ -145,9 +145,9 @@ def _speaker(settings: UserSettings) -> str:
     """Name the model that is to choose what is said; refused here where it cannot be used."""
     if not settings.model:
         return ""
-    from ..model.chosen import wish_of
+    from ..model.chosen import model_choice
 
-    return wish_of(settings.model, settings).model_dump_json()
+    return model_choice(settings.model, settings).model_dump_json()
 
 
 def _refuse_terminal() -> None:
@@ -180,7 +180,7 @@ def session_of(arguments: argparse.Namespace, settings: UserSettings, desk: Desk
     from ..chat.session import ChatSession
     from .meant import run_meant
 
-    def asking(line: Sequence[str]) -> Request:
+    def asking(line: Sequence[str]) -> NewDiagnosis:
         return request_of(argparse.Namespace(**{**vars(arguments), "command": list(line)}), settings)
 
     words = [word for word in arguments.command if word != "--"]
@@ -212,15 +212,16 @@ def _are_recorded(words: Sequence[str], out: Path) -> bool:
     )
 
 
-def request_of(arguments: argparse.Namespace, settings: UserSettings) -> Request:
+def request_of(arguments: argparse.Namespace, settings: UserSettings) -> NewDiagnosis:
     """Read the options as `diagnose` does."""
     from ..model.chosen import who_decides
-    from ..session import Request
+    from ..session import DiagnosisRequest, NewDiagnosis
+    from .mitigation_arguments import accepted
     from .subject import short_name, subject_of
-    from .wanted import accepted
 
     subject = subject_of(arguments, settings)
     planner, model = who_decides(settings)
     limits = settings.limits().model_copy(update={"accept": accepted(settings.accept)})
     name = short_name(subject.command, subject.shell)
-    return Request(subject, limits, settings.out, name, planner, model=model)
+    request = DiagnosisRequest(subject=subject, limits=limits, planner=planner, model=model)
+    return NewDiagnosis(request, settings.out, name)

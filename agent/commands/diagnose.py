@@ -14,7 +14,7 @@ from .options import add_asking, add_cluster, add_manners, add_program, add_sett
 
 if TYPE_CHECKING:
     from ...tools.plan import TrialPlan
-    from ..session import Request
+    from ..session import NewDiagnosis
     from ..settings import UserSettings
 
 EPILOG = """\
@@ -51,10 +51,10 @@ def run(arguments: argparse.Namespace) -> int:
     from ...tools.layer_choice import named
     from ..clock import BudgetClock
     from ..model.chosen import who_decides
-    from ..session import Request
+    from ..session import DiagnosisRequest, NewDiagnosis
     from ..settings import effective
+    from .mitigation_arguments import accepted
     from .subject import short_name, subject_of
-    from .wanted import accepted
 
     settings, _ = effective(vars(arguments))
     named(settings.layers)  # a layer that does not exist is told before the first run
@@ -63,8 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
     planner, model = who_decides(settings)
     limits = settings.limits().model_copy(update={"accept": accepted(settings.accept)})
     clock, plan = BudgetClock(arguments.began_s), _plan(arguments.surface)
-    request = Request(subject, limits, settings.out, name, planner, plan, model=model, clock=clock)
-    return carry_out(request, settings, arguments)
+    request = DiagnosisRequest(subject=subject, limits=limits, planner=planner, plan=plan, model=model)
+    return carry_out(NewDiagnosis(request, settings.out, name, clock), settings, arguments)
 
 
 def _plan(surface: Path | None) -> TrialPlan:
@@ -81,18 +81,18 @@ def _plan(surface: Path | None) -> TrialPlan:
 
 
 def carry_out(
-    request: Request,
+    new: NewDiagnosis,
     settings: UserSettings,
     arguments: argparse.Namespace,
     afterwards: Callable[[Path], None] = lambda _: None,
 ) -> int:
     """Diagnose, telling what goes on, and answer; then do what else there is for the run folder."""
-    from ..progress import watching
     from ..session import diagnose
+    from ..watching import watching
     from .trial import attended
 
-    with watching(settings.quiet, arguments, request.subject.unit) as interface:
-        ending = diagnose(request, interface)
+    with watching(settings.quiet, arguments, new.request.subject.unit) as interface:
+        ending = diagnose(new, interface)
     code = give(ending, arguments.json)
     afterwards(Path(ending.summary["run_dir"]))
     if attended() and sys.stdout.isatty() and not (settings.quiet or arguments.json):

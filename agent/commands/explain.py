@@ -13,7 +13,7 @@ from .options import add_manners
 
 if TYPE_CHECKING:
     from ...knowledge.loader import Knowledge
-    from .explained import EntryExplanation
+    from .entry_explanation import EntryExplanation
 
 EPILOG = """\
 examples:
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Explain, or say what is near."""
     from ...knowledge.loader import load
     from ...knowledge.named import meant
-    from .explained import explained
+    from .entry_explanation import explained
 
     known = load()
     name = " ".join(" ".join(arguments.words).split())

@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ...tools.mitigation.parameters import left_open, with_values
     from ...tools.mitigation.permanent import permanent
     from .alone import this_machine
-    from .wanted import mitigation_meant, values_meant
+    from .mitigation_arguments import mitigation_meant, values_meant
 
     known = load()
     plain = mitigation_meant(arguments.mitigation, known)

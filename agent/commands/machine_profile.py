@@ -14,7 +14,7 @@ from .options import add_manners
 
 if TYPE_CHECKING:
     from ...tools.machine_profile.battery import Stressor
-    from ...tools.machine_profile.form import Run, System
+    from ...tools.machine_profile.form import StressorRun, System
     from ...tools.machine_profile.measure import Arm, Progress, Rounds
     from ...tools.machine_profile.stress_ng import StressNg
 
@@ -161,7 +161,7 @@ def _stressors(arguments: argparse.Namespace, stress_ng: StressNg) -> tuple[Stre
 def _telling(arguments: argparse.Namespace) -> Progress:
     told_s = time.monotonic()
 
-    def progressed(done: int, total: int, run: Run) -> None:
+    def progressed(done: int, total: int, run: StressorRun) -> None:
         nonlocal told_s
         if run.failed:
             say(f"  {run.stressor}: {run.failed}", arguments)

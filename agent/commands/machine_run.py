@@ -14,7 +14,7 @@ from .options import add_voice
 
 if TYPE_CHECKING:
     from ...tools.machine_profile.form import Calibration, Quota
-    from ...tools.machine_profile.limited_run import Ended
+    from ...tools.machine_profile.limited_run import LimitedRunResult
 
 EPILOG = """\
 examples:
@@ -95,7 +95,7 @@ def _warn_elsewhere(found: Calibration, arguments: argparse.Namespace) -> None:
         )
 
 
-def _told(ended: Ended, quota: Quota) -> str:
+def _told(ended: LimitedRunResult, quota: Quota) -> str:
     from ..report.machine import quota_words
 
     share = f"{ended.cpu_s / ended.wall_s:.3g} CPUs used over {ended.wall_s:.3g} s" if ended.wall_s else "no time"

@@ -13,7 +13,7 @@ from .options import add_cluster, add_manners, add_out, add_program, add_setting
 
 if TYPE_CHECKING:
     from ..settings import UserSettings
-    from ..step import Stepped, StepRequest
+    from ..step import StepRequest, StepResult
 
 EPILOG = """\
 examples:
@@ -65,9 +65,9 @@ def run(arguments: argparse.Namespace) -> int:
 def carry_out(request: StepRequest, settings: UserSettings, arguments: argparse.Namespace) -> int:
     """Run one step, tell what goes on, save and answer; one that was cut short does so too before it ends as it was."""
     from ..clock import BudgetClock
-    from ..progress import watching
     from ..save import refuse
     from ..step import begin
+    from ..watching import watching
     from .subject import short_name
 
     place = place_of(arguments.save) if arguments.save else None
@@ -83,8 +83,8 @@ def carry_out(request: StepRequest, settings: UserSettings, arguments: argparse.
 def resume(folder: Path, arguments: argparse.Namespace, settings: UserSettings, more_s: float | None) -> int:
     """Go on with a step, or answer again."""
     from ..clock import BudgetClock
-    from ..progress import watching
     from ..step import go_on, read
+    from ..watching import watching
     from .subject import on_of
 
     on, clock = on_of(arguments.on, settings), BudgetClock(arguments.began_s)
@@ -93,7 +93,7 @@ def resume(folder: Path, arguments: argparse.Namespace, settings: UserSettings, 
     return _answered(stepped, None, arguments)
 
 
-def _answered(stepped: Stepped, place: Path | None, arguments: argparse.Namespace) -> int:
+def _answered(stepped: StepResult, place: Path | None, arguments: argparse.Namespace) -> int:
     from ..report.step import summary, text
     from ..save import keep, save
 

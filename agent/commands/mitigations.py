@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _trust(arguments)
     from ...knowledge.loader import load
     from ...tools.mitigation.own import names_file
-    from .wanted import factor_meant, mitigation_meant
+    from .mitigation_arguments import factor_meant, mitigation_meant
 
     knowledge = load()
     names, command = _split(arguments.command)

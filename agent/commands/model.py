@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...knowledge.errors import VgoError
 from ..terminal import answer, table
+from .model_shown import size
 from .options import add_manners, add_settings
 
 if TYPE_CHECKING:
@@ -41,7 +42,6 @@ MIXED = True
 """Options may stand between the action and SPEC."""
 HEADER = ("MODEL", "SIZE", "PARAMETERS", "WEIGHTS", "CONTEXT", "NEEDS", "")
 TO_PULL = ("PUBLIC MODEL", "SIZE", "NEEDS ABOUT", "LICENCE", "vgo-agent model pull ...")
-UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"))
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -71,12 +71,6 @@ def run(arguments: argparse.Namespace) -> int:
         "check": check,
     }
     return actions[arguments.action](arguments, settings)
-
-
-def size(count: float) -> str:
-    """Write bytes as a person does."""
-    unit, name = next((one for one in UNITS if count >= one[0]), (1.0, "bytes"))
-    return f"{count / unit:.3g} {name}"
 
 
 def _list(arguments: argparse.Namespace, settings: UserSettings) -> int:
@@ -162,14 +156,14 @@ def _use(arguments: argparse.Namespace, settings: UserSettings) -> int:
 
 def _opened(spec: str, settings: UserSettings) -> tuple[str, ModelFacts]:
     """Open a model, and say how the settings name it: by its name alone where it lies in the folder of models."""
-    from ..model.chosen import is_server, models_folder, open_source, wish_of
+    from ..model.chosen import is_server, model_choice, models_folder, open_source
     from ..planning import told_by
 
-    wish = wish_of(spec, settings)
-    with open_source(wish) as model:
-        facts = told_by(model, wish)
-    path = Path(wish.spec)
-    return path.stem if not is_server(wish.spec) and path.parent == models_folder() else wish.spec, facts
+    request = model_choice(spec, settings)
+    with open_source(request) as model:
+        facts = told_by(model, request)
+    path = Path(request.spec)
+    return path.stem if not is_server(request.spec) and path.parent == models_folder() else request.spec, facts
 
 
 def _pull(arguments: argparse.Namespace, settings: UserSettings) -> int:

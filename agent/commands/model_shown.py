@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from ..terminal import answer, printable, table
 
 if TYPE_CHECKING:
-    from ..model.asked import LanguageModel
     from ..model.gguf_file import GgufFile
+    from ..model.language_model import LanguageModel
     from ..model.trial import ModelDecision
     from ..settings import UserSettings
 
@@ -27,6 +27,14 @@ IN_SAMPLE = (
 LONGEST_WHY = 60
 DECISION_TOKENS = 2000
 """At most; see planners/llama.py."""
+
+UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"))
+
+
+def size(count: float) -> str:
+    """Write bytes as a person does."""
+    unit, name = next((one for one in UNITS if count >= one[0]), (1.0, "bytes"))
+    return f"{count / unit:.3g} {name}"
 
 
 def info(arguments: argparse.Namespace, settings: UserSettings) -> int:
@@ -46,7 +54,6 @@ def _file(spec: str, settings: UserSettings) -> dict[str, Any]:
     from ..model.digest import sha256_of
     from ..model.gguf_file import read_gguf
     from ..model.memory import context_for, free_memory, need, threads_for
-    from .model import size
 
     model = read_gguf(path_of(spec))
     free = free_memory()
@@ -86,28 +93,28 @@ def _note(model: GgufFile, context: int) -> str:
 
 
 def _server(spec: str, settings: UserSettings) -> dict[str, Any]:
-    from ..model.chosen import open_source, wish_of
+    from ..model.chosen import model_choice, open_source
     from ..planning import told_by
 
-    wish = wish_of(spec, settings)
-    with open_source(wish) as model:
-        facts = told_by(model, wish)
-    return {"server": wish.spec, "name": printable(facts.name), "kind": facts.library, "context": facts.context}
+    request = model_choice(spec, settings)
+    with open_source(request) as model:
+        facts = told_by(model, request)
+    return {"server": request.spec, "name": printable(facts.name), "kind": facts.library, "context": facts.context}
 
 
 def check(arguments: argparse.Namespace, settings: UserSettings) -> int:
     """Let a model take recorded decisions."""
-    from ..model.chosen import SHIPPED, SHIPPED_FILE, open_source, wish_of
+    from ..model.chosen import SHIPPED, SHIPPED_FILE, model_choice, open_source
     from ..model.digest import sha256_of
     from ..model.states import states
     from ..model.trial import summary, trial
     from ..planning import asking, told_by
 
-    wish = wish_of(arguments.spec or settings.model or SHIPPED, settings)
-    with open_source(wish) as model:
+    request = model_choice(arguments.spec or settings.model or SHIPPED, settings)
+    with open_source(request) as model:
         noted = FramingRecorder(model)
-        facts = told_by(noted, wish)
-        tried = trial(asking(noted, wish, facts), states(), _progress(settings.quiet or arguments.json))
+        facts = told_by(noted, request)
+        tried = trial(asking(noted, request, facts), states(), _progress(settings.quiet or arguments.json))
     whole = summary(tried)
     framed = ", ".join(sorted(noted.framed)) or "nothing"
     in_sample = facts.sha256 == sha256_of(SHIPPED_FILE)

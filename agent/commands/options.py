@@ -238,3 +238,8 @@ def add_settings(parser: argparse.ArgumentParser, only: Collection[str] = ()) ->
     add("--think", "let the model write freely before it chooses", action="store_true")
     if not only:
         add_out(parser)
+
+
+def words(text: str | None) -> tuple[str, ...]:
+    """Split a list of names."""
+    return tuple(dict.fromkeys(word.strip() for word in (text or "").split(",") if word.strip()))

@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ...tools.recorded.read import read
     from ...tools.recorded_power import PowerRequest, plan
 
-    wish = PowerRequest(
+    request = PowerRequest(
         ratio=arguments.ratio,
         power=arguments.power,
         alpha=arguments.alpha,
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         paired=arguments.paired,
         seed=arguments.seed,
     )
-    planned = plan(read(Path(arguments.file), (), mapping_of(arguments)), arguments.metric, wish)
+    planned = plan(read(Path(arguments.file), (), mapping_of(arguments)), arguments.metric, request)
     answer(planned.model_dump(mode="json"), _words(planned), arguments.json)
     return 0
 

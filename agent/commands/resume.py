@@ -60,10 +60,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _diagnosis(arguments: argparse.Namespace, settings: UserSettings, more_s: float | None) -> int:
     from ..clock import BudgetClock
-    from ..progress import watching
     from ..session import read_request, resume
+    from ..watching import watching
     from .meant import run_meant
-    from .wanted import accepted
+    from .mitigation_arguments import accepted
 
     accept = accepted(tuple(getattr(arguments, "accept", ())))
     folder = run_meant(arguments.run, settings.out)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from .options import add_cluster, add_manners, add_out, add_program, add_settings
 
 if TYPE_CHECKING:
-    from ...tools.study.laid_out import Wanted
+    from ...tools.study.laid_out import StudyScope
     from ..progress import Lines
     from ..settings import UserSettings
-    from ..study import Question, Studied
+    from ..study import StudyRequest, StudyResult
 
 EPILOG = """\
 examples:
@@ -95,18 +95,18 @@ def _lines(arguments: argparse.Namespace, settings: UserSettings) -> Lines:
     return Lines("s", quiet=settings.quiet and not arguments.verbose, verbose=arguments.verbose)
 
 
-def _begun(asked: Question, settings: UserSettings, lines: Lines) -> Studied:
+def _begun(asked: StudyRequest, settings: UserSettings, lines: Lines) -> StudyResult:
     from ..study import begin
     from .subject import short_name
 
     return begin(asked, settings.out, short_name(asked.subject.command, asked.subject.shell), lines)
 
 
-def _asked(arguments: argparse.Namespace, settings: UserSettings) -> Question:
+def _asked(arguments: argparse.Namespace, settings: UserSettings) -> StudyRequest:
     from ...knowledge.errors import VgoError
     from ...tools.subject import LOCAL
     from ..clock import BudgetClock
-    from ..study import Question
+    from ..study import StudyRequest
     from .subject import subject_of
 
     if not 2 <= arguments.rounds <= 10_000:
@@ -116,7 +116,7 @@ def _asked(arguments: argparse.Namespace, settings: UserSettings) -> Question:
     if arguments.shell and arguments.binary:
         raise VgoError("--binary takes the place of the program, which --shell hides: give COMMAND without --shell.")
     subject = subject_of(arguments, settings).model_copy(update={"launcher": LOCAL})
-    return Question(
+    return StudyRequest(
         subject=subject,
         wanted=_wanted(arguments),
         rounds=arguments.rounds,
@@ -127,10 +127,10 @@ def _asked(arguments: argparse.Namespace, settings: UserSettings) -> Question:
     )
 
 
-def _wanted(arguments: argparse.Namespace) -> Wanted:
+def _wanted(arguments: argparse.Namespace) -> StudyScope:
     from ...tools.study.design import MOST, Wished
     from ...tools.study.factors import SHIPPED, read_factors
-    from ...tools.study.laid_out import Wanted
+    from ...tools.study.laid_out import StudyScope
 
     wished = Wished(
         factors=_names(arguments.factors),
@@ -138,7 +138,7 @@ def _wanted(arguments: argparse.Namespace) -> Wanted:
         binaries=tuple(map(_binary, arguments.binary)),
         most=arguments.most or MOST,
     )
-    return Wanted(factors=read_factors(arguments.design or SHIPPED), wished=wished)
+    return StudyScope(factors=read_factors(arguments.design or SHIPPED), wished=wished)
 
 
 def _names(said: str) -> tuple[str, ...]:
@@ -155,7 +155,7 @@ def _binary(said: str) -> tuple[str, str]:
     return name, resolve((path,))[0]
 
 
-def _dry_run(asked: Question, arguments: argparse.Namespace) -> int:
+def _dry_run(asked: StudyRequest, arguments: argparse.Namespace) -> int:
     from ...knowledge.errors import VgoError
     from ..report.study import planned
     from ..terminal import answer
@@ -170,7 +170,7 @@ def _dry_run(asked: Question, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _answer(studied: Studied, arguments: argparse.Namespace) -> int:
+def _answer(studied: StudyResult, arguments: argparse.Namespace) -> int:
     from ..report.study import summary, text
     from ..report.study_files import save
     from ..terminal import answer

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
 from ..terminal import answer
-from .options import add_manners, add_mapping
+from .options import add_manners, add_mapping, words
 
 if TYPE_CHECKING:
     from ...tools.surface.stored import Fitted
@@ -165,8 +165,3 @@ def _check(arguments: argparse.Namespace) -> None:
         raise VgoError("--keep-out belongs to `vgo-agent surface fit`: fit and --save the surface first.")
     if arguments.seed < 0:
         raise VgoError(f"--seed {arguments.seed} is below 0; choose any number from 0.")
-
-
-def words(text: str | None) -> tuple[str, ...]:
-    """Split a list of names."""
-    return tuple(dict.fromkeys(word.strip() for word in (text or "").split(",") if word.strip()))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
 from ..terminal import answer
+from .options import words
 
 if TYPE_CHECKING:
     from ...tools.surface.stored import Fitted
@@ -58,7 +59,6 @@ def show(arguments: argparse.Namespace, fitted: Fitted) -> int:
     from ...tools.surface.slices import cut
     from ..report.surface_answers import of_slice
     from ..report.surface_figures import slice_figure
-    from .surface import words
 
     found = cut(fitted.response, words(arguments.axes), arguments.at)
     if arguments.picture:

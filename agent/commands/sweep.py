@@ -12,7 +12,7 @@ from .try_ import options_after
 
 if TYPE_CHECKING:
     from ..settings import UserSettings
-    from ..sweep.wish import Wish
+    from ..sweep.request import SweepRequest
 
 EPILOG = """\
 examples:
@@ -93,13 +93,13 @@ def run(arguments: argparse.Namespace) -> int:
     """Sweep."""
     _space_in_words(arguments)
     from ..settings import effective
-    from ..sweep.wish import wish_of
+    from ..sweep.request import sweep_request
 
     settings, origins = effective(vars(arguments))
-    wish = wish_of(arguments, settings, origins)
+    request = sweep_request(arguments, settings, origins)
     if arguments.dry_run:
-        return _dry_run(wish, arguments)
-    return _carry_out(wish, arguments)
+        return _dry_run(request, arguments)
+    return _carry_out(request, arguments)
 
 
 def resume(folder: Path, arguments: argparse.Namespace, settings: UserSettings, more_s: float | None) -> int:
@@ -108,14 +108,14 @@ def resume(folder: Path, arguments: argparse.Namespace, settings: UserSettings, 
 
     from ...knowledge.errors import VgoError
     from ..clock import BudgetClock
-    from ..sweep.conduct import asked_in, wish_in
+    from ..sweep.conduct import asked_in, request_in
     from .subject import on_of
 
     folder, on, began_in = folder.resolve(), on_of(arguments.on, settings), Path(asked_in(folder).directory)
     if not began_in.is_dir():
         raise VgoError(f"{folder} was begun in {began_in}, which is gone: make it again, with what the program reads.")
     with contextlib.chdir(began_in):
-        return _carry_out(wish_in(folder, settings, BudgetClock(arguments.began_s), on, more_s), arguments)
+        return _carry_out(request_in(folder, settings, BudgetClock(arguments.began_s), on, more_s), arguments)
 
 
 def _space_in_words(arguments: argparse.Namespace) -> None:
@@ -129,27 +129,27 @@ def _space_in_words(arguments: argparse.Namespace) -> None:
         options_after(arguments, "space")
 
 
-def _dry_run(wish: Wish, arguments: argparse.Namespace) -> int:
+def _dry_run(request: SweepRequest, arguments: argparse.Namespace) -> int:
     from ..sweep.preview import preview, words
     from ..terminal import answer
 
-    shown = preview(wish)
+    shown = preview(request)
     answer(shown, words(shown), arguments.json)
     return 0
 
 
-def _carry_out(wish: Wish, arguments: argparse.Namespace) -> int:
+def _carry_out(request: SweepRequest, arguments: argparse.Namespace) -> int:
     import shlex
     import sys
 
     from ..ending import goes_on_with
-    from ..progress import watching
     from ..sweep.conduct import conduct
     from ..terminal import answer, printable
+    from ..watching import watching
 
     again = goes_on_with(lambda: shlex.join(["vgo-agent", *sys.argv[1:]]))
-    with watching(wish.settings.quiet, arguments, wish.space.unit or "s") as interface, again:
-        ending = conduct(wish, interface)
+    with watching(request.settings.quiet, arguments, request.space.unit or "s") as interface, again:
+        ending = conduct(request, interface)
     answer(ending.summary, ending.text, arguments.json)
     if ending.failure:
         print(f"vgo-agent: {printable(ending.failure)}", file=sys.stderr)

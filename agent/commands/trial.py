@@ -62,8 +62,8 @@ def looked_at(arguments: argparse.Namespace, word: str, params: Sequence[str]) -
     from ...tools.mitigation.parameters import with_values
     from ..settings import effective
     from .alone import surveyed
+    from .mitigation_arguments import accepted, mitigation_meant, values_meant
     from .subject import subject_of
-    from .wanted import accepted, mitigation_meant, values_meant
 
     settings, _ = effective(vars(arguments))
     knowledge = load()
@@ -160,43 +160,30 @@ def carry_out(
     arguments: argparse.Namespace,
     after: str | None = None,
     said: Sequence[str] = (),
-) -> int:
-    """Run the plan, and give the exit code."""
-    return carried_out(trial, plan, arguments, after, said).exit_code
-
-
-def carried_out(
-    trial: TrialRequest,
-    plan: TrialPlan,
-    arguments: argparse.Namespace,
-    after: str | None = None,
-    said: Sequence[str] = (),
 ) -> DiagnosisEnding:
     """Run the plan as a diagnosis is run, in a folder of its own, and answer; what is `said` comes first."""
     from ..clock import BudgetClock
-    from ..progress import watching
-    from ..session import Request, diagnose
+    from ..session import DiagnosisRequest, NewDiagnosis, diagnose
+    from ..watching import watching
     from .subject import short_name
 
     settings, subject = trial.settings, trial.subject
     earlier = _earlier(after, trial) if after else None
-    request = Request(
-        subject,
-        settings.limits(),
-        settings.out,
-        short_name(subject.command, subject.shell),
-        "fixed",
-        plan,
-        str(earlier.path.resolve()) if earlier else "",
-        clock=BudgetClock(arguments.began_s),
+    request = DiagnosisRequest(
+        subject=subject,
+        limits=settings.limits(),
+        planner="fixed",
+        plan=plan,
+        after=str(earlier.path.resolve()) if earlier else "",
     )
+    name = short_name(subject.command, subject.shell)
     with watching(settings.quiet, arguments, subject.unit) as interface:
         for line in said:
             interface.say(line)
         if earlier:
             for line in _changes(earlier, trial.machine):
                 interface.say(line)
-        ending = diagnose(request, interface)
+        ending = diagnose(NewDiagnosis(request, settings.out, name, BudgetClock(arguments.began_s)), interface)
     give(ending, arguments.json)
     return ending
 

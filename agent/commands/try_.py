@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     plan = _plan(trial, arguments)
     if plan is None:
         return _steps_only(trial.mitigation, arguments)
-    return carry_out(trial, plan, arguments, arguments.after)
+    return carry_out(trial, plan, arguments, arguments.after).exit_code
 
 
 def options_after(arguments: argparse.Namespace, name: str = "mitigation") -> None:
@@ -84,6 +84,8 @@ def options_after(arguments: argparse.Namespace, name: str = "mitigation") -> No
     # The parser takes the first word that is no option for MITIGATION, as `name` may be: it is the program.
     arguments.parser.parse_args([*words, NO_COMMAND], namespace=arguments)
     arguments.command = [word for word in (getattr(arguments, name), *arguments.command) if word != NO_COMMAND]
+    if "--" not in words:
+        arguments.parser.refuse_own(arguments.command[1:])
     setattr(arguments, name, first)
 
 

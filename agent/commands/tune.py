@@ -60,8 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Search."""
     from ...knowledge.errors import VgoError
     from ...tools.plan import LevelSearch, TrialPlan
+    from .mitigation_arguments import levels_meant
     from .trial import carry_out, looked_at, refuse
-    from .wanted import levels_meant
 
     searched, *fixed = arguments.param
     if arguments.pairs is not None and not 10 <= arguments.pairs <= 10_000:
@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
         own=trial.own,
         source=trial.source,
     )
-    return carry_out(trial, plan, arguments, said=clipped)
+    return carry_out(trial, plan, arguments, said=clipped).exit_code
 
 
 def _dry_run(

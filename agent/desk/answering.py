@@ -34,8 +34,8 @@ def ask(question: str, run: str = "", model: str = "") -> dict[str, Any]:
 def named(word: str) -> dict[str, Any]:
     """Give key and scope of the mitigation that is meant, and whether a person applies it; VgoError names near ones."""
     from ...knowledge.loader import load
+    from ..commands.mitigation_arguments import mitigation_meant
     from ..commands.trial import for_a_person
-    from ..commands.wanted import mitigation_meant
 
     mitigation = mitigation_meant(word, load())
     return {"key": mitigation.key, "by_hand": for_a_person(mitigation), "scope": mitigation.scope}
@@ -45,8 +45,8 @@ def explain(name: str) -> dict[str, Any]:
     """Give what is known of a factor, a mitigation or a column as Markdown; VgoError names what is near."""
     from ...knowledge.loader import load
     from ...knowledge.named import meant, nearest
+    from ..commands.entry_explanation import explained
     from ..commands.explain import words_of
-    from ..commands.explained import explained
     from .markdown import as_markdown
 
     known = load()
@@ -83,7 +83,7 @@ def _conversation(run: str) -> Conversation:
 @functools.lru_cache(maxsize=1)
 def _speaker(model: str) -> Speaker | None:
     from ..answers.model_meant import speaking
-    from ..model.wish import ModelChoice
+    from ..model.choice import ModelChoice
 
     wish = ModelChoice.model_validate_json(model)
     return speaking(wish, wish.decision_timeout_s, False).__enter__()  # open until this process ends

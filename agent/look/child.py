@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ...knowledge.errors import VgoError
-from .asked import Answer, Failed, FindShape, GiveRuns, OpenFile, Question, ReadColumn, ReadPage, Refit
-from .open_table import OpenTable, open_file, take_runs
+from .messages import Failed, FindShape, LookAnswer, LookQuestion, OpenFile, ReadColumn, ReadPage, Refit
+from .open_table import OpenTable, open_file
 
 LENGTH = 8
 NOT_OPEN = "No table is open: open a run or a file first."
@@ -34,20 +34,17 @@ def main() -> None:
         _write(answers, answer)
 
 
-def answered(question: Question, table: OpenTable | None) -> tuple[OpenTable | None, Answer]:
+def answered(question: LookQuestion, table: OpenTable | None) -> tuple[OpenTable | None, LookAnswer]:
     """Answer one question; the table that is open afterwards comes first."""
     if isinstance(question, OpenFile):
         table = open_file(Path(question.path), question.outcome)
-        return table, table.opened()
-    if isinstance(question, GiveRuns):
-        table = take_runs(question.outcomes, question.names, question.values)
         return table, table.opened()
     if table is None:
         raise VgoError(NOT_OPEN)
     return table, _of_table(question, table)
 
 
-def _of_table(question: FindShape | Refit | ReadColumn | ReadPage, table: OpenTable) -> Answer:
+def _of_table(question: FindShape | Refit | ReadColumn | ReadPage, table: OpenTable) -> LookAnswer:
     match question:
         case ReadPage():
             return table.page(question)
@@ -59,16 +56,16 @@ def _of_table(question: FindShape | Refit | ReadColumn | ReadPage, table: OpenTa
             return table.fits.column(name)
 
 
-def _read(source: BinaryIO) -> Question | None:
+def _read(source: BinaryIO) -> LookQuestion | None:
     head = source.read(LENGTH)
     if len(head) < LENGTH:
         return None
     content = source.read(int.from_bytes(head, "big"))
-    question: Question = pickle.loads(content)
+    question: LookQuestion = pickle.loads(content)
     return question
 
 
-def _write(target: BinaryIO, answer: Answer) -> None:
+def _write(target: BinaryIO, answer: LookAnswer) -> None:
     content = pickle.dumps(answer, protocol=5)
     target.write(len(content).to_bytes(LENGTH, "big") + content)
     target.flush()

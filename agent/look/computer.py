@@ -9,7 +9,7 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Callable
 
-from .asked import Answer, Failed, GiveRuns, OpenFile, Question
+from .messages import Failed, LookAnswer, LookQuestion, OpenFile
 
 LENGTH = 8
 ENDED = "The process that computes has ended ({why}); the next request starts it again."
@@ -19,11 +19,11 @@ CHILD = "vgo_agent.agent.look.child"
 class Computer:
     """One warm process. Questions wait while it works; an older one of the same kind gives way to a newer."""
 
-    def __init__(self, answered: Callable[[Question, Answer], None]) -> None:
+    def __init__(self, answered: Callable[[LookQuestion, LookAnswer], None]) -> None:
         """Hand each answer on, in the loop that asked."""
         self._answered = answered
-        self._waiting: dict[type, Question] = {}
-        self._opened: OpenFile | GiveRuns | None = None
+        self._waiting: dict[type, LookQuestion] = {}
+        self._opened: OpenFile | None = None
         self._process: Process | None = None
         self._pump: asyncio.Task[None] | None = None
 
@@ -37,9 +37,9 @@ class Computer:
         """Of the process; 0 where none runs."""
         return self._process.pid if self._process is not None else 0
 
-    def ask(self, question: Question) -> None:
+    def ask(self, question: LookQuestion) -> None:
         """Ask; returns at once. Opening another table drops what was asked of the one before."""
-        if isinstance(question, OpenFile | GiveRuns):
+        if isinstance(question, OpenFile):
             self._opened = question
             self._waiting.clear()
         self._waiting[type(question)] = question
@@ -67,11 +67,11 @@ class Computer:
             if not self._stale(question):
                 self._answered(question, answer)
 
-    def _stale(self, question: Question) -> bool:
+    def _stale(self, question: LookQuestion) -> bool:
         """Whether it was asked of a table that gives way to another."""
-        return any(kind in self._waiting for kind in (OpenFile, GiveRuns))
+        return OpenFile in self._waiting
 
-    async def _answer(self, question: Question) -> Answer:
+    async def _answer(self, question: LookQuestion) -> LookAnswer:
         fresh = self._process is None
         process = await self._started()
         try:
@@ -92,14 +92,14 @@ class Computer:
         return self._process
 
 
-async def _exchange(process: Process, question: Question) -> Answer:
+async def _exchange(process: Process, question: LookQuestion) -> LookAnswer:
     assert process.stdin is not None and process.stdout is not None  # both are pipes
     content = pickle.dumps(question, protocol=5)
     process.stdin.write(len(content).to_bytes(LENGTH, "big"))
     process.stdin.write(content)
     await process.stdin.drain()
     length = int.from_bytes(await process.stdout.readexactly(LENGTH), "big")
-    answer: Answer = pickle.loads(await process.stdout.readexactly(length))
+    answer: LookAnswer = pickle.loads(await process.stdout.readexactly(length))
     return answer
 
 

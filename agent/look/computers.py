@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .asked import Answer, GiveRuns, OpenedTable, OpenFile, Question, Refit
 from .computer import Computer
+from .messages import LookAnswer, LookQuestion, OpenedTable, OpenFile, Refit
 
 
 class Computers:
     """Ask, and the answer comes back in the same loop; the exact process is started when it is first needed."""
 
-    def __init__(self, answered: Callable[[Question, Answer], None]) -> None:
+    def __init__(self, answered: Callable[[LookQuestion, LookAnswer], None]) -> None:
         """Hand each answer on."""
         self._answered = answered
         self._quick = Computer(self._answered_quickly)
         self._exact = Computer(self._answered_exactly)
-        self._open: OpenFile | GiveRuns | None = None
-        self._open_exactly: OpenFile | GiveRuns | None = None
+        self._open: OpenFile | None = None
+        self._open_exactly: OpenFile | None = None
 
     @property
     def opened(self) -> bool:
         """Whether a table was asked for."""
         return self._open is not None
 
-    def open(self, table: OpenFile | GiveRuns) -> None:
+    def open(self, table: OpenFile) -> None:
         """Open a table instead of the one before."""
         self._open = table
         self._quick.ask(table)
@@ -33,7 +33,7 @@ class Computers:
         """Nothing is open any more."""
         self._open = None
 
-    def ask(self, question: Question) -> None:
+    def ask(self, question: LookQuestion) -> None:
         """Ask about the table that is open; returns at once."""
         if not (isinstance(question, Refit) and question.exact):
             self._quick.ask(question)
@@ -52,11 +52,11 @@ class Computers:
         await self._quick.close()
         await self._exact.close()
 
-    def _answered_quickly(self, question: Question, answer: Answer) -> None:
+    def _answered_quickly(self, question: LookQuestion, answer: LookAnswer) -> None:
         if self._open is not None:  # else it is of a table that nobody looks at any more
             self._answered(question, answer)
 
-    def _answered_exactly(self, question: Question, answer: Answer) -> None:
+    def _answered_exactly(self, question: LookQuestion, answer: LookAnswer) -> None:
         if isinstance(answer, OpenedTable) or self._open is None:  # the quick process has told so already
             return
         if isinstance(question, Refit) or self._open_exactly is not self._open:

@@ -12,7 +12,7 @@ from ...tools.claim import Claim, TooFew, in_a_word
 from ...tools.row import BASELINE, FIXED
 from ...tools.statistics.association.tree import DecisionTree
 from ...tools.statistics.values import BoolArray
-from ..session_view.measured import Measured
+from ..session_view.measured import RunArrays
 from ..session_view.view import SessionView
 from .scenes import RUN_ORDER, Looking, Overlay, PlottedFactor, PlottedOutcomes, Scatter
 
@@ -36,13 +36,13 @@ def looking_of(view: SessionView) -> Looking:
     )
 
 
-def _labelled(view: SessionView) -> Measured | None:
+def _labelled(view: SessionView) -> RunArrays | None:
     """The profile that the cut is of; None while a newer one is made."""
     profiles = [one for one in view.measured if one.tool == "profile"]
     return profiles[-1] if view.cut is not None and profiles else None
 
 
-def _standing(view: SessionView, shown: Measured) -> BoolArray:
+def _standing(view: SessionView, shown: RunArrays) -> BoolArray:
     """Runs that the label is of: those with layers on, where that tells as many as were labelled."""
     counted = shown.where(BASELINE)
     if view.cut is None or shown.tool != "profile":
@@ -52,7 +52,7 @@ def _standing(view: SessionView, shown: Measured) -> BoolArray:
     return counted & read if int((counted & read).sum()) == len(view.cut.slow) else counted
 
 
-def _outcomes(view: SessionView, shown: Measured, rows: BoolArray) -> PlottedOutcomes:
+def _outcomes(view: SessionView, shown: RunArrays, rows: BoolArray) -> PlottedOutcomes:
     return PlottedOutcomes(shown.columns["outcome"][rows], view.unit, view.outcome, view.lower_is_better)
 
 
@@ -73,7 +73,7 @@ def _factor(found: Mapping[str, Any]) -> PlottedFactor:
     return PlottedFactor(found["factor"], **{name: found[name] for name in names})
 
 
-def _overlay(view: SessionView, pairs: Measured) -> Overlay:
+def _overlay(view: SessionView, pairs: RunArrays) -> Overlay:
     """Both arms of one batch; the ratio once the batch is compared."""
     mitigation = next(name for name in pairs.conditions if name != BASELINE)
     baseline, mitigated = (_outcomes(view, pairs, pairs.where(name)) for name in (BASELINE, mitigation))
@@ -87,5 +87,5 @@ def _overlay(view: SessionView, pairs: Measured) -> Overlay:
     return Overlay(baseline, mitigated, name, ratio, low, high, in_a_word(spread))
 
 
-def _about(arguments: Mapping[str, Any], pairs: Measured) -> bool:
+def _about(arguments: Mapping[str, Any], pairs: RunArrays) -> bool:
     return bool(arguments.get("call") == pairs.call_id)

@@ -29,7 +29,7 @@ from ...tools.statistics.shape.describe import DistributionShape, describe
 from ..record import bodies, record_of
 from ..run_folder import RunFolder
 from ..transcript import RunStart, read
-from .asked import ColumnRead, Refit, Refitted, Shaped
+from .messages import ColumnRead, Refit, Refitted, Shaped
 from .pages import thinned
 from .scenes import PlottedFactor, PlottedOutcomes
 from .steady_runs import QUICK_DRAWS, too_few

@@ -7,16 +7,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
-import numpy as np
 import polars as pl
 
-from ...knowledge.errors import VgoError
 from ...tools.recorded.design import designs
 from ...tools.recorded.read import read
 from ...tools.recorded.recorded import RecordedRuns
 from ...tools.recorded.shapes import ColumnOptions, Observations
-from ...tools.statistics.values import FloatArray
-from .asked import ColumnRead, OpenedTable, ReadPage, Refit, Refitted, Shaped, TablePage
+from .messages import ColumnRead, OpenedTable, ReadPage, Refit, Refitted, Shaped, TablePage
 from .pages import page_of
 from .scenes import PlottedOutcomes
 
@@ -80,27 +77,6 @@ def open_file(path: Path, outcome: str | None = None) -> OpenTable:
     recorded = read(path)
     run = outcome is None and (path / "request.json").is_file()
     return OpenTable(recorded.source, recorded.frame, _largest(recorded, outcome), path if run else None)
-
-
-def take_runs(outcomes: PlottedOutcomes, names: tuple[str, ...], values: FloatArray) -> OpenTable:
-    """Take runs that are at hand; columns with gaps or without change explain nothing and are left out."""
-    rows = np.flatnonzero(np.isfinite(outcomes.values))
-    if not rows.size:
-        raise VgoError(f"No run has a finite {outcomes.name}, so nothing can be fitted: record some that succeed.")
-    part = values[rows]
-    varies = np.isfinite(part).all(axis=0) & (part != part[:1]).any(axis=0)
-    frame = pl.DataFrame({outcomes.name: outcomes.values, **{name: values[:, i] for i, name in enumerate(names)}})
-    design = Observations(
-        outcome_name=outcomes.name,
-        unit=outcomes.unit,
-        lower_is_better=outcomes.lower_is_better,
-        outcome=outcomes.values[rows],
-        names=tuple(name for name, does in zip(names, varies, strict=True) if does),
-        values=np.asfortranarray(part[:, varies]),
-        rows=rows,
-        ordered=True,
-    )
-    return OpenTable("these runs", frame, design)
 
 
 def _largest(recorded: RecordedRuns, outcome: str | None) -> Observations:

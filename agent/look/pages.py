@@ -8,7 +8,7 @@ import polars as pl
 from ...knowledge.errors import VgoError
 from ...tools.statistics.ranks import r_squared
 from ...tools.statistics.values import FloatArray
-from .asked import ColumnRead, ReadPage, TablePage
+from .messages import ColumnRead, ReadPage, TablePage
 
 MOST_DRAWN = 5_000
 """Points of a scatter: more than any terminal has cells for."""

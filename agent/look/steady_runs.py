@@ -18,7 +18,7 @@ from ...tools.statistics.association.tree import DecisionTree, fit_tree
 from ...tools.statistics.labels.classes import label, label_at
 from ...tools.statistics.shape.describe import DistributionShape, describe
 from ...tools.statistics.values import BoolArray, FloatArray
-from .asked import ColumnRead, Refit, Refitted, Shaped
+from .messages import ColumnRead, Refit, Refitted, Shaped
 from .pages import thinned
 from .scenes import PlottedFactor, PlottedOutcomes
 

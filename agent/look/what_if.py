@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ...tools.statistics.association.tree import DecisionTree
-from .asked import Refitted, Shaped
 from .distribution import Cutting
+from .messages import Refitted, Shaped
 from .scenes import Looking, PlottedFactor, SmallTable
 
 RANKING = ("factor", "AUC", "p", "R2", "visible", "column", "slow median", "fast median")

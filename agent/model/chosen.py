@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from platformdirs import user_data_path
 
 from ...knowledge.errors import VgoError
-from .asked import LanguageModel, ModelFailed
+from .choice import ModelChoice
 from .digest import sha256_of
 from .gguf_file import GgufFile, read_gguf
 from .given_up import Patient
+from .language_model import LanguageModel, ModelFailed
 from .memory import context_for, free_memory, need, threads_for
 from .process import ModelProcess
-from .wish import ModelChoice
 
 if TYPE_CHECKING:
     from ..settings import UserSettings
@@ -36,10 +36,10 @@ def who_decides(settings: UserSettings) -> tuple[str, ModelChoice | None]:
     """Name the planner that the settings mean, with its model where it is one that asks a model."""
     if settings.planner == "rules" or (not settings.planner and not settings.model):
         return "rules", None
-    return "llama", wish_of(settings.model or SHIPPED, settings)
+    return "llama", model_choice(settings.model or SHIPPED, settings)
 
 
-def wish_of(spec: str, settings: UserSettings) -> ModelChoice:
+def model_choice(spec: str, settings: UserSettings) -> ModelChoice:
     """Resolve a spec; raises VgoError for a model that cannot be used here."""
     manner: dict[str, Any] = {
         "decision_timeout_s": settings.decision_timeout_s,

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from ...knowledge.errors import VgoError
-from .asked import ModelFailed, ModelGone
+from .language_model import ModelFailed, ModelGone
 
 MOST_BYTES = 1 << 20
 """Of one answer: a decision has some hundred."""

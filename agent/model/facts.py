@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
-from .wish import ModelChoice
+from ...knowledge.shape import Frozen
+from .choice import ModelChoice
 
 UNTOLD_CHARACTERS = 2.0
 """Characters a token, where nobody counts them: a server. Vocabularies of today have 2.3 to 2.7."""
@@ -15,10 +14,8 @@ NOTATION = "vgo.notation"
 """Key in the metadata of a GGUF that was trained for another notation than JSON."""
 
 
-class ModelFacts(BaseModel):
+class ModelFacts(Frozen):
     """One model as it was asked; no path, since that is nobody's business."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     """Of the file, or of the model on a server."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .asked import LanguageModel, ModelFailed, ModelGone
+from .language_model import LanguageModel, ModelFailed, ModelGone
 
 MOST_GONE = 3
 """Times in a row."""

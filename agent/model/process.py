@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from .asked import ModelFailed, ModelGone
+from .language_model import ModelFailed, ModelGone
 
 LOAD_S = 300.0
 """Seconds to load a model: tens of gigabytes from a slow disk."""

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic import Field, RootModel
 
 from ...knowledge.files import read_model
+from ...knowledge.shape import Frozen
 
 FILE = Path(__file__).with_name("recommended.yaml")
 BESIDE_GB = 1.5
 """What such models take beside their weights at the usual context, roughly: no less than memory.py works out."""
 
 
-class Recommended(BaseModel):
+class Recommended(Frozen):
     """One model."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     pull: str = Field(pattern=r"^[^:\s]+/[^:\s]+:[^:\s]+\.gguf$")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .asked import LanguageModel, ModelFailed
+from .language_model import LanguageModel, ModelFailed
 from .said import Said
 
 PATIENCE_S = 3600.0

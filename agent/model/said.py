@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from ...knowledge.shape import Frozen
 
 
-class Said(BaseModel):
+class Said(Frozen):
     """What a language model was asked and wrote for one decision; without times, so that a replay gives it again."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     prompt: str
     """SHA-256 of the text before the answer."""

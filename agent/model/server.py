@@ -11,8 +11,8 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, Field, ValidationError
 
 from ...knowledge.errors import VgoError
-from .asked import ModelFailed
 from .exchange import Site
+from .language_model import ModelFailed
 
 KEY = "VGO_AGENT_API_KEY"
 """Variable with the key of the server; it is in no settings file and in no record."""
@@ -76,7 +76,7 @@ class ChatCompletion(BaseModel):
 
 
 @dataclass(frozen=True)
-class Found:
+class ModelEndpoint:
     """A server as it was found."""
 
     model: str
@@ -92,7 +92,7 @@ class ModelServer:
         """Take a checked address; behind a `#`, the name of the model that is meant."""
         base, _, self._wanted = address.partition("#")
         self._site = Site(base, key_of_environment())
-        self._found: Found | None = None
+        self._found: ModelEndpoint | None = None
 
     def describe(self) -> dict[str, Any]:
         """Say which model it is, and on what; raises ModelFailed where no server answers."""
@@ -128,12 +128,12 @@ class ModelServer:
             "framed": found.kind,
         }
 
-    def _looked(self) -> Found:
+    def _looked(self) -> ModelEndpoint:
         if self._found is None:
             self._found = self._look()
         return self._found
 
-    def _look(self) -> Found:
+    def _look(self) -> ModelEndpoint:
         listed = _read(Models, self._site.fetch("/v1/models", None, LOOK_S), "a list of models").data
         named = [model for model in listed if self._wanted in ("", model.id)]
         if not named:
@@ -142,14 +142,14 @@ class ModelServer:
         kind = OWNERS.get(model.owned_by, "other")
         if kind == "vLLM":
             told = self._told("/version")
-            return Found(model.id, kind, str(told.get("version", "")), model.max_model_len or UNTOLD_CONTEXT)
+            return ModelEndpoint(model.id, kind, str(told.get("version", "")), model.max_model_len or UNTOLD_CONTEXT)
         if kind == "llama-server":
             told = self._told("/props")
             slot = told.get("default_generation_settings")
             context = slot.get("n_ctx") if isinstance(slot, dict) else None
             known = context if isinstance(context, int) and context > 0 else UNTOLD_CONTEXT
-            return Found(model.id, kind, str(told.get("build_info", "")), known)
-        return Found(model.id, kind)
+            return ModelEndpoint(model.id, kind, str(told.get("build_info", "")), known)
+        return ModelEndpoint(model.id, kind)
 
     def _told(self, path: str) -> dict[str, Any]:
         """Ask what a server may say or not."""
@@ -168,7 +168,7 @@ def key_of_environment() -> str:
     return key
 
 
-def constraint(found: Found, request: Mapping[str, Any]) -> dict[str, Any]:
+def constraint(found: ModelEndpoint, request: Mapping[str, Any]) -> dict[str, Any]:
     """Say what the answer must look like, in the words of that server."""
     grammar, schema = request["grammar"], request["schema"]
     form = {"type": "json_schema", "json_schema": {"name": "call", "strict": True, "schema": schema}}

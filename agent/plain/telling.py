@@ -10,7 +10,7 @@ from ...tools.verdict_words import headline
 from ..chat.session import ChatSession
 from ..consent import choices
 from ..progress import LATER, asked, described, figures_of
-from ..session_view.step import Step
+from ..session_view.step import SessionStep
 
 LINE_EVERY_S = 10.0
 """Of progress: who listens to it wants to hear other things too."""
@@ -74,7 +74,7 @@ class PlainNews:
             self._doing = doing
             yield f"Now: {doing}."
 
-    def _of_step(self, number: int, step: Step) -> Iterator[str]:
+    def _of_step(self, number: int, step: SessionStep) -> Iterator[str]:
         if step.call_id not in self._begun:
             self._begun.add(step.call_id)
             self._progress_s = self._clock()

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from ...prompts.render import render
-from ..model.asked import LanguageModel, ModelFailed
+from ..model.choice import ModelChoice
+from ..model.language_model import LanguageModel, ModelFailed
 from ..model.said import Said
-from ..model.wish import ModelChoice
 from .base import Choice, View
 from .compact import line, spoken
 from .grammar import JSON, PLACES, Notation, NotOnMenu, grammar, longest, read, schema, write
 from .menu import Menu, calls, menu
 from .rules import Rules
-from .state import plain, told
+from .state import plain, state_text
 
 ONLY = "nothing else is legal now"
 THOUGHT_TOKENS = 160
@@ -35,7 +35,7 @@ Draw = dict[str, Any]
 """Temperature and seed of one decision; each has a seed of its own, so that a draw says nothing of the next."""
 
 
-class Question(NamedTuple):
+class DecisionPrompt(NamedTuple):
     """One decision as a model is asked for it."""
 
     listed: Menu
@@ -75,19 +75,19 @@ class Llama:
         except PassedOver as error:
             return replace(usual, said=error.said)
 
-    def _question(self, view: View, listed: Menu) -> Question:
+    def _question(self, view: View, listed: Menu) -> DecisionPrompt:
         notation = NOTATIONS[self.notation]
         if notation is PLACES:
-            return Question(listed, notation, line(view, listed))
+            return DecisionPrompt(listed, notation, line(view, listed))
         room = min(PROMPT_TOKENS, self.context - longest(listed, notation)) * self.characters_a_token
         room -= THOUGHT_ROOM if self.wish.think else 0
         system = render("model/system.txt.j2")
         tool = next(iter(listed))
         example = write(tool, listed[tool], [0] * len(listed[tool]), notation)
-        state = told(view, listed, example, max(LEAST_CHARACTERS, int(room) - len(system)))
-        return Question(listed, notation, f"{system}{state}")  # one message: some templates know no system role
+        state = state_text(view, listed, example, max(LEAST_CHARACTERS, int(room) - len(system)))
+        return DecisionPrompt(listed, notation, f"{system}{state}")  # one message: some templates know no system role
 
-    def _asked(self, view: View, question: Question, said: Said) -> tuple[Said, Choice]:
+    def _asked(self, view: View, question: DecisionPrompt, said: Said) -> tuple[Said, Choice]:
         until = time.monotonic() + self.wish.decision_timeout_s
         try:
             prompt = question.prompt
@@ -113,7 +113,7 @@ class Llama:
         answer = self._ask({"messages": _messages(asked)} | free | draw, until)
         return plain(str(answer["text"]), THOUGHT_CHARACTERS)
 
-    def _answered(self, question: Question, prompt: str, said: Said, draw: Draw, until: float) -> Said:
+    def _answered(self, question: DecisionPrompt, prompt: str, said: Said, draw: Draw, until: float) -> Said:
         request = {
             "messages": _messages(prompt),
             "grammar": grammar(question.listed, question.notation),

@@ -40,7 +40,7 @@ def plain(text: str, most: int) -> str:
     return f"{words[:most]}{'...' if len(words) > most else ''}"
 
 
-def told(view: View, listed: Menu, example: str, characters: int) -> str:
+def state_text(view: View, listed: Menu, example: str, characters: int) -> str:
     """Write the state before a decision, in about so many characters; the same record gives the same text."""
     text = ""
     for share in SHARES:

@@ -81,7 +81,7 @@ def _cells(found: ContrastedCells, name: str, one: Stratified) -> Iterator[str]:
         told = "; ".join(f"{in_a_word(one.cells[side[0]])} in {listed(side, 8)}" for side in sides)
         yield f"The cells disagree: {told}. What they say together is no advice for any of them."
     rows = [(cell, _units(claim), interval(claim), in_a_word(claim)) for cell, claim in one.cells.items()]
-    yield table(("CELL", "RUNS", "SPREAD RATIO", "VERDICT"), rows)
+    yield table(("CELL", "UNITS", "SPREAD RATIO", "VERDICT"), rows)
     notes = [*(f"{cell} is left out: {why}" for cell, why in found.left_out[name].items()), *found.notes]
     if notes:
         yield "\n".join(f"Note: {note}" for note in notes)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...knowledge.schema import Citation
 from ...tools.fit_tree import FitTreeResult
 from ...tools.rank_factors import RankedFactor
 from .evidence import Evidence, meaning, unit
 from .numbers import number, p_value, percent, quantity
-from .story import Fact, FactorStory, RankedRow, Reference, TreeStory
+from .story import Fact, FactorStory, RankedRow, TreeStory
 
 MOST_RANKED = 8
 
@@ -122,6 +123,7 @@ def _facts(factor: RankedFactor, column_unit: str) -> Iterator[Fact]:
     yield Fact("Family-wise p", f"{p_value(factor.p_value)}: paid for every group of counters looked at")
 
 
-def _reference(text: str) -> Reference:
+def _reference(text: str) -> Citation:
     title, separator, url = text.rpartition(" ")
-    return Reference(title, url) if separator and url.startswith(("https://", "http://")) else Reference(text, "")
+    cited = separator and url.startswith(("https://", "http://"))
+    return Citation(title=title, url=url) if cited else Citation(title=text)

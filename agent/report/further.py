@@ -7,7 +7,7 @@ import shlex
 from typing import Any
 
 from ...tools.conclude import ConcludeResult
-from ...tools.verdict import Diagnosis, NotSought, OutOfBudget, Verdict, helpful, left_for_time
+from ...tools.verdict import Diagnosis, NotSought, Undecided, Verdict, helpful, left_for_time
 from ...tools.verdict_words import listed
 from ..finished import FinishedRun
 from ..record import bodies
@@ -59,4 +59,4 @@ def _unsolved(verdict: Verdict) -> bool:
     """Nothing helps yet, and more than one mitigation was in question."""
     if not isinstance(verdict, Diagnosis) or helpful(verdict):
         return False
-    return isinstance(verdict.remedy, OutOfBudget) or not isinstance(verdict.cause, NotSought)
+    return isinstance(verdict.remedy, Undecided) or not isinstance(verdict.cause, NotSought)

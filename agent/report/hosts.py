@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...tools.nodes.found import NodeComparison
+from ...tools.nodes.node_comparison import NodeComparison
 from . import nodes
 from .evidence import Evidence
 from .story import HostsStory

@@ -9,7 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ...tools.machine_profile.compare import OUTLIER_RULE, Compared, Interval, Ratio, Summary
+from ...tools.machine_profile.compare import (
+    OUTLIER_RULE,
+    BootstrapEstimate,
+    GroupSummary,
+    MachineComparison,
+    StressorRatio,
+)
 from ...tools.machine_profile.form import Profile, Quota
 from ..terminal import folded, table
 
@@ -55,7 +61,7 @@ def profiled_text(one: Profile, path: Path) -> str:
     return "\n".join(lines)
 
 
-def compared_text(found: Compared) -> str:
+def compared_text(found: MachineComparison) -> str:
     """Give the whole comparison as text."""
     parts = [title(found), table(HEADER, [summary_row(one) for one in found.groups]), folded(APART)]
     parts += [histogram([one.speed_up.value for one in found.ratios if one.group == "cpu"], "CPU stressors")]
@@ -64,7 +70,7 @@ def compared_text(found: Compared) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def title(found: Compared) -> str:
+def title(found: MachineComparison) -> str:
     """Name both machines and the rate."""
     kind = "real time" if found.rate == "real" else "CPU time"
     return (
@@ -73,7 +79,7 @@ def title(found: Compared) -> str:
     )
 
 
-def said(found: Compared) -> list[str]:
+def said(found: MachineComparison) -> list[str]:
     """Give the sentences: the bound, the applications, outliers, what is missing, notes."""
     lines = [bound_words(found.bound)] if found.bound else []
     if found.applications:
@@ -94,7 +100,7 @@ def said(found: Compared) -> list[str]:
     return [*lines, *(f"Note: {note}" for note in found.notes)]
 
 
-def bound_words(bound: Summary) -> str:
+def bound_words(bound: GroupSummary) -> str:
     """Say what is predicted."""
     low, high = bound.least.value, bound.greatest.value
     return (
@@ -103,20 +109,20 @@ def bound_words(bound: Summary) -> str:
     )
 
 
-def summary_row(one: Summary) -> tuple[str, ...]:
+def summary_row(one: GroupSummary) -> tuple[str, ...]:
     """Lay out a group."""
     five = (one.least, one.quartile_1, one.median, one.quartile_3, one.greatest)
     return (one.group, str(one.stressors), *map(interval_words, five))
 
 
-def ratio_row(one: Ratio) -> tuple[str, ...]:
+def ratio_row(one: StressorRatio) -> tuple[str, ...]:
     """Lay out a stressor."""
     value = one.speed_up
     bounds = f"{value.low:.3g} to {value.high:.3g}" if value.low is not None else "one repetition"
     return (one.stressor, one.group, f"{value.value:.3g}", bounds, "outlier" if one.outlier else "")
 
 
-def interval_words(one: Interval) -> str:
+def interval_words(one: BootstrapEstimate) -> str:
     """Write a number with its interval."""
     return f"{one.value:.3g}" if one.low is None else f"{one.value:.3g} [{one.low:.3g}, {one.high:.3g}]"
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from ...tools.machine_profile.compare import Compared
+from ...tools.machine_profile.compare import MachineComparison
 from .canvas import BASELINE, FAINT, INK, MITIGATED, canvas
 
 BINS = 30
 
 
-def picture(found: Compared) -> str:
+def picture(found: MachineComparison) -> str:
     """Draw the B/A profile as inline SVG."""
     names = f"{found.b.name} over {found.a.name}"
     with canvas("machine", f"Speed-ups of the stressors, {names}: a histogram of the CPU group.", 3.6) as page:
@@ -31,7 +31,7 @@ def picture(found: Compared) -> str:
     return page.svg
 
 
-def _histogram(axes: Axes, found: Compared) -> None:
+def _histogram(axes: Axes, found: MachineComparison) -> None:
     values = [one.speed_up.value for one in found.ratios if one.group == "cpu"]
     axes.set(title=f"{found.b.name} / {found.a.name}", ylabel="CPU stressors")
     if not values:
@@ -42,7 +42,7 @@ def _histogram(axes: Axes, found: Compared) -> None:
         axes.axvline(value, color=MITIGATED, linewidth=1.2, linestyle=dashes)
 
 
-def _others(axes: Axes, found: Compared) -> None:
+def _others(axes: Axes, found: MachineComparison) -> None:
     """Put a mark for each stressor of the other groups, and for each application: dark where the bound holds."""
     rows: list[str] = [one.group for one in found.groups if one.group != "cpu"]
     for place, group in enumerate(rows):

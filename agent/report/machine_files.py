@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from ...knowledge.errors import VgoError
 from ...prompts.render import render
-from ...tools.machine_profile.compare import Compared
+from ...tools.machine_profile.compare import MachineComparison
 from .canvas import standalone
 from .machine import APART, HEADER, RATIO_HEADER, ratio_row, said, summary_row, title
 from .machine_figure import picture
@@ -25,7 +25,7 @@ def refuse(path: Path) -> None:
         raise VgoError(f"--save {path}: its folder is missing or cannot be written; choose another place.")
 
 
-def save(found: Compared, path: Path) -> tuple[Path, ...]:
+def save(found: MachineComparison, path: Path) -> tuple[Path, ...]:
     """Write the page, and beside a Markdown page its picture; return the files."""
     svg = picture(found)
     beside = path.with_suffix(".svg")

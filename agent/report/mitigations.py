@@ -11,15 +11,15 @@ from ...tools.claim import Claim, TooFew, disagreement, in_a_word, interval
 from ...tools.compare import confirmations, reached
 from ...tools.findings import Batch
 from ...tools.look_up import Candidate
+from ...tools.mitigation.checks import Check
 from ...tools.mitigation.launching import command_line
 from ...tools.mitigation.preconditions import unmet
 from ...tools.moved import ENOUGH
 from ...tools.verdict import Diagnosis, NotVisible, confirmed, undecided
 from .evidence import Evidence
 from .numbers import p_value, percent, quantity
-from .story import BatchStory, CheckRow, Suspect, Try, Untried, Winner
+from .story import BatchStory, Suspect, Try, Untried, Winner
 
-LEVELS = {1: "the knob reads back", 2: "the process shows it", 3: "the factor moved"}
 MOST_SUSPECTS = 6
 MOST_TRIES = 4
 
@@ -116,12 +116,11 @@ def _batch(batch: Batch, evidence: Evidence) -> BatchStory:
     )
 
 
-def _checks(batch: Batch) -> Iterator[CheckRow]:
-    for check in batch.applied.checks:
-        yield CheckRow(LEVELS[check.level], check.what, check.expected, check.seen, check.passed)
+def _checks(batch: Batch) -> Iterator[Check]:
+    yield from batch.applied.checks
     for moved in batch.compared.moved if batch.compared else ():
         seen = f"{quantity(moved.baseline, moved.unit)} → {quantity(moved.mitigated, moved.unit)} (means)"
-        yield CheckRow(LEVELS[3], moved.column, ENOUGH, f"{seen}: {moved.words}", moved.fell)
+        yield Check(level=3, what=moved.column, expected=ENOUGH, seen=f"{seen}: {moved.words}", passed=moved.fell)
 
 
 def _outcome(batch: Batch, evidence: Evidence) -> str:

@@ -15,7 +15,7 @@ from ...knowledge.errors import VgoError
 from ...prompts.render import render
 from ...tools.nodes.analyse import Nodes
 from ...tools.nodes.effect import WithinNodeEffect
-from ...tools.nodes.found import NodeComparison, NodeDeviation, NodeSummary
+from ...tools.nodes.node_comparison import NodeComparison, NodeDeviation, NodeSummary
 from ...tools.recorded.recorded import RecordedRuns
 from ...tools.recorded.shapes import Observations
 from ...tools.statistics.fleet.pooled import Pooled

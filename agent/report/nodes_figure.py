@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...tools.nodes.analyse import Nodes
-from ...tools.nodes.found import NodeComparison
+from ...tools.nodes.node_comparison import NodeComparison
 from ...tools.recorded.shapes import Observations
 from .canvas import BASELINE, FAINT, INK, MITIGATED, canvas
 from .figures import MOST_MARKERS, Outcomes, window

@@ -10,7 +10,7 @@ import polars as pl
 
 from ...knowledge.errors import VgoError
 from ...prompts.render import render
-from ...tools.mpi.found import Ranks, RankSummary
+from ...tools.mpi.rank_summary import Ranks, RankSummary
 from ...tools.mpi.rows import RankRows, ranks_csv
 from ..terminal import folded, table
 from .numbers import number, p_value, percent, quantity

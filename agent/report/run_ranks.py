@@ -9,7 +9,7 @@ import numpy as np
 
 from ...knowledge.errors import VgoError
 from ...tools.mpi.analyse import of_ranks
-from ...tools.mpi.found import HostRanks, Ranks, RankSummary
+from ...tools.mpi.rank_summary import HostRanks, Ranks, RankSummary
 from ...tools.mpi.rows import RankRows, rank_rows, ranks_csv
 from .evidence import Evidence
 from .numbers import percent

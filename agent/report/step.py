@@ -13,7 +13,7 @@ from ...tools.measure import MeasureResult
 from ...tools.profile import ProfileResult
 from ...tools.statistics.sd_interval import log_sd_interval
 from ...tools.statistics.shape.describe import describe
-from ..step import Stepped
+from ..step import StepResult
 from ..terminal import folded, table
 from . import layers
 from .numbers import number
@@ -27,7 +27,7 @@ MOST_HIDDEN = 12
 CTRL_C = "Ctrl-C"
 
 
-def summary(stepped: Stepped, saved: Sequence[Path]) -> dict[str, Any]:
+def summary(stepped: StepResult, saved: Sequence[Path]) -> dict[str, Any]:
     """Give the object that `--json` prints: the result, every run, and what the runs were made on."""
     subject = stepped.request.subject
     return {
@@ -43,7 +43,7 @@ def summary(stepped: Stepped, saved: Sequence[Path]) -> dict[str, Any]:
     }
 
 
-def text(stepped: Stepped, saved: Sequence[Path], fancy: bool) -> str:
+def text(stepped: StepResult, saved: Sequence[Path], fancy: bool) -> str:
     """Give the words of a terminal; `fancy` where it can show block characters."""
     match stepped.result:
         case MeasureResult() as measured:
@@ -56,7 +56,7 @@ def text(stepped: Stepped, saved: Sequence[Path], fancy: bool) -> str:
     return folded(render("step.txt.j2", kept=kept, saved=paths, after=_after(stepped.result, saved), **words))
 
 
-def _measured(stepped: Stepped, measured: MeasureResult, fancy: bool) -> dict[str, Any]:
+def _measured(stepped: StepResult, measured: MeasureResult, fancy: bool) -> dict[str, Any]:
     unit = stepped.request.subject.unit
     reason = f" ({measured.stop_reason})" if measured.stop_reason and not stepped.stopped else ""
     failed = f", {number(measured.failed)} failed" if measured.failed else ""
@@ -73,7 +73,7 @@ def _measured(stepped: Stepped, measured: MeasureResult, fancy: bool) -> dict[st
     }
 
 
-def _profiled(stepped: Stepped, profiled: ProfileResult, fancy: bool) -> dict[str, Any]:
+def _profiled(stepped: StepResult, profiled: ProfileResult, fancy: bool) -> dict[str, Any]:
     subject = stepped.request.subject
     counted = profiled_outcomes(stepped)
     bare = f", {number(profiled.bare.n)} bare ones between" if profiled.bare else ""
@@ -94,7 +94,7 @@ def _profiled(stepped: Stepped, profiled: ProfileResult, fancy: bool) -> dict[st
     }
 
 
-def profiled_outcomes(stepped: Stepped) -> list[float]:
+def profiled_outcomes(stepped: StepResult) -> list[float]:
     """Outcomes of the runs that the statistics are of: with layers that stand, or all with layers where none do."""
     assert isinstance(stepped.result, ProfileResult)
     found = stepped.run.record
@@ -106,11 +106,11 @@ def profiled_outcomes(stepped: Stepped) -> list[float]:
     return [row["outcome"] for row in stepped.rows if row["ok"] == 1 and row["layers"] in standing]
 
 
-def _outcomes(stepped: Stepped, warm_up: int) -> list[float]:
+def _outcomes(stepped: StepResult, warm_up: int) -> list[float]:
     return [row["outcome"] for row in stepped.rows if row["ok"] == 1][warm_up:]
 
 
-def _ended(stepped: Stepped) -> str:
+def _ended(stepped: StepResult) -> str:
     if stepped.stopped is None:
         return ""
     return CTRL_C if isinstance(stepped.stopped, KeyboardInterrupt) else "a signal"

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...knowledge.schema import Citation
+from ...tools.mitigation.checks import Check
+
 
 @dataclass(frozen=True)
 class Fact:
@@ -25,14 +28,6 @@ class ColumnRow:
 
 
 @dataclass(frozen=True)
-class Reference:
-    """A source; `url` is empty where it has no stable address."""
-
-    title: str
-    url: str
-
-
-@dataclass(frozen=True)
 class Winner:
     """The mitigation that the verdict names."""
 
@@ -46,7 +41,7 @@ class Winner:
 
 
 @dataclass(frozen=True)
-class Row:
+class StatisticComparison:
     """One statistic of both arms."""
 
     statistic: str
@@ -57,7 +52,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Table:
+class ComparisonTable:
     """Baseline and mitigated side by side."""
 
     mitigation: str
@@ -66,7 +61,7 @@ class Table:
     batch: int
     pairs: str
     """How many, and whether they took turns one by one or in blocks."""
-    rows: tuple[Row, ...]
+    rows: tuple[StatisticComparison, ...]
     claim: str
     """The sentence that decides, and where the SD tells another story."""
     p_spread: str
@@ -86,7 +81,7 @@ class FactorStory:
     facts: tuple[Fact, ...]
     members: tuple[Fact, ...]
     confused_with: tuple[str, ...]
-    references: tuple[Reference, ...]
+    references: tuple[Citation, ...]
 
 
 @dataclass(frozen=True)
@@ -137,17 +132,6 @@ class TreeStory:
 
 
 @dataclass(frozen=True)
-class CheckRow:
-    """One proof that a mitigation is in force."""
-
-    level: str
-    what: str
-    expected: str
-    seen: str
-    passed: bool
-
-
-@dataclass(frozen=True)
 class BatchStory:
     """One mitigation, one batch."""
 
@@ -157,7 +141,7 @@ class BatchStory:
     pairs: int
     failed: int
     in_force: bool
-    checks: tuple[CheckRow, ...]
+    checks: tuple[Check, ...]
     told: tuple[str, ...]
     """What happened to settings meanwhile."""
     outcome: str
@@ -273,7 +257,7 @@ class Story:
     warnings: tuple[str, ...]
     baseline: tuple[Fact, ...]
     winner: Winner | None
-    table: Table | None
+    table: ComparisonTable | None
     factor: FactorStory | None
     ranking: tuple[RankedRow, ...]
     set_aside: tuple[Fact, ...]

@@ -13,8 +13,8 @@ from ...tools.study.design import StudyDesign
 from ...tools.study.effects import Effect
 from ...tools.study.spreads import Against, Spread
 from ...tools.study.study import Study
-from ...tools.study.warm_up import Tried
-from ..study import Studied
+from ...tools.study.warm_up import WarmUpRun
+from ..study import StudyResult
 from ..terminal import table
 from .numbers import ABSENT, number, percent, ratio, scale
 
@@ -40,14 +40,14 @@ def skipped(design: StudyDesign) -> list[str]:
     return [f"Skipped {factor} {', '.join(levels)}: {why}." for (factor, why), levels in reasons.items()]
 
 
-def summary(studied: Studied, files: Sequence[Path]) -> dict[str, Any]:
+def summary(studied: StudyResult, files: Sequence[Path]) -> dict[str, Any]:
     """Give the whole answer as JSON has it."""
     values = studied.study.model_dump(mode="json")
     answer = {"command": list(studied.asked.subject.command), "headline": studied.study.headline, **values}
     return {"folder": str(studied.folder), "files": [path.name for path in files], **answer}
 
 
-def text(studied: Studied) -> str:
+def text(studied: StudyResult) -> str:
     """Tell the answer in a terminal."""
     study, unit = studied.study, studied.asked.subject.unit
     parts = [study.verdict, *study.notes, ""]
@@ -67,12 +67,12 @@ def text(studied: Studied) -> str:
     return "\n".join(parts)
 
 
-def failed(tried: Sequence[Tried]) -> list[str]:
+def failed(tried: Sequence[WarmUpRun]) -> list[str]:
     """Name settings that failed in their warm-up run."""
     return [f"Failed, so not run in rounds: {one.setting}: {one.failure}." for one in tried if one.failure]
 
 
-def alike(tried: Sequence[Tried]) -> list[str]:
+def alike(tried: Sequence[WarmUpRun]) -> list[str]:
     """Name settings that turned out the same here."""
     same: dict[str, list[str]] = {}
     for one in tried:

@@ -9,7 +9,7 @@ import numpy as np
 from ...tools.row import BASELINE as GIVEN
 from ...tools.statistics.values import FloatArray
 from ...tools.study.effects import Effect
-from ...tools.study.reservation import Step
+from ...tools.study.reservation import CoreReservation
 from .canvas import BASELINE, FAINT, INK, MITIGATED, canvas
 from .numbers import scale
 from .study import named
@@ -39,7 +39,7 @@ def normalised(times: Mapping[str, FloatArray], chosen: str | None) -> str:
     return page.svg
 
 
-def against_cores(steps: Sequence[Step], times: Mapping[str, FloatArray], unit: str) -> str:
+def against_cores(steps: Sequence[CoreReservation], times: Mapping[str, FloatArray], unit: str) -> str:
     """Draw the normalised range and the mean against the number of cores."""
     drawn = [(step.cores, times[step.setting][np.isfinite(times[step.setting])]) for step in steps]
     drawn = [(count, values) for count, values in drawn if values.size > 1 and values.mean()]

@@ -11,7 +11,7 @@ from typing import Any
 from ...prompts.render import render
 from ...tools.study.spreads import outcomes
 from ..run_folder import write
-from ..study import FILE, TABLE, Studied
+from ..study import FILE, TABLE, StudyResult
 from . import study as words
 from .canvas import standalone
 from .study_figures import against_cores, forest, normalised
@@ -19,7 +19,7 @@ from .study_figures import against_cores, forest, normalised
 ANSWER, PAGE, LONG = "study.json", "report.md", "report.html"
 
 
-def save(studied: Studied) -> tuple[Path, ...]:
+def save(studied: StudyResult) -> tuple[Path, ...]:
     """Write everything that is told of a study beside its table; return the files."""
     drawn = _pictures(studied)
     contents = {f"{name}.svg": standalone(svg).encode() for name, svg in drawn.items()}
@@ -32,7 +32,7 @@ def save(studied: Studied) -> tuple[Path, ...]:
     return tuple(studied.folder / name for name in (*contents, FILE, TABLE))
 
 
-def _pictures(studied: Studied) -> dict[str, str]:
+def _pictures(studied: StudyResult) -> dict[str, str]:
     study, first = studied.study, [row for row in studied.rows if row["batch"] == 1]
     times = outcomes(first)
     drawn = {
@@ -43,7 +43,7 @@ def _pictures(studied: Studied) -> dict[str, str]:
     return {name: svg for name, svg in drawn.items() if svg}
 
 
-def _told(studied: Studied) -> dict[str, Any]:
+def _told(studied: StudyResult) -> dict[str, Any]:
     study, asked = studied.study, studied.asked
     unit = asked.subject.unit
     return {
@@ -62,5 +62,5 @@ def _told(studied: Studied) -> dict[str, Any]:
     }
 
 
-def _changes(studied: Studied) -> Sequence[tuple[str, str]]:
+def _changes(studied: StudyResult) -> Sequence[tuple[str, str]]:
     return [(one.name, one.told()) for one in studied.asked.design.settings]

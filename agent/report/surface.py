@@ -66,15 +66,21 @@ def _kept_out(record: SurfaceRecord) -> str:
 
 def _naive(record: SurfaceRecord) -> str:
     """Hold the model against none."""
-    error, without = record.error(record.model), record.error(NO_MODEL)
-    if error is None or without is None:
+    without = record.error(NO_MODEL)
+    if without is None:
         return ""
-    if error < without:
+    if better_than_none(record):
         return f"Without any model, the mean of the other cells errs by {percent(without)}."
     return (
         f"The mean of the other cells errs by no more ({percent(without)}): no model predicts better from the "
         "settings, so do not rely on its predictions; record more runs a cell, or vary other settings."
     )
+
+
+def better_than_none(record: SurfaceRecord) -> bool:
+    """Tell whether the chosen model errs by less than the mean of the other cells, where both were scored."""
+    error, without = record.error(record.model), record.error(NO_MODEL)
+    return error is None or without is None or error < without
 
 
 def error_rows(surface: Surface) -> list[tuple[str, ...]]:

@@ -11,6 +11,7 @@ from ...tools.surface.slices import Slice
 from ...tools.surface.stored import Fitted
 from ..terminal import folded, table
 from .numbers import ABSENT, number, percent, quantity
+from .surface import better_than_none
 
 
 def of_prediction(fitted: Fitted, config: Mapping[str, Level], found: Prediction, mean: Prediction | None) -> str:
@@ -32,13 +33,16 @@ def of_best(fitted: Fitted, found: Best) -> str:
     asked = fitted.mean if found.goal == "mean" and fitted.mean else fitted.response
     lines = [
         f"Smallest {found.goal}{under}: {configuration(found.best.config)}",
-        f"{found.goal} {interval(asked, found.prediction)}; "
-        + ("measured." if found.best.measured else "not measured: measure it before you rely on it."),
+        f"{found.goal} {interval(asked, found.prediction)}; " + _measured(fitted, found),
         f"{number(found.allowed)} of {number(found.candidates)} configurations are allowed; "
         f"{number(found.near)} more could turn out as good.",
     ]
     if found.subject_to and found.allowed == found.candidates:
         lines.append(f"Note: every configuration meets {found.subject_to}{_other_way(record.lower_is_better)}.")
+    if not better_than_none(record):
+        lines.append(
+            "Note: no model predicts better than the mean of the other cells: chance may have chosen this one."
+        )
     if found.prediction.extrapolated:
         lines.append(f"Note: this is extrapolation: {found.prediction.extrapolated}.")
     if found.left_out:
@@ -48,6 +52,14 @@ def of_best(fitted: Fitted, found: Best) -> str:
     if found.front:
         parts.append("From the best mean to the smallest spread:\n" + table(header, _some(fitted, found.front)))
     return "\n\n".join(parts)
+
+
+def _measured(fitted: Fitted, found: Best) -> str:
+    """Say what was measured at the best configuration, beside what the model says of it."""
+    if found.prediction.measured is None:
+        return "not measured: measure it before you rely on it."
+    asked = fitted.mean if found.goal == "mean" and fitted.mean else fitted.response
+    return f"measured there: {_shown(asked, found.prediction.measured)}."
 
 
 def _other_way(lower_is_better: bool) -> str:

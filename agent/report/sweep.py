@@ -39,7 +39,7 @@ class Page:
     """The object of --json."""
 
 
-def told(sweep: Sweep, cells: Sequence[Row], subject: Subject, folder: Path) -> Page:
+def sweep_page(sweep: Sweep, cells: Sequence[Row], subject: Subject, folder: Path) -> Page:
     """Sum a sweep up."""
     summary = _summary(sweep, cells, subject, folder)
     return Page(

@@ -6,13 +6,13 @@ import shlex
 from collections.abc import Iterator
 
 from ...prompts.render import render
-from ...tools.claim import Claim, Names, TooFew, disagreement, sentence
+from ...tools.claim import Claim, Names, TooFew, disagreement, runs_needed, sentence
 from ...tools.comparison import Comparison, claimed
 from ...tools.findings import Batch
 from ...tools.remedies import broken, not_accepted
 from ...tools.statistics.comparison.bootstrap import BootstrapRatio
 from ...tools.subject import Subject
-from ...tools.verdict import helpful, title
+from ...tools.verdict import Verdict, helpful, title, undecided
 from ...tools.verdict_words import Openings, headline, next_steps
 from ..again import again
 from . import failing, how, layers, run_ranks
@@ -24,7 +24,7 @@ from .mitigations import decided, suspects, tried, untried, winner
 from .numbers import ABSENT, number, p_value, percent, quantity, ratio, scale
 from .remarks import findings, warnings
 from .spread import statistics
-from .story import Fact, Row, Story, Suspect, Table, Untried
+from .story import ComparisonTable, Fact, StatisticComparison, Story, Suspect, Untried
 from .tables import absent
 from .trial import level_rows
 
@@ -139,9 +139,17 @@ def _openings(evidence: Evidence, left: tuple[Untried, ...], hidden: tuple[Suspe
         by_hand=tuple(one.key for one in left if not candidates[one.key].automatic),
         suspects=bool(hidden),
         absent=len(absent(evidence.run)),
-        pairs_needed=evidence.measured.pairs_needed or 0 if evidence.measured else 0,
+        pairs_needed=_pairs_needed(evidence.verdict),
         best=f"{best.applied.mitigation} left the least spread, {least} of the baseline's" if best and least else "",
     )
+
+
+def _pairs_needed(verdict: Verdict) -> int:
+    """Estimate how many pairs would decide the first trial that is undecided; 0 where that is unknown."""
+    left = undecided(verdict)
+    claim = left.undecided[0].claim if left and left.undecided else None
+    needed = runs_needed(claim) if isinstance(claim, Claim) else None
+    return needed if needed and isinstance(claim, Claim) and needed > min(claim.units) else 0
 
 
 def _baseline(evidence: Evidence) -> Iterator[Fact]:
@@ -150,12 +158,12 @@ def _baseline(evidence: Evidence) -> Iterator[Fact]:
     yield from statistics(evidence.measured.outcome, evidence.measured.sd_interval, evidence.run.subject.unit)
 
 
-def _table(evidence: Evidence) -> Table | None:
+def _table(evidence: Evidence) -> ComparisonTable | None:
     batch = evidence.telling
     if batch is None or batch.compared is None:
         return None
     comparison, confirmed = batch.compared.comparison, batch is evidence.confirming
-    return Table(
+    return ComparisonTable(
         mitigation=batch.applied.mitigation,
         confirmed=confirmed,
         batch=batch.applied.batch,
@@ -179,10 +187,10 @@ def _p(claim: Claim | TooFew) -> str:
     return p_value(claim.p_value) if isinstance(claim, Claim) else ABSENT
 
 
-def _row(found: BootstrapRatio, comparison: Comparison, unit: str) -> Row:
+def _row(found: BootstrapRatio, comparison: Comparison, unit: str) -> StatisticComparison:
     mean, known = comparison.described.ratio("mean").baseline, claimed(found, comparison) or found
     show = percent if found.statistic == "cv" else scale(unit, mean or 0.0).show
-    return Row(
+    return StatisticComparison(
         NAMES.get(found.statistic, found.statistic),
         show(found.baseline),
         show(found.other),

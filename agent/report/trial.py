@@ -9,7 +9,7 @@ from ...tools.claim import TooFew, interval
 from ...tools.comparison import Comparison, claimed
 from ...tools.experiment.race import MEASURE_OF
 from ...tools.remedies import values_of
-from ...tools.screen_levels import Level, ScreenResult
+from ...tools.screen_levels import LevelResult, ScreenResult
 from ..terminal import table
 from .evidence import Evidence
 from .numbers import number, percent, quantity, ratio
@@ -56,7 +56,7 @@ def level_rows(evidence: Evidence) -> tuple[LevelRow, ...]:
     return tuple(_row(level, screened, unit) for level in (screened.baseline, *screened.levels))
 
 
-def _row(level: Level, screened: ScreenResult, unit: str) -> LevelRow:
+def _row(level: LevelResult, screened: ScreenResult, unit: str) -> LevelRow:
     found, claim = level.summary, level.claim
     kept = "best" if level.level == screened.best else level.dropped
     return LevelRow(

@@ -13,7 +13,7 @@ from ...knowledge.errors import VgoError
 from ...tools.row import RUNS
 from ..run_folder import RunFolder
 from ..transcript import FORMAT, Approval, Decision, Event, RunStart, ToolEnd, ToolStart
-from .measured import Measured, Rows, read_table
+from .measured import RunArrays, RunArraysBuilder, read_table
 from .view import SessionView, view_of
 
 PARTS = {
@@ -38,9 +38,9 @@ class Following:
         self._broken: VgoError | None = None
         """Why nothing more is read."""
         self._tools: dict[str, str] = {}
-        self._tables: dict[str, Measured] = {}
+        self._tables: dict[str, RunArrays] = {}
         self._lines = _Tail(folder.transcript)
-        self._rows: Rows | None = None
+        self._rows: RunArraysBuilder | None = None
         self._partial: _Tail | None = None
 
     def look(self) -> bool:
@@ -81,7 +81,7 @@ class Following:
         body = event.body
         if isinstance(body, Decision):
             self._tools[body.call_id] = body.tool
-            self._rows = Rows(body.call_id, body.tool)
+            self._rows = RunArraysBuilder(body.call_id, body.tool)
             self._partial = _Tail(self.folder.partial / f"{body.call_id}.jsonl")
         elif isinstance(body, ToolEnd):
             self._rows = self._partial = None
@@ -114,7 +114,7 @@ class Following:
             return False
         lines, anew = self._partial.more()
         if anew:
-            self._rows = Rows(self._rows.call_id, self._rows.tool)
+            self._rows = RunArraysBuilder(self._rows.call_id, self._rows.tool)
         try:
             self._rows.add([json.loads(line) for line in lines])
         except (ValueError, KeyError, TypeError) as error:

@@ -20,7 +20,7 @@ TEXTS = ("condition", "layers")
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class RunArrays:
     """One row a run; every array has shape (rows,)."""
 
     call_id: str
@@ -58,7 +58,7 @@ class Measured:
 
 
 @dataclass
-class Rows:
+class RunArraysBuilder:
     """Rows of a call that goes on; each is turned into numbers once."""
 
     call_id: str
@@ -81,11 +81,11 @@ class Rows:
                     self._array(name)[self.count] = cell
             self.count += 1
 
-    def measured(self) -> Measured:
+    def measured(self) -> RunArrays:
         """Give what there is now; later rows leave it as it is."""
         columns = {name: array[: self.count] for name, array in self._arrays.items()}
         conditions, places = tuple(self._conditions), self._condition[: self.count]
-        return Measured(self.call_id, self.tool, columns, conditions, places, going_on=True)
+        return RunArrays(self.call_id, self.tool, columns, conditions, places, going_on=True)
 
     def _array(self, name: str) -> Floats:
         if name not in self._arrays:
@@ -103,7 +103,7 @@ class Rows:
             self._arrays[name] = np.concatenate((array, np.full(more, np.nan)))
 
 
-def read_table(data: bytes, call_id: str, tool: str) -> Measured:
+def read_table(data: bytes, call_id: str, tool: str) -> RunArrays:
     """Read the table that a call left; it is parsed without holding the interpreter."""
     import polars
 
@@ -119,7 +119,7 @@ def read_table(data: bytes, call_id: str, tool: str) -> Measured:
     conditions = tuple(dict.fromkeys(texts))
     place = {name: number for number, name in enumerate(conditions)}
     columns = {one.name: _floats(one) for one in frame.iter_columns() if one.dtype.is_numeric() or one.is_empty()}
-    return Measured(call_id, tool, columns, conditions, np.array([place[text] for text in texts], np.int64))
+    return RunArrays(call_id, tool, columns, conditions, np.array([place[text] for text in texts], np.int64))
 
 
 def _floats(column: Any) -> Floats:
@@ -128,7 +128,7 @@ def _floats(column: Any) -> Floats:
     return np.array(column.cast(polars.Float64).to_numpy(), dtype=np.float64)
 
 
-def joined(parts: Iterable[Measured]) -> dict[str, Floats]:
+def joined(parts: Iterable[RunArrays]) -> dict[str, Floats]:
     """Gather outcomes by condition over several calls, in the order in which they ran."""
     found: dict[str, list[Floats]] = {}
     for part in parts:

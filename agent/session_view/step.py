@@ -12,7 +12,7 @@ State = Literal["chosen", "going on", "done", "failed", "denied"]
 
 
 @dataclass(frozen=True)
-class Step:
+class SessionStep:
     """A call and its state."""
 
     call_id: str
@@ -53,14 +53,14 @@ def in_words(tool: str) -> str:
     return tool.replace("_", " ").capitalize()
 
 
-def steps_of(events: Sequence[Event]) -> tuple[Step, ...]:
+def steps_of(events: Sequence[Event]) -> tuple[SessionStep, ...]:
     """Read every call, in order."""
-    found: dict[str, Step] = {}
+    found: dict[str, SessionStep] = {}
     for event in events:
         body = event.body
         if isinstance(body, Decision):
             said = (body.tool, body.arguments, body.why, body.origin)
-            found[body.call_id] = Step(body.call_id, *said, event.seq, body.title)
+            found[body.call_id] = SessionStep(body.call_id, *said, event.seq, body.title)
         elif isinstance(body, ToolStart):
             found[body.call_id] = replace(found[body.call_id], state="going on")
         elif isinstance(body, Approval):
@@ -70,13 +70,13 @@ def steps_of(events: Sequence[Event]) -> tuple[Step, ...]:
     return tuple(found.values())
 
 
-def _answered(step: Step, answer: Approval, seq: int) -> Step:
+def _answered(step: SessionStep, answer: Approval, seq: int) -> SessionStep:
     if answer.granted:
         return replace(step, approval=answer)
     return replace(step, approval=answer, state="denied", summary=f"not approved: {answer.reason}", seq=seq)
 
 
-def _ended(step: Step, end: ToolEnd, seq: int) -> Step:
+def _ended(step: SessionStep, end: ToolEnd, seq: int) -> SessionStep:
     if end.result is None:
         return replace(step, state="failed", summary=end.error, seq=seq)
     summary = str(end.result.get("summary", ""))

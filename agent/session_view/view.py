@@ -9,8 +9,8 @@ from typing import Any, Literal
 from ...tools.subject import Limits
 from ...tools.verdict import Verdict, from_json
 from ..transcript import Event, LimitsChanged, RunEnd, RunStart, VerdictGiven, elapsed_s
-from .measured import Floats, Measured, joined
-from .step import Step, steps_of
+from .measured import Floats, RunArrays, joined
+from .step import SessionStep, steps_of
 
 Status = Literal["not begun", "going on", "finished", "interrupted", "failed"]
 NO_LIMITS = Limits()
@@ -46,8 +46,8 @@ class SessionView:
     status: Status = "not begun"
     reason: str = ""
     """Why it was interrupted or failed."""
-    steps: tuple[Step, ...] = ()
-    measured: tuple[Measured, ...] = ()
+    steps: tuple[SessionStep, ...] = ()
+    measured: tuple[RunArrays, ...] = ()
     """The runs of every measuring call in order; the last may go on."""
     verdict: Verdict | None = None
     """None before the run has one."""
@@ -65,7 +65,7 @@ class SessionView:
         return tuple(step.result for step in self.steps if step.tool == tool and step.result is not None)
 
     @property
-    def current(self) -> Step | None:
+    def current(self) -> SessionStep | None:
         """The step that was chosen or goes on."""
         return next((step for step in reversed(self.steps) if step.state in ("chosen", "going on")), None)
 
@@ -123,7 +123,7 @@ class SessionView:
 EMPTY = SessionView()
 
 
-def view_of(events: Sequence[Event], rows: Sequence[Measured] = (), folder: str = "") -> SessionView:
+def view_of(events: Sequence[Event], rows: Sequence[RunArrays] = (), folder: str = "") -> SessionView:
     """Compute the view from the events so far and the runs that were measured."""
     start = next((event.body for event in events if isinstance(event.body, RunStart)), None)
     if start is None:

@@ -15,12 +15,13 @@ from pydantic import Field, ValidationError
 
 from ...knowledge.absence import is_empty
 from ...knowledge.errors import VgoError
+from ...knowledge.shape import Frozen
 from ...tools.execution.bench import Bench, ignore
 from ...tools.execution.row_log import RowLog
 from ...tools.execution.spawn import Spawner
 from ...tools.layer_choice import choose
 from ...tools.row import Row
-from ...tools.subject import Allow, Frozen, Limits, Subject
+from ...tools.subject import Allow, Limits, Subject
 from ...tools.sweep.cell import Cell
 from ...tools.sweep.local import LocalCells
 from ...tools.sweep.space import Repetitions, Space, SweepBudget
@@ -35,14 +36,14 @@ from ..session import held, tell_restored
 from ..settings import UserSettings
 from ..terminal import amount
 from .preview import ask
-from .wish import PREFIX, Wish, knowledge_for
+from .request import PREFIX, SweepRequest, knowledge_for
 
 ASKED = "sweep.yaml"
 FILES_S, SHARE = 3.0, 0.5
 """Of the budget, for the tables and pictures after the last run; no more than a share of it."""
 
 
-class Asked(Frozen):
+class SweepPlan(Frozen):
     """What was asked for, resolved; a sweep goes on only with the same, but for its limits."""
 
     space: Space
@@ -59,7 +60,7 @@ class Asked(Frozen):
     allow: Allow = Limits().allow
     """A command that goes on with it need not say it again."""
 
-    def but_for_limits(self) -> Asked:
+    def but_for_limits(self) -> SweepPlan:
         """The same with the usual repetitions and budget, which may change from one command to the next."""
         free = {"repetitions": Repetitions(), "budget": SweepBudget(), "description": ""}
         return self.model_copy(
@@ -68,7 +69,7 @@ class Asked(Frozen):
 
 
 @dataclass(frozen=True)
-class Ending:
+class SweepResult:
     """How a sweep ended."""
 
     summary: dict[str, Any]
@@ -77,14 +78,14 @@ class Ending:
     """Why there is no answer: no cell could be run."""
 
 
-def conduct(wish: Wish, interface: Lines) -> Ending:
+def conduct(request: SweepRequest, interface: Lines) -> SweepResult:
     """Ask, put back what a killed process left, run, and write the files."""
-    with wish.clock.waiting():
-        ask(wish, interface)
+    with request.clock.waiting():
+        ask(request, interface)
     tell_restored(interface)
-    subject = wish.first_subject()
-    asked = _asked(wish, subject)
-    with Spawner() as spawner, _folder(wish, asked, interface) as folder, contextlib.ExitStack() as stack:
+    subject = request.first_subject()
+    asked = _asked(request, subject)
+    with Spawner() as spawner, _folder(request, asked, interface) as folder, contextlib.ExitStack() as stack:
         end_orphan(folder / "child.pid")
         child = ChildFile(folder / "child.pid")
         stack.callback(child.close)
@@ -95,20 +96,20 @@ def conduct(wish: Wish, interface: Lines) -> Ending:
                 folder,
                 spawner,
                 interface,
-                wish.layers,
+                request.layers,
                 listener=ignore,
                 on_started=child,
                 told=interface.say,
                 lenient=True,
             )
         )
-        bench, machine = there.bench, there.described(wish.conditions)
-        layers = choose(wish.layers, bench).layers if wish.layers else ()
-        seconds = wish.space.budget.seconds or wish.settings.budget_s
-        bench.deadline = wish.clock.deadline(seconds, min(FILES_S, SHARE * seconds))
-        told = SweepProgress(interface, wish.space)
-        sweep = Sweep(wish.space, wish.settings.seed, drawn, ran, asked.hosts, told, bench.deadline)
-        template = subject.model_copy(update={"command": wish.space.command})
+        bench, machine = there.bench, there.described(request.conditions)
+        layers = choose(request.layers, bench).layers if request.layers else ()
+        seconds = request.space.budget.seconds or request.settings.budget_s
+        bench.deadline = request.clock.deadline(seconds, min(FILES_S, SHARE * seconds))
+        told = SweepProgress(interface, request.space)
+        sweep = Sweep(request.space, request.settings.seed, drawn, ran, asked.hosts, told, bench.deadline)
+        template = subject.model_copy(update={"command": request.space.command})
 
         def write_files() -> tuple[dict[str, Any], str]:
             from .files import Files  # tables and pictures are dear to load, and no run should wait for that
@@ -119,9 +120,9 @@ def conduct(wish: Wish, interface: Lines) -> Ending:
 
         def go() -> None:
             if not isinstance(bench, Bench):
-                sweep.go(bench, CellsThere(wish.space, wish.subject, layers, sweep.cell), layers)
+                sweep.go(bench, CellsThere(request.space, request.subject, layers, sweep.cell), layers)
                 return
-            with contextlib.closing(LocalCells(wish.cells(machine).of, machine, bench, layers)) as cells:
+            with contextlib.closing(LocalCells(request.cells(machine).of, machine, bench, layers)) as cells:
                 sweep.go(bench, CellsHere(cells, sweep.cell))
 
         _run(go, write_files)
@@ -145,35 +146,35 @@ def _run(go: Callable[[], object], write_files: Callable[[], object]) -> None:
         gc.enable()
 
 
-def _ending(sweep: Sweep, summary: dict[str, Any], text: str) -> Ending:
+def _ending(sweep: Sweep, summary: dict[str, Any], text: str) -> SweepResult:
     failure = ""
     if sweep.impossible:
         first = sweep.standing(sweep.cells[0]).reason
         failure = f"No cell could be run: {first}; see cells.csv in {summary['folder']} for the others."
-    return Ending(summary, text, failure)
+    return SweepResult(summary, text, failure)
 
 
-def _asked(wish: Wish, subject: Subject) -> Asked:
-    settings = wish.settings
-    return Asked(
-        space=wish.space,
+def _asked(request: SweepRequest, subject: Subject) -> SweepPlan:
+    settings = request.settings
+    return SweepPlan(
+        space=request.space,
         seed=settings.seed,
-        layers=wish.layers,
+        layers=request.layers,
         launcher=settings.launcher,
         root=subject.root,
         directory=subject.directory,
         timeout_s=settings.timeout_s,
-        hosts=bool(wish.on),
-        mixed=wish.mixed,
-        inputs=wish.inputs,
+        hosts=bool(request.on),
+        mixed=request.mixed,
+        inputs=request.inputs,
         allow=settings.allow,
     )
 
 
 @contextlib.contextmanager
-def _folder(wish: Wish, asked: Asked, interface: Lines) -> Iterator[Path]:
+def _folder(request: SweepRequest, asked: SweepPlan, interface: Lines) -> Iterator[Path]:
     """Make the folder, or take up that of an earlier command with the same space; held against a second process."""
-    folder = wish.folder
+    folder = request.folder
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -200,7 +201,7 @@ def _folder(wish: Wish, asked: Asked, interface: Lines) -> Iterator[Path]:
         yield folder
 
 
-def _before(folder: Path) -> Asked | None:
+def _before(folder: Path) -> SweepPlan | None:
     path = folder / ASKED
     if not path.exists():
         if any(one.name != ".lock" for one in folder.iterdir()):
@@ -209,16 +210,16 @@ def _before(folder: Path) -> Asked | None:
     return asked_in(folder)
 
 
-def asked_in(folder: Path) -> Asked:
+def asked_in(folder: Path) -> SweepPlan:
     """Read what a sweep was asked for."""
     path = folder / ASKED
     try:
-        return Asked.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+        return SweepPlan.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, yaml.YAMLError, ValidationError) as error:
         raise VgoError(f"{path} is broken, so the sweep cannot go on: remove the folder, or give --name.") from error
 
 
-def wish_in(folder: Path, settings: UserSettings, clock: BudgetClock, on: str, more_s: float | None) -> Wish:
+def request_in(folder: Path, settings: UserSettings, clock: BudgetClock, on: str, more_s: float | None) -> SweepRequest:
     """What the sweep in a folder was asked to do, on hosts that may be reached elsewhere now, or for more_s seconds."""
     asked = asked_in(folder)
     space = asked.space
@@ -227,13 +228,13 @@ def wish_in(folder: Path, settings: UserSettings, clock: BudgetClock, on: str, m
     same = {name: getattr(asked, name) for name in ("seed", "launcher", "timeout_s", "allow")}
     settings = settings.model_copy(update={**same, "root": Path(asked.root), "out": folder.parent})
     name, known = folder.name.removeprefix(PREFIX), knowledge_for(space)
-    return Wish(space, name, settings, asked.layers, asked.inputs, known, on, asked.mixed, clock)
+    return SweepRequest(space, name, settings, asked.layers, asked.inputs, known, on, asked.mixed, clock)
 
 
-def _differs(before: Asked, now: Asked) -> str:
+def _differs(before: SweepPlan, now: SweepPlan) -> str:
     """Name what is another than it was; empty where the sweep can go on."""
     one, other = before.but_for_limits(), now.but_for_limits()
-    for name in Asked.model_fields:
+    for name in SweepPlan.model_fields:
         if name != "space" and getattr(one, name) != getattr(other, name):
             return name
     return next((name for name in Space.model_fields if getattr(one.space, name) != getattr(other.space, name)), "")

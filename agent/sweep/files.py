@@ -17,7 +17,7 @@ from ...tools.recorded.write import write as write_table
 from ...tools.subject import Subject
 from ...tools.sweep.sweep import Sweep
 from ...tools.sweep.table import cell_rows, cells_csv, runs_table
-from ..report.sweep import told
+from ..report.sweep import sweep_page
 from ..report.sweep_figure import figure
 from ..run_folder import write
 from ..terminal import folded
@@ -37,7 +37,7 @@ class Files:
     def write(self, sweep: Sweep) -> tuple[dict[str, Any], str]:
         """Write all of them; give the object and the words of the answer."""
         cells = list(cell_rows(sweep))
-        page = told(sweep, cells, self.subject, self.folder)
+        page = sweep_page(sweep, cells, self.subject, self.folder)
         if sweep.ran.rows:
             facts = {"subject": self.subject.model_dump(mode="json"), "machine": self.machine.model_dump(mode="json")}
             path = self.folder / RUNS

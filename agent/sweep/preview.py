@@ -9,7 +9,7 @@ from ...tools.sweep.cell import Cell
 from ...tools.sweep.designs import first_cells
 from ...tools.sweep.setting import mitigation_of
 from ..consent import NO, ONCE
-from .wish import Wish
+from .request import SweepRequest
 
 if TYPE_CHECKING:
     from ..interface import Interface
@@ -19,14 +19,14 @@ MOST_SHOWN = 100
 _SYSTEM, _GROUP = ("frequency", "scheduler"), ("cpu_quota", "memory")
 
 
-def preview(wish: Wish) -> dict[str, Any]:
+def preview(request: SweepRequest) -> dict[str, Any]:
     """List the cells that the design begins with, what each would change, and why it could not."""
-    if wish.on:
+    if request.on:
         raise VgoError(
             "--dry-run looks at this machine: leave --on out, or look at hosts with `vgo-agent cluster check`."
         )
-    _, machine = wish.here()
-    first, settings = first_cells(wish.space, wish.settings.seed), wish.cells(machine)
+    _, machine = request.here()
+    first, settings = first_cells(request.space, request.settings.seed), request.cells(machine)
     shown = []
     for number, values in enumerate(first.cells, 1):
         cell = Cell(f"c{number:04d}", values)
@@ -37,14 +37,14 @@ def preview(wish: Wish) -> dict[str, Any]:
         except VgoError as refused:
             one["in_the_way"] = str(refused)
         shown.append(one)
-    repetitions, design = wish.space.repetitions, wish.space.design
+    repetitions, design = request.space.repetitions, request.space.design
     return {
-        "folder": str(wish.folder),
+        "folder": str(request.folder),
         "design": design.model_dump(),
         "repetitions": repetitions.model_dump(),
-        "budget": wish.space.budget.model_dump(),
+        "budget": request.space.budget.model_dump(),
         "most_runs": repetitions.most * (design.cells if design.kind == "adaptive" else len(shown)),
-        "needs_consent": [name for name, _ in beyond(wish)],
+        "needs_consent": [name for name, _ in beyond(request)],
         "dropped": list(first.told),
         "cells": shown,
     }
@@ -74,22 +74,22 @@ def words(shown: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def beyond(wish: Wish) -> list[tuple[str, str]]:
+def beyond(request: SweepRequest) -> list[tuple[str, str]]:
     """Name the parameters that change more than the program, with their scope."""
     found = []
-    for name, parameter in wish.space.parameters.items():
+    for name, parameter in request.space.parameters.items():
         scope = "system" if parameter.to in _SYSTEM else "cgroup" if parameter.to in _GROUP else "process"
         if parameter.mitigation:
-            scope = mitigation_of(parameter, wish.knowledge.mitigations).scope
+            scope = mitigation_of(parameter, request.knowledge.mitigations).scope
         if scope != "process":
             found.append((name, scope))
     return found
 
 
-def ask(wish: Wish, interface: Interface) -> None:
+def ask(request: SweepRequest, interface: Interface) -> None:
     """Ask for consent to what changes more than the program; without it, refuse before the first run."""
-    allow, mitigations = wish.settings.allow, [one for one in wish.space.parameters.values() if one.mitigation]
-    far = beyond(wish)
+    allow, mitigations = request.settings.allow, [one for one in request.space.parameters.values() if one.mitigation]
+    far = beyond(request)
     if allow == "none" and (far or mitigations):
         raise VgoError("--allow none forbids what some parameters set: leave it out, or those parameters.")
     if not far or allow == "system":

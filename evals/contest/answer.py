@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ...tools.subject import Frozen
+from ...knowledge.shape import Frozen
 from ..recorded.recorded_case import ShownCase
 
 PRICE = "It has a price"
 """How the warning of a report begins that tells of a worse mean."""
 
 
-class Answer(Frozen):
+class ContestAnswer(Frozen):
     """One answer; everything here is recorded or counted, nothing is judged yet."""
 
     verdict: str
@@ -58,5 +58,5 @@ class Contestant(Protocol):
     def name(self) -> str:
         """As it stands in tables."""
 
-    def answer(self, case: ShownCase, seed: int) -> Answer:
+    def answer(self, case: ShownCase, seed: int) -> ContestAnswer:
         """Answer one case; the seed draws which of the recorded runs are served, and every choice of the contestant."""

@@ -10,7 +10,7 @@ from ...knowledge.errors import VgoError
 from ...knowledge.loader import Knowledge, load
 from ..recorded.recorded_case import ShownCase
 from ..recorded.schema import Truth
-from .answer import Answer
+from .answer import ContestAnswer
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class Constant:
         ranked = tuple(sorted(counts, key=lambda cause: (-counts[cause], cause)))
         return cls(ranked, _first_mitigation(ranked[0], knowledge or load()))
 
-    def answer(self, case: ShownCase, seed: int) -> Answer:
+    def answer(self, case: ShownCase, seed: int) -> ContestAnswer:
         """Say it again."""
-        return Answer(
+        return ContestAnswer(
             verdict="cause explained, remedy confirmed" if self.mitigation else "cause explained, remedy not tried",
             causes=self.ranked[:1],
             ranked=self.ranked,

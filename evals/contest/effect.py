@@ -9,14 +9,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
+from ...knowledge.shape import Frozen
 from ...tools.claim import Arms, Claim, TooFew, claims
 from ...tools.comparison import Comparison, compared
 from ...tools.run_table import RunTable
-from ...tools.subject import Frozen
 from ..recorded.recorded_case import RecordedCase
 
 
-class Measured(Frozen):
+class EffectRatios(Frozen):
     """Ratios of the mitigated runs over the baseline runs between them; None where one is undefined."""
 
     sd: float | None
@@ -27,7 +27,7 @@ class Measured(Frozen):
     """With the claims of all pairs."""
 
 
-def measured_ratio(case: RecordedCase, mitigation: str) -> Measured | None:
+def measured_ratio(case: RecordedCase, mitigation: str) -> EffectRatios | None:
     """Compare the recorded pairs in which both runs count; None where fewer than two pairs or blocks do."""
     made = _pairs(case, mitigation)
     return _compared(made, case.recording.subject.lower_is_better) if made else None
@@ -80,7 +80,7 @@ def _claimed(made: tuple[tuple[str, _Bytes], ...]) -> Mapping[str, Claim | TooFe
 
 
 @functools.cache
-def _compared(made: _Bytes, lower_is_better: bool) -> Measured:
+def _compared(made: _Bytes, lower_is_better: bool) -> EffectRatios:
     found = compared({"": made.arms}, lower_is_better=lower_is_better)[""]
     sd, cv, mean = (found.described.ratio(name).value for name in ("sd", "cv", "mean"))
-    return Measured(sd=sd, cv=cv, mean=mean, pairs=found.described.baseline_runs, comparison=found)
+    return EffectRatios(sd=sd, cv=cv, mean=mean, pairs=found.described.baseline_runs, comparison=found)

@@ -29,10 +29,10 @@ from ...tools.verdict import (
     NotTried,
     NotVisible,
     Observed,
-    OutOfBudget,
     Refuted,
     Remedy,
     Steady,
+    Undecided,
     Unusable,
 )
 from .passages import passages
@@ -133,7 +133,7 @@ def _of_remedy(remedy: Remedy, evidence: Evidence) -> Iterator[str]:
             yield from _confirmed(remedy, evidence)
         case Refuted():
             yield from _in_vain(evidence)
-        case OutOfBudget(undecided=undecided):
+        case Undecided(undecided=undecided):
             named = {one.mitigation for one in undecided}
             strangers = named - {batch.applied.mitigation for batch in evidence.batches if batch.compared}
             yield from (f"{key} is called undecided, and was not compared" for key in sorted(strangers))

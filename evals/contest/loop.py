@@ -28,7 +28,7 @@ from ...tools.rank_factors import RankedFactor
 from ...tools.verdict import Verdict, confirmed, factors_found, title
 from ..recorded.bench import RecordedBench
 from ..recorded.recorded_case import ShownCase
-from .answer import PRICE, Answer
+from .answer import PRICE, ContestAnswer
 from .evidence import problems
 
 
@@ -70,7 +70,7 @@ class PlannerContestant:
     planner: Callable[[int], Planner]
     """Makes the planner for a seed."""
 
-    def answer(self, case: ShownCase, seed: int) -> Answer:
+    def answer(self, case: ShownCase, seed: int) -> ContestAnswer:
         """Diagnose one case."""
         with self.diagnosed(case, seed) as one:
             return _told(one) if not one.ended else _spent(one).model_copy(update={"ended": one.ended})
@@ -127,7 +127,7 @@ class Silent:
         return {"granted": False, "by": "policy", "reason": "it changes the system, and the case does not allow that"}
 
 
-def _told(one: Diagnosed) -> Answer:
+def _told(one: Diagnosed) -> ContestAnswer:
     """Read the answer from the record."""
     finished = one.finished
     evidence = gather(finished)
@@ -155,7 +155,7 @@ def _claimed(verdict: Verdict, factors: Sequence[RankedFactor]) -> tuple[str, ..
     return tuple(dict.fromkeys((*(part.factor for part in factors_found(verdict)), *suspects)))
 
 
-def _spent(one: Diagnosed) -> Answer:
+def _spent(one: Diagnosed) -> ContestAnswer:
     """Count what was spent, whether or not there is a verdict."""
     transcript, folder, start = one.transcript, one.folder, one.start
     record = record_of(transcript.events, folder)
@@ -164,7 +164,7 @@ def _spent(one: Diagnosed) -> Answer:
     calls = [(decision.tool, json.dumps(decision.arguments, sort_keys=True)) for decision in decisions]
     denied = {approval.call_id for approval in bodies(transcript.events, Approval) if not approval.granted}
     errors = [call.error for call in record.calls if call.error and call.call_id not in denied]
-    return Answer(
+    return ContestAnswer(
         verdict="",
         tried=tuple(dict.fromkeys(str(c.arguments["mitigation"]) for c in measured if "mitigation" in c.arguments)),
         runs=sum(_rows(folder.get(call.artefacts["runs.csv"])) for call in measured if "runs.csv" in call.artefacts),

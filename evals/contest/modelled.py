@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ...agent.model.chosen import SHIPPED, wish_of
+from ...agent.model.chosen import SHIPPED, model_choice
 from ...agent.planning import LLAMA, planning
 from ...agent.settings import UserSettings
 from ..recorded.recorded_case import ShownCase
 from ..refusals import OWN
-from .answer import Answer
+from .answer import ContestAnswer
 from .loop import PlannerContestant
 
 
@@ -17,9 +17,9 @@ class Modelled:
     def __init__(self, name: str) -> None:
         """Look at the model; raises VgoError where it, or llama.cpp, is not there."""
         self.name = name
-        self._wish = wish_of(name.removeprefix(OWN) if name.startswith(OWN) else SHIPPED, UserSettings())
+        self._wish = model_choice(name.removeprefix(OWN) if name.startswith(OWN) else SHIPPED, UserSettings())
 
-    def answer(self, case: ShownCase, seed: int) -> Answer:
+    def answer(self, case: ShownCase, seed: int) -> ContestAnswer:
         """Answer one case; the model is loaded for it alone."""
         with planning(LLAMA, self._wish) as chosen:
             return PlannerContestant(self.name, lambda _: chosen.planner).answer(case, seed)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..recorded.recorded_case import RecordedCase, ShownCase
 from ..recorded.truth import MENDED, read_truth
-from .answer import Answer
+from .answer import ContestAnswer
 from .effect import best_of
 
 
@@ -19,11 +19,11 @@ class Oracle:
     """All that it may be asked."""
     name: str = "oracle"
 
-    def answer(self, case: ShownCase, seed: int) -> Answer:
+    def answer(self, case: ShownCase, seed: int) -> ContestAnswer:
         """Say what is right; of the accepted mitigations, the one with the least measured SD ratio."""
         whole = next(one for one in self.cases if one.ticket is case.ticket)
         truth = read_truth(whole.folder)
-        known = Answer(verdict=truth.verdicts[0], causes=truth.causes, ranked=truth.causes)
+        known = ContestAnswer(verdict=truth.verdicts[0], causes=truth.causes, ranked=truth.causes)
         if MENDED not in truth.verdicts or not truth.accepted:
             return known
         best = best_of(whole, truth.accepted)

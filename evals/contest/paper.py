@@ -48,7 +48,7 @@ from ...tools.row import Row
 from ...tools.statistics.labels.classes import label
 from ...tools.statistics.shape.describe import describe
 from ..recorded.recorded_case import ShownCase
-from .answer import Answer
+from .answer import ContestAnswer
 
 SHARE = 0.75
 """Of the recorded runs that one seed draws."""
@@ -72,16 +72,16 @@ class Paper:
     consequences: bool = False
     """Let the tree see columns that merely follow from being slow."""
 
-    def answer(self, case: ShownCase, seed: int) -> Answer:
+    def answer(self, case: ShownCase, seed: int) -> ContestAnswer:
         """Answer one case."""
         knowledge = load()
         baseline = _drawn(_counted(case.rows("baseline")), seed, "baseline")
         profile = _drawn([row for row in _counted(case.rows("profile")) if row.get("layers")], seed, "profile")
         weights = weigh(case, profile, seed, consequences=self.consequences)
         if not weights:
-            return _spent(Answer(verdict="", ended="The tree found no column to split by."), baseline, profile)
+            return _spent(ContestAnswer(verdict="", ended="The tree found no column to split by."), baseline, profile)
         ranked = tuple(dict.fromkeys(_factor(weight.column, knowledge) for weight in weights))
-        found = Answer(verdict="cause explained, remedy not tried", causes=ranked[:1], ranked=ranked)
+        found = ContestAnswer(verdict="cause explained, remedy not tried", causes=ranked[:1], ranked=ranked)
         listed = knowledge.factors[ranked[0]].mitigations if ranked[0] in knowledge.factors else ()
         mitigation = _first_recorded(listed, case)
         if not mitigation:
@@ -142,8 +142,8 @@ def in_turn(case: ShownCase, mitigation: str, seed: int) -> tuple[Sequence[Row],
 
 
 def _compared(
-    found: Answer, mitigation: str, before: Sequence[Row], after: Sequence[Row], lower_is_better: bool
-) -> Answer:
+    found: ContestAnswer, mitigation: str, before: Sequence[Row], after: Sequence[Row], lower_is_better: bool
+) -> ContestAnswer:
     first, second = (np.array([row["outcome"] for row in rows]) for rows in (before, after))
     tried = found.model_copy(update={"tried": (mitigation,), "verdict": "cause explained, remedy refuted"})
     if min(first.size, second.size) < 2 or not second.std(ddof=1) < first.std(ddof=1):
@@ -164,6 +164,6 @@ def _drawn(rows: Sequence[T], seed: int, what: str) -> list[T]:
     return [rows[place] for place in sorted(coin.sample(range(len(rows)), math.ceil(SHARE * len(rows))))]
 
 
-def _spent(answer: Answer, *series: Sequence[Row]) -> Answer:
+def _spent(answer: ContestAnswer, *series: Sequence[Row]) -> ContestAnswer:
     rows = [row for each in series for row in each]
     return answer.model_copy(update={"runs": len(rows), "program_s": float(sum(row["wall_s"] for row in rows))})

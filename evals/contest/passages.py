@@ -23,7 +23,7 @@ from ...tools.comparison import Comparison, claimed
 from ...tools.findings import Batch
 from ...tools.moved import LEAST, Moved
 from ...tools.rank_factors import RankedFactor
-from ...tools.verdict import Diagnosis, OutOfBudget, Refuted, helpful
+from ...tools.verdict import Diagnosis, Refuted, Undecided, helpful
 from ...tools.verdict_words import headline
 from .written import Passage
 
@@ -74,7 +74,7 @@ def _told(evidence: Evidence) -> list[Batch]:
     if evidence.confirming and evidence.confirming.compared:
         return [evidence.confirming]
     remedy = evidence.verdict.remedy if isinstance(evidence.verdict, Diagnosis) else None
-    left = remedy.undecided if isinstance(remedy, OutOfBudget) else remedy.trials if isinstance(remedy, Refuted) else ()
+    left = remedy.undecided if isinstance(remedy, Undecided) else remedy.trials if isinstance(remedy, Refuted) else ()
     keys = {one.mitigation for one in left}
     of_it = [batch for batch in evidence.batches if batch.compared and batch.applied.mitigation in keys]
     return of_it[-1:] if len(keys) == 1 else []

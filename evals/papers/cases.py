@@ -15,7 +15,7 @@ from ...knowledge.errors import VgoError
 from ...knowledge.files import duplicate_keys, read_entry
 from ...knowledge.loader import Knowledge
 from ...knowledge.schema import Entry
-from ...knowledge.shape import Key, Known
+from ...knowledge.shape import Frozen, Key
 from .loader import load_papers
 from .schema import PaperRow, Publication
 
@@ -23,7 +23,7 @@ HERE = Path(__file__).parent / "cases.yaml"
 CITATION = re.compile(r"\[\d+\]")
 
 
-class Cure(Known):
+class Cure(Frozen):
     """One mitigation as the paper names it."""
 
     words: str
@@ -34,7 +34,7 @@ class Cure(Known):
     """Where that is not plain from the names."""
 
 
-class PaperCase(Known):
+class PaperCase(Frozen):
     """One row of a table."""
 
     row: str

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 
 from ...knowledge import loader as knowledge
 from ...knowledge.loader import Knowledge
-from ...knowledge.shape import Known
+from ...knowledge.shape import Frozen
 from .cases import Cure, PaperCase, load_cases
 
 FIRST = 3
 """A mitigation of the paper must stand at this place or before it."""
 
 
-class CurePlace(Known):
+class CurePlace(Frozen):
     """Where one mitigation of the paper stands."""
 
     words: str
@@ -25,7 +25,7 @@ class CurePlace(Known):
     """The same without those that need another number of threads than the paper's program has."""
 
 
-class RowScore(Known):
+class RowScore(Frozen):
     """One row."""
 
     row: str
@@ -42,7 +42,7 @@ class RowScore(Known):
     reason: str
 
 
-class CoverageSummary(Known):
+class CoverageSummary(Frozen):
     """All rows."""
 
     rows: int

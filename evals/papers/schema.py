@@ -8,14 +8,14 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from ...knowledge.schema import Entry
-from ...knowledge.shape import Key, Known
+from ...knowledge.shape import Frozen, Key
 
 MARK = re.compile(r"^(?:~|<=|>=|<|>)")
 Written = Annotated[str, Field(pattern=r"^(?:~|<=|>=|<|>)?-?\d*\.?\d+(?:E[+-]\d+)?$")]
 """A number as it stands in the work, with all its digits; before it `~`, `<=`, `>=`, `<` or `>` if the work says so."""
 
 
-class Conditions(Known):
+class Conditions(Frozen):
     """Under which a number was measured; empty: the work does not say."""
 
     machine: str = ""
@@ -24,7 +24,7 @@ class Conditions(Known):
     setting: str = ""
 
 
-class SourceLocation(Known):
+class SourceLocation(Frozen):
     """Where it stands."""
 
     section: str
@@ -34,7 +34,7 @@ class SourceLocation(Known):
     row: str = ""
 
 
-class ReportedNumber(Known):
+class ReportedNumber(Frozen):
     """One number that a work reports."""
 
     id: str
@@ -65,14 +65,14 @@ class ReportedNumber(Known):
         return self
 
 
-class PaperColumn(Known):
+class PaperColumn(Frozen):
     """One column of numbers."""
 
     quantity: str
     unit: str = ""
 
 
-class PaperRow(Known):
+class PaperRow(Frozen):
     """One row, whole."""
 
     id: Key
@@ -83,7 +83,7 @@ class PaperRow(Known):
     conditions: Conditions = Conditions()
 
 
-class PaperTable(Known):
+class PaperTable(Frozen):
     """One table, whole but for columns that `doubts` of the work names."""
 
     id: Key

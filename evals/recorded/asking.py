@@ -10,8 +10,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from ...agent.commands.mitigation_arguments import mitigation_meant
 from ...agent.commands.subject import subject_of
-from ...agent.commands.wanted import mitigation_meant
 from ...agent.progress import Lines
 from ...agent.settings import UserSettings, effective
 from ...knowledge.errors import VgoError
@@ -20,9 +20,9 @@ from ...tools.layer_choice import named
 from ...tools.subject import Subject
 from ..workloads.registry import find
 from ..workloads.subject import subject_of as subject_of_workload
-from .asked import Asked
 from .draft import truth_of_workload
 from .program import again
+from .recording_plan import RecordingPlan
 from .schema import TRUTH, Truth
 from .truth import nearest, read_truth
 
@@ -30,7 +30,7 @@ FLAGS = ("layers", "timeout", "on_failure", "quiet")
 """Settings that may be given."""
 
 
-def asked_for(arguments: argparse.Namespace, key: str) -> Asked:
+def asked_for(arguments: argparse.Namespace, key: str) -> RecordingPlan:
     """Check the options against each other; what cannot work is refused before the first run."""
     # Of the namespace, which may be that of another command too, only what was declared for this one.
     flags = {name: getattr(arguments, name) for name in FLAGS if name in arguments}
@@ -47,7 +47,7 @@ def asked_for(arguments: argparse.Namespace, key: str) -> Asked:
     if workload and origins["allow"] == "default":
         allow = find(workload).allow
     try:
-        return Asked(
+        return RecordingPlan(
             key=key,
             subject=_as_set(subject, settings),
             workload=workload,
@@ -67,7 +67,7 @@ def asked_for(arguments: argparse.Namespace, key: str) -> Asked:
         raise VgoError(f"--{first['loc'][0]} {first['input']}: {first['msg']}; choose another value.") from error
 
 
-def truth_so_far(folder: Path, asked: Asked, lines: Lines) -> Truth | None:
+def truth_so_far(folder: Path, asked: RecordingPlan, lines: Lines) -> Truth | None:
     """The truth that stands in the case already, or that of the workload; None where neither says it."""
     if (folder / TRUTH).exists():
         try:
@@ -79,7 +79,7 @@ def truth_so_far(folder: Path, asked: Asked, lines: Lines) -> Truth | None:
 
 
 def _counts(arguments: argparse.Namespace) -> dict[str, int]:
-    """The numbers that were typed; the others are as `Asked` has them, or as many as fit."""
+    """The numbers that were typed; the others are as the `RecordingPlan` has them, or as many as fit."""
     return {name: count for name in ("runs", "pairs") if (count := getattr(arguments, name)) is not None}
 
 

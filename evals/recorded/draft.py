@@ -11,8 +11,8 @@ from ...tools.steps.apply_mitigation import MOST_PAIRS
 from ...tools.subject import Limits
 from ..workloads.controls import STILL
 from ..workloads.registry import find
-from .asked import Asked
 from .bench import BATCHES, SHARE
+from .recording_plan import RecordingPlan
 from .schema import CaseFile, Truth
 
 TRUTH_TITLE = "What is right; no contestant sees it before its answer."
@@ -28,7 +28,7 @@ CASE_COMMENTS = {
 }
 TRUTH_COMMENTS = {
     "verdicts": "Those that are right, whole or only cause or remedy: cause explained | not visible | not sought,\n"
-    "# remedy confirmed | observed | refuted | out of budget | not tried; steady; unusable.",
+    "# remedy confirmed | observed | refuted | undecided | not tried; steady; unusable.",
     "causes": "Keys of the factors that must be named, all of them (`vgo-agent search WORDS`\n"
     "# finds them, `vgo-agent explain KEY` tells more).",
     "also_true": "Keys of factors that are no mistake to name: they move with the cause.",
@@ -69,7 +69,7 @@ def truth_of_workload(name: str, steady: bool) -> Truth:
     )
 
 
-def case_file(asked: Asked) -> CaseFile:
+def case_file(asked: RecordingPlan) -> CaseFile:
     """Draft what may be known before the answer, the limits within what was recorded."""
     workload = find(asked.workload) if asked.workload else None
     return CaseFile(
@@ -86,7 +86,7 @@ def case_file(asked: Asked) -> CaseFile:
     )
 
 
-def limits_for(asked: Asked) -> Limits:
+def limits_for(asked: RecordingPlan) -> Limits:
     """The most that a diagnosis may ask for: three quarters of the runs, and of the pairs half in each batch."""
     most = int(asked.runs * SHARE)
     if asked.pairs < BATCHES * MOST_PAIRS:

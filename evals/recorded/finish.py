@@ -19,16 +19,16 @@ from ...tools.row import FIXED, Row
 from ...tools.run_table import LAYERS, read_layers, write_layers
 from ...tools.subject import Limits
 from ..scores.agreement import filled
-from .asked import visible
 from .draft import case_file, case_yaml, truth_to_fill, truth_yaml
 from .machine_words import machine_words
 from .manifest import seal, sealing
 from .pieces import series_name
 from .record import Recorder
 from .recorded_case import read_case
+from .recording_plan import visible
 from .schema import CASE, RECORDING, TABLE, TRUTH, CaseFile, Profiling, Recording, Truth
 from .table import Part, write_table
-from .workshop import Surveyed, Tried, Workshop
+from .workshop import MitigationRecording, Surveyed, Workshop
 
 WORDS = ("title", "question", "split", "tags", "difficulty")
 """Fields of `case.yaml` that are a person's."""
@@ -98,7 +98,7 @@ def _truth(recorder: Recorder, folder: Path) -> str:
     return truth_to_fill(sealing(case), recorder.asked.causes, ranked)
 
 
-def _parts(recorder: Recorder, tried: Mapping[str, Tried]) -> Iterator[Part]:
+def _parts(recorder: Recorder, tried: Mapping[str, MitigationRecording]) -> Iterator[Part]:
     """The series in the order in which they are described; pairs keep only what tells of them."""
     workshop = recorder.workshop
     yield Part("baseline", None, workshop.rows("baseline"))
@@ -121,7 +121,7 @@ def _layers(workshop: Workshop, parts: Sequence[Part]) -> dict[str, Layer]:
     return layers | ({SAMPLES: layer_of(rows)} if any(ITERATION in row for row in rows) else {})
 
 
-def _recording(recorder: Recorder, kept: Surveyed, tried: Mapping[str, Tried]) -> Recording:
+def _recording(recorder: Recorder, kept: Surveyed, tried: Mapping[str, MitigationRecording]) -> Recording:
     profiles = recorder.workshop.record().succeeded("profile")
     return Recording(
         recorded=datetime.now(UTC).date(),

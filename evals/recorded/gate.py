@@ -28,26 +28,28 @@ SPARE = 1 / SHARE
 """Times as many runs as a diagnosis may ask for must be there, since a share of them is drawn."""
 
 
-class Broken(NamedTuple):
+class UnscorableCase(NamedTuple):
     """A case that cannot be scored."""
 
     key: str
     reason: str
 
 
-def load_cases(folder: Path = CASES) -> list[RecordedCase | Broken]:
+def load_cases(folder: Path = CASES) -> list[RecordedCase | UnscorableCase]:
     """Read the cases in the order of their keys; a broken one says why in its place."""
     return [_loaded(path) for path in case_folders(folder)]
 
 
-def _loaded(folder: Path) -> RecordedCase | Broken:
+def _loaded(folder: Path) -> RecordedCase | UnscorableCase:
     try:
         return admitted(folder)
     except VgoError as error:
-        return Broken(folder.name, str(error))
+        return UnscorableCase(folder.name, str(error))
     except Exception as error:  # noqa: BLE001 - no gate foresees every file that somebody sealed; the others go on
         said = str(error).partition("\n")[0]
-        return Broken(folder.name, f"{folder} cannot be read ({type(error).__name__}: {said}); record the case again.")
+        return UnscorableCase(
+            folder.name, f"{folder} cannot be read ({type(error).__name__}: {said}); record the case again."
+        )
 
 
 def admitted(folder: Path) -> RecordedCase:

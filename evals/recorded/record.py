@@ -36,14 +36,14 @@ from ...tools.registry import TOOLS
 from ...tools.row import BASELINE
 from ...tools.run_table import LAYERS, write_layers
 from ...tools.subject import Limits
-from .asked import Asked, obstacles, telling_columns, untold, visible, wanted
 from .bench import BATCHES
 from .definition import definition
 from .pieces import run_pairs, series_name, trial_s
 from .program import standing
+from .recording_plan import RecordingPlan, obstacles, telling_columns, untold, visible, wanted
 from .schema import Trial, Truth
 from .sizes import FEW, Sizes, fitted, words
-from .workshop import Surveyed, Tried, Workshop
+from .workshop import MitigationRecording, Surveyed, Workshop
 
 NO_END = 1e9
 """Seconds, and runs: only the number asked for ends a series."""
@@ -65,7 +65,7 @@ class Minutely(Lines):
 class Recorder:
     """One recording that goes on in a workshop."""
 
-    asked: Asked
+    asked: RecordingPlan
     """Fitted into the minutes that there are when a run has shown how long it takes."""
     workshop: Workshop
     truth: Truth | None
@@ -142,7 +142,7 @@ class Recorder:
             self.lines.say(f"left out, {why}: {', '.join(keys)}")
             for key in keys:
                 if self.workshop.tried(key) is None:
-                    self.workshop.keep_tried(key, Tried(refused=why))
+                    self.workshop.keep_tried(key, MitigationRecording(refused=why))
         return [one for one in every if not whys[one.key]]
 
     def _why_not(self, mitigation: Mitigation, machine: Machine, busy: float | None) -> str:
@@ -164,7 +164,7 @@ class Recorder:
             self.workshop.keep_asked(self.asked)
         self.lines.say(words(sizes, run_s, mitigations))
 
-    def _tried(self, mitigation: Mitigation, columns: tuple[str, ...], bench: Bench, case: Case) -> Tried:
+    def _tried(self, mitigation: Mitigation, columns: tuple[str, ...], bench: Bench, case: Case) -> MitigationRecording:
         """Apply, prove, run the pairs, put everything back."""
         layers = companions(case.record, columns)
         block = block_of(self.asked.pairs // BATCHES, mitigation.interleavable)
@@ -178,10 +178,10 @@ class Recorder:
                 checks, broke = applied.prove(mitigation.key)
             except VgoError as refused:
                 self.lines.say(f"  refused: {refused}")
-                return Tried(refused=str(refused))
+                return MitigationRecording(refused=str(refused))
             if broke:
                 self.lines.say(f"  {broke}")
-                return Tried(refused=broke)
+                return MitigationRecording(refused=broke)
             if placebo:
                 applied.close()  # it is put back, so that neither half of a pair has it
                 conditions[mitigation.key] = Condition(name=mitigation.key)
@@ -191,7 +191,7 @@ class Recorder:
             with bench.series(name, layers, planned=2 * planned) as series:
                 if broken := run_pairs(series, applied, mitigation.key, planned, block):
                     self.lines.say(f"  refused: {broken}")
-                    return Tried(refused=broken)
+                    return MitigationRecording(refused=broken)
         trial = Trial(
             pairs=planned,
             checks=checks,
@@ -200,7 +200,7 @@ class Recorder:
             placebo=placebo,
             definition=definition(mitigation),
         )
-        return Tried(trial=trial, columns=columns)
+        return MitigationRecording(trial=trial, columns=columns)
 
     @contextmanager
     def _at_work(self) -> Iterator[tuple[Bench, Machine]]:

@@ -7,9 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from ...knowledge.shape import Frozen
 from ...tools.machine import Machine
 from ...tools.mitigation.checks import Check
-from ...tools.subject import Frozen, Limits, Subject
+from ...tools.subject import Limits, Subject
 from ...tools.verdict import TitlePattern
 from .folders import CASE as CASE
 from .folders import CASES as CASES

@@ -12,12 +12,12 @@ from typing import Any
 from ...agent.run_folder import RunFolder, write
 from ...knowledge.errors import VgoError
 from ...knowledge.files import read_model
+from ...knowledge.shape import Frozen
 from ...tools.base import Outcome
 from ...tools.case import Finished, Record
 from ...tools.machine import Machine
 from ...tools.row import Row
-from ...tools.subject import Frozen
-from .asked import Asked
+from .recording_plan import RecordingPlan
 from .schema import Trial
 
 CALLS = ("baseline", "profile")
@@ -33,7 +33,7 @@ class Surveyed(Frozen):
     """Those that can show nothing there, with the reason."""
 
 
-class Tried(Frozen):
+class MitigationRecording(Frozen):
     """What became of one mitigation."""
 
     trial: Trial | None = None
@@ -50,7 +50,7 @@ class Workshop:
     folder: RunFolder
 
     @classmethod
-    def begin(cls, cases: Path, asked: Asked, force: bool) -> Workshop:
+    def begin(cls, cases: Path, asked: RecordingPlan, force: bool) -> Workshop:
         """Begin a recording; one that was cut off is dropped only where that is said."""
         path = workshop_of(cases, asked.key)
         if path.exists() and not force:
@@ -87,11 +87,11 @@ class Workshop:
         """Rows of each series, as JSON lines."""
         return self.folder.partial
 
-    def asked(self) -> Asked:
+    def asked(self) -> RecordingPlan:
         """What was to be recorded when it began."""
-        return read_model(self.path / "asked.json", Asked)
+        return read_model(self.path / "asked.json", RecordingPlan)
 
-    def keep_asked(self, asked: Asked) -> None:
+    def keep_asked(self, asked: RecordingPlan) -> None:
         """Keep what is to be recorded, after it was fitted into the time that there is."""
         write(self.path / "asked.json", asked.model_dump_json(indent=1).encode())
 
@@ -115,17 +115,17 @@ class Workshop:
         finished = Finished(name, tool, arguments, outcome.result.model_dump(mode="json"), artefacts)
         write(self.path / f"{name}.json", json.dumps(asdict(finished)).encode())
 
-    def tried(self, mitigation: str) -> Tried | None:
+    def tried(self, mitigation: str) -> MitigationRecording | None:
         """What became of a mitigation; None before it was tried."""
         path = self.path / f"tried-{mitigation}.json"
-        return read_model(path, Tried) if path.exists() else None
+        return read_model(path, MitigationRecording) if path.exists() else None
 
-    def all_tried(self) -> dict[str, Tried]:
+    def all_tried(self) -> dict[str, MitigationRecording]:
         """What became of every mitigation, by key."""
         paths = sorted(self.path.glob("tried-*.json"))
-        return {path.stem.removeprefix("tried-"): read_model(path, Tried) for path in paths}
+        return {path.stem.removeprefix("tried-"): read_model(path, MitigationRecording) for path in paths}
 
-    def keep_tried(self, mitigation: str, tried: Tried) -> None:
+    def keep_tried(self, mitigation: str, tried: MitigationRecording) -> None:
         """Keep what became of it; its rows stand already."""
         write(self.path / f"tried-{mitigation}.json", tried.model_dump_json(indent=1).encode())
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
+
+from ...knowledge.shape import Frozen
 
 Kind = Literal["symptom", "output", "negative", "cure", "paper"]
 """What happens; what a tool prints; what it is not; how something is done; who measured it."""
@@ -13,10 +15,8 @@ Identity = Annotated[str, Field(pattern=r"^(?:(?:factor|mitigation):[a-z][a-z0-9
 """`factor:KEY`, `mitigation:KEY`, or `note:STEM` after the name of the note's file."""
 
 
-class RetrievalQuestion(BaseModel):
+class RetrievalQuestion(Frozen):
     """One question; frozen, and an unknown key is an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     number: Annotated[int, Field(ge=1)]
     """In the order of writing; with the kind it decides into which half the question was drawn."""

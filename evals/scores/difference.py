@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ...tools.subject import Frozen
+from ...knowledge.shape import Frozen
 from .kinds import CLOCK, KINDS
-from .results import Results, Row
+from .results import Results, ScoredAnswer
 from .summary import Duel, by_case, paired, summed
 
 SHOWN = ("verdict", "cause@1", "false_alarm", "mitigation", "harm", "evidence")
@@ -93,13 +93,13 @@ def difference(old: Results, new: Results) -> Difference:
     )
 
 
-def _rows(of: Results, other: Results, contestant: str) -> list[Row]:
+def _rows(of: Results, other: Results, contestant: str) -> list[ScoredAnswer]:
     """Rows of a contestant that have a counterpart."""
     there = {(row.case, row.seed) for row in other.rows if row.contestant == contestant}
     return [row for row in of.rows if row.contestant == contestant and (row.case, row.seed) in there]
 
 
-def _answers(contestant: str, old: list[Row], new: list[Row]) -> Iterator[Answered]:
+def _answers(contestant: str, old: list[ScoredAnswer], new: list[ScoredAnswer]) -> Iterator[Answered]:
     before = {(row.case, row.seed): _told(row) for row in old}
     for row in new:
         was, now = before[row.case, row.seed], _told(row)
@@ -107,13 +107,13 @@ def _answers(contestant: str, old: list[Row], new: list[Row]) -> Iterator[Answer
             yield Answered(contestant=contestant, case=row.case, seed=row.seed, old=was, new=now)
 
 
-def _told(row: Row) -> str:
+def _told(row: ScoredAnswer) -> str:
     answer = row.answer
     parts = (answer.verdict or row.unfinished, answer.causes[0] if answer.causes else "", answer.mitigation)
     return ", ".join(filter(None, parts))
 
 
-def _changes(contestant: str, old: list[Row], new: list[Row]) -> list[Changed]:
+def _changes(contestant: str, old: list[ScoredAnswer], new: list[ScoredAnswer]) -> list[Changed]:
     found = []
     for score in SHOWN:
         before, after = by_case(old, score), by_case(new, score)
@@ -124,7 +124,7 @@ def _changes(contestant: str, old: list[Row], new: list[Row]) -> list[Changed]:
     return found
 
 
-def _deltas(contestant: str, old: list[Row], new: list[Row]) -> list[Delta]:
+def _deltas(contestant: str, old: list[ScoredAnswer], new: list[ScoredAnswer]) -> list[Delta]:
     found = []
     for score, kind in KINDS.items():
         if score == CLOCK:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from ...tools.remedies import costly
-from ..contest.answer import Answer
-from ..contest.effect import Measured, best_of, measured_ratio
+from ..contest.answer import ContestAnswer
+from ..contest.effect import EffectRatios, best_of, measured_ratio
 from ..recorded.recorded_case import RecordedCase
 from ..recorded.schema import Truth
 
-Told = tuple[float | None, str]
+ValueWithReason = tuple[float | None, str]
 """A value, None where it does not apply, and the reason."""
 GAINS = ("sd_ratio", "cv_ratio", "mean_ratio", "regret")
-UNCHANGED = Measured(sd=1.0, cv=1.0, mean=1.0)
+UNCHANGED = EffectRatios(sd=1.0, cv=1.0, mean=1.0)
 
 
-def effects(answer: Answer, truth: Truth, case: RecordedCase) -> dict[str, Told]:
+def effects(answer: ContestAnswer, truth: Truth, case: RecordedCase) -> dict[str, ValueWithReason]:
     """Give the measured ratios of what was claimed, its regret, and whether it costs what was not told."""
     measured, reason = _of(answer.mitigation, case)
     if measured is None:
@@ -22,7 +22,7 @@ def effects(answer: Answer, truth: Truth, case: RecordedCase) -> dict[str, Told]
     return {**_gains(measured, reason, truth, case), "untold_cost": _untold_cost(measured, answer, case)}
 
 
-def _gains(measured: Measured, reason: str, truth: Truth, case: RecordedCase) -> dict[str, Told]:
+def _gains(measured: EffectRatios, reason: str, truth: Truth, case: RecordedCase) -> dict[str, ValueWithReason]:
     """Judge what was gained where something can be: what a claim does elsewhere is no gain to be averaged with."""
     if not truth.accepted:
         return dict.fromkeys(GAINS, (None, "No mitigation is known to help."))
@@ -34,7 +34,7 @@ def _gains(measured: Measured, reason: str, truth: Truth, case: RecordedCase) ->
     }
 
 
-def _of(mitigation: str, case: RecordedCase) -> tuple[Measured | None, str]:
+def _of(mitigation: str, case: RecordedCase) -> tuple[EffectRatios | None, str]:
     if not mitigation:
         return UNCHANGED, "Nothing is claimed, so nothing changes."
     measured = _measured(case, mitigation)
@@ -43,12 +43,12 @@ def _of(mitigation: str, case: RecordedCase) -> tuple[Measured | None, str]:
     return measured, f"{mitigation}, over all its recorded pairs."
 
 
-def _measured(case: RecordedCase, mitigation: str) -> Measured | None:
+def _measured(case: RecordedCase, mitigation: str) -> EffectRatios | None:
     trial = case.recording.trials.get(mitigation)
     return measured_ratio(case, mitigation) if trial is not None and trial.pairs else None
 
 
-def _regret(measured: Measured, truth: Truth, case: RecordedCase) -> Told:
+def _regret(measured: EffectRatios, truth: Truth, case: RecordedCase) -> ValueWithReason:
     """Hold it against the best accepted mitigation; less than that is luck, of what is not known to help."""
     best, least = best_of(case, truth.accepted) or ("none", 1.0)
     if measured.sd is None or not least:
@@ -56,7 +56,7 @@ def _regret(measured: Measured, truth: Truth, case: RecordedCase) -> Told:
     return max(1.0, measured.sd / least), f"The best recorded one is {best}, SD ratio {least:.3g}."
 
 
-def _untold_cost(measured: Measured, answer: Answer, case: RecordedCase) -> Told:
+def _untold_cost(measured: EffectRatios, answer: ContestAnswer, case: RecordedCase) -> ValueWithReason:
     if not answer.mitigation or measured.mean is None:
         return None, "Nothing is claimed."
     lower = case.recording.subject.lower_is_better

@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...knowledge.errors import VgoError
-from ..contest.answer import Answer
+from ..contest.answer import ContestAnswer
 from ..contest.contestants import factory_of
-from ..recorded.gate import Broken as Unsound
+from ..recorded.gate import UnscorableCase as Unsound
 from ..recorded.gate import load_cases
 from ..recorded.given import USUAL, Given
 from ..recorded.recorded_case import RecordedCase
 from ..run import CONTESTANTS, Contest, EvaluationPace, EvaluationTask, registry, rows
-from .results import Broken, Results, Row, origin, told
+from .results import Results, ScoredAnswer, UnsoundCase, case_description, origin
 from .score import Score
 
-Asked = tuple[str, str, int]
+AnswerKey = tuple[str, str, int]
 """Contestant, case and seed."""
-Tell = Callable[[int, int, Row], None]
+Tell = Callable[[int, int, ScoredAnswer], None]
 """Hears how many answers there are, of how many, and the newest."""
 
 
@@ -29,7 +29,7 @@ class Chosen(NamedTuple):
     """Cases that were asked for."""
 
     sound: tuple[RecordedCase, ...]
-    broken: tuple[Broken, ...]
+    broken: tuple[UnsoundCase, ...]
     known: tuple[RecordedCase, ...]
     """All sound ones that there are, whether asked for or not."""
 
@@ -48,7 +48,7 @@ def choose(folder: Path, pattern: str, split: str | None) -> Chosen:
     sound = tuple(case for case in named if split is None or case.file.split == split)
     if not sound and not broken:
         raise VgoError(f"No case called {pattern} is in the split {split}; leave --split out.")
-    return Chosen(sound, tuple(Broken(key=case.key, reason=case.reason) for case in broken), known)
+    return Chosen(sound, tuple(UnsoundCase(key=case.key, reason=case.reason) for case in broken), known)
 
 
 def named(planners: Sequence[str], where: str = CONTESTANTS) -> tuple[str, ...]:
@@ -76,8 +76,8 @@ def evaluate(
     tasks = [EvaluationTask(name, case.folder, seed) for case in chosen.sound for seed in seeds for name in present]
     again = [task for task in tasks if pace.twice and task.seed == seeds[0]]
     wanted, told_of = len(tasks) + len(again), 0
-    cases = tuple(told(case) for case in chosen.sound)
-    found: dict[Asked, Row] = {}
+    cases = tuple(case_description(case) for case in chosen.sound)
+    found: dict[AnswerKey, ScoredAnswer] = {}
     stopped = ""
     try:
         for row in chain(rows(contest, tasks, pace), rows(contest._replace(hash_seed="2"), again[::-1], pace)):
@@ -103,9 +103,9 @@ def evaluate(
     )
 
 
-def replayed(row: Row, again: Answer) -> Row:
+def replayed(row: ScoredAnswer, again: ContestAnswer) -> ScoredAnswer:
     """Say whether another process, whose sets have another order, gave the same answer."""
-    others = [name for name in Answer.model_fields if getattr(row.answer, name) != getattr(again, name)]
+    others = [name for name in ContestAnswer.model_fields if getattr(row.answer, name) != getattr(again, name)]
     reason = f"Answered again in another process: {', '.join(others) or 'nothing'} was another."
     return row.model_copy(update={"scores": {**row.scores, "replay": Score(value=float(not others), reason=reason)}})
 

@@ -15,14 +15,14 @@ DRAWS = 1000
 """Of a bootstrap; the same ones each time."""
 
 
-class Interval(NamedTuple):
+class ScoreInterval(NamedTuple):
     """Lower and upper bound."""
 
     low: float
     high: float
 
 
-def wilson(share: float, n: int, level: float = LEVEL) -> Interval:
+def wilson(share: float, n: int, level: float = LEVEL) -> ScoreInterval:
     """Give Wilson's score interval of a share of n (Wilson 1927, J. Am. Stat. Assoc. 22, 209).
 
     The share need not be a whole number of n: over cases it is a mean of means over seeds.
@@ -32,17 +32,17 @@ def wilson(share: float, n: int, level: float = LEVEL) -> Interval:
     z = float(norm.ppf((1 + level) / 2))
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
     reach = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return Interval(max(0.0, min(centre - reach, share)), min(1.0, max(centre + reach, share)))
+    return ScoreInterval(max(0.0, min(centre - reach, share)), min(1.0, max(centre + reach, share)))
 
 
 @functools.cache
-def resampled(values: tuple[float, ...], statistic: Callable[[Sequence[float]], float]) -> Interval:
+def resampled(values: tuple[float, ...], statistic: Callable[[Sequence[float]], float]) -> ScoreInterval:
     """Give the percentile interval of a statistic by the bootstrap over these values (Efron 1979), seeded."""
     if not values:
         raise ValueError("nothing has no interval")
     drawn = np.random.default_rng(1).choice(np.array(values), (DRAWS, len(values)))
     low, high = np.quantile([statistic(each) for each in drawn.tolist()], ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
-    return Interval(float(low), float(high))
+    return ScoreInterval(float(low), float(high))
 
 
 def fewest_without(bound: float, level: float = LEVEL) -> int:

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...knowledge.shape import Frozen
 from ...tools.remedies import costly
-from ...tools.subject import Frozen
 from ...tools.verdict import Verdict, confirmed, factors_found, from_json, matches, title
-from ..contest.answer import PRICE, Answer
+from ..contest.answer import PRICE, ContestAnswer
 from ..recorded.draft import truth_of_workload
 from ..workloads.controls import INTERFERENCE, SHIELDS
 from ..workloads.registry import has_twin
@@ -146,12 +146,12 @@ def unanswered(workload: Workload, steady: bool, why: str) -> LiveRow:
     return LiveRow(name=_name(workload, steady), why=why, right=False, mitigable=_mitigable(workload, steady))
 
 
-def _answer(verdict: Verdict) -> Answer:
+def _answer(verdict: Verdict) -> ContestAnswer:
     proof, causes = confirmed(verdict), tuple(part.factor for part in factors_found(verdict))
-    return Answer(verdict=title(verdict), causes=causes, mitigation=proof.mitigation if proof else "")
+    return ContestAnswer(verdict=title(verdict), causes=causes, mitigation=proof.mitigation if proof else "")
 
 
-def _of_the_machine(answer: Answer, verdict: Verdict) -> bool:
+def _of_the_machine(answer: ContestAnswer, verdict: Verdict) -> bool:
     """Tell whether what is said of a program that does not vary itself is what interferes on this machine."""
     if not answer.causes or answer.causes[0] not in INTERFERENCE:
         return False

@@ -7,7 +7,7 @@ from ...agent.terminal import table
 from .intervals import wilson
 from .live_scores import LiveResults, LiveRow
 from .required import LIVE_SD_RATIO
-from .tables import Table
+from .tables import TextTable
 
 HEADER = (
     *("workload", "verdict", "right", "factor", "true", "put in", "false alarm", "mitigation", "cures"),
@@ -28,9 +28,9 @@ LEGEND = {
 }
 
 
-def live_table(results: LiveResults) -> Table:
+def live_table(results: LiveResults) -> TextTable:
     """Give one row a workload."""
-    return Table(HEADER, tuple(_cells(row) for row in results.rows))
+    return TextTable(HEADER, tuple(_cells(row) for row in results.rows))
 
 
 def live_lines(results: LiveResults) -> list[str]:

@@ -13,7 +13,7 @@ from .required import missed
 from .results import Results
 from .tables import (
     COLUMNS,
-    Table,
+    TextTable,
     by_difficulty,
     by_split,
     by_tag,
@@ -64,6 +64,6 @@ def _values(results: Results, found: Difference | None) -> dict[str, object]:
         ],
         "grid": grid(results),
         "failures": [one._asdict() | {"score": COLUMNS[one.score]} for one in failures(results, results.contestants)],
-        "papers": (summarise(asked).sentence, Table(HEADER, tuple(map(cells, asked)))),
+        "papers": (summarise(asked).sentence, TextTable(HEADER, tuple(map(cells, asked)))),
         "difference": None if found is None else difference_lines(found),
     }

@@ -15,14 +15,14 @@ from pydantic import ValidationError
 
 from ...knowledge.errors import VgoError
 from ...knowledge.loader import load
-from ...tools.subject import Frozen
-from ..contest.answer import Answer
+from ...knowledge.shape import Frozen
+from ..contest.answer import ContestAnswer
 from ..recorded.recorded_case import RecordedCase
 from ..recorded.schema import MANIFEST
 from .score import Score
 
 
-class CaseTold(Frozen):
+class CaseDescription(Frozen):
     """A case that was answered."""
 
     key: str
@@ -34,20 +34,20 @@ class CaseTold(Frozen):
     """SHA-256 of its manifest: the same as long as no file of the case is another."""
 
 
-class Broken(Frozen):
+class UnsoundCase(Frozen):
     """A case that was not asked, because it is not sound; it is held against nobody."""
 
     key: str
     reason: str
 
 
-class Row(Frozen):
+class ScoredAnswer(Frozen):
     """One answer of one contestant, scored."""
 
     contestant: str
     case: str
     seed: int
-    answer: Answer
+    answer: ContestAnswer
     scores: dict[str, Score]
     seconds: float
     """Wall time of answering."""
@@ -78,19 +78,19 @@ class Results(Frozen):
     seeds: tuple[int, ...]
     contestants: tuple[str, ...]
     """In the order asked for."""
-    cases: tuple[CaseTold, ...]
-    broken: tuple[Broken, ...] = ()
+    cases: tuple[CaseDescription, ...]
+    broken: tuple[UnsoundCase, ...] = ()
     missing: dict[str, str] = {}
     """Contestants that could not take part, with the reason."""
     stopped: str = ""
     """Why not everyone has answered everything."""
-    rows: tuple[Row, ...]
+    rows: tuple[ScoredAnswer, ...]
 
 
-def told(case: RecordedCase) -> CaseTold:
+def case_description(case: RecordedCase) -> CaseDescription:
     """Describe a case."""
     file = case.file
-    return CaseTold(
+    return CaseDescription(
         key=file.key,
         title=file.title,
         split=file.split,

@@ -16,16 +16,16 @@ from __future__ import annotations
 
 import re
 
-from ...tools.subject import Frozen
+from ...knowledge.shape import Frozen
 from ...tools.verdict import TITLES, matches
-from ..contest.answer import Answer
+from ..contest.answer import ContestAnswer
 from ..recorded.recorded_case import RecordedCase
 from ..recorded.schema import Truth
 from .effects import effects
 
 NAMES_NO_CAUSE = frozenset({"cause not visible", "steady", "unusable"})
 """Verdicts that claim no cause: where nothing else is right, there is none to name."""
-UNDECIDED = ("unusable", "remedy out of budget")
+UNDECIDED = ("unusable", "remedy undecided")
 RAN_OUT = re.compile(r"no (further )?run (of|with) ")
 
 
@@ -37,7 +37,7 @@ class Score(Frozen):
     reason: str
 
 
-def scored(answer: Answer, truth: Truth, case: RecordedCase) -> dict[str, Score]:
+def scored(answer: ContestAnswer, truth: Truth, case: RecordedCase) -> dict[str, Score]:
     """Judge one answer by everything but the wall clock."""
     return {
         **claims(answer, truth),
@@ -47,7 +47,7 @@ def scored(answer: Answer, truth: Truth, case: RecordedCase) -> dict[str, Score]
     }
 
 
-def claims(answer: Answer, truth: Truth) -> dict[str, Score]:
+def claims(answer: ContestAnswer, truth: Truth) -> dict[str, Score]:
     """Judge what is claimed, of recorded runs or of live ones: verdict, causes, mitigation."""
     lacking = _lacking(answer, truth)
     verdict = _verdict(answer, truth, lacking)
@@ -61,7 +61,7 @@ def claims(answer: Answer, truth: Truth) -> dict[str, Score]:
     }
 
 
-def _verdict(answer: Answer, truth: Truth, lacking: str) -> Score:
+def _verdict(answer: ContestAnswer, truth: Truth, lacking: str) -> Score:
     if matches(answer.verdict, truth.verdicts):
         return _yes(f"`{answer.verdict}` is right.")
     expected = " or ".join(f"`{verdict}`" for verdict in truth.verdicts)
@@ -71,13 +71,13 @@ def _verdict(answer: Answer, truth: Truth, lacking: str) -> Score:
     return _no(f"{said}, where {expected} is right.")
 
 
-def _alone(answer: Answer, verdict: Score) -> Score:
+def _alone(answer: ContestAnswer, verdict: Score) -> Score:
     if verdict.value is None or not answer.fallbacks:
         return verdict
     return _no(f"The rule policy took {answer.fallbacks} of {answer.calls} decisions. {verdict.reason}")
 
 
-def _lacking(answer: Answer, truth: Truth) -> str:
+def _lacking(answer: ContestAnswer, truth: Truth) -> str:
     """Say what the right answer needed and is not recorded: a mitigation that is accepted, or more runs."""
     for sentence in answer.not_recorded:
         if any(re.search(rf"\b{re.escape(mitigation)}\b", sentence) for mitigation in truth.accepted):
@@ -87,7 +87,7 @@ def _lacking(answer: Answer, truth: Truth) -> str:
     return ""
 
 
-def _causes(answer: Answer, truth: Truth) -> dict[str, Score]:
+def _causes(answer: ContestAnswer, truth: Truth) -> dict[str, Score]:
     if why := _no_cause(truth):
         return {name: Score(value=None, reason=why) for name in ("cause@1", "injected@1", "cause@3", "mrr", "strict")}
     right = (*truth.causes, *truth.also_true)
@@ -110,7 +110,7 @@ def _no_cause(truth: Truth) -> str:
     return ""
 
 
-def _order(answer: Answer) -> tuple[str, ...]:
+def _order(answer: ContestAnswer) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*answer.causes, *answer.ranked)))
 
 
@@ -122,7 +122,7 @@ def _among(named: tuple[str, ...], right: tuple[str, ...], truth: Truth, where: 
     return _no(f"{said} is {where}; true: {', '.join(truth.causes)}.")
 
 
-def _reciprocal_rank(answer: Answer, truth: Truth) -> Score:
+def _reciprocal_rank(answer: ContestAnswer, truth: Truth) -> Score:
     order = [key for key in _order(answer) if key not in truth.also_true or key in truth.causes]
     place = next((place for place, key in enumerate(order, 1) if key in truth.causes), None)
     if place is None:
@@ -130,7 +130,7 @@ def _reciprocal_rank(answer: Answer, truth: Truth) -> Score:
     return Score(value=1 / place, reason=f"{order[place - 1]} stands at place {place}.")
 
 
-def _strict(answer: Answer, truth: Truth) -> Score:
+def _strict(answer: ContestAnswer, truth: Truth) -> Score:
     claimed = set(answer.causes)
     if missing := [key for key in truth.causes if key not in claimed]:
         return _no(f"Not claimed: {', '.join(missing)}.")
@@ -139,7 +139,7 @@ def _strict(answer: Answer, truth: Truth) -> Score:
     return Score(value=value, reason=f"All are claimed; wrong beside them: {', '.join(wrong) or 'none'}.")
 
 
-def _false_alarm(answer: Answer, truth: Truth) -> Score:
+def _false_alarm(answer: ContestAnswer, truth: Truth) -> Score:
     if not truth.control:
         return Score(value=None, reason="Not a control.")
     wrong = [cause for cause in answer.causes if cause not in {*truth.causes, *truth.also_true}]
@@ -150,7 +150,7 @@ def _false_alarm(answer: Answer, truth: Truth) -> Score:
     return _no("Nothing is claimed that is not there.")
 
 
-def _mitigation(answer: Answer, truth: Truth, lacking: str) -> Score:
+def _mitigation(answer: ContestAnswer, truth: Truth, lacking: str) -> Score:
     if not truth.accepted:
         return Score(value=None, reason="No mitigation is known to help.")
     if answer.mitigation in truth.accepted:
@@ -163,7 +163,7 @@ def _mitigation(answer: Answer, truth: Truth, lacking: str) -> Score:
     return _no(f"{answer.mitigation or 'None'} is claimed{tried}; accepted: {', '.join(truth.accepted)}.")
 
 
-def _harm(answer: Answer, truth: Truth) -> Score:
+def _harm(answer: ContestAnswer, truth: Truth) -> Score:
     if not truth.must_not_help:
         return Score(value=None, reason="No mitigation is known not to help.")
     if answer.mitigation in truth.must_not_help:
@@ -171,7 +171,7 @@ def _harm(answer: Answer, truth: Truth) -> Score:
     return _no("None of those that do not help is claimed.")
 
 
-def _evidence(answer: Answer) -> Score:
+def _evidence(answer: ContestAnswer) -> Score:
     if not answer.transcript:
         return Score(value=None, reason="It leaves no transcript.")
     if answer.evidence:
@@ -179,7 +179,7 @@ def _evidence(answer: Answer) -> Score:
     return _yes("What the verdict rests on is cited and says so, and every number that is looked at is a tool's.")
 
 
-def _spent(answer: Answer) -> dict[str, Score]:
+def _spent(answer: ContestAnswer) -> dict[str, Score]:
     counts = {"runs": answer.runs, "program_s": answer.program_s, "tokens": answer.tokens}
     counted = {name: Score(value=float(count), reason="Counted.") for name, count in counts.items()}
     called = {

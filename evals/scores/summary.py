@@ -14,10 +14,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from statistics import fmean, median
 from typing import Literal
 
-from ...tools.subject import Frozen
+from ...knowledge.shape import Frozen
 from .intervals import geometric_mean, mcnemar, resampled, wilson
 from .kinds import CLOCK, KINDS, Way
-from .results import Results, Row
+from .results import Results, ScoredAnswer
 
 Steadiness = Literal["right", "wrong", "flaky", "not judged"]
 WAYS: dict[Way, Callable[[Sequence[float]], float]] = {
@@ -55,7 +55,7 @@ class Duel(Frozen):
     """Of McNemar's exact test, two-sided."""
 
 
-class Summary(Frozen):
+class ContestantSummary(Frozen):
     """What one contestant reached."""
 
     contestant: str
@@ -67,11 +67,11 @@ class Summary(Frozen):
     """Answers without a verdict."""
 
 
-def summarise(results: Results, contestant: str, cases: Collection[str] | None = None) -> Summary:
+def summarise(results: Results, contestant: str, cases: Collection[str] | None = None) -> ContestantSummary:
     """Sum up one contestant over these cases; None: over all."""
     rows = [r for r in results.rows if r.contestant == contestant and (cases is None or r.case in cases)]
     scores = {name: found for name in KINDS if (found := summed(by_case(rows, name), name)) is not None}
-    return Summary(
+    return ContestantSummary(
         contestant=contestant,
         scores=scores,
         steadiness=_steadiness(rows),
@@ -95,7 +95,7 @@ def summed(cases: Mapping[str, float], name: str) -> Summed | None:
     return Summed(value=value, n=len(values), low=low, high=high)
 
 
-def by_case(rows: Sequence[Row], name: str) -> dict[str, float]:
+def by_case(rows: Sequence[ScoredAnswer], name: str) -> dict[str, float]:
     """Average one score over the seeds of each case in which it applies; ratios by their logarithms."""
     found: dict[str, list[float]] = {}
     for row in rows:
@@ -106,7 +106,7 @@ def by_case(rows: Sequence[Row], name: str) -> dict[str, float]:
     return {case: way(values) for case, values in found.items()}
 
 
-def _value(row: Row, name: str) -> float | None:
+def _value(row: ScoredAnswer, name: str) -> float | None:
     if name == CLOCK:
         return row.seconds
     score = row.scores.get(name)
@@ -120,7 +120,7 @@ def duel(results: Results, first: str, second: str, score: str = "verdict") -> D
     return paired(one, other, first, second, score)
 
 
-def paired(one: Sequence[Row], other: Sequence[Row], first: str, second: str, score: str) -> Duel:
+def paired(one: Sequence[ScoredAnswer], other: Sequence[ScoredAnswer], first: str, second: str, score: str) -> Duel:
     """Compare two sets of rows on the cases and seeds that both answered, and in which the score applies to both."""
     ones, others = _judged(one, score), _judged(other, score)
     both = ones.keys() & others.keys()
@@ -158,7 +158,7 @@ def of_difficulty(results: Results) -> dict[str, set[str]]:
     return {str(level): {case.key for case in results.cases if case.difficulty == level} for level in levels}
 
 
-def _judged(rows: Sequence[Row], score: str) -> dict[tuple[str, int], float]:
+def _judged(rows: Sequence[ScoredAnswer], score: str) -> dict[tuple[str, int], float]:
     found = {(row.case, row.seed): row.scores[score].value for row in rows if score in row.scores}
     return {at: value for at, value in found.items() if value is not None}
 
@@ -171,7 +171,7 @@ def _most(marks: Mapping[tuple[str, int], float]) -> dict[str, bool]:
     return {case: fmean(values) > 0.5 for case, values in found.items()}
 
 
-def _steadiness(rows: Sequence[Row]) -> dict[str, Steadiness]:
+def _steadiness(rows: Sequence[ScoredAnswer]) -> dict[str, Steadiness]:
     shares = by_case(rows, "verdict")
     return {case: _word(shares.get(case)) for case in sorted({row.case for row in rows})}
 

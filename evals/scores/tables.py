@@ -11,8 +11,8 @@ from .difference import Difference
 from .intervals import fewest_without, wilson
 from .kinds import KINDS
 from .required import REQUIRED, Required, bound_of, bound_words, reached
-from .results import Results, Row
-from .summary import Duel, Summary, Summed, by_case, duel, of_difficulty, of_split, of_tag, summarise
+from .results import Results, ScoredAnswer
+from .summary import ContestantSummary, Duel, Summed, by_case, duel, of_difficulty, of_split, of_tag, summarise
 
 COLUMNS = {
     "verdict": "verdict",
@@ -70,7 +70,7 @@ FAILURES = {
 """Scores whose every miss is told, and what is right; a regret is told above what is required of the median."""
 
 
-class Table(NamedTuple):
+class TextTable(NamedTuple):
     """A header and rows of as many cells."""
 
     header: tuple[str, ...]
@@ -87,7 +87,9 @@ class Failure(NamedTuple):
     reason: str
 
 
-def overview(results: Results, scores: Sequence[str] = tuple(COLUMNS), cases: Collection[str] | None = None) -> Table:
+def overview(
+    results: Results, scores: Sequence[str] = tuple(COLUMNS), cases: Collection[str] | None = None
+) -> TextTable:
     """Give one row a contestant; scores that apply to nobody are left out."""
     found = [summarise(results, name, cases) for name in results.contestants]
     shown = _telling(found, scores)
@@ -95,10 +97,10 @@ def overview(results: Results, scores: Sequence[str] = tuple(COLUMNS), cases: Co
     body = [_row(summary, most) for summary in found]
     blanks = ("",) * len(shown)
     body += [(name, why, *blanks) for name, why in results.missing.items()]
-    return Table(("planner", *(COLUMNS[score] for score in shown), "flaky"), tuple(body))
+    return TextTable(("planner", *(COLUMNS[score] for score in shown), "flaky"), tuple(body))
 
 
-def _telling(found: Sequence[Summary], scores: Sequence[str]) -> list[str]:
+def _telling(found: Sequence[ContestantSummary], scores: Sequence[str]) -> list[str]:
     """Leave out what applies to nobody, and `alone` where the rule policy took no decision in anybody's place."""
     shown = [score for score in scores if any(score in summary.scores for summary in found)]
     helped = any("fallbacks" in summary.scores and summary.scores["fallbacks"].value > 0 for summary in found)
@@ -115,13 +117,13 @@ def brief(results: Results, width: int) -> str:
     return f"{laid}\nNo room here for: {left} (--markdown and --html have all)." if left else laid
 
 
-def turned(upright: Table) -> Table:
+def turned(upright: TextTable) -> TextTable:
     """Make rows of the columns: many scores of few contestants fit a page so."""
     header, *body = zip(upright.header, *upright.rows, strict=True)
-    return Table(header, tuple(body))
+    return TextTable(header, tuple(body))
 
 
-def _row(summary: Summary, most: Mapping[str, int]) -> tuple[str, ...]:
+def _row(summary: ContestantSummary, most: Mapping[str, int]) -> tuple[str, ...]:
     flaky = sum(word == "flaky" for word in summary.steadiness.values())
     cells = (cell(score, summary.scores.get(score), cases) for score, cases in most.items())
     return (summary.contestant, *cells, f"{flaky} of {len(summary.steadiness)}")
@@ -160,7 +162,7 @@ def notes(results: Results) -> list[str]:
     return lines
 
 
-def requirements(results: Results, contestant: str) -> Table:
+def requirements(results: Results, contestant: str) -> TextTable:
     """Hold a contestant against what the rule policy has to reach, each split apart."""
     splits = {split: summarise(results, contestant, cases).scores for split, cases in of_split(results).items()}
     body = []
@@ -168,7 +170,7 @@ def requirements(results: Results, contestant: str) -> Table:
         found = [scores.get(required.score) for scores in splits.values()]
         if any(found):
             body.append((required.words, bound_words(required), *(_held(required, one) for one in found)))
-    return Table(("score", "required", *splits), tuple(body))
+    return TextTable(("score", "required", *splits), tuple(body))
 
 
 def _held(required: Required, found: Summed | None) -> str:
@@ -177,38 +179,38 @@ def _held(required: Required, found: Summed | None) -> str:
     return cell(required.score, found, found.n) + ("" if reached(required, found) else " (missed)")
 
 
-def by_tag(results: Results, score: str) -> Table:
+def by_tag(results: Results, score: str) -> TextTable:
     """Give one row a tag, one column a contestant."""
     return _by_group(results, of_tag(results), score, "tag")
 
 
-def by_split(results: Results, score: str) -> Table:
+def by_split(results: Results, score: str) -> TextTable:
     """Give one row a split, one column a contestant."""
     return _by_group(results, of_split(results), score, "split")
 
 
-def by_difficulty(results: Results, score: str) -> Table:
+def by_difficulty(results: Results, score: str) -> TextTable:
     """Give one row a difficulty (1: one loud cause; 3: a trap, or what no counter shows), one column a contestant."""
     return _by_group(results, of_difficulty(results), score, "difficulty")
 
 
-def _by_group(results: Results, groups: dict[str, set[str]], score: str, of: str) -> Table:
+def _by_group(results: Results, groups: dict[str, set[str]], score: str, of: str) -> TextTable:
     body = []
     for group, cases in groups.items():
         found = [summarise(results, name, cases).scores.get(score) for name in results.contestants]
         if most := _most(found):
             body.append((group, str(most), *(cell(score, one, most) for one in found)))
-    return Table((of, "cases", *results.contestants), tuple(body))
+    return TextTable((of, "cases", *results.contestants), tuple(body))
 
 
-def grid(results: Results) -> Table:
+def grid(results: Results) -> TextTable:
     """Give one row a case, one column a contestant: whether the verdict is right, and the cause."""
     body = [
         (case.key, case.split, *(_mark(results, name, case.key) for name in results.contestants))
         for case in results.cases
     ]
     body += [(case.key, "not sound", *["not asked" for _ in results.contestants]) for case in results.broken]
-    return Table(("case", "split", *results.contestants), tuple(body))
+    return TextTable(("case", "split", *results.contestants), tuple(body))
 
 
 def _mark(results: Results, contestant: str, case: str) -> str:
@@ -230,7 +232,7 @@ def failures(results: Results, contestants: Collection[str]) -> Iterator[Failure
         yield Failure(contestant, case, tuple(seeds), score, reason)
 
 
-def _wrong(row: Row) -> Iterator[tuple[str, str]]:
+def _wrong(row: ScoredAnswer) -> Iterator[tuple[str, str]]:
     if row.unfinished:
         yield "verdict", row.unfinished
         return

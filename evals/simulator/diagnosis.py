@@ -18,7 +18,7 @@ MOST_DECISIONS = 60
 
 
 @dataclass(frozen=True)
-class Ended:
+class DiagnosisOutcome:
     """How a diagnosis ended."""
 
     verdict: str
@@ -51,7 +51,7 @@ ILLEGAL = "illegal: "
 LAST = Choice("conclude", {}, "enough decisions")
 
 
-def diagnose(world: World, planner: Planner) -> Ended:
+def diagnose(world: World, planner: Planner) -> DiagnosisOutcome:
     """Let a planner decide until the verdict."""
     calls: list[Finished] = []
     while not (calls and calls[-1].tool == "conclude" and calls[-1].result is not None):
@@ -78,12 +78,12 @@ def _called(world: World, view: View, choice: Choice) -> Finished:
         return Finished(call_id, choice.tool, arguments, None, {}, str(error))
 
 
-def _ended(world: World, record: Record) -> Ended:
+def _ended(world: World, record: Record) -> DiagnosisOutcome:
     verdict = record.latest("conclude").read(ConcludeResult).verdict
     proof = confirmed(verdict)
     claimed = proof.mitigation if proof else ""
     said = [(call.tool, repr(sorted(call.arguments.items()))) for call in record.calls]
-    return Ended(
+    return DiagnosisOutcome(
         verdict=title(verdict),
         mitigation=claimed,
         effect=world.effect(claimed) if claimed else 1.0,

@@ -17,7 +17,7 @@ from ...tools.subject import Limits, Subject
 from .made import Made
 
 
-class Kind(NamedTuple):
+class MachineKind(NamedTuple):
     """One kind of machine, with the program that runs on it."""
 
     cpus: int
@@ -35,13 +35,13 @@ class Kind(NamedTuple):
 
 
 KINDS = (
-    Kind(cpus=8, smt=True, share=0.6, inputs=("/data/input",)),
-    Kind(cpus=2, root=True, virtual="KVM", share=0.9, python=True),
-    Kind(cpus=4, virtual="KVM", share=0.2, limited=True),
-    Kind(cpus=64, nodes=2, smt=True, root=True, share=0.9, openmp=True, inputs=("/data/input",)),
-    Kind(cpus=32, nodes=4, share=0.5, openmp=True),
-    Kind(cpus=16, root=True, gpus=1, share=0.8, python=True, inputs=("/data/input",)),
-    Kind(cpus=1, virtual="KVM", share=0.1),
+    MachineKind(cpus=8, smt=True, share=0.6, inputs=("/data/input",)),
+    MachineKind(cpus=2, root=True, virtual="KVM", share=0.9, python=True),
+    MachineKind(cpus=4, virtual="KVM", share=0.2, limited=True),
+    MachineKind(cpus=64, nodes=2, smt=True, root=True, share=0.9, openmp=True, inputs=("/data/input",)),
+    MachineKind(cpus=32, nodes=4, share=0.5, openmp=True),
+    MachineKind(cpus=16, root=True, gpus=1, share=0.8, python=True, inputs=("/data/input",)),
+    MachineKind(cpus=1, virtual="KVM", share=0.1),
 )
 
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from ...agent.model.choice import ModelChoice
 from ...agent.model.chosen import SHIPPED_FILE
 from ...agent.model.process import ModelProcess
-from ...agent.model.wish import ModelChoice
 from ...agent.planners.base import Choice, Planner, View
 from ...agent.planners.llama import Llama
 from ...agent.planners.rules import Rules
 from ...tools.simulated import World
-from ..simulator.diagnosis import Ended, diagnose
+from ..simulator.diagnosis import DiagnosisOutcome, diagnose
 from ..simulator.world import drawn
 from .generate import WORLDS, TrainingExample
 
@@ -89,7 +89,7 @@ def worlds(count: int, seed: int) -> Iterator[World]:
 
 def judge(planner: Planner, some: Iterable[World]) -> PlannerScore:
     """Let a planner finish a diagnosis in each world."""
-    counting, ended, usual = Counting(planner), list[Ended](), list[Ended]()
+    counting, ended, usual = Counting(planner), list[DiagnosisOutcome](), list[DiagnosisOutcome]()
     for world in some:
         ended.append(diagnose(world, counting))
         usual.append(diagnose(world, Rules()))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ...knowledge.errors import VgoError
 from ...knowledge.files import read_model
-from ...tools.subject import Frozen
+from ...knowledge.shape import Frozen
 from .build import build
 from .needs import LACKS
 from .surroundings import AROUND, PROGRAMS, evict, favoured

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ...tools.subject import Frozen
+from ...knowledge.shape import Frozen
 
 Need = Literal[
     "cc",

@@ -86,6 +86,7 @@ CASES = {
     "try, breaks": Case(("try", "./breaks.yaml", *SHORT, "--pairs", "20"), TRIED),
     "tune": Case(("tune", "--mitigation", "glibc_tcache", "--param", "blocks=1..3", *SHORT), TRIED),
     "diagnose": Case(("diagnose", *SHORT, *SAID), TRIED),
+    "diagnose, too few runs": Case(("diagnose", *JUDGED, *SEED, "--max-runs", "12"), TRIED),
     "study": Case(
         ("study", "openmp", *JUDGED, *SEED, "--factors", "wait", "--rounds", "25"),
         ("verdict", "chosen", "confirmed", "rounds"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from vgo_agent.agent.planners.base import Choice, View
 from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.evals.contest.random_legal import RandomLegal
-from vgo_agent.evals.simulator.diagnosis import Ended, diagnose
+from vgo_agent.evals.simulator.diagnosis import DiagnosisOutcome, diagnose
 from vgo_agent.tools.simulated import World
 
 
@@ -31,6 +31,6 @@ def views(world: World, share: float = 0.0) -> list[View]:
     return kept(world, share)[1]
 
 
-def kept(world: World, share: float) -> tuple[Ended, list[View]]:
+def kept(world: World, share: float) -> tuple[DiagnosisOutcome, list[View]]:
     keeping = Keeping(world.seed, share)
     return diagnose(world, keeping), keeping.seen

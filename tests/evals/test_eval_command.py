@@ -21,7 +21,7 @@ from vgo_agent.evals.refusals import PLANNERS
 from vgo_agent.evals.run import Contest, EvaluationPace, EvaluationTask, rows
 from vgo_agent.evals.scores.evaluate import choose, evaluate
 from vgo_agent.evals.scores.page import markdown, page
-from vgo_agent.evals.scores.results import Results, Row
+from vgo_agent.evals.scores.results import Results, ScoredAnswer
 from vgo_agent.evals.scores.summary import summarise
 from vgo_agent.evals.scores.words import words
 
@@ -99,7 +99,7 @@ def strange(cases: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[R
         chosen = choose(cases, "made-f*", None)
         heard: list[tuple[int, int]] = []
 
-        def tell(done: int, wanted: int, row: Row) -> None:
+        def tell(done: int, wanted: int, row: ScoredAnswer) -> None:
             heard.append((done, wanted))
 
         yield evaluate(chosen, names, (1,), EvaluationPace(jobs=2, limit_s=15, twice=True), tell, where)
@@ -140,7 +140,7 @@ def test_who_depends_on_the_order_of_a_set_is_found_out(strange: Results) -> Non
 
 
 @pytest.fixture
-def strange_tasks(cases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Row]]:
+def strange_tasks(cases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[ScoredAnswer]]:
     """Ask contestants of STRANGE about a copy of a case, one process at a time."""
     (tmp_path / "strange_contestants.py").write_text(STRANGE)
     monkeypatch.syspath_prepend(tmp_path)
@@ -148,7 +148,7 @@ def strange_tasks(cases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     shutil.copytree(cases / "made-faults", case)
     monkeypatch.setenv("CASE", str(case))
 
-    def ask(*names: str, later: str = "", start_s: float = 60.0) -> list[Row]:
+    def ask(*names: str, later: str = "", start_s: float = 60.0) -> list[ScoredAnswer]:
         if later:
             (tmp_path / "starts").mkdir()
             monkeypatch.setenv("STARTS", str(tmp_path / "starts"))
@@ -163,7 +163,7 @@ def strange_tasks(cases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.slow
 def test_what_is_there_is_kept_when_no_process_can_be_started_any_more(
-    strange_tasks: Callable[..., list[Row]],
+    strange_tasks: Callable[..., list[ScoredAnswer]],
 ) -> None:
     fine, dies, last = strange_tasks("fine", "dies", "fickle", later="die")
     assert (fine.answer.verdict, fine.scores["verdict"].value) == ("cause explained, remedy confirmed", 1.0)
@@ -172,7 +172,7 @@ def test_what_is_there_is_kept_when_no_process_can_be_started_any_more(
     assert (last.answer.ended, last.scores["verdict"].value) == (said, 0.0)
 
 
-def test_a_process_that_never_gets_ready_is_given_up(strange_tasks: Callable[..., list[Row]]) -> None:
+def test_a_process_that_never_gets_ready_is_given_up(strange_tasks: Callable[..., list[ScoredAnswer]]) -> None:
     [row] = strange_tasks("fine", later="hang", start_s=1.0)
     said = "not asked: no process could be started; the last one stopped: not ready within 1 s"
     assert row.answer.ended == said
@@ -180,7 +180,7 @@ def test_a_process_that_never_gets_ready_is_given_up(strange_tasks: Callable[...
 
 @pytest.mark.parametrize("name", ["takes the case away", "takes it away and dies"])
 def test_a_case_that_is_taken_away_meanwhile_is_a_row_and_the_rest_goes_on(
-    strange_tasks: Callable[..., list[Row]], name: str
+    strange_tasks: Callable[..., list[ScoredAnswer]], name: str
 ) -> None:
     fine, taken, crashes = strange_tasks("fine", name, "crashes")
     assert fine.scores["verdict"].value == 1.0
@@ -202,7 +202,7 @@ def test_the_pages_tell_of_everyone(strange: Results) -> None:
 
 
 def test_what_is_there_when_ctrl_c_comes_is_kept(cases: Path) -> None:
-    def tell(done: int, wanted: int, row: Row) -> None:
+    def tell(done: int, wanted: int, row: ScoredAnswer) -> None:
         if done == 2:
             raise KeyboardInterrupt
 

@@ -49,7 +49,7 @@ KINDS: Mapping[str, tuple[Kind, str]] = {
 """By what is found: the case, and what helps."""
 TITLES = {
     "confirmed": "cause explained, remedy confirmed",
-    "undecided": "cause explained, remedy out of budget",
+    "undecided": "cause explained, remedy undecided",
     "not visible": "cause not visible, remedy not tried",
     "steady": "steady",
 }

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from vgo_agent.agent.cli import main
-from vgo_agent.evals.contest.answer import Answer
+from vgo_agent.evals.contest.answer import ContestAnswer
 from vgo_agent.evals.recorded.draft import truth_of_workload
 from vgo_agent.evals.scores.live_scores import LiveResults, LiveRow, judged, skipped
 from vgo_agent.evals.scores.live_tables import live_markdown, live_table, live_words
@@ -32,10 +32,10 @@ from vgo_agent.tools.verdict import (
     Found,
     NotTried,
     NotVisible,
-    OutOfBudget,
     Refuted,
     Remedy,
     Steady,
+    Undecided,
     Unusable,
     Verdict,
     factors_found,
@@ -154,11 +154,11 @@ def test_a_mitigation_that_a_control_claims_is_a_false_alarm(workload: Workload)
 def test_live_and_recorded_answers_are_judged_alike(workload: Workload, steady: bool) -> None:
     truth = truth_of_workload(workload.name, steady)
     named = [unproved(factor) for factor in ("disk_queue", *workload.cause[:1])]
-    verdicts: list[Verdict] = [NOT_VISIBLE, STILL, UNUSABLE, *named, unproved("disk_queue", OutOfBudget())]
+    verdicts: list[Verdict] = [NOT_VISIBLE, STILL, UNUSABLE, *named, unproved("disk_queue", Undecided())]
     for verdict in verdicts:
         row = judged(workload, steady, said(verdict=verdict))
         causes = tuple(part.factor for part in factors_found(verdict))
-        scores = claims(Answer(verdict=title(verdict), causes=causes), truth)
+        scores = claims(ContestAnswer(verdict=title(verdict), causes=causes), truth)
         if row.machine:
             continue
         assert row.right == bool(scores["verdict"].value)
@@ -183,7 +183,7 @@ def test_where_nothing_was_put_in_the_machine_may_be_named(workload: Workload, s
         shielded(workload, steady, high=1.1),
         shielded(workload, steady, factor="page_faults"),
         shielded(workload, steady, mitigation="pin_to_cpu"),
-        judged(workload, steady, said(verdict=unproved("run_order", OutOfBudget()))),
+        judged(workload, steady, said(verdict=unproved("run_order", Undecided()))),
         judged(workload, steady, said(verdict=unproved("page_faults"))),
     ):
         assert (row.right, row.machine, row.false_alarm) == (False, False, True)

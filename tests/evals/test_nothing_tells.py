@@ -18,7 +18,7 @@ from polars import selectors as cs
 from vgo_agent.agent.planners.base import Choice, View
 from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.agent.transcript import Transcript
-from vgo_agent.evals.contest.answer import Answer
+from vgo_agent.evals.contest.answer import ContestAnswer
 from vgo_agent.evals.contest.loop import PlannerContestant
 from vgo_agent.evals.contest.oracle import Oracle
 from vgo_agent.evals.recorded.gate import load_cases
@@ -36,13 +36,13 @@ MARK = "zebra"
 NOSY = f"""
 import os, sys
 from pathlib import Path
-from vgo_agent.evals.contest.answer import Answer
+from vgo_agent.evals.contest.answer import ContestAnswer
 
 class Nosy:
     name = "nosy"
     def answer(self, case, seed):
         own = [*map(str, os.environ.items()), os.getcwd(), *sys.argv, Path("/proc/self/cmdline").read_text()]
-        return Answer(verdict="remedy confirmed", causes=tuple(word for word in own if {MARK!r} in word))
+        return ContestAnswer(verdict="remedy confirmed", causes=tuple(word for word in own if {MARK!r} in word))
 
 CONTESTANTS = {{"nosy": lambda cases: Nosy()}}
 """
@@ -100,7 +100,7 @@ class Nosy:
         return Rules().choose(view)
 
 
-def answered(case: ShownCase, planner: Nosy) -> Answer:
+def answered(case: ShownCase, planner: Nosy) -> ContestAnswer:
     return PlannerContestant("rules", lambda _: planner).answer(case, 1)
 
 

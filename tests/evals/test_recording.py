@@ -19,12 +19,12 @@ import pytest
 import yaml
 
 from vgo_agent.evals.record_command import add_record
-from vgo_agent.evals.recorded.asked import Asked
 from vgo_agent.evals.recorded.asking import asked_for
 from vgo_agent.evals.recorded.doubts import doubts
 from vgo_agent.evals.recorded.draft import truth_to_fill
 from vgo_agent.evals.recorded.gate import admitted
 from vgo_agent.evals.recorded.recorded_case import TRIAL, RecordedCase, read_case
+from vgo_agent.evals.recorded.recording_plan import RecordingPlan
 from vgo_agent.evals.recorded.schema import CASES, SERIES, Truth
 from vgo_agent.evals.recorded.truth import read_truth
 from vgo_agent.evals.workloads.registry import find, missing
@@ -174,7 +174,7 @@ def test_what_a_person_wrote_stays_when_a_case_is_recorded_anew(record: Record, 
     assert len(case["history"]) == 1 and case["history"][0].endswith(": recorded anew.")
 
 
-def asked(*words: str) -> Asked:
+def asked(*words: str) -> RecordingPlan:
     """What these words ask for, without a run."""
     parser = argparse.ArgumentParser()
     add_record(parser)

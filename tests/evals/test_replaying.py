@@ -10,7 +10,7 @@ import pytest
 
 from vgo_agent.agent.planners.base import Choice, Planner, View
 from vgo_agent.agent.planners.rules import Rules
-from vgo_agent.evals.contest.answer import Answer
+from vgo_agent.evals.contest.answer import ContestAnswer
 from vgo_agent.evals.contest.loop import PlannerContestant
 from vgo_agent.evals.recorded.bench import FIRST, NotRecorded, RecordedBench
 from vgo_agent.evals.recorded.definition import definition
@@ -29,7 +29,7 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[Kind, RecordedCase]:
     return {kind: read_case(made_case(folder, kind, runs=160, pairs=240)) for kind in kinds}
 
 
-def answered(case: RecordedCase, planner: Planner | None = None, seed: int = 1) -> Answer:
+def answered(case: RecordedCase, planner: Planner | None = None, seed: int = 1) -> ContestAnswer:
     return PlannerContestant("tried", lambda _: planner or Rules()).answer(case.shown, seed)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vgo_agent.evals.contest.answer import Answer
+from vgo_agent.evals.contest.answer import ContestAnswer
 from vgo_agent.evals.contest.effect import measured_ratio
 from vgo_agent.evals.recorded.recorded_case import RecordedCase, read_case
 from vgo_agent.evals.recorded.schema import Truth
@@ -35,13 +35,13 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> RecordedCase:
     return read_case(made_case(tmp_path_factory.mktemp("cases"), runs=60, pairs=60))
 
 
-def claim(*causes: str, **more: object) -> Answer:
-    return Answer.model_validate(
+def claim(*causes: str, **more: object) -> ContestAnswer:
+    return ContestAnswer.model_validate(
         {"verdict": "cause explained, remedy confirmed", "causes": causes, "ranked": causes, **more}
     )
 
 
-def values(answer: Answer, truth: Truth, case: RecordedCase) -> dict[str, float | None]:
+def values(answer: ContestAnswer, truth: Truth, case: RecordedCase) -> dict[str, float | None]:
     return {name: score.value for name, score in scored(answer, truth, case).items()}
 
 
@@ -87,7 +87,9 @@ def test_the_strict_score_is_the_precision_once_no_cause_is_missing(case: Record
 
 
 def test_the_ranking_counts_for_the_first_three_and_not_for_the_claim(case: RecordedCase) -> None:
-    ranked = Answer(verdict="cause not visible, remedy not tried", ranked=("interrupts", "io_wait", "page_faults"))
+    ranked = ContestAnswer(
+        verdict="cause not visible, remedy not tried", ranked=("interrupts", "io_wait", "page_faults")
+    )
     found = values(ranked, TRUE, case)
     assert (found["cause@1"], found["cause@3"]) == (0.0, 1.0)
     assert found["mrr"] == pytest.approx(1 / 3)
@@ -108,7 +110,7 @@ def test_who_makes_no_calls_has_none_that_could_be_illegal(case: RecordedCase) -
 
 
 def test_what_was_tried_stands_beside_what_was_not_claimed(case: RecordedCase) -> None:
-    in_vain = Answer(verdict="cause explained, remedy out of budget", tried=("pin_to_cpu",))
+    in_vain = ContestAnswer(verdict="cause explained, remedy undecided", tried=("pin_to_cpu",))
     reason = scored(in_vain, TRUE, case)["mitigation"].reason
     assert reason == f"None is claimed (tried: pin_to_cpu); accepted: {HELPS}."
 
@@ -124,20 +126,20 @@ def test_a_claim_on_a_control_is_a_false_alarm(case: RecordedCase) -> None:
         score = scored(answer, CONTROL, case)["false_alarm"]
         assert score.value == 1.0
         assert "io_wait" in score.reason or "pin_to_cpu" in score.reason
-    assert values(Answer(verdict="steady"), CONTROL, case)["false_alarm"] == 0.0
+    assert values(ContestAnswer(verdict="steady"), CONTROL, case)["false_alarm"] == 0.0
     assert values(claim("io_wait"), CONTROL, case)["cause@1"] is None
 
 
 def test_what_is_plainly_there_is_no_false_alarm_and_a_cure_for_it_is(case: RecordedCase) -> None:
     tenant = CONTROL.model_copy(update={"also_true": ("run_queue_wait",)})
-    named = Answer(verdict="cause explained, remedy refuted", causes=("run_queue_wait",))
+    named = ContestAnswer(verdict="cause explained, remedy refuted", causes=("run_queue_wait",))
     assert values(named, tenant, case)["false_alarm"] == 0.0
     assert values(named.model_copy(update={"causes": ("page_faults",)}), tenant, case)["false_alarm"] == 1.0
     assert values(named.model_copy(update={"mitigation": "sched_fifo"}), tenant, case)["false_alarm"] == 1.0
 
 
 def test_a_crash_is_a_wrong_verdict_and_no_quiet_control(case: RecordedCase) -> None:
-    crashed = Answer(verdict="", ended="crashed: ZeroDivisionError")
+    crashed = ContestAnswer(verdict="", ended="crashed: ZeroDivisionError")
     score = scored(crashed, TRUE, case)["verdict"]
     assert (score.value, "crashed" in score.reason) == (0.0, True)
     assert values(crashed, CONTROL, case)["false_alarm"] is None
@@ -164,7 +166,7 @@ def test_who_claims_no_mitigation_is_scored_with_what_that_comes_to(case: Record
     assert best.sd is not None
     assert (found["sd_ratio"], found["mean_ratio"]) == (1.0, 1.0)
     assert found["regret"] == pytest.approx(1 / best.sd)
-    assert values(Answer(verdict="steady"), CONTROL, case)["sd_ratio"] is None
+    assert values(ContestAnswer(verdict="steady"), CONTROL, case)["sd_ratio"] is None
 
 
 @pytest.mark.parametrize(
@@ -179,7 +181,7 @@ def test_who_claims_no_mitigation_is_scored_with_what_that_comes_to(case: Record
 def test_what_is_not_recorded_is_no_failure_where_it_was_needed(
     case: RecordedCase, truth: Truth, ended: str, value: float | None
 ) -> None:
-    found = values(Answer(verdict="cause explained, remedy out of budget", not_recorded=(ended,)), truth, case)
+    found = values(ContestAnswer(verdict="cause explained, remedy undecided", not_recorded=(ended,)), truth, case)
     assert (found["verdict"], found["not_recorded"]) == (value, 1.0)
 
 

@@ -61,8 +61,8 @@ def test_worlds_are_of_every_kind_and_go_wrong_in_many_ways() -> None:
         second_looks += sum(call.tool == "profile" and call.result is not None for call in calls) > 1
     assert verdicts >= {
         "cause explained, remedy confirmed",
-        "cause explained, remedy out of budget",
-        "cause not visible, remedy out of budget",
+        "cause explained, remedy undecided",
+        "cause not visible, remedy undecided",
         "steady",
         "unusable",
     }

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from vgo_agent.evals.contest.answer import Answer
+from vgo_agent.evals.contest.answer import ContestAnswer
 from vgo_agent.evals.scores.difference import difference
 from vgo_agent.evals.scores.intervals import fewest_without, geometric_mean, mcnemar, resampled, wilson
 from vgo_agent.evals.scores.page import markdown
 from vgo_agent.evals.scores.required import missed
-from vgo_agent.evals.scores.results import Broken, CaseTold, Results, Row
+from vgo_agent.evals.scores.results import CaseDescription, Results, ScoredAnswer, UnsoundCase
 from vgo_agent.evals.scores.score import Score
 from vgo_agent.evals.scores.summary import duel, of_split, of_tag, summarise
 from vgo_agent.evals.scores.tables import (
@@ -33,13 +33,13 @@ Marks = Mapping[str, Sequence[float | None]]
 """By case, one value a seed."""
 
 
-def row(contestant: str, case: str, seed: int, **values: float | None) -> Row:
+def row(contestant: str, case: str, seed: int, **values: float | None) -> ScoredAnswer:
     scores = {name.replace("_at_", "@"): Score(value=value, reason=f"{name} here") for name, value in values.items()}
-    answer = Answer(verdict="cause explained, remedy confirmed")
-    return Row(contestant=contestant, case=case, seed=seed, answer=answer, scores=scores, seconds=1.0)
+    answer = ContestAnswer(verdict="cause explained, remedy confirmed")
+    return ScoredAnswer(contestant=contestant, case=case, seed=seed, answer=answer, scores=scores, seconds=1.0)
 
 
-def results(score: str = "verdict", broken: tuple[Broken, ...] = (), **marks: Marks) -> Results:
+def results(score: str = "verdict", broken: tuple[UnsoundCase, ...] = (), **marks: Marks) -> Results:
     """One keyword a contestant."""
     cases = sorted({case for of in marks.values() for case in of})
     seeds = max(len(values) for of in marks.values() for values in of.values())
@@ -51,7 +51,7 @@ def results(score: str = "verdict", broken: tuple[Broken, ...] = (), **marks: Ma
         seeds=tuple(range(1, seeds + 1)),
         contestants=tuple(marks),
         cases=tuple(
-            CaseTold(
+            CaseDescription(
                 key=case,
                 title=case,
                 split="held-out" if case.startswith("h") else "train",
@@ -203,13 +203,13 @@ def test_the_gate_passes_what_reaches_every_number() -> None:
     good = {"verdict": 1.0, "cause_at_1": 1.0, "false_alarm": 0.0, "regret": 1.1, "untold_cost": 0.0}
     made = results(rules={"a": (1,)}).model_copy(update={"rows": (row("rules", "a", 1, **good),)})
     assert list(missed(made, "rules")) == []
-    broken = made.model_copy(update={"broken": (Broken(key="z", reason="Its table is torn."),)})
+    broken = made.model_copy(update={"broken": (UnsoundCase(key="z", reason="Its table is torn."),)})
     assert list(missed(broken, "rules")) == ["The case z is not sound: Its table is torn."]
 
 
 def test_the_tables_have_a_row_for_everyone() -> None:
     made = results(
-        broken=(Broken(key="z", reason="Its table is torn."),),
+        broken=(UnsoundCase(key="z", reason="Its table is torn."),),
         rules={"a": (1, 1), "b": (0, 1)},
         paper={"a": (0, 0), "b": (0, 0)},
     ).model_copy(update={"missing": {"llama": "no model"}})

@@ -51,36 +51,6 @@ def test_there_are_enough_of_each() -> None:
     assert len(list((HERE / "papers").glob("*.md"))) >= 30
 
 
-@pytest.mark.parametrize(
-    ("column", "factor"),
-    [
-        ("migrations", "cpu_migrations"),
-        ("irq.RES", "context_switches"),
-        ("involuntary_switches", "context_switches"),
-        ("run_delay_ms", "run_queue_wait"),
-        ("minor_faults", "page_faults"),
-        ("vm.pgfault", "page_faults"),
-        ("perf.major_faults", "major_faults"),
-        ("read_bytes", "page_cache_misses"),
-        ("psi.io_some_us", "io_wait"),
-        ("blocks_out", "dirty_writeback"),
-        ("cpu.steal", "cpu_steal"),
-        ("softirq.NET_RX", "softirq_network"),
-        ("irq.TLB", "tlb_shootdowns"),
-        ("vm.compact_stall", "compaction"),
-        ("vm.numa_miss", "numa_remote"),
-        ("run_index", "run_order"),
-        ("vm.pswpin", "swap"),
-        ("irq.TRM", "thermal_throttling"),
-        ("stat.processes", "process_creation"),
-    ],
-)
-def test_a_column_names_its_most_actionable_factor(column: str, factor: str) -> None:
-    found = KNOWN.factor_of(column)
-    assert found is not None
-    assert found.key == factor
-
-
 def test_a_column_that_nothing_lists_names_no_factor() -> None:
     assert KNOWN.factor_of("moon.phase") is None
     assert KNOWN.factors_of("moon.phase") == ()

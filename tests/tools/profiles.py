@@ -48,14 +48,10 @@ def layer(key: str, names: Sequence[str], heavy: bool = False, texts: Sequence[s
     return Layer(key=key, description=key, probe="process", heavy=heavy, columns=columns)
 
 
-@dataclass
-class Profiled:
-    """Calls one after the other, as a diagnosis makes them."""
+@dataclass(kw_only=True)
+class MadeCalls:
+    """Calls one after the other, with the files that they left."""
 
-    layers: Mapping[str, Layer]
-    limits: Limits = Limits()
-    knowledge: Knowledge = Knowledge({}, {}, "")
-    metric: str | None = None
     calls: list[Finished] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)
 
@@ -65,6 +61,26 @@ class Profiled:
     @property
     def record(self) -> Record:
         return Record(tuple(self.calls), self)
+
+    @property
+    def next_id(self) -> str:
+        return f"c{len(self.calls) + 1:03d}"
+
+    def add(self, tool: str, arguments: Mapping[str, Any], result: Result, files: Mapping[str, bytes]) -> str:
+        digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+        self.files |= {digests[name]: content for name, content in files.items()}
+        self.calls.append(Finished(self.next_id, tool, arguments, result.model_dump(mode="json"), digests))
+        return self.calls[-1].call_id
+
+
+@dataclass
+class Profiled(MadeCalls):
+    """Calls as a diagnosis makes them, over rows with layers."""
+
+    layers: Mapping[str, Layer]
+    limits: Limits = Limits()
+    knowledge: Knowledge = Knowledge({}, {}, "")
+    metric: str | None = None
 
     def measure(self, values: Sequence[float]) -> None:
         """A baseline of runs that took so long."""
@@ -90,7 +106,7 @@ class Profiled:
             pairs_needed=100,
             summary="measured",
         )
-        self._add("measure", {}, result, artefacts(rows, {}))
+        self.add("measure", {}, result, artefacts(rows, {}))
 
     def profile(
         self,
@@ -125,13 +141,13 @@ class Profiled:
             summary="profiled",
         )
         used = {spec: self.layers[spec] for spec in result.layers}
-        self._add("profile", {}, result, artefacts(rows, used))
+        self.add("profile", {}, result, artefacts(rows, used))
 
     def call(self, tool: str, **arguments: Any) -> Result:
         subject = Subject(command=("./x",), argv=("/x",), directory="/", metric=self.metric)
-        case = Case(f"c{len(self.calls)}", subject, self.limits, MACHINE, self.knowledge, self.record)
+        case = Case(self.next_id, subject, self.limits, MACHINE, self.knowledge, self.record)
         outcome = TOOLS[tool].run(TOOLS[tool].arguments.model_validate(arguments), case)
-        self._add(tool, arguments, outcome.result, outcome.artefacts)
+        self.add(tool, arguments, outcome.result, outcome.artefacts)
         return outcome.result
 
     def ranked(self) -> RankResult:
@@ -140,11 +156,6 @@ class Profiled:
         found = self.call("rank_factors")
         assert isinstance(found, RankResult)
         return found
-
-    def _add(self, tool: str, arguments: Mapping[str, Any], result: Result, files: Mapping[str, bytes]) -> None:
-        digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-        self.files |= {digests[name]: content for name, content in files.items()}
-        self.calls.append(Finished(f"c{len(self.calls)}", tool, arguments, result.model_dump(mode="json"), digests))
 
 
 def outcomes(seed: int, runs: int) -> tuple[np.ndarray, np.ndarray]:

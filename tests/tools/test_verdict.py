@@ -26,11 +26,11 @@ from vgo_agent.tools.verdict import (
     NotTried,
     NotVisible,
     Observed,
-    OutOfBudget,
     Refuted,
     Remedy,
     Steady,
     TriedRemedy,
+    Undecided,
     Unusable,
     Verdict,
     exit_code,
@@ -74,8 +74,8 @@ REMEDY: list[Remedy] = [
     Confirmed(**HELPS, command="taskset -c 0 ./bench.sh", untried=("z",)),
     Observed(**HELPS, promise="order of writes"),
     *(Refuted(trials=tuple(TRIED[:count]), declined=("s",)) for count in (1, 4)),
-    *(OutOfBudget(undecided=tuple(TRIED[:count]), untried=("z",)) for count in (0, 1, 3)),
-    OutOfBudget(ended_by="planner"),
+    *(Undecided(undecided=tuple(TRIED[:count]), untried=("z",)) for count in (0, 1, 3)),
+    Undecided(ended_by="planner"),
     NotTried(why="--allow none forbids it"),
 ]
 VERDICTS: list[Verdict] = [
@@ -117,7 +117,7 @@ def test_it_is_told_in_whole_sentences_that_name_all_that_was_left_open(verdict:
         ("pin_to_cpu brings ", "pin_to_cpu, applied by hand", "x does not help")
     )
     assert said.endswith(".") and not re.search(r"None(?! of)", said) and "  " not in said
-    if isinstance(verdict, Diagnosis) and isinstance(verdict.remedy, OutOfBudget):
+    if isinstance(verdict, Diagnosis) and isinstance(verdict.remedy, Undecided):
         names = {*verdict.remedy.untried, *(one.mitigation for one in verdict.remedy.undecided)}
         assert all(name in said for name in names)
 
@@ -130,7 +130,7 @@ def test_next_steps_are_sentences_each_once(verdict: Verdict, openings: Openings
 
 
 def test_two_answers_are_told_apart() -> None:
-    remedy = OutOfBudget(undecided=(TRIED[0], TRIED[1]), untried=("z",))
+    remedy = Undecided(undecided=(TRIED[0], TRIED[1]), untried=("z",))
     said = headline(Diagnosis(cause=CAUSE[0], remedy=remedy, evidence=()))
     assert said == (
         "The slow runs go with CPU hops (migrations, AUC 0.97, family-wise p 0.001); no remedy was confirmed before "
@@ -141,7 +141,7 @@ def test_two_answers_are_told_apart() -> None:
 def test_only_a_budget_is_worth_more_time() -> None:
     left = {"budget": ("z",), "planner": ()}
     for ended_by, names in left.items():
-        remedy = OutOfBudget.model_validate({"untried": ("z",), "ended_by": ended_by})
+        remedy = Undecided.model_validate({"untried": ("z",), "ended_by": ended_by})
         assert left_for_time(Diagnosis(cause=NotSought(), remedy=remedy, evidence=())) == names
     assert left_for_time(Diagnosis(cause=NotSought(), remedy=REMEDY[0], evidence=())) == ("z",)
 
@@ -157,7 +157,7 @@ def test_the_readme_says_of_each_cause_what_the_source_does(one: Any) -> None:
     assert f"| `cause {one.model_fields['kind'].default}` | {one.__doc__} |" in README.read_text()
 
 
-@pytest.mark.parametrize("one", [Confirmed, Observed, Refuted, OutOfBudget, NotTried], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("one", [Confirmed, Observed, Refuted, Undecided, NotTried], ids=lambda one: one.__name__)
 def test_the_readme_says_of_each_remedy_what_the_source_does(one: Any) -> None:
     assert f"| `remedy {one.model_fields['kind'].default}` | {one.__doc__} |" in README.read_text()
 

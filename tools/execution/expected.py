@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import comb, exp, lgamma, log, log1p
 
-from ..subject import Frozen
+from ...knowledge.shape import Frozen
 
 TIMES, MORE_S = 5.0, 1.0
 """A run under anything changed ends after so many times the longest baseline run, and so many seconds more."""

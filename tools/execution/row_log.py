@@ -15,14 +15,13 @@ class RowLog:
     """Append-only JSON lines; what a killed process left is read back at the start."""
 
     def __init__(self, path: Path, cure: str = "go on with `vgo-agent resume`") -> None:
-        """Open, dropping a torn last line; `cure` says how to go on when there is no room."""
+        """Open, dropping what is torn; `cure` says how to go on when there is no room."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        kept = _whole(path)
-        self.rows = _rows(kept)
+        kept, self.rows = _sound(path)
         self._path = path
         self._cure = cure
         self._file = path.open("wb", buffering=0)  # a row that does not fit is told now, not at the end
-        self._file.write(kept + b"\n" if kept else b"")
+        self._file.write(kept)
 
     def append(self, *rows: Row) -> None:
         """Keep the rows of one run, all at once; they survive the death of this process from here on."""
@@ -42,13 +41,21 @@ class RowLog:
 
 
 def rows_in(path: Path) -> list[Row]:
-    """Read a log and leave it as it is; a torn last line is no row."""
-    return _rows(_whole(path))
+    """Read a log and leave it as it is; what is torn is no row."""
+    return _sound(path)[1]
 
 
-def _whole(path: Path) -> bytes:
-    return path.read_bytes().rpartition(b"\n")[0] if path.exists() else b""
-
-
-def _rows(kept: bytes) -> list[Row]:
-    return [json.loads(line) for line in kept.splitlines()]
+def _sound(path: Path) -> tuple[bytes, list[Row]]:
+    """Read up to the first line that is not whole: a kill leaves half of one, a loss of power blocks of zeros."""
+    kept, rows = 0, list[Row]()
+    content = path.read_bytes() if path.exists() else b""
+    for line in content.splitlines(keepends=True):
+        try:
+            row = json.loads(line) if line.endswith(b"\n") else None
+        except ValueError:  # of JSON, or of its encoding
+            row = None
+        if not isinstance(row, dict):
+            break
+        kept += len(line)
+        rows.append(row)
+    return content[:kept], rows

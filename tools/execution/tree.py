@@ -27,7 +27,7 @@ CHILDREN = "/proc/thread-self/children"
 """Missing in a kernel built without CONFIG_PROC_CHILDREN."""
 
 
-class Ended(NamedTuple):
+class TreeTermination(NamedTuple):
     """What became of a tree."""
 
     number: int = 0
@@ -40,7 +40,7 @@ def end_tree(
     roots: Callable[[], Iterable[int]],
     patience_s: float = PATIENCE_S,
     spares: Callable[[int], bool] = lambda pid: False,
-) -> Ended:
+) -> TreeTermination:
     """End the processes that `roots` gives, asked anew in each round, and all below them, but for who is spared.
 
     Gives up when in `patience_s` none more has died.
@@ -55,12 +55,12 @@ def end_tree(
             if len(alive) < fewest:
                 fewest, progress = len(alive), now
             if now - progress > patience_s or now - begun > MOST_S:
-                return Ended(len(met), tuple(sorted(alive)))
+                return TreeTermination(len(met), tuple(sorted(alive)))
             if now - begun > patience_s / 4 or not new and all(state in STILL for state in alive.values()):
                 number = signal.SIGKILL
             if not new:
                 time.sleep(PAUSE_S)
-    return Ended(len(met))
+    return TreeTermination(len(met))
 
 
 @contextmanager

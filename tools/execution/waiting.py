@@ -16,7 +16,7 @@ LOOK_MS = 100
 """The wait is a poll, which sees neither a stopped program nor how much it has printed: look this often."""
 
 
-class Ending(NamedTuple):
+class WaitResult(NamedTuple):
     """How the wait for a run ended."""
 
     timed_out: bool = False
@@ -25,7 +25,9 @@ class Ending(NamedTuple):
     """Past its limit, it or a process of its stood still (SIGSTOP)."""
 
 
-def wait(pid: int, until_s: float | None, end: Callable[[], object], look: Callable[[], None] = lambda: None) -> Ending:
+def wait(
+    pid: int, until_s: float | None, end: Callable[[], object], look: Callable[[], None] = lambda: None
+) -> WaitResult:
     """Wait until the program has ended, and leave the zombie for the probes.
 
     `end` is what ends it with its whole tree, at `until_s` (monotonic clock) or when it wants a terminal. `look` is
@@ -43,9 +45,9 @@ def wait(pid: int, until_s: float | None, end: Callable[[], object], look: Calla
                 stopped = late and "T" in living([pid]).values()
                 end()
                 poll.poll(PATIENCE_S * 1e3)
-                return Ending(late, not late, stopped)
+                return WaitResult(late, not late, stopped)
         # Long past the limit the watchdog has ended it, since this process had no turn.
-        return Ending(timed_out=time.monotonic() > limit_s + PATIENCE_S)
+        return WaitResult(timed_out=time.monotonic() > limit_s + PATIENCE_S)
     finally:
         os.close(pidfd)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ...knowledge.schema import Mitigation
+from ...knowledge.shape import Frozen
 from ..row import BASELINE
 from ..study.setting import StudySetting
-from ..subject import Frozen
 
 OUTSIDE = -1
 """Number of a block whose runs are in no pair."""

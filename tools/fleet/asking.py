@@ -11,7 +11,7 @@ from typing import Any
 from . import first_look
 from .host import First, Host
 from .link import Landed, Link, Worker
-from .messages import Answer, Order
+from .messages import HostAnswer, Order
 from .station import deliver
 
 LOOK_S = 20.0
@@ -114,7 +114,7 @@ def look_at(link: Link, hosts: list[Host], order: Order) -> None:
 
 
 def _take(host: Host, landed: Landed) -> None:
-    answer = Answer.model_validate_json(landed.value) if not landed.lost else Answer(error=landed.lost)
+    answer = HostAnswer.model_validate_json(landed.value) if not landed.lost else HostAnswer(error=landed.lost)
     wrong = answer.error or (answer.sight.program if answer.sight else "")
     if wrong:
         host.problems.append(wrong.rstrip("."))

@@ -20,7 +20,7 @@ from .asking import GRACE_S, LONGEST_S
 from .busy import Span, busy_s
 from .deal import Dealer, runs_in
 from .link import Landed
-from .messages import Answer
+from .messages import HostAnswer
 from .returned import Returned
 from .where import GO_ON
 
@@ -121,7 +121,7 @@ class Carrying:
         if landed.lost:
             self._lose(host, landed.lost)
             return
-        answer = Answer.model_validate_json(landed.value)
+        answer = HostAnswer.model_validate_json(landed.value)
         if answer.lost:
             self._lose(host, answer.error)
             return

@@ -35,7 +35,7 @@ from ..study.warm_up import warm_up
 from ..subject import LOCAL, Subject
 from ..survey import survey
 from .alone import alone
-from .messages import Answer, Order
+from .messages import HostAnswer, Order
 from .sight import sight
 
 IDLE_S = 600.0
@@ -77,12 +77,12 @@ class HostProcess:
     """What was shown to be in force, of treatments that keep a proof."""
     _series: int = 0
 
-    def answer(self, line: bytes) -> Answer:
+    def answer(self, line: bytes) -> HostAnswer:
         """Do what is ordered; what a user can mend is told."""
         try:
             order = Order.model_validate_json(line)
         except ValidationError as error:
-            return Answer(error=f"it does not understand the order ({first(error)}): use one version of all")
+            return HostAnswer(error=f"it does not understand the order ({first(error)}): use one version of all")
         before_ns = self.spawner.spent_ns
         try:
             with alone(order.patience_s):
@@ -90,29 +90,29 @@ class HostProcess:
             spent_s = (self.spawner.spent_ns - before_ns) / 1e9
             return done.model_copy(update={"clock_s": time.time(), "spent_s": spent_s})
         except VgoError as error:
-            return Answer(error=str(error), clock_s=time.time())
+            return HostAnswer(error=str(error), clock_s=time.time())
 
-    def _done(self, order: Order) -> Answer:
+    def _done(self, order: Order) -> HostAnswer:
         if order.act == "look":
             told = restore()
             bench = self._opened(order)
             seen = sight(order, bench, self._machine(order.subject, order.preconditions))
-            return Answer(sight=seen.model_copy(update={"put_back": tuple(told)}))
+            return HostAnswer(sight=seen.model_copy(update={"put_back": tuple(told)}))
         if order.act == "prove":
             return self._proved(order)
         if order.act == "lay_out" and order.wanted:
-            return Answer(design=order.wanted.laid_out(self._opened(order).launch.argv))
+            return HostAnswer(design=order.wanted.laid_out(self._opened(order).launch.argv))
         if order.act == "warm_up":
-            return Answer(tried=warm_up(self._opened(order), order.settings))
+            return HostAnswer(tried=warm_up(self._opened(order), order.settings))
         return self._measured(order)
 
-    def _proved(self, order: Order) -> Answer:
+    def _proved(self, order: Order) -> HostAnswer:
         (key,) = order.conditions
         machine = self._machine(order.subject, True)
         with AppliedConditions(self._opened(order), order.conditions, machine) as applied:
-            return Answer(**applied.prove(key)._asdict())
+            return HostAnswer(**applied.prove(key)._asdict())
 
-    def _measured(self, order: Order) -> Answer:
+    def _measured(self, order: Order) -> HostAnswer:
         """Make the blocks; rows of runs that ended before an error are given with it."""
         bench, error = self._opened(order), ""
         self._series += 1
@@ -122,7 +122,7 @@ class HostProcess:
             except VgoError as refused:
                 error = str(refused)
         (self.folder / f"{series.call_id}.jsonl").unlink(missing_ok=True)
-        return Answer(rows=tuple(map(dict, series.rows)), error=error)
+        return HostAnswer(rows=tuple(map(dict, series.rows)), error=error)
 
     def _make(self, order: Order, bench: Bench, series: Series) -> None:
         with self._conditions(order, bench) as conditions:

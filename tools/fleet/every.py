@@ -7,16 +7,16 @@ from typing import Any
 
 from ...knowledge.errors import VgoError
 from ..study.design import StudyDesign
-from ..study.laid_out import Wanted, one_design, one_warm_up
+from ..study.laid_out import StudyScope, one_design, one_warm_up
 from ..study.setting import StudySetting
-from ..study.warm_up import Tried
+from ..study.warm_up import WarmUpRun
 from .asking import GRACE_S, LONGEST_S, ask_all
 from .engine import Fleet
-from .messages import Answer
+from .messages import HostAnswer
 from .station import deliver
 
 
-def of_every_host(fleet: Fleet, asked: Mapping[str, Any], limit_s: float) -> dict[str, Answer]:
+def of_every_host(fleet: Fleet, asked: Mapping[str, Any], limit_s: float) -> dict[str, HostAnswer]:
     """Give the answers by host, sorted; raise VgoError where a host refuses."""
     order = fleet.order.model_copy(update=dict(asked)).model_dump_json()
     there = fleet.link.workers()
@@ -25,10 +25,10 @@ def of_every_host(fleet: Fleet, asked: Mapping[str, Any], limit_s: float) -> dic
     limit_s += fleet.order.patience_s  # another one may be measuring there
     asking = {worker: there[worker] for worker in by_worker}
     landed = ask_all(fleet.link, asking, deliver, (order, limit_s), limit_s + GRACE_S)
-    answers: dict[str, Answer] = {}
+    answers: dict[str, HostAnswer] = {}
     for worker, host in sorted(by_worker.items(), key=lambda item: item[1]):
         its = landed[worker]
-        answers[host] = Answer(error=its.lost) if its.lost else Answer.model_validate_json(its.value)
+        answers[host] = HostAnswer(error=its.lost) if its.lost else HostAnswer.model_validate_json(its.value)
         if answers[host].error:
             raise VgoError(f"On {host}: {answers[host].error}")
     if not answers:
@@ -36,13 +36,13 @@ def of_every_host(fleet: Fleet, asked: Mapping[str, Any], limit_s: float) -> dic
     return answers
 
 
-def laid_out(fleet: Fleet, wanted: Wanted) -> StudyDesign:
+def laid_out(fleet: Fleet, wanted: StudyScope) -> StudyDesign:
     """Have every host lay a study out; raise VgoError where they do it differently."""
     answers = of_every_host(fleet, {"act": "lay_out", "wanted": wanted}, GRACE_S)
     return one_design({host: its.design for host, its in answers.items() if its.design})
 
 
-def warmed_up(fleet: Fleet, settings: tuple[StudySetting, ...]) -> tuple[Tried, ...]:
+def warmed_up(fleet: Fleet, settings: tuple[StudySetting, ...]) -> tuple[WarmUpRun, ...]:
     """Have every host run each setting of a study once."""
     each = fleet.order.subject.timeout_s
     asked = {"act": "warm_up", "settings": settings}

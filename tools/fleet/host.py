@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..subject import Frozen
+from ...knowledge.shape import Frozen
 from .messages import Sight
 
 SAME = ("cpu", "architecture", "kernel", "online", "memory_bytes", "numa_nodes", "governor", "thp", "root", "virtual")

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from ...knowledge.shape import Frozen
 from ...layers.schema import Layer
 from ..execution.expected import Expected
 from ..experiment.condition import Block, Condition
 from ..machine import Machine
 from ..mitigation.checks import Check
 from ..study.design import StudyDesign
-from ..study.laid_out import Wanted
+from ..study.laid_out import StudyScope
 from ..study.setting import StudySetting
-from ..study.warm_up import Tried
-from ..subject import Frozen, Subject
+from ..study.warm_up import WarmUpRun
+from ..subject import Subject
 from ..sweep.treatments import Cells
 
 
@@ -44,7 +45,7 @@ class Order(Frozen):
     """Of these blocks, where they are those of a sweep."""
     settings: tuple[StudySetting, ...] = ()
     """With `warm_up`."""
-    wanted: Wanted | None = None
+    wanted: StudyScope | None = None
     """With `lay_out`: the study."""
     patience_s: float = 60.0
     """How long to wait for another benchmark on this host."""
@@ -66,7 +67,7 @@ class Sight(Frozen):
     """What an agent that was killed there had left changed."""
 
 
-class Answer(Frozen):
+class HostAnswer(Frozen):
     """What a host gave."""
 
     rows: tuple[dict[str, Any], ...] = ()
@@ -79,7 +80,7 @@ class Answer(Frozen):
     sight: Sight | None = None
     design: StudyDesign | None = None
     """Of a study, as it would be there."""
-    tried: tuple[Tried, ...] = ()
+    tried: tuple[WarmUpRun, ...] = ()
     """Its warm-up runs."""
     clock_s: float = 0.0
     """The clock of the host when it answered."""

@@ -10,9 +10,9 @@ import yaml
 from pydantic import Field, ValidationError, model_validator
 
 from ...knowledge.errors import VgoError
+from ...knowledge.shape import Frozen
 from ...knowledge.user_files import parsed_yaml, regular
 from ...knowledge.wrong import first
-from ..subject import Frozen
 
 ADDRESS = re.compile(r"^[a-z]+://\S+$")
 LOOPBACK = "127.0.0.1"

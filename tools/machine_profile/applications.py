@@ -7,8 +7,8 @@ import math
 from pathlib import Path
 
 from ...knowledge.errors import VgoError
+from ...knowledge.shape import Frozen
 from ...knowledge.user_files import regular
-from ..subject import Frozen
 
 
 class Application(Frozen):

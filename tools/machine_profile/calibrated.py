@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ..subject import Frozen
+from ...knowledge.shape import Frozen
 from .battery import Group
 from .form import Calibration, Quota
 
 
-class Step(Frozen):
+class QuotaTrial(Frozen):
     """One quota that was tried."""
 
     quota: Quota
@@ -43,7 +43,7 @@ class Calibrated(Frozen):
     """The whole answer."""
 
     calibration: Calibration
-    steps: tuple[Step, ...]
+    steps: tuple[QuotaTrial, ...]
     before: Range
     after: Range
     unmatched: tuple[Unmatched, ...]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ...knowledge.errors import VgoError
-from ..subject import Frozen
+from ...knowledge.shape import Frozen
 from .applications import Application
 from .battery import GROUPS, Group
 from .form import Profile, Rate, System
@@ -19,7 +19,7 @@ BUSY = 0.95
 """A worker that had less of a CPU than this shared it."""
 
 
-class Interval(Frozen):
+class BootstrapEstimate(Frozen):
     """A number with its 95 % bootstrap interval; none where some stressor has one repetition only."""
 
     value: float
@@ -27,27 +27,27 @@ class Interval(Frozen):
     high: float | None = None
 
 
-class Ratio(Frozen):
+class StressorRatio(Frozen):
     """One stressor: its rate on B over that on A."""
 
     stressor: str
     group: Group
-    speed_up: Interval
+    speed_up: BootstrapEstimate
     repetitions: tuple[int, int]
     outlier: bool = False
 
 
-class Summary(Frozen):
+class GroupSummary(Frozen):
     """The stressors of one group."""
 
     group: Group
     stressors: int
-    least: Interval
-    quartile_1: Interval
-    median: Interval
-    quartile_3: Interval
-    greatest: Interval
-    mean: Interval
+    least: BootstrapEstimate
+    quartile_1: BootstrapEstimate
+    median: BootstrapEstimate
+    quartile_3: BootstrapEstimate
+    greatest: BootstrapEstimate
+    mean: BootstrapEstimate
     """Geometric, so that A/B is one over B/A."""
     outliers: tuple[str, ...]
     least_inside: float
@@ -55,7 +55,7 @@ class Summary(Frozen):
     greatest_inside: float
 
 
-class Judged(Frozen):
+class ApplicationCheck(Frozen):
     """An application held against the predicted range."""
 
     name: str
@@ -63,41 +63,41 @@ class Judged(Frozen):
     inside: bool
 
 
-class Compared(Frozen):
+class MachineComparison(Frozen):
     """The B/A profile."""
 
     a: System
     b: System
     rate: Rate
-    ratios: tuple[Ratio, ...]
-    groups: tuple[Summary, ...]
+    ratios: tuple[StressorRatio, ...]
+    groups: tuple[GroupSummary, ...]
     """The CPU's first: only it bounds CPU-bound programs."""
     missing: dict[str, str]
     """Stressors without a ratio, and why."""
-    applications: tuple[Judged, ...] = ()
+    applications: tuple[ApplicationCheck, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
-    def bound(self) -> Summary | None:
+    def bound(self) -> GroupSummary | None:
         """The group that predicts."""
         return next((one for one in self.groups if one.group == "cpu"), None)
 
 
-def compare(a: Profile, b: Profile, rate: Rate = "real", applications: Sequence[Application] = ()) -> Compared:
+def compare(a: Profile, b: Profile, rate: Rate = "real", applications: Sequence[Application] = ()) -> MachineComparison:
     """Compare two profiles, stressor by stressor."""
     rates_a, rates_b = a.rates(rate), b.rates(rate)
     both = sorted(rates_a.keys() & rates_b.keys())
     if not both:
         raise VgoError("The two profiles have no stressor in common that gave a result: measure both with one battery.")
     spread = {name: atoms(rates_a[name], rates_b[name]) for name in both}
-    ratios, groups = list[Ratio](), list[Summary]()
+    ratios, groups = list[StressorRatio](), list[GroupSummary]()
     for group in GROUPS:
         own = [name for name in both if b.battery.stressors[name] == group]
         if own:
             summary = _summary(group, own, rates_a, rates_b, spread)
             groups.append(summary)
             ratios += [_ratio(name, group, rates_a, rates_b, name in summary.outliers) for name in own]
-    found = Compared(
+    found = MachineComparison(
         a=a.system,
         b=b.system,
         rate=rate,
@@ -115,21 +115,21 @@ def _summary(
     a: Mapping[str, tuple[float, ...]],
     b: Mapping[str, tuple[float, ...]],
     spread: Mapping[str, Atoms],
-) -> Summary:
+) -> GroupSummary:
     logs = np.array([middle(b[name]) - middle(a[name]) for name in names])
     known = all(min(len(a[name]), len(b[name])) > 1 for name in names)
     drawn = draws([spread[name] for name in names]) if known else None
 
-    def interval(of: float, over: Floats | None) -> Interval:
+    def interval(of: float, over: Floats | None) -> BootstrapEstimate:
         low, high = (None, None) if over is None else np.exp(np.quantile(over, (TAIL, 1 - TAIL)))
-        return Interval(value=float(np.exp(of)), low=low, high=high)
+        return BootstrapEstimate(value=float(np.exp(of)), low=low, high=high)
 
-    def quantile(share: float) -> Interval:
+    def quantile(share: float) -> BootstrapEstimate:
         over = None if drawn is None else np.quantile(drawn, share, axis=1)
         return interval(float(np.quantile(logs, share)), over)
 
     inside, outliers = fenced(names, logs)
-    return Summary(
+    return GroupSummary(
         group=group,
         stressors=len(names),
         least=quantile(0),
@@ -154,13 +154,13 @@ def fenced(names: Sequence[str], logs: Floats) -> tuple[Floats, tuple[str, ...]]
 
 def _ratio(
     name: str, group: Group, a: Mapping[str, tuple[float, ...]], b: Mapping[str, tuple[float, ...]], outlier: bool
-) -> Ratio:
+) -> StressorRatio:
     ratio, low, high = speed_up(a[name], b[name])
     together = (len(a[name]), len(b[name]))
-    return Ratio(
+    return StressorRatio(
         stressor=name,
         group=group,
-        speed_up=Interval(value=ratio, low=low, high=high),
+        speed_up=BootstrapEstimate(value=ratio, low=low, high=high),
         repetitions=together,
         outlier=outlier,
     )
@@ -175,12 +175,14 @@ def _missing(a: Profile, b: Profile, both: set[str]) -> dict[str, str]:
     return found
 
 
-def _judged(found: Compared, applications: Sequence[Application]) -> tuple[Judged, ...]:
+def _judged(found: MachineComparison, applications: Sequence[Application]) -> tuple[ApplicationCheck, ...]:
     bound = found.bound
     if applications and bound is None:
         raise VgoError("No CPU stressor is common to both profiles, so nothing is predicted: leave --applications out.")
     return tuple(
-        Judged(name=one.name, speed_up=one.speed_up, inside=bound.least.value <= one.speed_up <= bound.greatest.value)
+        ApplicationCheck(
+            name=one.name, speed_up=one.speed_up, inside=bound.least.value <= one.speed_up <= bound.greatest.value
+        )
         for one in applications
         if bound
     )

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import Field, ValidationError
 
 from ...knowledge.errors import VgoError
+from ...knowledge.shape import Frozen
 from ...knowledge.user_files import parsed_json, regular
 from ...knowledge.wrong import first
-from ..subject import Frozen
 from .battery import Group
 
 PROFILE: Literal["vgo-agent machine profile"] = "vgo-agent machine profile"
@@ -69,7 +69,7 @@ class Battery(Frozen):
     quota: Quota | None = None
 
 
-class Run(Frozen):
+class StressorRun(Frozen):
     """One run of one stressor."""
 
     stressor: str
@@ -97,7 +97,7 @@ class Profile(Frozen):
     version: Literal[1] = 1
     system: System
     battery: Battery
-    runs: tuple[Run, ...] = ()
+    runs: tuple[StressorRun, ...] = ()
 
     @property
     def complete(self) -> bool:

@@ -21,7 +21,7 @@ from .quota import counted, limited_group
 PR_SET_PDEATHSIG = 1
 
 
-class Ended(NamedTuple):
+class LimitedRunResult(NamedTuple):
     """How it ended, and what the group counted."""
 
     exit_code: int
@@ -35,7 +35,7 @@ class Ended(NamedTuple):
     """What could not be removed, in words."""
 
 
-def limited_run(argv: Sequence[str], quota: Quota) -> Ended:
+def limited_run(argv: Sequence[str], quota: Quota) -> LimitedRunResult:
     """Run it to its end; nothing of the group stays, whoever ends it."""
     with limited_group(quota) as group:
         began_s, before = time.monotonic(), os.times()
@@ -46,7 +46,7 @@ def limited_run(argv: Sequence[str], quota: Quota) -> Ended:
     left = f"{folder} stays: end what runs in it, then vgo-agent restore." if folder.exists() else ""
     cpu_s = after.children_user + after.children_system - before.children_user - before.children_system
     code = 128 - code if code < 0 else code
-    return Ended(code, found.get("nr_throttled", 0), found.get("nr_periods", 0), wall_s, cpu_s, left)
+    return LimitedRunResult(code, found.get("nr_throttled", 0), found.get("nr_periods", 0), wall_s, cpu_s, left)
 
 
 def _entering(folder: Path) -> Callable[[], None]:

@@ -14,11 +14,11 @@ from ..execution.spawn import Spawner
 from ..machine import Machine
 from ..mitigation.owned_folder import temporary_folder
 from .battery import Stressor
-from .form import Battery, Profile, Quota, Run, System, read, write
+from .form import Battery, Profile, Quota, StressorRun, System, read, write
 from .quota import limited_group
 from .stress_ng import StressNg
 
-Progress = Callable[[int, int, Run], None]
+Progress = Callable[[int, int, StressorRun], None]
 """Told after each run: how many are done, of how many, and the run."""
 
 

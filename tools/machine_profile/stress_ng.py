@@ -19,7 +19,7 @@ from ...knowledge.errors import VgoError
 from ..execution.launch import Launch, RunGroup
 from ..execution.spawn import Spawner
 from .battery import METHOD_OPTIONS, Group, Stressor
-from .form import Run
+from .form import StressorRun
 from .quota import throttled
 
 PATIENCE_S = 20.0
@@ -50,7 +50,7 @@ class StressNg:
 
     def run(
         self, spawner: Spawner, stressor: Stressor, seconds: float, repetition: int = 0, group: RunGroup | None = None
-    ) -> Run:
+    ) -> StressorRun:
         """Run one worker for `seconds`; what does not work is told in the result."""
         results = self._folder / "stress-ng.yaml"
         results.unlink(missing_ok=True)
@@ -75,11 +75,11 @@ class StressNg:
                 one.join()
         told = {"stressor": stressor.name, "repetition": repetition}
         if ended.timed_out:
-            return Run(**told, failed=f"did not end within {PATIENCE_S:g} s of its time")
+            return StressorRun(**told, failed=f"did not end within {PATIENCE_S:g} s of its time")
         metrics = _metrics(results)
         if ended.exit_code or not metrics:
-            return Run(**told, failed=_reason(ended.exit_code, ended.error))
-        return Run(
+            return StressorRun(**told, failed=_reason(ended.exit_code, ended.error))
+        return StressorRun(
             **told,
             bogo_ops=metrics["bogo-ops"],
             wall_s=metrics["wall-clock-time"],

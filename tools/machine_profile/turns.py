@@ -12,8 +12,8 @@ from ...knowledge.errors import VgoError
 from ..execution.launch import RunGroup
 from ..execution.spawn import Spawner
 from .battery import Group, Stressor
-from .calibrated import Step
-from .form import Quota, Run
+from .calibrated import QuotaTrial
+from .form import Quota, StressorRun
 from .quota import set_quota
 from .speed_up import middle
 from .stress_ng import StressNg
@@ -44,8 +44,8 @@ class Pair:
     """One stressor without and with the quota, next to each other."""
 
     stressor: str
-    full: Run
-    limited: Run
+    full: StressorRun
+    limited: StressorRun
     cpus: float
     """What the quota was worth."""
 
@@ -75,7 +75,7 @@ class Turns:
     pairs: list[Pair] = field(default_factory=list)
     here: Mapping[str, float] = field(default_factory=dict)
     """Log rates of this machine where a profile of it was given; else those of the runs without the quota."""
-    steps: list[Step] = field(default_factory=list)
+    steps: list[QuotaTrial] = field(default_factory=list)
 
     def step(self, names: Sequence[str], quota: Quota) -> None:
         """Run the stressors in an order drawn anew, each with and without the quota in an order drawn anew."""
@@ -134,7 +134,7 @@ class Turns:
             if name in before
         }
 
-    def _run(self, name: str, turn: int) -> Run:
+    def _run(self, name: str, turn: int) -> StressorRun:
         return self.stress_ng.run(
             self.spawner, self.stressors[name], self.search.seconds, len(self.steps), self.groups[turn]
         )
@@ -158,7 +158,9 @@ class Turns:
         median = float(np.exp(np.median([before[pair.stressor] + pair.response for pair in own])))
         shares = [pair.full.cpu_s / pair.full.wall_s for pair in own if pair.full.wall_s]
         self.steps.append(
-            Step(quota=quota, stressors=len(own), median=median, cpu_share=float(np.median(shares)) if shares else 0.0)
+            QuotaTrial(
+                quota=quota, stressors=len(own), median=median, cpu_share=float(np.median(shares)) if shares else 0.0
+            )
         )
         self.telling(
             f"  quota {quota.cpus:.4g} CPUs: median speed-up over the base {median:.3g} ({len(own)} stressors)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ..subject import Frozen
+from ...knowledge.shape import Frozen
 
 ENDED = "the program ended before it could be read"
 UNREADABLE = "the kernel does not let us read it"
@@ -14,8 +14,12 @@ class Check(Frozen):
     """One thing that shows whether a mitigation is in force."""
 
     level: Literal[1, 2, 3]
-    """1: the knob reads back; 2: the process shows it; 3: the factor moved."""
     what: str
     expected: str
     seen: str
     passed: bool
+
+    @property
+    def proof(self) -> str:
+        """What a check of this level shows."""
+        return ("the knob reads back", "the process shows it", "the factor moved")[self.level - 1]

@@ -15,8 +15,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from ...knowledge.errors import VgoError
+from ...knowledge.shape import Frozen
 from .. import stop
-from ..subject import Frozen
 from .gpu_values import gpu_values
 from .guard import TOLD
 from .kernel_file import GPU, KernelFiles, is_setting

@@ -15,9 +15,9 @@ from ..statistics.labels.classes import label
 from ..statistics.shape.describe import describe
 from ..statistics.values import BoolArray, ColumnCorrelation, FloatArray, IntervalEstimate
 from .attribution import RankAttribution, Slowest, common, explained, slowest
-from .found import HostRanks, Ranks, RankSummary, Verdict
 from .hosts import beyond, of_hosts
 from .placement import crowded, fixed, placed
+from .rank_summary import HostRanks, Ranks, RankSummary, Verdict
 from .rows import RankRows
 
 LEAST_RUNS = 10

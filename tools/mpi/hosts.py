@@ -9,7 +9,7 @@ import numpy as np
 
 from ..statistics.values import FloatArray, IntArray
 from .attribution import common, explained
-from .found import HostRanks
+from .rank_summary import HostRanks
 from .rows import RankRows
 
 

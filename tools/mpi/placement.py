@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..statistics.values import FloatArray
-from .found import PlacementEffect
+from .rank_summary import PlacementEffect
 from .rows import TEXTS, RankRows
 
 PERMUTATIONS = 2000

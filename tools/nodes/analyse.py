@@ -21,7 +21,7 @@ from ..statistics.fleet.odd import Odd, odd
 from ..statistics.fleet.shares import shares
 from ..statistics.fleet.standing_out import between, differs, medians
 from ..statistics.values import ColumnCorrelation, FloatArray, IntArray, IntervalEstimate
-from .found import NodeComparison, NodeDeviation, NodeSummary, Verdict
+from .node_comparison import NodeComparison, NodeDeviation, NodeSummary, Verdict
 
 MARGIN = 0.02
 """A node that differs by less is not worth a drain."""

@@ -19,7 +19,7 @@ from ..recorded.shapes import ColumnOptions, Observations
 from ..run_table import RUNS
 from ..subject import Limits, Subject
 from .analyse import Nodes, fleet, nodes_of
-from .found import NodeComparison
+from .node_comparison import NodeComparison
 
 
 class HostComparison(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from ..subject import Frozen
+from ...knowledge.shape import Frozen
 from .design import StudyDesign
 from .setting import StudySetting
 

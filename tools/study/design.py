@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from ...knowledge.errors import VgoError
+from ...knowledge.shape import Frozen
 from ..row import BASELINE
-from ..subject import Frozen
-from .factors import THREADS, Factor, Factors, Level
-from .here import Here
+from .environment import StudyEnvironment
+from .factors import THREADS, Factor, FactorLevel, Factors
 from .placing import placed
 from .setting import StudySetting
 
@@ -27,7 +27,7 @@ class Skipped(Frozen):
     reason: str
 
 
-class Studied(Frozen):
+class StudyFactor(Frozen):
     """A factor with the levels that it has here; the first is the one at which the others are studied."""
 
     key: str
@@ -41,7 +41,7 @@ class StudyDesign(Frozen):
     """The settings of a study."""
 
     machine: str
-    factors: tuple[Studied, ...]
+    factors: tuple[StudyFactor, ...]
     settings: tuple[StudySetting, ...]
     """The baseline first."""
     skipped: tuple[Skipped, ...]
@@ -61,7 +61,7 @@ class StudyDesign(Frozen):
         return tuple(factor.key for factor in self.factors if len(factor.levels) > 1)
 
     @property
-    def crossed(self) -> tuple[Studied, ...]:
+    def crossed(self) -> tuple[StudyFactor, ...]:
         """Factors that are crossed."""
         return tuple(factor for factor in self.factors if factor.crossed)
 
@@ -79,7 +79,7 @@ class Wished:
     most: int = MOST
 
 
-def design(factors: Factors, here: Here, wished: Wished = Wished()) -> StudyDesign:  # noqa: B008 (frozen)
+def design(factors: Factors, here: StudyEnvironment, wished: Wished = Wished()) -> StudyDesign:  # noqa: B008 (frozen)
     """Lay out the study for a machine; raises VgoError where nothing can be varied, or too much."""
     _refuse_unknown(factors, wished)
     skipped: list[Skipped] = []
@@ -122,12 +122,15 @@ def _with_binaries(factor: Factor, wished: Wished) -> Factor:
     if factor.key != "runtime" or not wished.binaries:
         return factor
     more = tuple(
-        Level(key=name, program=path, description=f"the binary {path}", cross=False) for name, path in wished.binaries
+        FactorLevel(key=name, program=path, description=f"the binary {path}", cross=False)
+        for name, path in wished.binaries
     )
     return factor.model_copy(update={"levels": (*factor.levels, *more)})
 
 
-def _available(factor: Factor, here: Here, wished: Wished, skipped: list[Skipped]) -> tuple[Factor, tuple[Level, ...]]:
+def _available(
+    factor: Factor, here: StudyEnvironment, wished: Wished, skipped: list[Skipped]
+) -> tuple[Factor, tuple[FactorLevel, ...]]:
     """Give the levels that can be had, the first alone where the factor is not to be varied."""
     if factor.key == THREADS:
         return factor, tuple(_thread_levels(factor, here, wished, skipped))
@@ -149,7 +152,9 @@ def _varied(factor: Factor, wished: Wished) -> bool:
     return not wished.factors or factor.key in wished.factors or (factor.key == "runtime" and bool(wished.binaries))
 
 
-def _thread_levels(factor: Factor, here: Here, wished: Wished, skipped: list[Skipped]) -> Iterator[Level]:
+def _thread_levels(
+    factor: Factor, here: StudyEnvironment, wished: Wished, skipped: list[Skipped]
+) -> Iterator[FactorLevel]:
     """All cores first, then all but some, then 1, 2, 4, ... cores."""
     n = len(here.topology.cores)
     spared = [n - spare for spare in factor.spare if spare < n]
@@ -162,13 +167,13 @@ def _thread_levels(factor: Factor, here: Here, wished: Wished, skipped: list[Ski
         are = "is only one core" if n == 1 else f"are {n} cores"
         skipped.append(Skipped(factor=THREADS, level=words, reason=f"there {are}"))
     crossed = {n - spare for spare in factor.crossed_spare}
-    yield from (Level(key=str(count), cross=count in crossed) for count in counts)
+    yield from (FactorLevel(key=str(count), cross=count in crossed) for count in counts)
 
 
-def _studied(factor: Factor, levels: Sequence[Level], wished: Wished) -> Studied:
+def _studied(factor: Factor, levels: Sequence[FactorLevel], wished: Wished) -> StudyFactor:
     crossing = factor.key in wished.cross if wished.cross else factor.cross
     crossed = tuple(level.key for level in levels if level.cross)
-    return Studied(
+    return StudyFactor(
         key=factor.key,
         question=factor.question,
         levels=tuple(level.key for level in levels),
@@ -176,7 +181,7 @@ def _studied(factor: Factor, levels: Sequence[Level], wished: Wished) -> Studied
     )
 
 
-def _combinations(studied: Sequence[Studied]) -> Iterator[dict[str, str]]:
+def _combinations(studied: Sequence[StudyFactor]) -> Iterator[dict[str, str]]:
     """Cross what is crossed at the first levels of the rest, then change one factor at a time."""
     centre = {factor.key: factor.levels[0] for factor in studied}
     crossed = [factor for factor in studied if factor.crossed]
@@ -190,9 +195,9 @@ def _combinations(studied: Sequence[Studied]) -> Iterator[dict[str, str]]:
 
 def _setting(
     chosen: dict[str, str],
-    here: Here,
-    levels: Mapping[str, Mapping[str, Level]],
-    studied: Sequence[Studied],
+    here: StudyEnvironment,
+    levels: Mapping[str, Mapping[str, FactorLevel]],
+    studied: Sequence[StudyFactor],
     governed: tuple[str, ...],
 ) -> StudySetting:
     picked = {key: levels[key][level] for key, level in chosen.items()}
@@ -200,7 +205,7 @@ def _setting(
     return setting.model_copy(update={"name": _name(chosen, studied), "levels": chosen, "unset": governed})
 
 
-def _name(chosen: Mapping[str, str], studied: Sequence[Studied]) -> str:
+def _name(chosen: Mapping[str, str], studied: Sequence[StudyFactor]) -> str:
     """Name the levels of what is crossed, and what else is not as in the others."""
     crossed = [_word(factor.key, chosen[factor.key]) for factor in studied if factor.crossed]
     others = [

@@ -21,11 +21,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import t as student
 
+from ...knowledge.shape import Frozen
 from ..claim import FEWEST
 from ..statistics.holm import holm
 from ..statistics.values import FloatArray
-from ..subject import Frozen
-from .design import Studied, StudyDesign
+from .design import StudyDesign, StudyFactor
 from .spreads import TIMES
 
 RESAMPLES = 2000
@@ -35,7 +35,7 @@ Runs = Callable[[Mapping[str, str]], str | None]
 """From levels to the setting whose runs stand for them."""
 
 
-class Ratio(Frozen):
+class EffectRatio(Frozen):
     """A ratio with its 95 % interval."""
 
     value: float
@@ -52,9 +52,9 @@ class Effect(Frozen):
     reference: tuple[str, ...]
     settings: int
     """Pairs of settings, or fours of them, that it is the mean of."""
-    spread: Ratio
+    spread: EffectRatio
     """Of the mean absolute deviation from the median."""
-    mean: Ratio
+    mean: EffectRatio
     p_value: float
     """Of no effect on the spread, adjusted by Holm over all effects."""
 
@@ -123,9 +123,9 @@ def _estimate(drawn: FloatArray, rounds: int) -> _Estimate:
     return _Estimate(float(drawn[0]), float(drawn[1:].std() * math.sqrt(rounds / (rounds - 1))))
 
 
-def _ratio(estimate: _Estimate, rounds: int) -> Ratio:
+def _ratio(estimate: _Estimate, rounds: int) -> EffectRatio:
     half = float(student.ppf(0.975, rounds - 1)) * estimate.error
-    return Ratio(
+    return EffectRatio(
         value=math.exp(estimate.value), low=math.exp(estimate.value - half), high=math.exp(estimate.value + half)
     )
 
@@ -147,7 +147,9 @@ def _contrasts(design: StudyDesign, runs: Runs) -> Iterator[_Contrast]:
             yield from _interaction((first, second), pair, rest, design, runs)
 
 
-def _main(factor: Studied, level: str, rest: Sequence[Studied], design: StudyDesign, runs: Runs) -> Iterator[_Contrast]:
+def _main(
+    factor: StudyFactor, level: str, rest: Sequence[StudyFactor], design: StudyDesign, runs: Runs
+) -> Iterator[_Contrast]:
     cells = []
     reference = _reference(factor, level)
     for others in _others(rest, design.centre):
@@ -156,7 +158,7 @@ def _main(factor: Studied, level: str, rest: Sequence[Studied], design: StudyDes
     yield from _averaged((factor.key,), (level,), (reference,), cells)
 
 
-def _reference(factor: Studied, level: str) -> str:
+def _reference(factor: StudyFactor, level: str) -> str:
     """The first level; of memory nodes both numbers of nodes are for as many threads, so they are held together."""
     if level in factor.crossed or factor.key != "nodes":
         return factor.levels[0]
@@ -164,7 +166,11 @@ def _reference(factor: Studied, level: str) -> str:
 
 
 def _interaction(
-    factors: tuple[Studied, Studied], levels: tuple[str, str], rest: Sequence[Studied], design: StudyDesign, runs: Runs
+    factors: tuple[StudyFactor, StudyFactor],
+    levels: tuple[str, str],
+    rest: Sequence[StudyFactor],
+    design: StudyDesign,
+    runs: Runs,
 ) -> Iterator[_Contrast]:
     first, second = factors
     reference = first.crossed[0], second.crossed[0]
@@ -179,7 +185,7 @@ def _interaction(
     yield from _averaged((first.key, second.key), levels, reference, cells)
 
 
-def _others(rest: Sequence[Studied], centre: Mapping[str, str]) -> Iterator[dict[str, str]]:
+def _others(rest: Sequence[StudyFactor], centre: Mapping[str, str]) -> Iterator[dict[str, str]]:
     for chosen in itertools.product(*(one.crossed for one in rest)):
         yield dict(centre) | dict(zip((one.key for one in rest), chosen, strict=True))
 

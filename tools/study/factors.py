@@ -9,9 +9,9 @@ import yaml
 from pydantic import Field, ValidationError, model_validator
 
 from ...knowledge.errors import VgoError
+from ...knowledge.shape import Frozen
 from ...knowledge.user_files import parsed_yaml, regular
 from ...knowledge.wrong import first
-from ..subject import Frozen
 from .topology import Kind
 
 Need = Literal["several_cores", "smt", "hybrid", "kinds_on_every_node", "nodes", "runtime_schedule", "libgomp"]
@@ -22,7 +22,7 @@ THREADS = "threads"
 """The factor whose levels are numbers of cores."""
 
 
-class Level(Frozen):
+class FactorLevel(Frozen):
     """One level of a factor."""
 
     key: str
@@ -59,7 +59,7 @@ class Factor(Frozen):
     variables: tuple[str, ...] = ()
     """Variables that it governs; what the environment says of them holds for the baseline only."""
     cross: bool = False
-    levels: tuple[Level, ...] = ()
+    levels: tuple[FactorLevel, ...] = ()
     spare: tuple[Annotated[int, Field(ge=1)], ...] = ()
     """Of threads: numbers of cores left to the system."""
     crossed_spare: tuple[Annotated[int, Field(ge=0)], ...] = (0,)

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ...knowledge.errors import VgoError
-from ..subject import Frozen
+from ...knowledge.shape import Frozen
 from .design import StudyDesign, Wished, design
+from .environment import look
 from .factors import Factors
-from .here import look
 from .topology import allowed_cpus, topology
-from .warm_up import Tried
+from .warm_up import WarmUpRun
 
 
-class Wanted(Frozen):
+class StudyScope(Frozen):
     """A study before a machine is known."""
 
     factors: Factors
@@ -41,12 +41,12 @@ def _words(found: StudyDesign) -> str:
     return f"{len(found.settings)} settings ({found.machine})"
 
 
-def one_warm_up(found: Mapping[str, Sequence[Tried]]) -> tuple[Tried, ...]:
+def one_warm_up(found: Mapping[str, Sequence[WarmUpRun]]) -> tuple[WarmUpRun, ...]:
     """Make one of the warm-up runs of several hosts: what fails on one is left out, what is alike is so on all."""
     return tuple(_one(dict(zip(found, of_setting, strict=True))) for of_setting in zip(*found.values(), strict=True))
 
 
-def _one(tried: Mapping[str, Tried]) -> Tried:
+def _one(tried: Mapping[str, WarmUpRun]) -> WarmUpRun:
     failing = next((f"on {host}: {its.failure}" for host, its in tried.items() if its.failure), "")
     alike = {its.alike for its in tried.values()}
     first = next(iter(tried.values()))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .factors import Level
-from .here import Here
+from .environment import StudyEnvironment
+from .factors import FactorLevel
 from .setting import Background, StudySetting
 from .topology import Core
 
 NUMBER, PLACES, PRELOAD = "OMP_NUM_THREADS", "OMP_PLACES", "LD_PRELOAD"
 
 
-def placed(levels: Sequence[Level], count: int, here: Here) -> StudySetting:
+def placed(levels: Sequence[FactorLevel], count: int, here: StudyEnvironment) -> StudySetting:
     """Put the threads on `count` cores, or on fewer where the levels allow fewer; the setting has no name yet.
 
     Efficiency cores are left to the system first, then the first cores, since devices and services use those.
@@ -41,7 +41,12 @@ def placed(levels: Sequence[Level], count: int, here: Here) -> StudySetting:
 
 
 def _environment(
-    levels: Sequence[Level], used: Sequence[Core], domain: Sequence[Core], deep: int, threads: int, here: Here
+    levels: Sequence[FactorLevel],
+    used: Sequence[Core],
+    domain: Sequence[Core],
+    deep: int,
+    threads: int,
+    here: StudyEnvironment,
 ) -> dict[str, str]:
     environment = {NUMBER: str(threads)}
     for level in levels:
@@ -83,7 +88,7 @@ def _dealt(domain: Sequence[Core], count: int) -> list[Core]:
     return [core for core in domain if core in chosen]
 
 
-def _background(levels: Sequence[Level], used: Sequence[Core]) -> Background | None:
+def _background(levels: Sequence[FactorLevel], used: Sequence[Core]) -> Background | None:
     level = next((level for level in levels if level.background), None)
     if level is None:
         return None

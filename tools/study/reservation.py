@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...knowledge.shape import Frozen
 from ..claim import interval
-from ..subject import Frozen
 from .design import StudyDesign
 from .effects import Runs
 from .factors import THREADS
 from .spreads import TIMES, Against, held_against
 
 
-class Step(Frozen):
+class CoreReservation(Frozen):
     """One number of cores, all else as in the middle of the study."""
 
     cores: int
@@ -29,7 +29,7 @@ class Step(Frozen):
 class Reservation(Frozen):
     """The numbers of cores in order, from few to all."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[CoreReservation, ...]
     enough: int | None
     """Cores left to the system in the smallest reservation that is shown to be steadier than none; None: none is."""
     answer: str
@@ -53,29 +53,33 @@ def reservation(design: StudyDesign, times: TIMES, runs: Runs, alpha: float) -> 
     return Reservation(steps=tuple(steps), enough=enough.spare, answer=_answer(enough, steps))
 
 
-def _steps(design: StudyDesign, runs: Runs) -> list[Step]:
+def _steps(design: StudyDesign, runs: Runs) -> list[CoreReservation]:
     factor = next(factor for factor in design.factors if factor.key == THREADS)
     found = []
     for level in sorted(factor.levels, key=int):
         setting = design.at(design.centre | {THREADS: level})
         name = runs(design.centre | {THREADS: level})
         if setting and name:
-            found.append(Step(cores=setting.cores, spare=setting.spare, threads=setting.threads, setting=name))
+            found.append(
+                CoreReservation(cores=setting.cores, spare=setting.spare, threads=setting.threads, setting=name)
+            )
     return found
 
 
-def _held_against(first: Step, steps: Sequence[Step], times: TIMES, alpha: float) -> dict[int, Against]:
+def _held_against(
+    first: CoreReservation, steps: Sequence[CoreReservation], times: TIMES, alpha: float
+) -> dict[int, Against]:
     judged = held_against(first.setting, [step.setting for step in steps], times, alpha)
     return {step.cores: judged[step.setting] for step in steps if step.setting in judged}
 
 
-def _none(steps: Sequence[Step]) -> str:
+def _none(steps: Sequence[CoreReservation]) -> str:
     if not any(step.against_all for step in steps):
         return "Too few rounds count to say how many cores to leave to the system."
     return "Leaving cores to the system is not shown to make it steadier than using all of them."
 
 
-def _answer(enough: Step, steps: Sequence[Step]) -> str:
+def _answer(enough: CoreReservation, steps: Sequence[CoreReservation]) -> str:
     cores = "one core" if enough.spare == 1 else f"{enough.spare} cores"
     words = f"Leaving {cores} to the system is enough: fewer are not shown to make it steadier"
     if enough.against_all:

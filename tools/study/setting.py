@@ -7,9 +7,9 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ...knowledge.shape import Frozen
 from ..execution.launch import Launch
 from ..row import BASELINE
-from ..subject import Frozen
 from .factors import Work
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from ...knowledge.shape import Frozen
 from ...layers.probes.base import Probe
 from ..execution.launch import Launch
-from ..subject import Frozen
 
 ASKING = {
     "OMP_DISPLAY_ENV": "verbose",

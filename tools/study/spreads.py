@@ -7,12 +7,12 @@ from typing import Literal
 
 import numpy as np
 
+from ...knowledge.shape import Frozen
 from ..claim import Arms, Claim, TooFew, claims
 from ..row import BASELINE, Row
 from ..statistics.sd_interval import log_sd_interval
 from ..statistics.spread import summarise
 from ..statistics.values import FloatArray, IntervalEstimate
-from ..subject import Frozen
 
 LEAST_RUNS = 2
 LEAST_BOUNDED = 15

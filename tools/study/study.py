@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
+from ...knowledge.shape import Frozen
 from ..claim import FEWEST, Claim, interval
 from ..row import BASELINE, Row
-from ..subject import Frozen, Subject
+from ..subject import Subject
 from .advice import Advice, advice
 from .design import StudyDesign
 from .effects import Effect, Runs, effects
 from .reservation import Reservation, reservation
 from .setting import StudySetting
 from .spreads import TIMES, Against, Spread, held_against, outcomes, spreads
-from .warm_up import Tried, ignores_threads
+from .warm_up import WarmUpRun, ignores_threads
 
 NONE = "No setting is steadier than the environment as given by more than luck."
 STEADY_CV = 0.01
@@ -24,7 +25,7 @@ class Study(Frozen):
     """What a study found."""
 
     design: StudyDesign
-    tried: tuple[Tried, ...]
+    tried: tuple[WarmUpRun, ...]
     rounds: int
     """In which the baseline counts."""
     planned: int
@@ -54,13 +55,13 @@ class Study(Frozen):
         return next((one for one in self.spreads if one.setting == name), None)
 
 
-def measured(design: StudyDesign, tried: Sequence[Tried]) -> tuple[StudySetting, ...]:
+def measured(design: StudyDesign, tried: Sequence[WarmUpRun]) -> tuple[StudySetting, ...]:
     """Settings that are run in rounds: those that do not fail and are not the same as an earlier one."""
     left = {its.setting for its in tried if its.failure or its.alike}
     return tuple(setting for setting in design.settings if setting.name not in left)
 
 
-def runs_for(design: StudyDesign, tried: Sequence[Tried]) -> Runs:
+def runs_for(design: StudyDesign, tried: Sequence[WarmUpRun]) -> Runs:
     """Say whose runs stand for a combination of levels; None where it was not run or failed."""
     alike = {its.setting: its.alike or its.setting for its in tried if not its.failure}
 
@@ -96,7 +97,7 @@ def _ratio(one: Spread) -> float:
 
 def answered(
     design: StudyDesign,
-    tried: Sequence[Tried],
+    tried: Sequence[WarmUpRun],
     rows: Sequence[Row],
     batch: Sequence[Row],
     subject: Subject,
@@ -166,7 +167,7 @@ def _numbers(found: Against | None) -> str:
     return f" (ratio of the spread {spread}, of the CV {cv}, of the mean {mean})"
 
 
-def _notes(design: StudyDesign, tried: Sequence[Tried], found: Sequence[Spread], rounds: int) -> Iterator[str]:
+def _notes(design: StudyDesign, tried: Sequence[WarmUpRun], found: Sequence[Spread], rounds: int) -> Iterator[str]:
     if ignored := ignores_threads(design.settings, tried):
         yield ignored
     baseline = next((one for one in found if one.setting == BASELINE), None)

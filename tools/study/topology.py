@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Literal
 
 from ...knowledge.errors import VgoError
+from ...knowledge.shape import Frozen
 from ...layers.probes.sysfs import cpu_numbers, number, read_once, text_of
-from ..subject import Frozen
 
 Kind = Literal["P", "E"]
 CPUS = "sys/devices/system/cpu"

@@ -8,15 +8,15 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ...knowledge.errors import VgoError
+from ...knowledge.shape import Frozen
 from ..execution.bench import Bench
 from ..execution.judge import judge
-from ..subject import Frozen
 from .background import beside
 from .setting import StudySetting
 from .spoken import Ear, Spoken, asking
 
 
-class Tried(Frozen):
+class WarmUpRun(Frozen):
     """What the warm-up run of a setting gave."""
 
     setting: str
@@ -30,12 +30,12 @@ class Tried(Frozen):
 
 class _Seen(NamedTuple):
     setting: StudySetting
-    tried: Tried
+    tried: WarmUpRun
 
 
 def warm_up(
     bench: Bench, settings: Sequence[StudySetting], told: Callable[[str], None] = lambda words: None
-) -> tuple[Tried, ...]:
+) -> tuple[WarmUpRun, ...]:
     """Run every setting once; raises VgoError where the program fails as it is given, or shows no OpenMP."""
     seen: list[_Seen] = []
     for setting in settings:
@@ -50,7 +50,7 @@ def warm_up(
     return tuple(one.tried for one in seen)
 
 
-def _try(bench: Bench, setting: StudySetting) -> Tried:
+def _try(bench: Bench, setting: StudySetting) -> WarmUpRun:
     launch, ear, subject = setting.launch(bench.launch), Ear(), bench.subject
     if bench.deadline.over:
         raise bench.deadline.no_run(cut=False)
@@ -64,16 +64,16 @@ def _try(bench: Bench, setting: StudySetting) -> Tried:
         except VgoError as refused:
             if setting.baseline:
                 raise
-            return Tried(setting=setting.name, failure=str(refused))
+            return WarmUpRun(setting=setting.name, failure=str(refused))
     if run.timed_out and limit_s != own_s:
         raise bench.deadline.no_run(cut=setting.baseline)
     if setting.baseline:
         bench.took(run)
     failure = judge(run, subject, limit_s=limit_s).failure
-    return Tried(setting=setting.name, failure=failure, spoken=ear.heard, wall_s=run.wall_ns / 1e9)
+    return WarmUpRun(setting=setting.name, failure=failure, spoken=ear.heard, wall_s=run.wall_ns / 1e9)
 
 
-def _refuse(baseline: Tried) -> None:
+def _refuse(baseline: WarmUpRun) -> None:
     if baseline.failure:
         raise VgoError(f"A trial run failed: {baseline.failure}; run it by hand first.")
     if not baseline.spoken.runtime:
@@ -83,7 +83,7 @@ def _refuse(baseline: Tried) -> None:
         )
 
 
-def _alike(setting: StudySetting, tried: Tried, seen: Sequence[_Seen]) -> Iterator[str]:
+def _alike(setting: StudySetting, tried: WarmUpRun, seen: Sequence[_Seen]) -> Iterator[str]:
     """Find earlier settings that are set up in the same way, whatever was asked for."""
     for earlier, its in seen:
         same = (earlier.program, earlier.background, earlier.affinity) == (
@@ -95,7 +95,7 @@ def _alike(setting: StudySetting, tried: Tried, seen: Sequence[_Seen]) -> Iterat
             yield earlier.name
 
 
-def ignores_threads(settings: Sequence[StudySetting], tried: Sequence[Tried]) -> str:
+def ignores_threads(settings: Sequence[StudySetting], tried: Sequence[WarmUpRun]) -> str:
     """Say it where the program has the same number of threads whatever it is asked for; empty elsewhere."""
     ended = [(one, its) for one, its in zip(settings, tried, strict=True) if one.threads and not its.failure]
     asked = {one.threads for one, _ in ended}

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from ...knowledge.errors import VgoError
 from ...knowledge.files import duplicate_keys, read_model
-from ...knowledge.shape import Key, Known
+from ...knowledge.shape import Frozen, Key
 from ..amount import LONGEST, MOST
 from ..row import FIXED
 from .level import Level, shown, tidy
@@ -27,7 +27,7 @@ RESERVED = {*FIXED, "batch", "round", "reason", "cell", "why"}
 """Columns of the tables that a sweep writes; the statistics of a cell give way to a parameter of their name."""
 
 
-class LevelRange(Known):
+class LevelRange(Frozen):
     """Every number from `low` to `high`."""
 
     low: Number
@@ -53,7 +53,7 @@ class LevelRange(Known):
         return tidy(self.low + share * (self.high - self.low), self.integer)
 
 
-class Parameter(Known):
+class Parameter(Frozen):
     """One thing that is varied, by levels or over a range; without more it is `{name}` in the command."""
 
     description: str = ""
@@ -122,7 +122,7 @@ class Parameter(Known):
         return self.range.at(share)
 
 
-class SweepDesign(Known):
+class SweepDesign(Frozen):
     """Which cells are run."""
 
     kind: Literal["grid", "lhs", "adaptive"] = "grid"
@@ -137,7 +137,7 @@ class SweepDesign(Known):
     """Where an adaptive design goes: where the response may be best, or where it is least known."""
 
 
-class Repetitions(Known):
+class Repetitions(Frozen):
     """How often a cell is run: until the SD is known within a factor, between two numbers of runs."""
 
     least: Annotated[int, Field(ge=1, le=MOST)] = 10
@@ -154,7 +154,7 @@ class Repetitions(Known):
         return self
 
 
-class SweepBudget(Known):
+class SweepBudget(Frozen):
     """When the sweep ends though cells are left; the same command with more goes on."""
 
     runs: Annotated[int, Field(ge=1, le=MOST)] | None = None
@@ -162,7 +162,7 @@ class SweepBudget(Known):
     """By the clock, from the start of the command to its answer."""
 
 
-class Space(Known):
+class Space(Frozen):
     """One file."""
 
     description: str = ""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from ...knowledge.actions import Precondition
 from ...knowledge.errors import VgoError
 from ...knowledge.schema import Mitigation
+from ...knowledge.shape import Frozen
 from ..execution.bench import Bench
 from ..execution.resolve import resolve
 from ..experiment.condition import Block
@@ -17,7 +18,7 @@ from ..experiment.executor import Instructions
 from ..machine import Machine
 from ..row import Row
 from ..shipped import shipped
-from ..subject import Frozen, Subject
+from ..subject import Subject
 from .cell import Cell
 from .level import Level
 from .local import LocalCells

@@ -7,7 +7,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Collapsible, Static
 
-from ...session_view.step import Step
+from ...session_view.step import SessionStep
 from ...terminal import printable
 
 MARKS = {"chosen": "…", "going on": "▸", "done": "✓", "failed": "✗", "denied": "–"}
@@ -26,11 +26,11 @@ class StepCard(Collapsible):
     StepCard.-going-on > CollapsibleTitle { text-style: bold; }
     """
 
-    def __init__(self, step: Step) -> None:
+    def __init__(self, step: SessionStep) -> None:
         """Take the step as it is now."""
         super().__init__(title="", collapsed=True, classes=f"card-{step.call_id}")
         self._step = step
-        self._shown: tuple[Step, str] | None = None
+        self._shown: tuple[SessionStep, str] | None = None
         self._body = Static("", markup=False)
 
     def compose(self) -> ComposeResult:
@@ -43,7 +43,7 @@ class StepCard(Collapsible):
         """Draw it."""
         self.show(self._step)
 
-    def show(self, step: Step, progress: str = "") -> None:
+    def show(self, step: SessionStep, progress: str = "") -> None:
         """Draw the step as it is now, where that is not what is drawn."""
         if self._shown == (step, progress):
             return
@@ -55,7 +55,7 @@ class StepCard(Collapsible):
         self._body.update(Text("\n".join(_lines(step, progress))))
 
 
-def _lines(step: Step, progress: str) -> list[str]:
+def _lines(step: SessionStep, progress: str) -> list[str]:
     chosen = "you" if step.origin == "user" else step.origin
     lines = [f"why: {step.why} (chosen by {chosen})"]
     lines += [f"{name}: {value}" for name, value in step.arguments.items()]

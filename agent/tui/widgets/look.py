@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from textual.binding import Binding, BindingType
 
-from ...look.asked import OpenFile
+from ...look.messages import OpenFile
 from ...look.of_files import overlays_of, place_words
 from ...look.of_session import looking_of
 from ...look.scenes import Looking

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.message import Message
 
-from ...look.asked import OpenedTable, Refitted
+from ...look.messages import OpenedTable, Refitted
 
 
 class CutRefitted(Message):

@@ -15,16 +15,15 @@ from textual.events import DescendantFocus
 from textual.timer import Timer
 from textual.widgets import Static, TabbedContent, TabPane
 
-from ....tools.statistics.values import FloatArray
-from ...look.asked import (
-    Answer,
+from ...look.computers import Computers
+from ...look.messages import (
     ColumnRead,
     Failed,
     FindShape,
-    GiveRuns,
+    LookAnswer,
+    LookQuestion,
     OpenedTable,
     OpenFile,
-    Question,
     ReadColumn,
     ReadPage,
     Refit,
@@ -32,8 +31,7 @@ from ...look.asked import (
     Shaped,
     TablePage,
 )
-from ...look.computers import Computers
-from ...look.scenes import Looking, Overlay, PlottedOutcomes, Scatter
+from ...look.scenes import Looking, Overlay, Scatter
 from ...look.what_if import WhatIf, looking_at, ranking
 from ...terminal import speaks_unicode
 from .distribution_view import DistributionView
@@ -74,7 +72,7 @@ class LookPane(Vertical):
         self.state = WhatIf(Looking())
         self.measuring = False
         """A program is measured now, so that nothing is computed beside it."""
-        self._source: OpenFile | GiveRuns | None = None
+        self._source: OpenFile | None = None
         self._alone = False
         """What is shown is the table that was opened, without a session around it."""
         self._beside: tuple[Overlay, ...] = ()
@@ -115,12 +113,7 @@ class LookPane(Vertical):
         self.offer(OpenFile(path, outcome))
         self._open()
 
-    def give_runs(self, outcomes: PlottedOutcomes, names: tuple[str, ...], values: FloatArray) -> None:
-        """Take runs that are at hand, `values` of shape (runs, columns); TableOpened follows."""
-        self.offer(GiveRuns(outcomes, names, values))
-        self._open()
-
-    def offer(self, source: OpenFile | GiveRuns) -> None:
+    def offer(self, source: OpenFile) -> None:
         """Say what to open once somebody moves the cut or pages through the runs; what was open is closed."""
         if self._alone:
             self.state = WhatIf(Looking())
@@ -232,7 +225,7 @@ class LookPane(Vertical):
             self._computers.open(self._source)
         return True
 
-    def _answered(self, question: Question, answer: Answer) -> None:
+    def _answered(self, question: LookQuestion, answer: LookAnswer) -> None:
         """Take in an answer of the processes."""
         if self.is_attached and self.app.is_running:  # else the tabs are being taken away
             takes: dict[type, Callable[[Any], None]] = {
@@ -258,8 +251,8 @@ class LookPane(Vertical):
         outcomes = replace(self.state.looking.outcomes, values=read.outcomes)
         self._scatters[read.name] = Scatter(read.name, read.values, outcomes, read.unit, read.r2)
 
-    def _refuse(self, question: Question, failed: Failed) -> None:
-        if isinstance(question, OpenFile | GiveRuns):
+    def _refuse(self, question: LookQuestion, failed: Failed) -> None:
+        if isinstance(question, OpenFile):
             self._computers.forget()
             self._named = failed.sentence if self._alone else ""
             self.query_one(PagedTable).say(failed.sentence)

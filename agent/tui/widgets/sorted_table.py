@@ -10,7 +10,7 @@ from textual.coordinate import Coordinate
 from textual.message import Message
 from textual.widgets import DataTable
 
-from ...look.asked import TablePage
+from ...look.messages import TablePage
 from ...look.scenes import SmallTable
 from ...look.sorting import Row, SortOrder, ordered, shown
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from vgo_agent.agent.answers.sentence_choice import LISTED
 from vgo_agent.agent.answers.speaker import Speaker
-from vgo_agent.agent.answers.written import LISTED
-from vgo_agent.agent.model.asked import ModelFailed
+from vgo_agent.agent.model.language_model import ModelFailed
 
 Request = dict[str, Any]
 

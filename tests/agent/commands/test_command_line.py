@@ -149,3 +149,11 @@ def test_demo_refuses_a_name_that_is_none_and_lists_those_that_are(vgo: Vgo) -> 
     shown = vgo("demo", "cpu-hope")
     assert shown.returncode == 1
     assert "cpu-hops" in shown.stderr
+
+
+@pytest.mark.parametrize("before", [(), ("--pairs", "20")])
+def test_an_option_after_the_program_is_refused_unless_the_program_is_to_get_it(before, vgo):
+    refused = vgo("try", "pin_to_cpu", *before, "true", "--dry-run")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "--dry-run stands after the program: put it before, or write --" in refused.stderr
+    assert vgo("try", "pin_to_cpu", "--dry-run", *before, "--", "true", "--dry-run").returncode == 0

@@ -9,8 +9,8 @@ import pytest
 
 from vgo_agent.agent.cli import Parser, main
 from vgo_agent.agent.commands import COMMANDS
+from vgo_agent.agent.commands.mitigation_arguments import levels_meant, mitigation_meant, values_meant
 from vgo_agent.agent.commands.try_ import options_after
-from vgo_agent.agent.commands.wanted import levels_meant, mitigation_meant, values_meant
 from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.mitigation.parameters import with_values

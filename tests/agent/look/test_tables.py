@@ -8,12 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from vgo_agent.agent.look.asked import Failed, GiveRuns, OpenFile, ReadColumn, ReadPage, Refit, Refitted, TablePage
 from vgo_agent.agent.look.child import NOT_OPEN, answered
 from vgo_agent.agent.look.computer import Computer
-from vgo_agent.agent.look.open_table import open_file, take_runs
+from vgo_agent.agent.look.messages import Failed, OpenFile, ReadColumn, ReadPage, Refit, Refitted, TablePage
+from vgo_agent.agent.look.open_table import open_file
 from vgo_agent.agent.look.pages import MOST_DRAWN
-from vgo_agent.agent.look.scenes import PlottedOutcomes
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.analysis.analyse import analyse
 from vgo_agent.tools.analysis.question import AnalysisOptions
@@ -25,7 +24,6 @@ RNG = np.random.default_rng(7)
 VALUES = RNG.normal(size=(120, 6))
 TIMES = 1.0 + 0.05 * RNG.normal(size=120) + (VALUES[:, 2] > 0.8)
 NAMES = ("a", "b", "c", "d", "e", "f")
-GIVEN = GiveRuns(PlottedOutcomes(TIMES, "s", "time"), NAMES, VALUES)
 
 
 @pytest.fixture
@@ -47,25 +45,17 @@ def test_an_exact_refit_is_what_analyze_says_of_that_cut(table):
     assert found.factors[0].name == "c" and found.factors[0].visible
 
 
-def test_a_quick_refit_names_the_same_factor():
-    opened = take_runs(GIVEN.outcomes, NAMES, VALUES)
+def test_a_quick_refit_names_the_same_factor(table):
+    opened = open_file(table, "time_s")
     quick, exact = opened.fits.refit(Refit(1.4)), opened.fits.refit(Refit(1.4, exact=True))
     assert quick.factors[0].name == exact.factors[0].name == "c"
     assert (quick.n_slow, quick.tree) == (exact.n_slow, exact.tree)
 
 
-def test_a_cut_beside_the_runs_is_answered_with_a_sentence():
-    found = take_runs(GIVEN.outcomes, NAMES, VALUES).fits.refit(Refit(99.0))
+def test_a_cut_beside_the_runs_is_answered_with_a_sentence(table):
+    found = open_file(table, "time_s").fits.refit(Refit(99.0))
     assert (found.n_slow, found.tree) == (0, None)
     assert found.reason == "The cut leaves 0 runs on one side, which needs 5."
-
-
-def test_columns_with_gaps_or_without_change_explain_nothing():
-    values = np.column_stack((VALUES, np.ones(120), np.where(np.arange(120) == 3, np.nan, 1.0)))
-    outcomes = PlottedOutcomes(np.where(np.arange(120) == 5, np.nan, TIMES), "s", "time")
-    opened = take_runs(outcomes, (*NAMES, "same", "gap"), values).opened()
-    assert opened.columns == NAMES
-    assert opened.outcomes.values.size == 119
 
 
 def test_a_page_is_a_part_of_the_sorted_table(table):
@@ -77,16 +67,18 @@ def test_a_page_is_a_part_of_the_sorted_table(table):
         opened.page(ReadPage(by="nowhere"))
 
 
-def test_a_column_of_many_runs_is_thinned_and_keeps_its_r2():
+def test_a_column_of_many_runs_is_thinned_and_keeps_its_r2(tmp_path):
     many = RNG.normal(size=3 * MOST_DRAWN)
-    column = take_runs(PlottedOutcomes(many, "s", "time"), ("x",), (2 * many)[:, None]).fits.column("x")
+    pl.DataFrame({"time_s": many, "x": 2 * many}).write_csv(tmp_path / "many.csv")
+    opened = open_file(tmp_path / "many.csv", "time_s")
+    column = opened.fits.column("x")
     assert column.values.size == MOST_DRAWN
     assert np.array_equal(column.values, 2 * column.outcomes) and column.r2 == pytest.approx(1.0)
     with pytest.raises(VgoError, match="no column of numbers named y"):
-        take_runs(GIVEN.outcomes, NAMES, VALUES).fits.column("y")
+        opened.fits.column("y")
 
 
-def test_the_newest_cut_wins_and_a_process_that_was_killed_is_started_again():
+def test_the_newest_cut_wins_and_a_process_that_was_killed_is_started_again(table):
     answers = []
 
     async def ask() -> None:
@@ -94,7 +86,7 @@ def test_the_newest_cut_wins_and_a_process_that_was_killed_is_started_again():
         computer.ask(ReadColumn("c"))
         await rest(computer)
         assert answers.pop()[1] == Failed(NOT_OPEN)
-        computer.ask(GIVEN)
+        computer.ask(OpenFile(str(table), "time_s"))
         for cut in np.linspace(1.1, 1.9, 40):
             computer.ask(Refit(float(cut)))
         computer.ask(ReadPage(count=1))

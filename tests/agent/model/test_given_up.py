@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from vgo_agent.agent.model.asked import ModelFailed, ModelGone
+from vgo_agent.agent.model.choice import ModelChoice
 from vgo_agent.agent.model.given_up import MOST_GONE, Patient
-from vgo_agent.agent.model.wish import ModelChoice
+from vgo_agent.agent.model.language_model import ModelFailed, ModelGone
 from vgo_agent.agent.planners.llama import Llama
 
 from ..planners.test_llama import CHOOSING

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from vgo_agent.agent.model.asked import ModelFailed
+from vgo_agent.agent.model.language_model import ModelFailed
 from vgo_agent.agent.model.server import ModelServer
 from vgo_agent.agent.record import bodies
 from vgo_agent.agent.transcript import Decision, read
@@ -20,6 +20,7 @@ from vgo_agent.agent.transcript import Decision, read
 from ...conftest import Vgo
 from ...tiny_gguf import tiny
 
+LIMITS = ("--max-runs", "40", "--budget", "600", "--max-mitigations", "2", "--json")
 pytest.importorskip("llama_cpp.server.app", reason="the server of llama-cpp-python is not installed")
 QUESTION = {
     "messages": [{"role": "user", "content": "Which?"}],
@@ -90,19 +91,7 @@ def test_it_plans_a_whole_diagnosis_that_is_replayed_without_it(address: str, vg
         f"#!{sys.executable} -IS\nimport os\nprint(sum(range(20_000 + 9_000 * (os.urandom(1)[0] % 3))))\n"
     )
     program.chmod(0o755)
-    done = vgo(
-        "diagnose",
-        "--model",
-        address,
-        "--max-runs",
-        "40",
-        "--budget",
-        "600",
-        "--max-mitigations",
-        "2",
-        "--json",
-        str(program),
-    )
+    done = vgo("diagnose", "--model", address, *LIMITS, str(program))
     assert done.returncode in (0, 1), done.stderr
     run = Path(json.loads(done.stdout)["run_dir"])
     decisions = bodies(read(run / "transcript.jsonl"), Decision)

@@ -195,8 +195,8 @@ def test_a_model_that_cannot_be_used_is_refused_before_the_program_runs(
 
 def test_how_a_model_is_asked_stands_in_the_settings(tmp_path: Path) -> None:
     flags = {"model": str(tiny(tmp_path / "x.gguf")), "model_temperature": 0.5, "model_seed": 7}
-    wish = who_decides(effective(flags)[0])[1]
-    assert wish is not None and (wish.temperature, wish.seed) == (0.5, 7)
+    request = who_decides(effective(flags)[0])[1]
+    assert request is not None and (request.temperature, request.seed) == (0.5, 7)
 
 
 def test_options_may_stand_anywhere(home: AtHome, tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from vgo_agent.agent.model.asked import ModelFailed
 from vgo_agent.agent.model.exchange import MOST_BYTES, checked_address
+from vgo_agent.agent.model.language_model import ModelFailed
 from vgo_agent.agent.model.server import ModelServer, canonical
 from vgo_agent.knowledge.errors import VgoError
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from vgo_agent.agent.graph import FALLBACK
 from vgo_agent.agent.legal import legal
+from vgo_agent.agent.model.choice import ModelChoice
 from vgo_agent.agent.model.process import ModelProcess
-from vgo_agent.agent.model.wish import ModelChoice
 from vgo_agent.agent.planners.base import View
 from vgo_agent.agent.planners.grammar import grammar, longest
 from vgo_agent.agent.planners.llama import Llama
@@ -38,6 +38,7 @@ from ..seen_views import seen_views
 from .hostile import HOSTILE
 from .test_llama import Fake, last_of
 
+LIMITS = ("--max-runs", "40", "--budget", "600", "--max-mitigations", "2", "--json")
 WISH = ModelChoice(spec="fake")
 FROM_OUTSIDE = {"summary", "column", "when"}
 """Fields of results in which words of a program, a table or a YAML file stand."""
@@ -184,19 +185,7 @@ def test_a_hostile_program_and_layer_under_a_hostile_name_get_an_honest_diagnosi
     (tmp_path / "hostile.yaml").write_text(yaml.safe_dump(LAYER))
     options = ("--planner", "llama", "--model", model, "--per-iteration", "json", "--metric", "ms")
     layers = ("--layer", "process", "--layer", "./hostile.yaml")
-    done = vgo(
-        "diagnose",
-        *options,
-        *layers,
-        "--max-runs",
-        "40",
-        "--budget",
-        "600",
-        "--max-mitigations",
-        "2",
-        "--json",
-        str(program),
-    )
+    done = vgo("diagnose", *options, *layers, *LIMITS, str(program))
     assert done.returncode in (0, 1), done.stderr
     run = RunFolder(Path(json.loads(done.stdout)["run_dir"]))
     decisions, before = list(decided(run)), 0

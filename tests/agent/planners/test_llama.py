@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from vgo_agent.agent.model.asked import ModelFailed
+from vgo_agent.agent.model.choice import ModelChoice
+from vgo_agent.agent.model.language_model import ModelFailed
 from vgo_agent.agent.model.process import ModelProcess
-from vgo_agent.agent.model.wish import ModelChoice
 from vgo_agent.agent.planners.base import Choice, View
 from vgo_agent.agent.planners.llama import ONLY, PROMPT_TOKENS, Llama
 from vgo_agent.agent.planners.menu import calls, menu
@@ -113,10 +113,10 @@ def test_the_same_view_gives_the_same_question() -> None:
 
 
 def test_every_decision_is_drawn_with_a_seed_of_its_own() -> None:
-    wish = WISH.model_copy(update={"temperature": 0.5, "seed": 7})
+    request = WISH.model_copy(update={"temperature": 0.5, "seed": 7})
     for view in CHOOSING:
         fake = Fake(last_of)
-        Llama(fake, wish).choose(view)
+        Llama(fake, request).choose(view)
         assert (fake.requests[0]["temperature"], fake.requests[0]["seed"]) == (0.5, 7 + view.decisions)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -15,7 +14,7 @@ from vgo_agent.agent.finished import FinishedRun
 from vgo_agent.knowledge.loader import Knowledge, load
 from vgo_agent.tools.apply_mitigation import ApplyResult
 from vgo_agent.tools.base import Result
-from vgo_agent.tools.case import Case, Finished, Record
+from vgo_agent.tools.case import Case, Finished
 from vgo_agent.tools.distortion import Distortion
 from vgo_agent.tools.machine import Machine
 from vgo_agent.tools.measure import MeasureResult
@@ -29,6 +28,7 @@ from vgo_agent.tools.statistics.spread import log_sd_interval, summarise
 from vgo_agent.tools.subject import Limits, Subject
 
 from ...tools.profiles import MACHINE as TEST_MACHINE
+from ...tools.profiles import MadeCalls
 
 KNOWLEDGE: Knowledge = load()
 SUBJECT = Subject(command=("./bench.sh", "--size", "12"), argv=("/w/bench.sh", "--size", "12"), directory="/w")
@@ -44,29 +44,20 @@ TIP = "ab" * 32
 
 
 @dataclass
-class MadeDiagnosis:
+class MadeDiagnosis(MadeCalls):
     """Calls one after the other: pure tools really run, measuring ones are given their rows."""
 
     subject: Subject = SUBJECT
     limits: Limits = LIMITS
     machine: Machine = MACHINE
-    calls: list[Finished] = field(default_factory=list)
-    files: dict[str, bytes] = field(default_factory=dict)
-
-    def get(self, sha256: str) -> bytes:
-        return self.files[sha256]
-
-    @property
-    def record(self) -> Record:
-        return Record(tuple(self.calls), self)
 
     def call(self, tool: str, **arguments: Any) -> str:
-        case = Case(self._next, self.subject, self.limits, self.machine, KNOWLEDGE, self.record)
+        case = Case(self.next_id, self.subject, self.limits, self.machine, KNOWLEDGE, self.record)
         given = TOOLS[tool].arguments.model_validate(arguments)
         return self._add(tool, arguments, TOOLS[tool].run(given, case).result)
 
     def refused(self, tool: str, error: str, **arguments: Any) -> None:
-        self.calls.append(Finished(self._next, tool, arguments, None, {}, error))
+        self.calls.append(Finished(self.next_id, tool, arguments, None, {}, error))
 
     def measure(self, outcomes: np.ndarray, unusable: str = "", failed: int = 0) -> None:
         shape = describe(outcomes)
@@ -152,18 +143,8 @@ class MadeDiagnosis:
             run_dir="vgo-runs/20260101-000000-bench",
         )
 
-    @property
-    def _next(self) -> str:
-        return f"c{len(self.calls) + 1:03d}"
-
     def _add(self, tool: str, arguments: Mapping[str, Any], result: Result, table: Any = None) -> str:
-        call_id, artefacts = self._next, {}
-        if table is not None:
-            content = write_runs(table)
-            artefacts["runs.csv"] = hashlib.sha256(content).hexdigest()
-            self.files[artefacts["runs.csv"]] = content
-        self.calls.append(Finished(call_id, tool, arguments, result.model_dump(mode="json"), artefacts))
-        return call_id
+        return self.add(tool, arguments, result, {} if table is None else {"runs.csv": write_runs(table)})
 
 
 def rows(outcomes: np.ndarray, columns: Mapping[str, np.ndarray] | None = None) -> list[dict[str, Any]]:

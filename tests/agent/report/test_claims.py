@@ -42,7 +42,7 @@ def test_a_run_far_off_may_leave_it_open(looked_up) -> None:
     arms = (RNG(1).normal(0.3, 0.03, 60), RNG(2).normal(0.3, 0.008, 60) + wild)
     compared(looked_up, arms, (20.0, 0.0))
     result = concluded(looked_up)
-    assert title(result) == "cause explained, remedy out of budget"
+    assert title(result) == "cause explained, remedy undecided"
     assert [one.mitigation for one in result.remedy.undecided] == ["pin_to_cpu"]
 
 

@@ -19,7 +19,7 @@ from vgo_agent.agent.chat.session import ChatSession
 from vgo_agent.agent.desk.desk import Desk
 from vgo_agent.agent.planners.rules import Rules
 from vgo_agent.agent.run_folder import RunFolder
-from vgo_agent.agent.session import DiagnosisRequest, Request
+from vgo_agent.agent.session import DiagnosisRequest, NewDiagnosis
 from vgo_agent.agent.transcript import RunEnd, Transcript
 from vgo_agent.agent.transcript import line as line_of
 from vgo_agent.agent.tui.app import ChatApp
@@ -38,13 +38,14 @@ PATIENCE_S = 200.0
 CASE = Path(__file__).parents[3] / "evals/cases/cpu-hops"
 
 
-def request_in(folder: Path, **limits: object) -> Request:
+def request_in(folder: Path, **limits: object) -> NewDiagnosis:
     program = folder / "faults.py"
     program.write_text(FAULTS)
     argv = (sys.executable, "-I", "-S", str(program))
     subject = Subject(command=argv, argv=argv, directory=str(folder), metric="time_ms ([0-9.]+)", unit="ms")
     wanted = {"max_runs": 40, "max_mitigations": 1, "budget_s": 900.0} | limits
-    return Request(subject, Limits.model_validate(wanted), folder / "runs", "faults.py")
+    request = DiagnosisRequest(subject=subject, limits=Limits.model_validate(wanted))
+    return NewDiagnosis(request, folder / "runs", "faults.py")
 
 
 @pytest.fixture(scope="session")

@@ -179,8 +179,9 @@ def test_a_question_of_a_real_run_is_put_off_stopped_asked_again_and_refused_for
         await until(lambda: session.view.status == "finished" and session.place == "still", pilot)
         await until(lambda: len(screen.query(Conclusion)) == 1, pilot)
 
-    assert session.request is not None
-    session.request = replace(session.request, planner="fixed", plan=TrialPlan(mitigation="thp_always"))
+    assert session.new is not None
+    trial = {"planner": "fixed", "plan": TrialPlan(mitigation="thp_always")}
+    session.new = replace(session.new, request=session.new.request.model_copy(update=trial))
     session.begin()
     on_screen(session, talk)
     assert session.folder is not None

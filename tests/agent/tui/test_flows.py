@@ -93,7 +93,7 @@ def test_every_step_by_talking_and_the_run_replays(session: ChatSession) -> None
         order = [type(one) for one in screen.query(".said, Card")]
         assert order[:4] == [Static, StepCard, Static, StepCard]  # what was said, then what came of it
 
-    session.request = request_in(session.request.out.parent, allow="process") if session.request else None
+    session.new = request_in(session.new.out.parent, allow="process") if session.new else None
     on_screen(session, talk)
     assert session.folder is not None
     events = read(session.folder.transcript)

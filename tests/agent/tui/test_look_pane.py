@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import numpy as np
+import pytest
 from textual.app import App, ComposeResult
 from textual.message import Message
 from textual.pilot import Pilot
@@ -23,10 +24,17 @@ RNG = np.random.default_rng(7)
 RUNS = PAGE + 40
 VALUES = RNG.normal(size=(RUNS, 6))
 TIMES = 1.0 + 0.05 * RNG.normal(size=RUNS) + (VALUES[:, 2] > 0.8)
-NAMES = ("a", "b", "c", "d", "e", "f")
 OUTCOMES = PlottedOutcomes(TIMES, "s", "time")
+HEADER = "time_s,a,b,c,d,e,f"
 SIZES = ((20, 5), (1, 1), (200, 60), (41, 12), (80, 24))
 PATIENCE_S = 200.0
+
+
+@pytest.fixture
+def runs(tmp_path):
+    path = tmp_path / "runs.csv"
+    np.savetxt(path, np.column_stack((TIMES, VALUES)), delimiter=",", header=HEADER, comments="")
+    return str(path)
 
 
 class Shown(App[None]):
@@ -80,7 +88,7 @@ async def until(holds: Callable[[], object], pilot: Pilot[None]) -> None:
     raise AssertionError("what was waited for did not come")
 
 
-def test_a_cut_that_is_moved_is_relabelled_at_once_and_then_refitted(tmp_path):
+def test_a_cut_that_is_moved_is_relabelled_at_once_and_then_refitted(tmp_path, runs):
     app = Shown()
 
     async def use(pilot: Pilot[None]) -> None:
@@ -89,7 +97,7 @@ def test_a_cut_that_is_moved_is_relabelled_at_once_and_then_refitted(tmp_path):
         await until(lambda: app.told, pilot)
         refused = app.told.pop()
         assert isinstance(refused, RequestRefused) and "check the path" in refused.sentence
-        pane.give_runs(OUTCOMES, NAMES, VALUES)
+        pane.open_file(runs, "time_s")
         pane.choose("distribution")
         await until(lambda: pane.state.recorded, pilot)
         recorded = pane.state.cutting.cut
@@ -117,27 +125,30 @@ def test_a_cut_that_is_moved_is_relabelled_at_once_and_then_refitted(tmp_path):
     on(app, use)
 
 
-def test_rows_come_whenever_their_tab_is_chosen():
+def test_rows_come_whenever_their_tab_is_chosen(runs):
     app = Shown()
 
     async def use(pilot: Pilot[None]) -> None:
-        app.pane.give_runs(OUTCOMES, NAMES, VALUES)
+        app.pane.open_file(runs, "time_s")
         await until(lambda: app.told, pilot)  # it is open, and the first page is on its way
         app.pane.choose("runs")
         table = app.query_one(PagedTable)
         await until(lambda: table.row_count, pilot)
-        assert len(table.columns) == 1 + len(NAMES)
-        app.pane.give_runs(OUTCOMES, NAMES[:2], VALUES[:, :2])
+        assert len(table.columns) == 1 + VALUES.shape[1]
+        np.savetxt(
+            f"{runs}.csv", np.column_stack((TIMES, VALUES[:, :2])), delimiter=",", header=HEADER[:10], comments=""
+        )
+        app.pane.open_file(f"{runs}.csv", "time_s")
         await until(lambda: len(table.columns) == 3 and table.row_count, pilot)
 
     on(app, use)
 
 
-def test_a_table_that_was_closed_while_it_was_read_is_not_shown():
+def test_a_table_that_was_closed_while_it_was_read_is_not_shown(runs):
     app = Shown()
 
     async def use(pilot: Pilot[None]) -> None:
-        app.pane.give_runs(OUTCOMES, NAMES, VALUES)
+        app.pane.open_file(runs, "time_s")
         await pilot.pause()
         app.pane.close_table()
         await until(lambda: not app.pane._computers._quick.busy, pilot)
@@ -170,13 +181,13 @@ async def sees_everything(app: Shown, pilot: Pilot[None]) -> None:
     assert table.row_at_cursor[0] == np.sort(TIMES)[PAGE]
 
 
-def test_nothing_is_computed_while_a_program_is_measured():
+def test_nothing_is_computed_while_a_program_is_measured(runs):
     app = Shown()
 
     async def use(pilot: Pilot[None]) -> None:
         pane = app.pane
         pane.measuring = True
-        pane.give_runs(OUTCOMES, NAMES, VALUES)
+        pane.open_file(runs, "time_s")
         pane.look_at(Looking(OUTCOMES, cut=1.5))
         pane.choose("distribution")
         await pilot.press("left")

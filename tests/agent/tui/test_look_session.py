@@ -9,8 +9,8 @@ from textual.pilot import Pilot
 
 from vgo_agent.agent.chat.session import ChatSession
 from vgo_agent.agent.desk.desk import Desk
-from vgo_agent.agent.look.asked import OpenedTable, OpenFile, ReadPage, Refit
 from vgo_agent.agent.look.child import answered
+from vgo_agent.agent.look.messages import OpenedTable, OpenFile, ReadPage, Refit
 from vgo_agent.agent.look.of_session import looking_of
 from vgo_agent.agent.look.open_run import OpenRun, open_run
 from vgo_agent.agent.look.open_table import OpenTable

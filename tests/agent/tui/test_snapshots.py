@@ -11,8 +11,8 @@ from textual.widgets._footer import FooterKey
 
 from vgo_agent.agent.chat.session import ChatSession
 from vgo_agent.agent.desk.desk import Desk
-from vgo_agent.agent.look.asked import TablePage
 from vgo_agent.agent.look.cores import CoreRates
+from vgo_agent.agent.look.messages import TablePage
 from vgo_agent.agent.record import record_of
 from vgo_agent.agent.report.tables import runs_csv
 from vgo_agent.agent.run_folder import RunFolder, write

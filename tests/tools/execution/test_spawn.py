@@ -20,7 +20,7 @@ from vgo_agent.tools.execution.launch import SCHED_DEADLINE, Launch, Scheduler
 from vgo_agent.tools.execution.spawn import RUSAGE, Spawner
 from vgo_agent.tools.execution.survivors import unending
 from vgo_agent.tools.execution.tree import end_tree, kin, living
-from vgo_agent.tools.execution.waiting import Ending, wait, wants_terminal
+from vgo_agent.tools.execution.waiting import WaitResult, wait, wants_terminal
 
 LONG_S = 60.0
 """A limit that only a broken test reaches."""
@@ -304,7 +304,7 @@ def test_a_program_that_ends_just_as_it_is_looked_at_for_a_stop_is_no_error():
     try:
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
         assert not wants_terminal(pid)
-        assert wait(pid, time.monotonic() + LONG_S, pytest.fail) == wait(pid, None, pytest.fail) == Ending()
+        assert wait(pid, time.monotonic() + LONG_S, pytest.fail) == wait(pid, None, pytest.fail) == WaitResult()
     finally:
         os.waitpid(pid, 0)
 

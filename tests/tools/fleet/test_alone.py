@@ -13,7 +13,7 @@ import pytest
 from vgo_agent.tools.experiment.condition import AS_GIVEN, OUTSIDE, Block
 from vgo_agent.tools.fleet.alone import alone
 from vgo_agent.tools.fleet.engine import Fleet
-from vgo_agent.tools.fleet.messages import Answer, Order
+from vgo_agent.tools.fleet.messages import HostAnswer, Order
 from vgo_agent.tools.fleet.station import Station
 from vgo_agent.tools.subject import Subject
 
@@ -36,14 +36,14 @@ def order(tmp_path: Path) -> Order:
     return Order(act="run", subject=subject, series="c001", blocks=(ONE,) * RUNS, conditions={"baseline": AS_GIVEN})
 
 
-def answered(station: Station, order: Order) -> Answer:
-    return Answer.model_validate_json(station.deliver(order.model_dump_json(), LIMIT_S))
+def answered(station: Station, order: Order) -> HostAnswer:
+    return HostAnswer.model_validate_json(station.deliver(order.model_dump_json(), LIMIT_S))
 
 
 def test_two_workers_on_one_host_never_run_at_the_same_time(order, tmp_path):
     stations, at_once = (Station(), Station()), Barrier(2)
 
-    def worker(station: Station) -> Answer:
+    def worker(station: Station) -> HostAnswer:
         answered(station, order.model_copy(update={"blocks": (ONE,)}))  # its process is there
         at_once.wait(LIMIT_S)
         return answered(station, order)

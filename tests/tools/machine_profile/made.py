@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from vgo_agent.tools.machine_profile.battery import Group
-from vgo_agent.tools.machine_profile.form import Battery, Profile, Quota, Run, System
+from vgo_agent.tools.machine_profile.form import Battery, Profile, Quota, StressorRun, System
 
 
 def system(name: str = "a", architecture: str = "x86_64", stress_ng: str = "0.15.06") -> System:
@@ -26,10 +26,10 @@ def profile(
     repetitions = max((len(found) for found in rates.values()), default=1)
     share = quota.cpus if quota else 1.0
     runs = [
-        Run(stressor=name, repetition=at, bogo_ops=rate, wall_s=1, cpu_s=share)
+        StressorRun(stressor=name, repetition=at, bogo_ops=rate, wall_s=1, cpu_s=share)
         for name, found in rates.items()
         for at, rate in enumerate(found)
     ]
-    runs += [Run(stressor=name, repetition=0, failed=why) for name, why in (failed or {}).items()]
+    runs += [StressorRun(stressor=name, repetition=0, failed=why) for name, why in (failed or {}).items()]
     battery = Battery(seconds=1, repetitions=repetitions, seed=1, stressors=names, quota=quota)
     return Profile(system=of or system(), battery=battery, runs=tuple(runs))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.machine_profile.applications import Application, read_applications
-from vgo_agent.tools.machine_profile.compare import Compared, Interval, compare
+from vgo_agent.tools.machine_profile.compare import BootstrapEstimate, MachineComparison, compare
 from vgo_agent.tools.machine_profile.form import Profile
 from vgo_agent.tools.machine_profile.quota import quota_of
 from vgo_agent.tools.machine_profile.speed_up import speed_up
@@ -34,7 +34,7 @@ def paired(draw: st.DrawFn) -> tuple[Rates, Rates]:
 both = st.composite(paired)()
 
 
-def five(found: Compared) -> list[Interval]:
+def five(found: MachineComparison) -> list[BootstrapEstimate]:
     one = found.groups[0]
     return [one.least, one.quartile_1, one.median, one.quartile_3, one.greatest, one.mean]
 

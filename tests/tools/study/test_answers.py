@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from vgo_agent.tools.claim import Claim
 from vgo_agent.tools.study.design import StudyDesign, Wished, design
 from vgo_agent.tools.study.effects import Effect, effects
+from vgo_agent.tools.study.environment import StudyEnvironment
 from vgo_agent.tools.study.factors import read_factors
-from vgo_agent.tools.study.here import Here
 from vgo_agent.tools.study.reservation import reservation
 from vgo_agent.tools.study.spoken import Spoken
 from vgo_agent.tools.study.spreads import outcomes, spreads
 from vgo_agent.tools.study.study import answered, measured, runs_for
 from vgo_agent.tools.study.topology import Core, Topology
-from vgo_agent.tools.study.warm_up import Tried, ignores_threads
+from vgo_agent.tools.study.warm_up import WarmUpRun, ignores_threads
 from vgo_agent.tools.subject import Subject
 
 SUBJECT = Subject(command=("./solver", "1"), argv=("/solver", "1"), directory="/")
@@ -29,12 +29,15 @@ Scale = Callable[[Mapping[str, str]], float]
 
 def plan(cores: int = 4, *factors: str) -> StudyDesign:
     machine = Topology(cores=tuple(Core(cpus=(core,)) for core in range(cores)))
-    return design(read_factors(), Here(machine), Wished(factors=factors or ("binding", "threads", "wait"), most=500))
+    return design(
+        read_factors(), StudyEnvironment(machine), Wished(factors=factors or ("binding", "threads", "wait"), most=500)
+    )
 
 
-def well(found: StudyDesign) -> tuple[Tried, ...]:
+def well(found: StudyDesign) -> tuple[WarmUpRun, ...]:
     return tuple(
-        Tried(setting=one.name, spoken=Spoken(runtime="libgomp", threads=one.threads or 4)) for one in found.settings
+        WarmUpRun(setting=one.name, spoken=Spoken(runtime="libgomp", threads=one.threads or 4))
+        for one in found.settings
     )
 
 

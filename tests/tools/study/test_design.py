@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.study.design import StudyDesign, Wished, design
+from vgo_agent.tools.study.environment import StudyEnvironment
 from vgo_agent.tools.study.factors import read_factors
-from vgo_agent.tools.study.here import Here
 from vgo_agent.tools.study.setting import StudySetting
 from vgo_agent.tools.study.topology import Core, Topology, topology
 
@@ -20,7 +20,7 @@ from . import trees
 
 
 def laid_out(root: Path, **wished: Any) -> StudyDesign:
-    return design(read_factors(), Here(topology(root)), Wished(**wished, most=500))
+    return design(read_factors(), StudyEnvironment(topology(root)), Wished(**wished, most=500))
 
 
 def at(found: StudyDesign, **levels: str) -> StudySetting:
@@ -106,12 +106,12 @@ def test_what_a_plain_machine_lacks_is_skipped_with_its_reason(tmp_path) -> None
 
 def test_a_missing_library_is_said_with_its_package(tmp_path) -> None:
     root = trees.tree(tmp_path, [(0,), (1,)])
-    found = design(read_factors(), Here(topology(root), libgomp=True, root=root))
+    found = design(read_factors(), StudyEnvironment(topology(root), libgomp=True, root=root))
     assert "libomp5" in reasons(found)["runtime", "libomp"]
     library = root / "usr/lib/x86_64-linux-gnu/libomp.so.5"
     library.parent.mkdir(parents=True)
     library.touch()
-    found = design(read_factors(), Here(topology(root), libgomp=True, root=root))
+    found = design(read_factors(), StudyEnvironment(topology(root), libgomp=True, root=root))
     assert at(found, runtime="libomp").environment["LD_PRELOAD"] == str(library)
 
 
@@ -150,7 +150,7 @@ def test_too_many_settings_are_refused_with_the_cure(tmp_path) -> None:
     with pytest.raises(VgoError, match=r"19 settings, and 10 are the most: cross fewer"):
         design(
             read_factors(),
-            Here(topology(trees.tree(tmp_path, [(0,), (1,)]))),
+            StudyEnvironment(topology(trees.tree(tmp_path, [(0,), (1,)]))),
             Wished(factors=("binding", "threads", "wait"), most=10),
         )
 
@@ -188,7 +188,7 @@ machines = st.builds(
 @settings(derandomize=True, deadline=None, max_examples=40)
 @given(machines)
 def test_every_setting_fits_the_machine(machine) -> None:
-    found = design(read_factors(), Here(machine), Wished(most=500))
+    found = design(read_factors(), StudyEnvironment(machine), Wished(most=500))
     cpus = {cpu for core in machine.cores for cpu in core.cpus}
     assert len({one.name for one in found.settings}) == len(found.settings)
     for one in found.settings[1:]:
@@ -206,7 +206,7 @@ def test_every_setting_fits_the_machine(machine) -> None:
 @settings(derandomize=True, deadline=None, max_examples=40)
 @given(machines)
 def test_crossed_factors_are_crossed_fully(machine) -> None:
-    found = design(read_factors(), Here(machine), Wished(most=500))
+    found = design(read_factors(), StudyEnvironment(machine), Wished(most=500))
     cells = 1
     for factor in found.crossed:
         cells *= len(factor.crossed)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..mitigation.program import inspect
-from .factors import Level, Need
+from .factors import FactorLevel, Need
 from .topology import Topology
 
 LIBRARIES = ("usr/lib/*-linux-gnu*", "usr/lib64", "usr/lib", "usr/local/lib", "usr/lib/llvm-*/lib", "lib/*-linux-gnu*")
@@ -26,7 +26,7 @@ WHY: dict[Need, str] = {
 
 
 @dataclass(frozen=True)
-class Here:
+class StudyEnvironment:
     """The machine, and what is seen of the program before it runs."""
 
     topology: Topology
@@ -34,7 +34,7 @@ class Here:
     runtime_schedule: bool = False
     root: Path = Path("/")
 
-    def why_not(self, level: Level) -> str:
+    def why_not(self, level: FactorLevel) -> str:
         """Say why a level cannot be had here; empty where it can."""
         return next(self._missing(level), "")
 
@@ -43,7 +43,7 @@ class Here:
         found = (path for folder in LIBRARIES for path in sorted(self.root.glob(f"{folder}/{soname}")))
         return str(next(found, ""))
 
-    def _missing(self, level: Level) -> Iterator[str]:
+    def _missing(self, level: FactorLevel) -> Iterator[str]:
         met: dict[Need, bool] = {
             "several_cores": len(self.topology.cores) > 1,
             "smt": self.topology.smt,
@@ -58,13 +58,13 @@ class Here:
             yield f"{level.preload} is not installed here (in Debian and Ubuntu the package libomp5 or libomp-dev)"
 
 
-def look(argv: tuple[str, ...], cores: Topology, root: Path = Path("/")) -> Here:
+def look(argv: tuple[str, ...], cores: Topology, root: Path = Path("/")) -> StudyEnvironment:
     """Look at the program without starting it; a script hides what it starts."""
     program = inspect(argv)
     linked = program.elf.needed if program.elf else ()
     openmp_here = program.openmp
     libgomp = any(name.startswith("libgomp.so") for name in linked)
-    return Here(cores, libgomp, openmp_here and _has_runtime_loop(Path(argv[0])), root)
+    return StudyEnvironment(cores, libgomp, openmp_here and _has_runtime_loop(Path(argv[0])), root)
 
 
 def _has_runtime_loop(path: Path) -> bool:

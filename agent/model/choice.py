@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...tools.subject import Frozen
+from ...knowledge.shape import Frozen
 
 
 class ModelChoice(Frozen):

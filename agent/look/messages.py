@@ -19,16 +19,6 @@ class OpenFile:
 
 
 @dataclass(frozen=True)
-class GiveRuns:
-    """Take runs that the interface holds; answered by OpenedTable."""
-
-    outcomes: PlottedOutcomes
-    names: tuple[str, ...]
-    values: FloatArray
-    """Shape (runs, columns)."""
-
-
-@dataclass(frozen=True)
 class Refit:
     """Label at a cut, fit the tree, rank the factors; answered by Refitted."""
 
@@ -60,7 +50,7 @@ class FindShape:
     """Find modes and the automatic cut, or the one that is recorded; answered by Shaped."""
 
 
-Question = OpenFile | GiveRuns | FindShape | Refit | ReadColumn | ReadPage
+LookQuestion = OpenFile | FindShape | Refit | ReadColumn | ReadPage
 
 
 @dataclass(frozen=True)
@@ -134,4 +124,4 @@ class Failed:
     sentence: str
 
 
-Answer = OpenedTable | Shaped | Refitted | ColumnRead | TablePage | Failed
+LookAnswer = OpenedTable | Shaped | Refitted | ColumnRead | TablePage | Failed

@@ -9,16 +9,17 @@ from pydantic import Field
 
 from ...knowledge.loader import Knowledge
 from ...knowledge.schema import Mitigation
+from ...knowledge.shape import Frozen
 from ...tools.case import Case
 from ...tools.look_up import first_ready
 from ...tools.machine import Machine
 from ...tools.mitigation.preconditions import beyond_reach, unmet
 from ...tools.rank_factors import RankedFactor, RankResult
-from ...tools.subject import Allow, Frozen, Subject
+from ...tools.subject import Allow, Subject
 from .schema import Key, Truth
 
 
-class Asked(Frozen):
+class RecordingPlan(Frozen):
     """Kept beside the rows, so that a recording that was cut off goes on as it began."""
 
     key: Key
@@ -52,7 +53,7 @@ def untold(case: Case, uncounted: Iterable[str]) -> tuple[str, ...]:
 
 
 def wanted(
-    asked: Asked, truth: Truth | None, found: Iterable[RankedFactor], blind: Sequence[str], known: Knowledge
+    asked: RecordingPlan, truth: Truth | None, found: Iterable[RankedFactor], blind: Sequence[str], known: Knowledge
 ) -> list[Mitigation]:
     """Name what is to be recorded: of the truth, of the user, and of the factors that are true or were found."""
     named = [*(truth.accepted + truth.must_not_help if truth else ()), *asked.mitigations, *asked.placebos, *blind]

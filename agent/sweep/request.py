@@ -39,7 +39,7 @@ _NO_KNOWLEDGE = Knowledge({}, {}, "")
 
 
 @dataclass(frozen=True)
-class Wish:
+class SweepRequest:
     """A sweep to carry out."""
 
     space: Space
@@ -103,7 +103,7 @@ class Wish:
         return CellSettings(self.space, self.knowledge.mitigations, machine, self.subject)
 
 
-def wish_of(arguments: argparse.Namespace, settings: UserSettings, origins: Mapping[str, Origin]) -> Wish:
+def sweep_request(arguments: argparse.Namespace, settings: UserSettings, origins: Mapping[str, Origin]) -> SweepRequest:
     """Read SPACE and the options; what cannot work is refused before the first run."""
     given = vars(arguments)
     word, asked = arguments.space, _typed(given["command"])
@@ -122,7 +122,7 @@ def wish_of(arguments: argparse.Namespace, settings: UserSettings, origins: Mapp
         calm = space.repetitions.model_copy(update={"block": SETTLING})
         space = space.model_copy(update={"repetitions": calm})
     clock, inputs = BudgetClock(arguments.began_s), tuple(arguments.input)
-    return Wish(space, name, settings, layers, inputs, known, arguments.on, arguments.mixed, clock)
+    return SweepRequest(space, name, settings, layers, inputs, known, arguments.on, arguments.mixed, clock)
 
 
 def knowledge_for(space: Space) -> Knowledge:
