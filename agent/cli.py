@@ -29,7 +29,7 @@ EXIT_CODES = """\
 exit codes:
   0    an answer: any verdict but `unusable`; a check that passed
   1    one line on standard error says what is wrong and what cures it;
-       also `unusable` (`analyze`: `insufficient data`), and a check that found something
+       also the verdict `unusable`, and a check that found something
   2    the command line is not understood
   130  Ctrl-C (what can go on is told with the command that does it)
   128+N  ended by signal N; 141 when the reader of the output has gone

@@ -99,7 +99,7 @@ def false_cause(seed: int, law: str, n: int, columns: int, order: str, cut: str 
     rng = np.random.default_rng(seed)
     outcome = ordered(rng, law, n, order)
     found = analysed(outcome, table(rng, outcome, columns, order), cut)
-    return found.groups[0].analysis.verdict == "cause found"
+    return found.groups[0].analysis.verdict == "cause explained"
 
 
 def of_setting(rng: np.random.Generator, outcome: FloatArray, which: IntArray, cut: str = "auto") -> Analysis:
@@ -136,7 +136,7 @@ def false_setting(seed: int, law: str, n: int, values: int, skewed: bool, order:
     """Is a cause found where a setting does nothing?"""
     rng = np.random.default_rng(seed)
     found = of_setting(rng, ordered(rng, law, n, order), dealt(rng, n, values, skewed), cut)
-    return found.verdict == "cause found"
+    return found.verdict == "cause explained"
 
 
 def found_setting(seed: int, n: int, values: int, skewed: bool, share: float) -> bool:
@@ -147,7 +147,7 @@ def found_setting(seed: int, n: int, values: int, skewed: bool, share: float) ->
     outcome = np.exp(0.3 * (np.sqrt(share) * made + np.sqrt(1 - share) * rng.normal(size=n)))
     found = of_setting(rng, outcome, which)
     visible = any(finding.factor.visible and finding.factor.name == "s" for finding in found.findings)
-    return found.verdict == "cause found" and visible
+    return found.verdict == "cause explained" and visible
 
 
 def false_cure(seed: int, law: str, n: int, paired: bool) -> bool:
@@ -174,7 +174,7 @@ def planted(seed: int, law: str, n: int, rho: float, columns: int = 60) -> tuple
 def named(one: Analysis) -> bool:
     """Is the planted column among what was found?"""
     visible = any(finding.factor.visible and "c0" in finding.factor.members for finding in one.findings)
-    return one.verdict == "cause found" and visible
+    return one.verdict == "cause explained" and visible
 
 
 def linked(seed: int, n: int, auc: float) -> FactorAssociation:

@@ -52,7 +52,7 @@ def headline(verdict: Verdict) -> str:
             but = f"; but {fails}" if fails else ""
             return f"There is nothing to reduce: the CV is {100 * cv:.2g} %, at or below {100 * limit:g} %{but}."
         case Unusable(why=why, cure=cure):
-            return f"The data cannot answer: {why[:1].lower()}{why[1:]}; {cure}."
+            return f"The data cannot answer. {why[:1].upper()}{why[1:]}; {cure}."
         case _:
             assert_never(verdict)
 

@@ -49,7 +49,7 @@ def text(found: Analyses, recorded: RecordedRuns) -> str:
     groups = found.groups
     if len(groups) == 1:
         return _told(groups[0], recorded)
-    telling = [group for group in groups if group.analysis.verdict == "cause found"][:MOST_GROUPS]
+    telling = [group for group in groups if group.analysis.verdict == "cause explained"][:MOST_GROUPS]
     parts = [table(GROUPS, [row(group) for group in groups]), *(_told(group, recorded) for group in telling)]
     return "\n\n".join(parts)
 
@@ -59,7 +59,7 @@ def row(group: GroupAnalysis) -> tuple[str, ...]:
     one = group.analysis
     first = next((finding.factor.name for finding in one.findings if finding.factor.visible), "")
     cv = percent(one.spread.cv, 2) if one.spread else ""
-    shown = one.verdict == "cause found"
+    shown = one.verdict == "cause explained"
     p = "" if one.p_adjusted is None else number(one.p_adjusted, 2)
     return named(group.values), str(one.runs), cv, one.verdict, first if shown else "", p
 
@@ -134,13 +134,13 @@ def interactions(one: Analysis) -> Iterator[str]:
 def steps(one: Analysis) -> Iterator[str]:
     """Say what would be stronger evidence, or would find more."""
     strongest = next((finding.evidence for finding in one.findings if finding.factor.visible), "association")
-    if one.verdict == "cause found" and strongest != "intervention":
+    if one.verdict == "cause explained" and strongest != "intervention":
         yield "an association is no proof: switch the cause off and on in mixed order, then `vgo-agent compare`."
-    if one.verdict == "no visible factor" and one.detectable_auc is not None and one.detectable_auc < 0.99:
+    if one.verdict == "cause not visible" and one.detectable_auc is not None and one.detectable_auc < 0.99:
         weakest = number(one.detectable_auc, 2)
         yield f"record more columns, or more runs to see links weaker than an AUC of about {weakest}."
     follow = _follow(one)
-    if one.verdict == "no visible factor" and follow:
+    if one.verdict == "cause not visible" and follow:
         named = ", ".join(follow[:3]) + (", ..." if len(follow) > 3 else "")
         yield (
             f"{named}: set aside as counting no more than {one.outcome} does; if one is a level "
@@ -155,7 +155,7 @@ def _follow(one: Analysis) -> list[str]:
 def factors(one: Analysis) -> tuple[str, list[tuple[str, ...]]]:
     """Give what is visible, or the strongest of what is not, with a title that says which."""
     visible = [finding for finding in one.findings if finding.factor.visible]
-    if one.verdict == "cause found" and visible:
+    if one.verdict == "cause explained" and visible:
         return "Factors", [_factor(finding) for finding in visible]
     return "Nearest to a link, none of them by more than luck", [_factor(finding) for finding in one.findings[:3]]
 
@@ -203,6 +203,6 @@ def tree_title(one: Analysis) -> str:
 def _tree(one: Analysis) -> str:
     title = tree_title(one)
     # Where nothing is visible a tree only tempts: --json and --save have it.
-    if one.tree is None or not title or one.verdict != "cause found":
+    if one.tree is None or not title or one.verdict != "cause explained":
         return ""
     return f"A tree that explains. {title}\n{one.tree.text().rstrip()}"

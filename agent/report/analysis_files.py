@@ -59,7 +59,9 @@ def save(
 
 def _pictured(found: Analyses) -> list[int]:
     """Places of the groups to show, in the order of the table."""
-    order = sorted(range(len(found.groups)), key=lambda place: found.groups[place].analysis.verdict != "cause found")
+    order = sorted(
+        range(len(found.groups)), key=lambda place: found.groups[place].analysis.verdict != "cause explained"
+    )
     return sorted(order[:MOST_PICTURED])
 
 
@@ -109,7 +111,9 @@ def slow_runs(one: Analysis, steady: Observations) -> Flags | None:
 
 def _shown(one: Analysis) -> tuple[str, ...]:
     """Which pictures the page has; where nothing is visible a tree only tempts."""
-    return ("distribution", "order", "factor", "tree") if one.verdict == "cause found" else ("distribution", "order")
+    return (
+        ("distribution", "order", "factor", "tree") if one.verdict == "cause explained" else ("distribution", "order")
+    )
 
 
 def _told(group: GroupAnalysis, drawn: Mapping[str, str]) -> dict[str, Any]:

@@ -142,7 +142,7 @@ def within(found: NodeComparison) -> str:
 
 
 def _factors(found: NodeComparison) -> str:
-    if found.within.verdict != "cause found":
+    if found.within.verdict != "cause explained":
         return ""
     return table(FACTORS, factors(found.within)[1][:5])
 
@@ -214,7 +214,7 @@ def _page(found: NodeComparison, pooled: WithinNodeEffect | None, drawn: dict[st
         effect=list(effects(pooled)) if pooled else [],
         within=within(found),
         factor_head=FACTORS,
-        factors=factors(found.within)[1][:5] if found.within.verdict == "cause found" else [],
+        factors=factors(found.within)[1][:5] if found.within.verdict == "cause explained" else [],
         between=list(between(found)),
         notes=list(notes(found)),
         pictures={name: Markup(svg) for name, svg in drawn.items()},

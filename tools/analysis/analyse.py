@@ -60,7 +60,7 @@ def analyse(design: Observations, question: AnalysisOptions) -> Analysis:
     if ended:
         return _analysis(steps, question, *ended)
     steps = replace(steps, association=_associated(steps, question))
-    return _analysis(steps, question, "no visible factor", "")
+    return _analysis(steps, question, "cause not visible", "")
 
 
 def trusted(design: Observations) -> Observations:

@@ -15,7 +15,7 @@ from ..statistics.spread import ArmSummary
 from ..statistics.values import FiniteResult, IntervalEstimate
 from .evidence import Evidence
 
-Verdict = Literal["cause found", "no visible factor", "nothing to reduce", "insufficient data"]
+Verdict = Literal["cause explained", "cause not visible", "steady", "unusable"]
 
 
 class Finding(FiniteResult):

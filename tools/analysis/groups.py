@@ -33,7 +33,7 @@ class Analyses(FiniteResult):
     @property
     def answered(self) -> bool:
         """Some group had enough data for a verdict."""
-        return any(group.analysis.verdict != "insufficient data" for group in self.groups)
+        return any(group.analysis.verdict != "unusable" for group in self.groups)
 
 
 def analyse_groups(

@@ -30,21 +30,21 @@ def early(design: Observations, shape: DistributionShape, question: AnalysisOpti
     outcome, rows = design.outcome, rows_of(design)
     if outcome.size < LEAST_RUNS:
         return EarlyVerdict(
-            "insufficient data",
+            "unusable",
             f"Only {outcome.size} {rows} count, and causes need at least {LEAST_RUNS}; record more.",
         )
     if shape.all_equal:
-        return EarlyVerdict("nothing to reduce", f"All {outcome.size} {rows} gave {outcome[0]:g}.")
+        return EarlyVerdict("steady", f"All {outcome.size} {rows} gave {outcome[0]:g}.")
     if shape.clock_too_coarse:
         return EarlyVerdict(
-            "insufficient data",
+            "unusable",
             f"{design.outcome_name} steps by {shape.resolution:g}, coarser than its spread; record more digits.",
         )
     cv = summarise(outcome).cv
     if cv is not None and cv <= question.steady_cv:
         limit = f"{100 * question.steady_cv:g} %"
         why = f"The CV is {100 * cv:.2g} %, at or below {limit} (--steady-cv 0 looks anyway)."
-        return EarlyVerdict("nothing to reduce", why)
+        return EarlyVerdict("steady", why)
     return None
 
 
@@ -59,7 +59,7 @@ def uneven(classes: Classes, rows: str) -> EarlyVerdict | None:
     if min(sizes) >= LEAST_IN_CLASS:
         return None
     return EarlyVerdict(
-        "insufficient data",
+        "unusable",
         f"The cut leaves {min(sizes)} {rows} in a class, which needs {LEAST_IN_CLASS}: move --cut or record more.",
     )
 
@@ -70,7 +70,7 @@ def concluded(found: Analysis, p_adjusted: float | None, question: AnalysisOptio
         return found
     matter = any(finding.factor.visible for finding in found.findings) or bool(found.interactions)
     shown = p_adjusted <= question.alpha and (matter or found.cut_search is not None)
-    verdict: Verdict = "cause found" if shown else "no visible factor"
+    verdict: Verdict = "cause explained" if shown else "cause not visible"
     reason = _cause(found, p_adjusted) if shown else _nothing(found, p_adjusted, question.alpha)
     return found.model_copy(update={"verdict": verdict, "reason": reason, "p_adjusted": p_adjusted})
 

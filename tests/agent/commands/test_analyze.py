@@ -60,7 +60,7 @@ def analysis(vgo: Vgo, *arguments: str) -> dict[str, Any]:
 @pytest.mark.parametrize("name", ["runs.csv", "runs.parquet"])
 def test_a_planted_cause_is_found_named_and_told_from_its_consequences(vgo: Vgo, tmp_path: Path, name: str) -> None:
     found = analysis(vgo, write(tmp_path, two_speeds(), name), "--outcome", "time", "--lower-is-better")
-    assert found["verdict"] == "cause found" and found["p_value"] < 0.01
+    assert found["verdict"] == "cause explained" and found["p_value"] < 0.01
     first = found["factors"][0]
     assert "faults" in first["members"] and first["visible"]
     assert first["direction"] == "more" and first["evidence"] == "association"
@@ -73,30 +73,30 @@ def test_a_planted_cause_is_found_named_and_told_from_its_consequences(vgo: Vgo,
 
 def test_noise_has_no_visible_factor_and_says_what_would_have_been_seen(vgo: Vgo, tmp_path: Path) -> None:
     found = analysis(vgo, write(tmp_path, nothing()), "--outcome", "time", "--lower-is-better")
-    assert found["verdict"] == "no visible factor" and found["p_value"] > 0.05
+    assert found["verdict"] == "cause not visible" and found["p_value"] > 0.05
     assert 0.6 < found["detectable_auc"] < 1
     assert not any(factor["visible"] for factor in found["factors"])
 
 
 def test_ten_runs_are_too_few_and_two_slow_ones_no_class(vgo: Vgo, tmp_path: Path) -> None:
     few = vgo("analyze", write(tmp_path, two_speeds(n=10)), "--outcome", "time", "--json")
-    assert few.returncode == 1 and json.loads(few.stdout)["verdict"] == "insufficient data"
+    assert few.returncode == 1 and json.loads(few.stdout)["verdict"] == "unusable"
     columns = nothing()
     cut = float(np.sort(columns["time"])[-3])
     found = analysis(vgo, write(tmp_path, columns), "--outcome", "time", "--cut", repr(cut))
-    assert found["verdict"] == "insufficient data" and "2 runs" in found["reason"]
+    assert found["verdict"] == "unusable" and "2 runs" in found["reason"]
 
 
 def test_steady_runs_have_nothing_to_reduce(vgo: Vgo, tmp_path: Path) -> None:
     columns = nothing() | {"time": np.random.default_rng(3).normal(1, 0.001, 60)}
-    assert analysis(vgo, write(tmp_path, columns), "--outcome", "time")["verdict"] == "nothing to reduce"
+    assert analysis(vgo, write(tmp_path, columns), "--outcome", "time")["verdict"] == "steady"
     columns["time"] = np.full(60, 2.5)
-    assert analysis(vgo, write(tmp_path, columns), "--outcome", "time")["verdict"] == "nothing to reduce"
+    assert analysis(vgo, write(tmp_path, columns), "--outcome", "time")["verdict"] == "steady"
 
 
 def test_words_for_people_name_verdict_factor_and_what_was_set_aside(vgo: Vgo, tmp_path: Path) -> None:
     told = vgo("analyze", write(tmp_path, two_speeds()), "--outcome", "time").stdout
-    assert told.startswith("CAUSE FOUND\n")
+    assert told.startswith("CAUSE EXPLAINED\n")
     for words in ("faults", "Set aside:", "ticks: ", "AUC", "on unseen runs", "association is no proof"):
         assert words in told
     assert max(map(len, told.split("\n"))) < 140
@@ -116,7 +116,7 @@ def test_a_throughput_is_the_mirror_image(vgo: Vgo, tmp_path: Path) -> None:
     columns = two_speeds()
     speed = {"speed": 1 / columns.pop("time"), **columns}
     found = analysis(vgo, write(tmp_path, speed), "--outcome", "speed", "--higher-is-better")
-    assert found["verdict"] == "cause found"
+    assert found["verdict"] == "cause explained"
     assert "faults" in found["factors"][0]["members"]
     assert found["factors"][0]["direction"] == "more"
 
@@ -137,7 +137,7 @@ def test_each_group_has_its_own_verdict_and_pays_for_the_others(vgo: Vgo, tmp_pa
     both["kernel"] = np.repeat(["a", "b"], N)
     found = analysis(vgo, write(tmp_path, both), "--outcome", "time", "--group", "kernel")
     assert [part["group"] for part in found["groups"]] == [{"kernel": "a"}, {"kernel": "b"}]
-    assert [part["verdict"] for part in found["groups"]] == ["cause found", "no visible factor"]
+    assert [part["verdict"] for part in found["groups"]] == ["cause explained", "cause not visible"]
     assert all(part["p_adjusted"] >= part["p_value"] for part in found["groups"])
     told = vgo("analyze", "runs.csv", "--outcome", "time", "--group", "kernel").stdout
     assert "kernel=a" in told and "kernel=b" in told
@@ -159,10 +159,10 @@ def test_a_setting_varied_in_mixed_order_is_an_intervention(vgo: Vgo, tmp_path: 
 
 def test_the_searched_cut_pays_for_its_freedom(vgo: Vgo, tmp_path: Path) -> None:
     found = analysis(vgo, write(tmp_path, nothing(8, 100)), "--outcome", "time", "--cut", "search")
-    assert found["verdict"] == "no visible factor"
+    assert found["verdict"] == "cause not visible"
     assert found["cut_search"] is not None and found["p_value"] > 0.05
     found = analysis(vgo, write(tmp_path, two_speeds()), "--outcome", "time", "--cut", "search")
-    assert found["verdict"] == "cause found"
+    assert found["verdict"] == "cause explained"
 
 
 def test_pictures_tree_and_page_are_saved_and_need_nothing_from_outside(vgo: Vgo, tmp_path: Path) -> None:
@@ -210,4 +210,4 @@ def test_ten_thousand_columns_and_fifty_runs_are_answered(vgo: Vgo, tmp_path: Pa
     values = rng.random((50, 10_000))
     columns |= {f"c{place}": values[:, place] for place in range(10_000)}
     found = analysis(vgo, write(tmp_path, columns, "wide.parquet"), "--outcome", "time", "--lower-is-better")
-    assert found["verdict"] == "no visible factor"
+    assert found["verdict"] == "cause not visible"

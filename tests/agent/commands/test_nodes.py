@@ -45,7 +45,7 @@ def test_the_slow_node_is_named_with_what_stands_out_there(tmp_path, capsys):
     assert first["level"]["interval"]["low"] < 1.3 < first["level"]["interval"]["high"]
     assert first["differs"][0]["name"] == "throttled"
     assert found["drained"]["sd_interval"]["high"] < 0.8
-    assert found["within"]["verdict"] == "cause found"
+    assert found["within"]["verdict"] == "cause explained"
     assert found["within"]["findings"][0]["factor"]["name"] == "switches"
     names = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert names == ["distributions.svg", "nodes.csv", "nodes.html", "nodes.json", "standings.svg"]
@@ -54,7 +54,7 @@ def test_the_slow_node_is_named_with_what_stands_out_there(tmp_path, capsys):
 
 def test_a_cause_that_sits_on_the_slow_node_is_no_factor_within_nodes(tmp_path, capsys):
     found = answered(capsys, table(tmp_path / "runs.csv"), "--outcome", "time_s", "--exclude", "switches,pinned")
-    assert found["within"]["verdict"] == "no visible factor"
+    assert found["within"]["verdict"] == "cause not visible"
 
 
 def test_equal_nodes_name_none(tmp_path, capsys):

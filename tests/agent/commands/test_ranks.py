@@ -77,7 +77,7 @@ def test_the_rows_of_ranks_are_a_table_with_rank_and_host_as_factors(
     words = ["--outcome", "own_s", "--exclude", "run,waiting_s,waiting_share,total_s", "--settings", "rank,host"]
     assert main(["analyze", str(ranks), *words, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["verdict"] == "cause found"
+    assert found["verdict"] == "cause explained"
     assert found["factors"][0]["column"] in ("rank", "host=n1", "host=n0")
 
 

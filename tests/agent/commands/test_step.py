@@ -92,7 +92,7 @@ def test_what_profile_saves_is_analysed(vgo, program, layer, tmp_path, name):
     analysed = vgo("analyze", name, "--json")
     assert analysed.returncode == 0, analysed.stderr
     found = json.loads(analysed.stdout)
-    assert found["verdict"] == "cause found" and found["factors"][0]["name"] == "calls.calls"
+    assert found["verdict"] == "cause explained" and found["factors"][0]["name"] == "calls.calls"
     # The draws are the program's own: three series in a hundred begin as if they warmed up.
     assert found["unit"] == "ms" and found["runs"] + found["shape"]["warm_up"] == 60
     page = (tmp_path / name / "runs.md") if name == "folder" else (tmp_path / "t.md")

@@ -25,7 +25,7 @@ SENTENCES = {
     "cause explained, remedy refuted": r"The slow runs go with CPU migrations \(.*; pin_to_cpu does not help",
     "cause not visible, remedy not tried": r"None of \d groups of counters goes with the slow runs .* over 120 runs",
     "steady": r"nothing to reduce: the CV is 0\.4\d* %, at or below 1 %\. The baseline has SD .* \(60 runs",
-    "unusable": r"The data cannot answer: all 30 runs gave 5; print more digits",
+    "unusable": r"The data cannot answer\. All 30 runs gave 5; print more digits",
     "cause explained, remedy undecided": r"no remedy was confirmed: pin_to_cpu \(less in "
     r"one batch\) undecided",
 }

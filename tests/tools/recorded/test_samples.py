@@ -81,9 +81,9 @@ def test_levels_of_runs_give_no_cause_and_a_slow_phase_does() -> None:
         one = group.analysis
         return one.verdict, [f.factor.name for f in one.findings if f.factor.visible], one.of_runs
 
-    assert [verdict(sampled(seed))[0] for seed in range(6)].count("cause found") <= 1
+    assert [verdict(sampled(seed))[0] for seed in range(6)].count("cause explained") <= 1
     found, names, runs = verdict(sampled(7, phase=1.0))
-    assert (found, names[:1], runs) == ("cause found", ["program.decode_ms"], 12)
+    assert (found, names[:1], runs) == ("cause explained", ["program.decode_ms"], 12)
 
 
 def test_rows_that_are_runs_of_one_sample_each_stay_as_they_are() -> None:
