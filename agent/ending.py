@@ -41,7 +41,10 @@ def run(command: Callable[[], int]) -> int:
 
 @contextmanager
 def goes_on_with(words: Callable[[], str]) -> Iterator[None]:
-    """Note the command line that goes on with what is done here, for who stops it; empty where there is none yet."""
+    """Note the command line that goes on with what is done here, for who stops it; empty where there is none yet.
+
+    It stays noted where a signal came and what was done until then is answered.
+    """
     _ways_on.append(words)
     try:
         yield
@@ -49,7 +52,8 @@ def goes_on_with(words: Callable[[], str]) -> Iterator[None]:
         now = words()
         _ways_on[-1] = lambda: now
         raise
-    _ways_on.pop()
+    if not stop.came():
+        _ways_on.pop()
 
 
 def say_stopped() -> str:

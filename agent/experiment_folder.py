@@ -1,4 +1,4 @@
-"""Folders of studies and sweeps: how they are known, what came of them in a line, and which commands read them."""
+"""Folders of what is no diagnosis: how they are known, what came of each in a line, and which commands read them."""
 
 from __future__ import annotations
 
@@ -17,27 +17,26 @@ class ExperimentKind(NamedTuple):
     """File that is written first."""
     answer: str
     """File that is written last: JSON with `headline` and `command`."""
-    again: str
-    """Command that goes on with it, or answers again."""
 
     def serves(self, folder: Path) -> str:
         """Name the commands that read it."""
         named = quote(str(folder))
-        again = self.again.format(folder=named)
-        return f"{again}; `vgo-agent verify {named}` checks it, `vgo-agent analyze {named}` reads its runs"
+        return (
+            f"`vgo-agent resume {named}` goes on with it or answers again; `vgo-agent verify {named}` checks it, "
+            f"`vgo-agent analyze {named}` reads its runs"
+        )
 
 
-STUDY = ExperimentKind(
-    "study", "study.yaml", "study.json", "`vgo-agent study openmp --resume {folder}` goes on with it or answers again"
-)
-SWEEP = ExperimentKind(
-    "sweep", "sweep.yaml", "sweep.json", "the same `vgo-agent sweep` goes on with it or answers again"
-)
+STUDY = ExperimentKind("study", "study.yaml", "study.json")
+SWEEP = ExperimentKind("sweep", "sweep.yaml", "sweep.json")
+MEASUREMENT = ExperimentKind("measurement", "measure.yaml", "measure.json")
+PROFILE = ExperimentKind("profile", "profile.yaml", "profile.json")
+KINDS = (STUDY, SWEEP, MEASUREMENT, PROFILE)
 
 
 def experiment_in(folder: Path) -> ExperimentKind | None:
-    """Tell what a folder holds; None where it is neither."""
-    return next((one for one in (STUDY, SWEEP) if (folder / one.asked).is_file()), None)
+    """Tell what a folder holds; None where it is none of these."""
+    return next((one for one in KINDS if (folder / one.asked).is_file()), None)
 
 
 class ExperimentOutcome(NamedTuple):

@@ -15,7 +15,9 @@ from ..tools.execution.spawn import Spawner
 from ..tools.machine import Machine
 from ..tools.subject import Subject
 from ..tools.survey import survey
+from .child import ChildFile, end_orphan
 from .interface import Interface
+from .run_folder import RunFolder
 from .session import base_launch, launcher_of
 
 
@@ -26,8 +28,9 @@ class ProgramBench:
     bench: Measuring
     described: Callable[[Iterable[Precondition]], Machine]
     """Survey it for what these preconditions ask for."""
-    keep_in: Callable[[Path], None]
-    """Keep the rows of series in another folder from now on."""
+    keep_in: Callable[[RunFolder], None]
+    """Keep the rows of series in a run folder from now on, and on this machine the process of the run that goes on;
+    one that a killed process left there is ended first."""
 
 
 @contextlib.contextmanager
@@ -66,9 +69,18 @@ def place(
         root=Path(subject.root),
         launcher=launcher,
     )
-    with contextlib.closing(bench):
+    with contextlib.ExitStack() as stack:
+        stack.callback(bench.close)
         described = partial(survey, subject, root=Path(subject.root), launcher=launcher)
-        yield ProgramBench(bench, described, partial(setattr, bench, "folder"))
+        yield ProgramBench(bench, described, partial(_keep_in, bench, stack))
+
+
+def _keep_in(bench: Bench, stack: contextlib.ExitStack, folder: RunFolder) -> None:
+    folder.partial.mkdir(exist_ok=True)
+    end_orphan(folder.child)
+    child = ChildFile(folder.child)
+    stack.callback(child.close)
+    bench.folder, bench.on_started = folder.partial, child
 
 
 @contextlib.contextmanager
@@ -89,4 +101,4 @@ def _elsewhere(
     from ..tools.fleet.ready import fleet_bench
 
     with fleet_bench(subject, layers, folder, told, listener, conditions, ran, lenient) as (bench, machine):
-        yield ProgramBench(bench, lambda asked: machine, partial(setattr, bench, "folder"))
+        yield ProgramBench(bench, lambda asked: machine, lambda kept: setattr(bench, "folder", kept.partial))

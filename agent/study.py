@@ -39,11 +39,10 @@ from ..tools.study.study import Study, answered, choose, measured
 from ..tools.study.warm_up import WarmUpRun, warm_up
 from ..tools.subject import Subject
 from .clock import BudgetClock
-from .ending import goes_on_with
 from .place import ProgramBench, place
 from .progress import Lines
 from .run_folder import RunFolder, write
-from .session import held, tell_restored
+from .session import resumable, tell_restored
 
 FILE, TABLE = "study.yaml", "runs.csv"
 ROUNDS, CONFIRM = "rounds", "confirm"
@@ -132,19 +131,20 @@ def begin(question: StudyRequest, out: Path, name: str, lines: Lines) -> StudyRe
         return _carry_on(complete, folder, there, lines, question.clock)
 
 
-def go_on(path: Path, lines: Lines, on: str = "", clock: BudgetClock | None = None) -> StudyResult:
-    """Go on with a study that was cut off, on hosts that may be reached elsewhere now; one that had ended is answered
-    again.
+def go_on(path: Path, lines: Lines, clock: BudgetClock, on: str = "", more_s: float | None = None) -> StudyResult:
+    """Go on with a study that was cut off, on hosts that may be reached elsewhere now, for its budget again or for
+    more_s seconds; one that had ended is answered again.
     """
-    folder = RunFolder(path.parent if path.is_file() else path)
-    asked = read(folder.path)
+    folder = RunFolder(path)
+    asked = read(path)
+    asked = asked.model_copy(update={"budget_s": more_s or asked.budget_s})
     if on and not asked.subject.on:
         raise VgoError(f"{folder.path} is a study of this machine: go on without --on, or begin a new one.")
     if on:
         asked = asked.model_copy(update={"subject": asked.subject.model_copy(update={"on": on})})
     tell_restored(lines)
     with _place(asked.subject, lines) as there:
-        return _carry_on(asked, folder, there, lines, clock or BudgetClock())
+        return _carry_on(asked, folder, there, lines, clock)
 
 
 def laid_out_there(bench: Measuring, wanted: StudyScope) -> StudyDesign:
@@ -194,14 +194,13 @@ def _place(subject: Subject, lines: Lines) -> Iterator[ProgramBench]:
 def _carry_on(
     asked: StudyPlan, folder: RunFolder, there: ProgramBench, lines: Lines, clock: BudgetClock
 ) -> StudyResult:
-    command = f"vgo-agent study openmp --resume {quote(str(folder.path))}"
-    with held(folder), goes_on_with(lambda: command):
+    with resumable(folder):
         bench = there.bench
-        there.keep_in(folder.partial)
+        there.keep_in(folder)
         settings = measured(asked.design, asked.tried)
         lines.say(f"{len(settings)} settings in at most {asked.rounds} rounds, kept in {folder.path}")
         _warn_of_budget(asked, settings, clock.deadline(asked.budget_s), lines)
-        lines.say(f"  cut off, it goes on with `{command}`")
+        lines.say(f"  cut off, it goes on with `vgo-agent resume {quote(str(folder.path))}`")
         rows, batch = _runs(asked, settings, bench, lines, clock)
         _save_table(asked, table(asked, rows, batch), there, folder.path)
         return concluded(asked, rows, batch, folder.path)

@@ -1,4 +1,4 @@
-"""Check the folder of a study or a sweep: its tables and its answer, made again from the rows that were kept."""
+"""Check the folder of what is no diagnosis: its tables and its answer, made again from the rows that were kept."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from ..knowledge.errors import VgoError
@@ -16,7 +17,8 @@ from ..tools.execution.row_log import rows_in
 from ..tools.row import Row
 from ..tools.sweep.sweep import Sweep
 from ..tools.sweep.table import cell_rows, cells_csv, runs_table
-from .experiment_folder import SWEEP, ExperimentKind
+from .experiment_folder import STUDY, SWEEP, ExperimentKind
+from .run_folder import RunFolder
 
 SAME = 1e-9
 """Relative difference of two numbers that another machine may compute."""
@@ -47,7 +49,7 @@ def verify_experiment(folder: Path, one: ExperimentKind) -> ExperimentCheck:
     files: list[str] = []
     rows = 0
     try:
-        made = _of_sweep(folder) if one == SWEEP else _of_study(folder)
+        made = {SWEEP: _of_sweep, STUDY: _of_study}.get(one, _of_step)(folder)
         rows = made.rows
         for name, content in made.tables.items():
             _compare_table(folder / name, content)
@@ -75,6 +77,26 @@ def _of_study(folder: Path) -> _Made:
         raise VgoError(f"{logs(folder)[0]} has no rows: nothing can be made again.")
     answer = json.loads(json.dumps(summary(concluded(asked, rows, batch, folder), ())))
     return _Made(len(rows) + len(batch), {TABLE: _csv(table(asked, rows, batch))}, answer)
+
+
+def _of_step(folder: Path) -> _Made:
+    from ..tools.run_table import LAYERS, artefacts, read_layers
+    from ..tools.statistics.shape.describe import describe
+    from ..tools.statistics.spread import summarise
+    from .experiment_folder import MEASUREMENT
+    from .report.tables import RUNS, runs_csv
+    from .step import CALL, read
+
+    asked, log = read(folder), RunFolder(folder).partial / f"{CALL}.jsonl"
+    rows = rows_in(log)
+    if not rows:
+        raise VgoError(f"{log} has no rows: nothing can be made again.")
+    files = artefacts(rows, read_layers(_content(folder / LAYERS)))
+    answer: dict[str, Any] = {"failed": sum(row["ok"] == 0 for row in rows), "spent_s": sum(r["wall_s"] for r in rows)}
+    if asked.kind == MEASUREMENT:
+        outcomes = np.array([row["outcome"] for row in rows if row["ok"] == 1])
+        answer["outcome"] = summarise(outcomes[describe(outcomes).warm_up :]).model_dump(mode="json")
+    return _Made(len(rows), {RUNS: runs_csv(asked.record(answer, files))}, answer)
 
 
 def _of_sweep(folder: Path) -> _Made:

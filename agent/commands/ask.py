@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
@@ -14,8 +15,11 @@ from .options import add_manners, add_run
 if TYPE_CHECKING:
     from ..answers.answer import QuestionAnswer
     from ..answers.conversation import Conversation
+    from ..answers.of_experiment import ExperimentAnswer
     from ..run_folder import RunFolder
     from ..settings import UserSettings
+
+    Ask = Callable[[str], QuestionAnswer | ExperimentAnswer]
 
 EPILOG = """\
 examples:
@@ -27,6 +31,7 @@ Without a QUESTION each line of standard input is one, up to an empty line or th
 one line. Every sentence names what it rests on: a call of the run with its event, or a source. Nothing is run, and no
 number is anybody's but the record's. With --model (or where a model is configured) a language model chooses what is
 said and how, among sentences that are true; without one, templates answer. The exit code is 1 where nothing is known.
+Of a measurement, a profile, a study or a sweep its own sentences are told, whatever is asked.
 """
 MIXED = True
 """Options may stand between RUN and QUESTION."""
@@ -51,24 +56,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Answer one question, or one after the other."""
+    from ..experiment_folder import experiment_in
     from ..model.chosen import model_choice
     from ..settings import effective
-    from .meant import run_meant
+    from .meant import place_meant, run_meant
 
     settings, origins = effective(vars(arguments))
-    folder = run_meant(arguments.run, settings.out)
+    place = place_meant(arguments.run, settings.out)
     question = " ".join(" ".join(arguments.words).split())
     if arguments.words and not question:
         raise _nothing_asked()
+    if kind := experiment_in(place):
+        from ..answers.of_experiment import experiment_answer
+
+        return _answered(partial(experiment_answer, place, kind), question, settings, arguments.json)
     request = model_choice(settings.model, settings) if settings.model else None  # refused before anything is read
-    conversation = conversation_on(folder)
+    conversation = conversation_on(run_meant(arguments.run, settings.out))
     from ..answers.model_meant import speaking
 
     demanded = origins["model"] == "flag"
     with conversation, speaking(request, settings.decision_timeout_s, demanded) as conversation.speaker:
-        if question:
-            return _told(conversation.ask(question), arguments.json)
-        return _talk(conversation, settings, arguments.json)
+        return _answered(conversation.ask, question, settings, arguments.json)
 
 
 def conversation_on(folder: RunFolder) -> Conversation:
@@ -88,23 +96,26 @@ def conversation_on(folder: RunFolder) -> Conversation:
     return Conversation(finished_run(folder, Transcript(None, events), known), started[0].knowledge)
 
 
-def _told(found: QuestionAnswer, as_json: bool) -> int:
+def _answered(ask: Ask, question: str, settings: UserSettings, as_json: bool) -> int:
+    if not question:
+        return _talk(ask, settings, as_json)
+    found = ask(question)
     answer(found.values(), found.text(), as_json)
     return 0 if found.known else 1
 
 
-def _talk(conversation: Conversation, settings: UserSettings, as_json: bool) -> int:
+def _talk(ask: Ask, settings: UserSettings, as_json: bool) -> int:
     """Answer each line; 1 where no question was answered."""
     import json
 
     asked = answered = 0
     for question in _lines(prompting=not settings.quiet and sys.stdin.isatty()):
-        found = conversation.ask(question)
+        found = ask(question)
         asked, answered = asked + 1, answered + found.known
         if as_json:
             raw(json.dumps(found.values()))
         else:
-            said = "" if sys.stdin.isatty() else f"> {printable(found.asked.question)}\n"
+            said = "" if sys.stdin.isatty() else f"> {printable(question.strip())}\n"
             answer({}, f"{said}{found.text()}", False)
             raw("")
     if not asked:

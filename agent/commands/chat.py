@@ -199,9 +199,17 @@ def _names_run(word: str, out: Path) -> bool:
 
 def _are_recorded(words: Sequence[str], out: Path) -> bool:
     """Tell files of recorded runs, and several runs, from a program: a program can be executed."""
+    from ..experiment_folder import experiment_in
+    from .meant import place_meant
+
     if len(words) == 1 and _names_run(words[0], out):
         return False
-    return all(_names_run(word, out) or (os.path.isfile(word) and not os.access(word, os.X_OK)) for word in words)
+    return all(
+        _names_run(word, out)
+        or (os.path.isfile(word) and not os.access(word, os.X_OK))
+        or experiment_in(place_meant(word, out))
+        for word in words
+    )
 
 
 def request_of(arguments: argparse.Namespace, settings: UserSettings) -> NewDiagnosis:

@@ -12,7 +12,6 @@ from ..terminal import answer
 if TYPE_CHECKING:
     from ..run_folder import RunFolder
     from ..verify import Report
-    from ..verify_experiment import ExperimentCheck
 
 
 def folder_of(arguments: argparse.Namespace) -> RunFolder:
@@ -31,8 +30,17 @@ def place_of(arguments: argparse.Namespace) -> Path:
     return place_meant(arguments.run, settings.out)
 
 
-def tell_experiment(checked: ExperimentCheck, arguments: argparse.Namespace) -> int:
-    """Answer for a study or a sweep; exit 1 when it names a difference."""
+def checked_experiment(arguments: argparse.Namespace) -> int | None:
+    """Make the answer of what is no diagnosis again; exit 1 when it names a difference, None for a diagnosis."""
+    from ..experiment_folder import experiment_in
+
+    folder = place_of(arguments)
+    kind = experiment_in(folder)
+    if kind is None:
+        return None
+    from ..verify_experiment import verify_experiment
+
+    checked = verify_experiment(folder, kind)
     answer(asdict(checked), checked.words, arguments.json)
     return 0 if checked.ok else 1
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
 from ..terminal import answer, speaks_unicode
-from .options import add_cluster, add_manners, add_program, add_settings
+from .options import add_cluster, add_manners, add_out, add_program, add_settings
 
 if TYPE_CHECKING:
     from ..settings import UserSettings
-    from ..step import StepRequest
+    from ..step import StepRequest, StepResult
 
 EPILOG = """\
 examples:
@@ -21,8 +21,9 @@ examples:
   vgo-agent measure --stop count --stop-at 100 --save runs.csv ./bench.sh
   vgo-agent measure --metric 'time: ([0-9.]+) ms' --unit ms --json -- python bench.py
 
-Nothing reads counters, nothing is changed. Ctrl-C ends it with the runs so far. --save FILE.csv, FILE.parquet or FOLDER
-keeps every run, with a page that describes them; analyze, compare and power read it.
+Nothing reads counters, nothing is changed. Ctrl-C ends it with the runs so far. Every run is kept in a run folder below
+--out, which `vgo-agent resume` goes on with; --save FILE.csv, FILE.parquet or FOLDER keeps a table where you want it,
+with a page that describes it. analyze, compare and power read both.
 """
 SETTINGS = ("budget", "timeout", "on-failure", "min-runs", "max-runs", "stop", "stop-at", "launcher", "root", "seed")
 
@@ -35,6 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_settings(parser, SETTINGS)
     add_cluster(parser)
     add_save(parser)
+    add_out(parser)
     add_manners(parser)
 
 
@@ -45,31 +47,57 @@ def add_save(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure."""
-    from ...tools.steps.measure import MEASURE
-    from ..clock import BudgetClock
     from ..settings import effective
     from ..step import StepRequest
     from .subject import subject_of
 
     settings, _ = effective(vars(arguments))
-    subject = subject_of(arguments, settings)
-    limits = {"max_runs": settings.max_runs, "max_seconds": settings.budget_s}
-    why, clock = "run until it is enough", BudgetClock(arguments.began_s)
-    return carry_out(StepRequest(subject, settings.limits(), MEASURE, limits, why, clock), settings, arguments)
+    request = StepRequest(
+        subject=subject_of(arguments, settings),
+        limits=settings.limits(),
+        tool="measure",
+        arguments={"max_runs": settings.max_runs, "max_seconds": settings.budget_s},
+        why="run until it is enough",
+    )
+    return carry_out(request, settings, arguments)
 
 
 def carry_out(request: StepRequest, settings: UserSettings, arguments: argparse.Namespace) -> int:
     """Run one step, tell what goes on, save and answer; one that was cut short does so too before it ends as it was."""
-    from ..report.step import summary, text
-    from ..save import refuse, save
-    from ..step import step
+    from ..clock import BudgetClock
+    from ..save import refuse
+    from ..step import begin
     from ..watching import watching
+    from .subject import short_name
 
     place = place_of(arguments.save) if arguments.save else None
     if place:
         refuse(place)
-    with watching(settings.quiet, arguments, request.subject.unit) as interface:
-        stepped = step(request, interface)
+    subject = request.subject
+    name, clock = short_name(subject.command, subject.shell), BudgetClock(arguments.began_s)
+    with watching(settings.quiet, arguments, subject.unit) as interface:
+        stepped = begin(request, settings.out, name, interface, clock)
+    return _answered(stepped, place, arguments)
+
+
+def resume(folder: Path, arguments: argparse.Namespace, settings: UserSettings, more_s: float | None) -> int:
+    """Go on with a step, or answer again."""
+    from ..clock import BudgetClock
+    from ..step import go_on, read
+    from ..watching import watching
+    from .subject import on_of
+
+    on, clock = on_of(arguments.on, settings), BudgetClock(arguments.began_s)
+    with watching(settings.quiet, arguments, read(folder).subject.unit) as interface:
+        stepped = go_on(folder, interface, clock, on, more_s)
+    return _answered(stepped, None, arguments)
+
+
+def _answered(stepped: StepResult, place: Path | None, arguments: argparse.Namespace) -> int:
+    from ..report.step import summary, text
+    from ..save import keep, save
+
+    keep(stepped)
     saved = save(stepped, place) if place else ()
     answer(summary(stepped, saved), text(stepped, saved, speaks_unicode(sys.stdout)), arguments.json)
     return 0

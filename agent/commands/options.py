@@ -124,14 +124,19 @@ class _NotEmpty(argparse.Action):
 def add_cluster(parser: argparse.ArgumentParser) -> None:
     """Add where else to run."""
     cluster = parser.add_argument_group("many machines", "see `vgo-agent cluster --help`")
-    cluster.add_argument(
+    add_on(cluster)
+    cluster.add_argument("--mixed", action="store_true", help="take the hosts that can be used, though they differ")
+
+
+def add_on(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Add which hosts run it."""
+    parser.add_argument(
         "--on",
         metavar="ADDRESS|FILE",
         action=_NotEmpty,
         default="",
         help="run on the hosts of a Dask cluster: a scheduler's address, or a YAML file that names a cluster",
     )
-    cluster.add_argument("--mixed", action="store_true", help="take the hosts that can be used, though they differ")
 
 
 def add_experiment(parser: argparse.ArgumentParser, settings: Collection[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from .measure import add_save, carry_out
-from .options import add_cluster, add_manners, add_program, add_settings
+from .options import add_cluster, add_manners, add_out, add_program, add_settings
 
 EPILOG = """\
 examples:
@@ -15,7 +15,8 @@ examples:
 
 Light layers are on in every profiled run, heavy ones in turn, two at most; bare runs between them, in random order,
 show what the layers themselves do to the program. `vgo-agent layers` lists what there is. Ctrl-C ends it with the runs
-so far. --save FILE.csv, FILE.parquet or FOLDER keeps every run, with a page that describes the columns.
+so far. Every run is kept in a run folder below --out, which `vgo-agent resume` goes on with; --save FILE.csv,
+FILE.parquet or FOLDER keeps a table where you want it, with a page that describes the columns. analyze reads both.
 """
 SETTINGS = ("budget", "timeout", "on-failure", "layer", "launcher", "root", "seed")
 RUNS = 100
@@ -32,6 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_settings(parser, SETTINGS)
     add_cluster(parser)
     add_save(parser)
+    add_out(parser)
     add_manners(parser)
 
 
@@ -39,8 +41,6 @@ def run(arguments: argparse.Namespace) -> int:
     """Profile."""
     from ...knowledge.errors import VgoError
     from ...tools.layer_choice import named
-    from ...tools.steps.profile import PROFILE
-    from ..clock import BudgetClock
     from ..settings import effective
     from ..step import StepRequest
     from .subject import subject_of
@@ -49,9 +49,11 @@ def run(arguments: argparse.Namespace) -> int:
         raise VgoError(f"--runs {arguments.runs} shows no spread; give at least 2.")
     settings, _ = effective(vars(arguments))
     named(settings.layers)  # a layer that does not exist is told before the first run
-    subject = subject_of(arguments, settings)
-    wanted = {"layers": settings.layers, "runs": arguments.runs, "max_seconds": settings.budget_s}
     request = StepRequest(
-        subject, settings.limits(), PROFILE, wanted, "read counters around each run", BudgetClock(arguments.began_s)
+        subject=subject_of(arguments, settings),
+        limits=settings.limits(),
+        tool="profile",
+        arguments={"layers": settings.layers, "runs": arguments.runs, "max_seconds": settings.budget_s},
+        why="read counters around each run",
     )
     return carry_out(request, settings, arguments)

@@ -1,11 +1,16 @@
-"""resume: go on with a diagnosis that was killed or interrupted."""
+"""resume: go on with what was killed or interrupted: a diagnosis, a measurement, a profile, a study or a sweep."""
 
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
+from ...knowledge.errors import VgoError
 from .ending import give
-from .options import add_asking, add_manners, add_run, add_settings
+from .options import add_asking, add_manners, add_on, add_run, add_settings
+
+if TYPE_CHECKING:
+    from ..settings import UserSettings
 
 EPILOG = """\
 examples:
@@ -15,7 +20,9 @@ examples:
 
 No finished step is lost or repeated; a mitigation that was half applied is put back first. A run that was cut short has
 what was left of its budget. With --budget it has so many seconds from now; a run that has ended goes on too then, with
-what its budget had kept it from trying. --accept holds for what has not been asked about yet.
+what its budget had kept it from trying. --accept holds for what has not been asked about yet. A measurement, a profile,
+a study or a sweep is told again where it had ended; a study or a sweep has its whole budget again. --on says where the
+hosts of one can be reached now.
 """
 
 
@@ -27,24 +34,42 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--budget", type=float, metavar="S", default=argparse.SUPPRESS, help="seconds to go on for, from now"
     )
     add_settings(parser, ("accept",))
+    add_on(parser)
     add_manners(parser)
     add_asking(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Go on."""
+    from ..experiment_folder import STUDY, SWEEP, experiment_in
+    from ..settings import effective
+    from . import measure, study, sweep
+    from .meant import place_meant
+
+    settings, _ = effective(vars(arguments))
+    more_s = settings.budget_s if "budget" in arguments else None
+    folder = place_meant(arguments.run, settings.out)
+    kind = experiment_in(folder)
+    if kind is None:
+        return _diagnosis(arguments, settings, more_s)
+    if "accept" in arguments:
+        raise VgoError(f"--accept is for a diagnosis, and {folder} is a {kind.name}: leave it out.")
+    go_on = {SWEEP: sweep.resume, STUDY: study.resume}.get(kind, measure.resume)
+    return go_on(folder, arguments, settings, more_s)
+
+
+def _diagnosis(arguments: argparse.Namespace, settings: UserSettings, more_s: float | None) -> int:
     from ..clock import BudgetClock
     from ..session import read_request, resume
-    from ..settings import effective
     from ..watching import watching
     from .meant import run_meant
     from .mitigation_arguments import accepted
 
-    settings, _ = effective(vars(arguments))
     accept = accepted(tuple(getattr(arguments, "accept", ())))
     folder = run_meant(arguments.run, settings.out)
+    if arguments.on:
+        raise VgoError(f"{folder.path} is a diagnosis, which goes on where it began: leave --on out.")
     unit = read_request(folder).subject.unit
     with watching(settings.quiet, arguments, unit) as interface:
-        more_s = settings.budget_s if "budget" in arguments else None
         ending = resume(folder, interface, BudgetClock(arguments.began_s), more_s, accept)
     return give(ending, arguments.json)

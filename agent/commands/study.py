@@ -21,7 +21,6 @@ examples:
   vgo-agent study openmp --factors binding,threads,wait -- ./solver
   vgo-agent study openmp --binary clang=./solver.clang --metric 'time: ([0-9.]+)' -- ./solver
   vgo-agent study openmp --on slurm.yaml --rounds 80 -- ./solver
-  vgo-agent study openmp --resume vgo-runs/20260101-120000-study-solver
 
 It varies binding, cores used and left to the system, SMT, wait policy, loop schedule, OpenMP runtime, kinds of cores,
 memory nodes and jobs beside the program; what a machine or program does not have is skipped and said. Every round runs
@@ -63,7 +62,6 @@ def _openmp(parser: argparse.ArgumentParser) -> None:
     study.add_argument("--design", type=Path, metavar="FILE.yaml", help="factors and levels of your own")
     study.add_argument("--most", type=int, metavar="N", help="settings at most (default 60)")
     study.add_argument("--dry-run", action="store_true", help="print the settings and what is skipped, run nothing")
-    study.add_argument("--resume", type=Path, metavar="FOLDER", help="go on with a study that was cut off")
     add_settings(parser, SETTINGS)
     add_cluster(parser)
     add_out(parser)
@@ -72,23 +70,29 @@ def _openmp(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Study."""
-    from ..clock import BudgetClock
-    from ..progress import Lines
     from ..settings import effective
 
     settings, _ = effective(vars(arguments))
-    lines = Lines("s", quiet=settings.quiet and not arguments.verbose, verbose=arguments.verbose)
-    if arguments.resume:
-        from ..study import go_on
-        from .subject import on_of
-
-        _refuse_command(arguments)
-        clock = BudgetClock(arguments.began_s)
-        return _answer(go_on(arguments.resume, lines, on_of(arguments.on, settings), clock), arguments)
     asked = _asked(arguments, settings)
     if arguments.dry_run:
         return _dry_run(asked, arguments)
-    return _answer(_begun(asked, settings, lines), arguments)
+    return _answer(_begun(asked, settings, _lines(arguments, settings)), arguments)
+
+
+def resume(folder: Path, arguments: argparse.Namespace, settings: UserSettings, more_s: float | None) -> int:
+    """Go on with a study, or answer again."""
+    from ..clock import BudgetClock
+    from ..study import go_on
+    from .subject import on_of
+
+    lines, on = _lines(arguments, settings), on_of(arguments.on, settings)
+    return _answer(go_on(folder, lines, BudgetClock(arguments.began_s), on, more_s), arguments)
+
+
+def _lines(arguments: argparse.Namespace, settings: UserSettings) -> Lines:
+    from ..progress import Lines
+
+    return Lines("s", quiet=settings.quiet and not arguments.verbose, verbose=arguments.verbose)
 
 
 def _begun(asked: StudyRequest, settings: UserSettings, lines: Lines) -> StudyResult:
@@ -96,13 +100,6 @@ def _begun(asked: StudyRequest, settings: UserSettings, lines: Lines) -> StudyRe
     from .subject import short_name
 
     return begin(asked, settings.out, short_name(asked.subject.command, asked.subject.shell), lines)
-
-
-def _refuse_command(arguments: argparse.Namespace) -> None:
-    from ...knowledge.errors import VgoError
-
-    if arguments.command:
-        raise VgoError("--resume goes on with the command of the study: leave COMMAND out.")
 
 
 def _asked(arguments: argparse.Namespace, settings: UserSettings) -> StudyRequest:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .options import add_experiment
 from .try_ import options_after
 
 if TYPE_CHECKING:
+    from ..settings import UserSettings
     from ..sweep.request import SweepRequest
 
 EPILOG = """\
@@ -28,7 +30,8 @@ scheduler, a quota or memory limit of a control group, or a mitigation. SPACE ma
 the fourth example, in one word or several: names that stand in COMMAND, or threads, affinity, frequency, scheduler,
 cpu_quota, memory, a VARIABLE, or a parameter of a mitigation (omp_threads.threads=1,2). A cell is a combination of
 levels. All cells run in rounds, in another random order each time, until the SD of each is known well enough; what is
-impossible here is kept as failed, with the reason. The same command goes on where an earlier one was stopped or killed.
+impossible here is kept as failed, with the reason. Where one was stopped or killed, the same command or `vgo-agent
+resume` on its folder goes on; with the command, its limits may be others.
 runs.csv in the folder is a run table, in which parameters are settings: analyze, compare and power read it. With --on
 each round is made on one host, and rounds are dealt to all in random order, so that cells are compared within hosts.
 """
@@ -97,6 +100,22 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         return _dry_run(request, arguments)
     return _carry_out(request, arguments)
+
+
+def resume(folder: Path, arguments: argparse.Namespace, settings: UserSettings, more_s: float | None) -> int:
+    """Go on with a sweep, or answer again; what it was asked for is meant from the directory that it began in."""
+    import contextlib
+
+    from ...knowledge.errors import VgoError
+    from ..clock import BudgetClock
+    from ..sweep.conduct import asked_in, request_in
+    from .subject import on_of
+
+    folder, on, began_in = folder.resolve(), on_of(arguments.on, settings), Path(asked_in(folder).directory)
+    if not began_in.is_dir():
+        raise VgoError(f"{folder} was begun in {began_in}, which is gone: make it again, with what the program reads.")
+    with contextlib.chdir(began_in):
+        return _carry_out(request_in(folder, settings, BudgetClock(arguments.began_s), on, more_s), arguments)
 
 
 def _space_in_words(arguments: argparse.Namespace) -> None:

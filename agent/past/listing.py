@@ -39,7 +39,8 @@ class Past(NamedTuple):
     @property
     def can_open(self) -> bool:
         """Whether it can be read."""
-        return self.state in ("finished", "unfinished", "going on")
+        tabled = self.state == "experiment" and (self.folder / "runs.csv").exists()
+        return tabled or self.state in ("finished", "unfinished", "going on")
 
     @property
     def can_resume(self) -> bool:

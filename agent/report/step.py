@@ -39,6 +39,7 @@ def summary(stepped: StepResult, saved: Sequence[Path]) -> dict[str, Any]:
         "rows": [dict(row) for row in stepped.rows],
         "machine": stepped.machine.model_dump(mode="json"),
         "saved": [str(path) for path in saved],
+        "run_dir": str(stepped.folder),
     }
 
 
@@ -51,9 +52,8 @@ def text(stepped: StepResult, saved: Sequence[Path], fancy: bool) -> str:
             words = _profiled(stepped, profiled, fancy)
         case other:
             raise TypeError(f"no words for {other}")
-    return folded(
-        render("step.txt.j2", saved=[str(path) for path in saved], after=_after(stepped.result, saved), **words)
-    )
+    kept, paths = str(stepped.folder), [str(path) for path in saved]
+    return folded(render("step.txt.j2", kept=kept, saved=paths, after=_after(stepped.result, saved), **words))
 
 
 def _measured(stepped: StepResult, measured: MeasureResult, fancy: bool) -> dict[str, Any]:

@@ -21,20 +21,22 @@ from ...tools.execution.row_log import RowLog
 from ...tools.execution.spawn import Spawner
 from ...tools.layer_choice import choose
 from ...tools.row import Row
-from ...tools.subject import Subject
+from ...tools.subject import Allow, Limits, Subject
 from ...tools.sweep.cell import Cell
 from ...tools.sweep.local import LocalCells
 from ...tools.sweep.space import Repetitions, Space, SweepBudget
 from ...tools.sweep.sweep import Sweep
 from ...tools.sweep.treatments import CellsHere, CellsThere
 from ..child import ChildFile, end_orphan
+from ..clock import BudgetClock
 from ..place import place
 from ..progress import LINE_EVERY_S, Lines
 from ..run_folder import RunFolder, write
 from ..session import held, tell_restored
+from ..settings import UserSettings
 from ..terminal import amount
 from .preview import ask
-from .request import SweepRequest
+from .request import PREFIX, SweepRequest, knowledge_for
 
 ASKED = "sweep.yaml"
 FILES_S, SHARE = 3.0, 0.5
@@ -53,11 +55,17 @@ class SweepPlan(Frozen):
     timeout_s: float | None
     hosts: bool = Field(default=False, exclude_if=is_empty)
     """It runs on the hosts of a cluster, wherever that is today."""
+    mixed: bool = Field(default=False, exclude_if=is_empty)
+    inputs: tuple[str, ...] = Field(default=(), exclude_if=is_empty)
+    allow: Allow = Limits().allow
+    """A command that goes on with it need not say it again."""
 
     def but_for_limits(self) -> SweepPlan:
         """The same with the usual repetitions and budget, which may change from one command to the next."""
         free = {"repetitions": Repetitions(), "budget": SweepBudget(), "description": ""}
-        return self.model_copy(update={"space": self.space.model_copy(update=free)})
+        return self.model_copy(
+            update={"space": self.space.model_copy(update=free), "mixed": False, "allow": Limits().allow}
+        )
 
 
 @dataclass(frozen=True)
@@ -157,6 +165,9 @@ def _asked(request: SweepRequest, subject: Subject) -> SweepPlan:
         directory=subject.directory,
         timeout_s=settings.timeout_s,
         hosts=bool(request.on),
+        mixed=request.mixed,
+        inputs=request.inputs,
+        allow=settings.allow,
     )
 
 
@@ -206,6 +217,18 @@ def asked_in(folder: Path) -> SweepPlan:
         return SweepPlan.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, yaml.YAMLError, ValidationError) as error:
         raise VgoError(f"{path} is broken, so the sweep cannot go on: remove the folder, or give --name.") from error
+
+
+def request_in(folder: Path, settings: UserSettings, clock: BudgetClock, on: str, more_s: float | None) -> SweepRequest:
+    """What the sweep in a folder was asked to do, on hosts that may be reached elsewhere now, or for more_s seconds."""
+    asked = asked_in(folder)
+    space = asked.space
+    if more_s:
+        space = space.model_copy(update={"budget": space.budget.model_copy(update={"seconds": more_s})})
+    same = {name: getattr(asked, name) for name in ("seed", "launcher", "timeout_s", "allow")}
+    settings = settings.model_copy(update={**same, "root": Path(asked.root), "out": folder.parent})
+    name, known = folder.name.removeprefix(PREFIX), knowledge_for(space)
+    return SweepRequest(space, name, settings, asked.layers, asked.inputs, known, on, asked.mixed, clock)
 
 
 def _differs(before: SweepPlan, now: SweepPlan) -> str:

@@ -32,6 +32,8 @@ from ..settings import Origin, UserSettings
 
 SETTLING = 5
 """Runs of a cell one after the other, where a setting should not be switched between every two of them."""
+PREFIX = "sweep-"
+"""Of the names of folders."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
 _NO_KNOWLEDGE = Knowledge({}, {}, "")
 
@@ -61,7 +63,7 @@ class SweepRequest:
     @property
     def folder(self) -> Path:
         """Where it is kept."""
-        return self.settings.out / f"sweep-{self.name}"
+        return self.settings.out / f"{PREFIX}{self.name}"
 
     def subject(self, texts: Mapping[str, str]) -> Subject:
         """The program of one cell."""
@@ -114,13 +116,18 @@ def sweep_request(arguments: argparse.Namespace, settings: UserSettings, origins
     name = arguments.name or (named_after(word) if is_inline(word) else Path(word).stem)
     if not _NAME.fullmatch(name):
         raise VgoError(f"{name!r} is no name of a folder: give --name, letters and digits, such as fio-2.")
-    known = load() if any(one.mitigation for one in space.parameters.values()) else _NO_KNOWLEDGE
+    known = knowledge_for(space)
     conditions(space, known.mitigations)
     if space.repetitions.block is None and settles_slowly(space, known.mitigations):
         calm = space.repetitions.model_copy(update={"block": SETTLING})
         space = space.model_copy(update={"repetitions": calm})
     clock, inputs = BudgetClock(arguments.began_s), tuple(arguments.input)
     return SweepRequest(space, name, settings, layers, inputs, known, arguments.on, arguments.mixed, clock)
+
+
+def knowledge_for(space: Space) -> Knowledge:
+    """Load what is known, where any parameter is one of a mitigation."""
+    return load() if any(one.mitigation for one in space.parameters.values()) else _NO_KNOWLEDGE
 
 
 def filled(word: str, texts: Mapping[str, str]) -> str:

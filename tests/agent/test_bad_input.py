@@ -218,7 +218,7 @@ def test_without_permission_a_mitigation_is_refused_with_its_reason_and_the_diag
     assert "root" in (Path(json.loads(done.stdout)["run_dir"]) / "report.md").read_text()
 
 
-@pytest.mark.parametrize("words", [("ranks",), ("nodes",), ("study", "openmp", "--resume"), ("sweep",)])
+@pytest.mark.parametrize("words", [("ranks",), ("nodes",), ("resume",), ("sweep",)])
 def test_a_name_that_is_too_long_for_a_file_is_one_sentence(capsys, words):
     assert main([*words, "a" * 300]) == 1
     told = capsys.readouterr().err

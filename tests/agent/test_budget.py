@@ -23,7 +23,7 @@ from vgo_agent.agent.record import bodies, record_of
 from vgo_agent.agent.run_folder import RunFolder
 from vgo_agent.agent.schemas import schemas_digest
 from vgo_agent.agent.session import conduct, try_once, way_of
-from vgo_agent.agent.step import StepRequest, step
+from vgo_agent.agent.step import StepRequest, begin
 from vgo_agent.agent.transcript import (
     Decision,
     LimitsChanged,
@@ -47,7 +47,6 @@ from vgo_agent.tools.execution.deadline import Deadline
 from vgo_agent.tools.execution.expected import Expected
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
-from vgo_agent.tools.steps.measure import MEASURE
 from vgo_agent.tools.subject import Limits, Subject
 from vgo_agent.tools.survey import survey
 from vgo_agent.tools.verdict import confirmed, from_json, left_for_time
@@ -188,10 +187,17 @@ def test_a_step_that_only_the_budget_forbids_is_named():
     assert legal(record, limits.model_copy(update={"budget_s": 600.0})).ran_out == ()
 
 
+def measure_for(subject: Subject, seconds: float, out: Path) -> None:
+    asked = {"max_runs": 9, "max_seconds": seconds}
+    limits = Limits(budget_s=seconds)
+    request = StepRequest(subject=subject, limits=limits, tool="measure", arguments=asked, why="")
+    begin(request, out, "slow", Silent(), BudgetClock())
+
+
 def test_one_run_that_is_longer_than_the_budget_ends_in_one_sentence(tmp_path):
     subject = subject_of(tmp_path, "import time; time.sleep(3600)")
     with pytest.raises(VgoError, match="One run takes longer than the budget of 1.5 s: raise --budget, or give a shor"):
-        step(StepRequest(subject, Limits(budget_s=1.5), MEASURE, {"max_runs": 9, "max_seconds": 1.5}, ""), Silent())
+        measure_for(subject, 1.5, tmp_path)
 
 
 def test_a_trial_run_is_ended_with_the_budget_whatever_the_timeout(tmp_path):
@@ -232,7 +238,7 @@ def test_a_run_that_hangs_until_the_budget_ends_is_a_failed_run_and_told_as_one(
     subject = subject_of(tmp_path, code)
     said = r"No run ended well within the budget of 6 s \(1 x did not end within .* s\); end runs that hang sooner with"
     with pytest.raises(VgoError, match=said):
-        step(StepRequest(subject, Limits(budget_s=6.0), MEASURE, {"max_runs": 9, "max_seconds": 6.0}, ""), Silent())
+        measure_for(subject, 6.0, tmp_path)
 
 
 def test_the_clock_stands_still_while_a_person_is_asked():

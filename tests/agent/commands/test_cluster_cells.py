@@ -167,7 +167,7 @@ def test_a_study_is_laid_out_on_hosts_and_goes_on_where_it_was_cut_off(cluster, 
     kept = log.read_text().splitlines(keepends=True)[: 2 * len(settings) + 1]  # two rounds, and one that was cut off
     log.write_text("".join(kept))
     cut = json.loads(kept[-1])["pair"]
-    done = vgo("study", "openmp", "--resume", str(folder), "--on", cluster.address, "--json")
+    done = vgo("resume", str(folder), "--on", cluster.address, "--json")
     assert done.returncode == 0, done.stderr
     assert log.read_text().startswith("".join(kept))
     whole = [pair for pair, one in rounds_of(rows_of(folder / "runs.csv"), "pair").items() if len(one) == len(settings)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -100,3 +101,23 @@ def test_demo_restores_too(knob: Path, tmp_path: Path) -> None:
                 time.sleep(0.01)
         finally:
             demo.terminate()
+
+
+KILLED_IN_FOLDER = """\
+import os
+from vgo_agent.tools.mitigation.owned_folder import temporary_folder
+with temporary_folder():
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_the_temporary_folder_of_a_killed_process_is_removed(vgo: Vgo, tmp_path: Path) -> None:
+    place = tmp_path / "tmp"
+    (place / "vgo-agent-of-someone").mkdir(parents=True)
+    temporary = {"TMPDIR": str(place)}
+    with subprocess.Popen([sys.executable, "-c", KILLED_IN_FOLDER], env=os.environ | temporary) as killed:
+        killed.wait()
+    (left,) = place.glob(f"vgo-agent-{killed.pid}-*")
+    done = vgo("restore", env=temporary)
+    assert f"{left}: removed, the temporary folder of an agent that died" in done.stdout, done.stderr
+    assert [path.name for path in place.iterdir()] == ["vgo-agent-of-someone"]

@@ -178,7 +178,8 @@ def test_ctrl_c_keeps_the_runs_so_far(command, program, tmp_path):
     output, error = process.communicate(timeout=60)
     assert process.returncode == 130, error
     answer = json.loads(output)  # one object
-    assert error.endswith("vgo-agent: stopped by Ctrl-C\n")
+    (run,) = tmp_path.glob("vgo-runs/*")
+    assert error.endswith(f"vgo-agent: stopped by Ctrl-C; go on with: vgo-agent resume {run.relative_to(tmp_path)}\n")
     assert answer["interrupted"] is True
     assert 0 < len(answer["rows"]) < 5000
     assert len(rows_of(tmp_path / "t.csv")) == len(answer["rows"])
@@ -293,28 +294,6 @@ def test_failed_runs_are_saved_and_an_analysis_leaves_them_out_and_says_so(vgo, 
     if name == "t.csv":
         saved = rows_of(script("x", "").parent / name)
         assert [(row["ok"], row["exit_code"]) for row in saved if row["ok"] != "1"] == [("0", "3")] * failed
-
-
-@pytest.mark.slow
-def test_the_folder_of_a_killed_step_goes_at_the_next_start_or_by_restore(vgo, program, tmp_path):
-    place = tmp_path / "tmp"
-    place.mkdir()
-    (place / "vgo-agent-of-someone").mkdir()
-    for command in (("measure", "--max-runs", "10", *METRIC, program), ("restore",)):
-        line = [COMMAND, "measure", "--quiet", "--stop", "count", "--stop-at", "9999", "--max-runs", "9999", program]
-        with subprocess.Popen(
-            line, cwd=tmp_path, stderr=subprocess.DEVNULL, env=os.environ | {"TMPDIR": str(place)}
-        ) as process:
-            while process.poll() is None and not list(place.glob("vgo-agent-*/*.jsonl")):
-                time.sleep(0.01)
-            process.kill()
-        (left,) = place.glob(f"vgo-agent-{process.pid}-*")
-        done = vgo(*command, env={"TMPDIR": str(place)})
-        assert done.returncode == 0, done.stderr
-        assert (f"{left}: removed, the temporary folder of an agent that died" in done.stdout) == (
-            command == ("restore",)
-        )
-        assert [path.name for path in place.iterdir()] == ["vgo-agent-of-someone"]
 
 
 def test_cells_that_some_runs_lack_are_told():

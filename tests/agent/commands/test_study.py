@@ -110,7 +110,7 @@ def read_by_the_other_commands(here: Run, answer, path: Path) -> None:
     (one,) = json.loads(here("runs", "--json").stdout)["runs"]
     assert one["when"] and one["verdict"] == f"study: {answer['headline']}"
     assert "the same: runs.csv, study.json" in here("verify", one["folder"]).stdout
-    assert "study openmp --resume" in here("replay", one["folder"]).stderr
+    assert "the same: runs.csv, study.json" in here("replay", one["folder"]).stdout
 
 
 @needs_openmp
@@ -149,7 +149,7 @@ def test_a_study_that_was_killed_goes_on(here, program, tmp_path) -> None:
     (log,) = tmp_path.glob("vgo-runs/*/partial/rounds.jsonl")
     before = log.read_bytes().rpartition(b"\n")[0]
     folder = log.parents[1]
-    done = study(here, "--resume", str(folder))
+    done = here("resume", str(folder))
     assert done.returncode == 0, done.stderr
     assert log.read_bytes().startswith(before)
     assert kept
@@ -244,8 +244,6 @@ def test_a_dry_run_lays_out_the_study_of_another_machine(here, tmp_path) -> None
         (("--factors", "colour", "--", "true"), "--factors colour: there is no such factor"),
         (("--binary", "clang", "--", "true"), "--binary clang is not NAME=PATH"),
         (("--per-iteration", "csv", "--metric", "x", "--", "true"), "A study judges whole runs"),
-        (("--resume", "nowhere"), "nowhere is not the folder of a study"),
-        (("--resume", ".", "--", "true"), "leave COMMAND out"),
         (("--design", "gone.yaml", "--", "true"), "gone.yaml cannot be read"),
         ((), "No command was given"),
     ],

@@ -88,8 +88,11 @@ def test_tables_and_answer_are_made_again_from_the_log(answers, capsys, tmp_path
     (folder / "runs.csv").write_text("".join((first, line.replace(",1,", ",0,", 1), *rest)))
     assert main(["verify", str(folder)]) == 1
     assert "runs.csv, line 2 is not what the log gives" in capsys.readouterr().out
+    assert main(["ask", str(folder), "why"]) == 0
+    assert "Best SD: " in capsys.readouterr().out
+    (folder / "sweep.json").unlink()
     assert main(["ask", str(folder), "why"]) == 1
-    assert "is the folder of a sweep" in capsys.readouterr().err
+    assert "has no answer yet: `vgo-agent resume" in capsys.readouterr().err
 
 
 def test_the_other_commands_read_the_runs_with_their_settings(answers, tmp_path):

@@ -1,0 +1,68 @@
+"""What came of what is no diagnosis, told to whatever is asked: its sentences, and the commands that read it."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...knowledge.errors import VgoError
+from ..experiment_folder import ExperimentKind
+from ..report.sweep import best_words
+from ..terminal import WIDTH
+
+
+@dataclass(frozen=True)
+class ExperimentAnswer:
+    """What is said to one question."""
+
+    question: str
+    sentences: tuple[str, ...]
+    reference: str
+    """File that they stand in."""
+    serves: str
+    """Commands that read the folder."""
+    known: bool = True
+
+    def values(self) -> dict[str, Any]:
+        """Give it as one object for programs."""
+        spoken = [{"text": text, "references": [self.reference]} for text in self.sentences]
+        return {"question": self.question, "known": self.known, "answer": " ".join(self.sentences), "sentences": spoken}
+
+    def text(self) -> str:
+        """Give the words for a terminal."""
+        told = (
+            *(f"- {text}" for text in self.sentences),
+            "",
+            f"Rests on: {self.reference}",
+            f"To go on: {self.serves}.",
+        )
+        return "\n".join(_folded(line) for line in told)
+
+
+def _folded(line: str) -> str:
+    wrapped = textwrap.wrap(line, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    return "\n".join(wrapped)
+
+
+def experiment_answer(folder: Path, kind: ExperimentKind, question: str) -> ExperimentAnswer:
+    """Read the answer in a folder; VgoError where it has none yet."""
+    path = folder / kind.answer
+    try:
+        answer = json.loads(path.read_text(encoding="utf-8"))
+        said = tuple(dict.fromkeys(filter(None, _sentences(answer))))
+    except FileNotFoundError as error:
+        raise VgoError(f"{folder} has no answer yet: {kind.serves(folder)}.") from error
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise VgoError(f"{path} is unreadable or damaged: {kind.serves(folder)}.") from error
+    return ExperimentAnswer(question, said, str(path), kind.serves(folder))
+
+
+def _sentences(answer: Mapping[str, Any]) -> Iterator[str]:
+    yield f"{answer['headline'][:1].upper()}{answer['headline'][1:].rstrip('.')}."
+    yield answer.get("verdict", "")
+    yield from answer.get("notes", ())
+    yield from best_words(answer.get("best", {}), answer.get("unit", ""))

@@ -1,0 +1,146 @@
+"""Every command that runs a program is killed at a run that a seed draws, and goes on to the table of an unkilled one.
+
+What the program prints depends on the rows kept so far and on what is in force, and on nothing else, so the two tables
+are the same to the last digit. It kills the process group of the command itself, before it has printed anything: the
+run that was cut off is in no table.
+"""
+
+from __future__ import annotations
+
+import csv
+import random
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from vgo_agent.layers.trust import trust
+
+from ..conftest import Vgo
+
+PROGRAM = """\
+#!/bin/sh
+n=$(cat vgo-runs/*/partial/*.jsonl vgo-runs/*/log.jsonl 2>/dev/null | wc -l)
+size=${1:-1}
+if [ "$n" -gt 0 ]; then
+  read -r made < made; made=$((made + 1)); echo $made > made
+  read -r last < last
+  if [ $made -eq "$last" ]; then
+    read -r stat < /proc/$PPID/stat
+    set -- ${stat##*) }
+    kill -9 -"$3"
+    exit 1
+  fi
+fi
+r=$(((n * n * 31 + n * 7919 + 17) % 101))
+v=$r
+case "$GLIBC_TUNABLES" in *=1) v=$((r * 4)) ;; *=2) v=$((r / 9)) ;; *=3) v=$((r * 3)) ;; *=4) v=$((r * 9 / 10)) ;; esac
+case "$OMP_WAIT_POLICY" in [Aa]*) v=$((r / 6)) ;; [Pp]*) v=$((r * 5)) ;; esac
+[ "$OMP_DISPLAY_ENV" ] && echo "  GOMP_SPINCOUNT = '$OMP_WAIT_POLICY'" >&2
+echo "waits=$((n % 7))"
+echo "value $((1000 + v * size))"
+"""
+LAYER = """\
+key: said
+description: What the program says.
+columns:
+  - {name: said.waits, unit: count, description: Waits., extract: {regex: "waits=(.*)"}}
+"""
+SPACE = """\
+metric: 'value ([0-9.]+)'
+unit: ms
+command: [./program.sh, "{size}"]
+repetitions: {least: 5, most: 7}
+parameters:
+"""
+GRID = f"{SPACE}  size: {{levels: [1, 3]}}\n  tunables: {{levels: [x=1, x=2], environment: GLIBC_TUNABLES}}\n"
+ADAPTIVE = f"{SPACE}  size: {{range: {{low: 1, high: 60, integer: true}}}}\n" + (
+    "design: {kind: adaptive, cells: 6, start: 4, batch: 2, response: sd}\n"
+)
+JUDGED = ("--metric", "value ([0-9.]+)", "--unit", "ms", "--budget", "900", "--seed", "3")
+SHORT = (*JUDGED, "--max-runs", "40")
+PROFILED = ("--layer", "./said.yaml")
+COMMANDS = {
+    "measure": ("measure", *SHORT),
+    "profile": ("profile", *JUDGED, *PROFILED, "--runs", "30"),
+    "try": ("try", "glibc_tcache", "--param", "blocks=2", *SHORT, "--pairs", "30"),
+    "tune": ("tune", "--mitigation", "glibc_tcache", "--param", "blocks=1..3", *SHORT),
+    "diagnose": ("diagnose", *SHORT, *PROFILED, "--max-mitigations", "1"),
+    "study": ("study", "openmp", *JUDGED, "--factors", "wait", "--rounds", "12"),
+    "sweep, grid": ("sweep", "grid.yaml", "--seed", "3"),
+    "sweep, adaptive": ("sweep", "adaptive.yaml", "--seed", "3"),
+}
+QUICK = ("measure", "sweep, grid")
+SERVE = (
+    ("resume", "RUN"),
+    ("verify", "RUN"),
+    ("replay", "RUN"),
+    ("ask", "RUN", "what is the verdict?"),
+    ("runs",),
+    ("chat", "--plain", "RUN"),
+)
+"""Commands that end well on the folder of each."""
+COLUMNS = ("call", "batch", "order", "condition", "pair", "round", "layers", "ok", "outcome")
+"""Of the table, those that do not tell how long anything took."""
+
+
+class Folder:
+    """A folder in which one command runs; the run of the program that is the `last` one kills it, 0: none does."""
+
+    def __init__(self, path: Path, last: int, vgo: Vgo) -> None:
+        path.mkdir()
+        self.path, self._vgo = path, vgo
+        texts = {"program.sh": PROGRAM, "said.yaml": LAYER, "grid.yaml": GRID, "adaptive.yaml": ADAPTIVE}
+        for name, text in (texts | {"made": "0\n", "last": f"{last}\n"}).items():
+            (path / name).write_text(text)
+        (path / "program.sh").chmod(0o755)
+        trust([path / "said.yaml"])
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run a command in a session of its own, so that the program kills nothing else."""
+        return self._vgo(*words, cwd=str(self.path), start_new_session=True)
+
+    @property
+    def made(self) -> int:
+        """Runs of the program that could have been the last one."""
+        return int((self.path / "made").read_text())
+
+    @property
+    def kept(self) -> Path:
+        """The run folder."""
+        (folder,) = self.path.glob("vgo-runs/*")
+        return folder
+
+    @property
+    def table(self) -> list[dict[str, str]]:
+        """The run table, less what tells how long anything took."""
+        with (self.kept / "runs.csv").open(newline="") as file:
+            return [{name: row[name] for name in COLUMNS if name in row} for row in csv.DictReader(file)]
+
+
+@pytest.mark.parametrize(
+    ("name", "seed"),
+    [
+        pytest.param(name, seed, marks=() if name in QUICK and seed == 1 else pytest.mark.slow)
+        for name in COMMANDS
+        for seed in (1, 2, 3)
+    ],
+)
+def test_a_command_killed_at_any_run_goes_on_to_the_same_table(
+    name: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vgo: Vgo
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    words = COMMANDS[name] if name.startswith("sweep") else (*COMMANDS[name], "--", "./program.sh")
+    whole = Folder(tmp_path / "whole", 0, vgo)
+    ended = whole.run(*words)
+    assert ended.returncode == 0, ended.stderr
+    last = random.Random(f"{name}:{seed}").randint(1, whole.made)
+    killed = Folder(tmp_path / "killed", last, vgo)
+    assert killed.run(*words).returncode == -signal.SIGKILL
+    run = str(killed.kept.relative_to(killed.path))
+    for command in SERVE:
+        served = killed.run(*(word.replace("RUN", run) for word in command))
+        assert served.returncode == 0, (last, command, served.stderr, served.stdout)
+    assert len(whole.table) > 1
+    assert killed.table == whole.table, last
