@@ -49,10 +49,9 @@ class Parser(argparse.ArgumentParser):
         return super()._get_values(action, arg_strings)
 
     def refuse_own(self, words: Sequence[str]) -> None:
-        """Refuse a long option of this command that stands after the program, which would silently get it."""
-        names = (word.partition("=")[0] for word in words if word.startswith("--"))
-        if (name := next((name for name in names if name in self._option_string_actions), None)) is not None:
-            self.error(f"{name} stands after the program: put it before, or write -- before a program that takes it")
+        """Refuse --dry-run after the program: whoever writes it there wants nothing to be run, and it would be."""
+        if "--dry-run" in words and "--dry-run" in self._option_string_actions:
+            self.error("--dry-run stands after the program: put it before, or write -- before a program that takes it")
 
     def error(self, message: str) -> NoReturn:
         """Say where the runs are listed to who has named none."""

@@ -32,7 +32,7 @@ FAST = ("--planner", "oracle", "--planner", "constant")
 STRANGE = """
 import multiprocessing, os, random, signal, sys, time
 from pathlib import Path
-from vgo_agent.evals.contest.answer import Answer
+from vgo_agent.evals.contest.answer import ContestAnswer
 from vgo_agent.knowledge.errors import VgoError
 
 class Strange:
@@ -41,7 +41,7 @@ class Strange:
     def answer(self, case, seed):
         self.act()
         runs = {"fickle": random.randrange(10**9), "hashes": abs(hash("a"))}.get(self.name, 0)
-        return Answer(verdict="cause explained, remedy confirmed", causes=("page_faults",), runs=runs)
+        return ContestAnswer(verdict="cause explained, remedy confirmed", causes=("page_faults",), runs=runs)
 
 def started():
     # Which of the processes this is: each leaves a file.

@@ -109,6 +109,7 @@ def test_every_step_by_talking_and_the_run_replays(session: ChatSession) -> None
     assert report.ok, report.difference
 
 
+@pytest.mark.slow
 def test_pause_budget_kill_and_attach_again(session: ChatSession, desk: Desk) -> None:
     async def talk(pilot: Pilot[None]) -> None:
         await until(lambda: session.view.runs >= 3, pilot)

@@ -226,10 +226,10 @@ def test_zooming_panning_and_reading_by_keys():
     async def use(pilot: Pilot[None]) -> None:
         app.pane.look_at(Looking(OUTCOMES, cut=1.5))
         app.pane.choose("order")
+        view = app.query_one(f"TabPane#order > {PictureView.__name__}", PictureView)
+        await until(lambda: "240 runs in order" in view.text and view.has_focus_within, pilot)
         await pilot.press("right")
-        await pilot.pause()
-        view = app.query_one(f"TabPane#order > {PictureView.__name__}")
-        assert isinstance(view, PictureView) and "run 124:" in view.text
+        await until(lambda: "run 124:" in view.text, pilot)
         await pilot.press("plus", "plus", "shift+right")
         await pilot.pause()
         assert "160" in view.text.split("\n")[-2] and "50 " not in view.text.split("\n")[-2]
