@@ -9,11 +9,12 @@ from ...prompts.render import render
 from ...tools.claim import Claim, Names, TooFew, disagreement, runs_needed, sentence
 from ...tools.comparison import Comparison, claimed
 from ...tools.findings import Batch
+from ...tools.next_steps import Openings, next_steps
 from ...tools.remedies import broken, not_accepted
 from ...tools.statistics.comparison.bootstrap import BootstrapRatio
 from ...tools.subject import Subject
 from ...tools.verdict import Verdict, helpful, title, undecided
-from ...tools.verdict_words import Openings, headline, next_steps
+from ...tools.verdict_words import headline
 from ..again import again
 from . import failing, how, layers, run_ranks
 from .evidence import Evidence

@@ -39,7 +39,7 @@ class DistributionView(PlotView):
             super().__init__()
             self.cut = cut
 
-    class CutKept(Message):
+    class KeepPressed(Message):
         """The user wants the cut where it stands now."""
 
     class CutDropped(Message):
@@ -94,7 +94,7 @@ class DistributionView(PlotView):
     def action_keep(self) -> None:
         """Keep the cut where it stands."""
         if self.cutting.moved:
-            self.post_message(self.CutKept())
+            self.post_message(self.KeepPressed())
 
     def action_drop(self) -> None:
         """Put the cut back."""

@@ -168,8 +168,8 @@ class LookPane(Vertical):
         self._spread()
         self.fit()
 
-    @on(DistributionView.CutKept)
-    def keep_cut(self, event: DistributionView.CutKept) -> None:
+    @on(DistributionView.KeepPressed)
+    def keep_cut(self, event: DistributionView.KeepPressed) -> None:
         """Let the app record the cut; it counts as moved until it has."""
         event.stop()
         if self.state.moved is not None:
