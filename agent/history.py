@@ -24,7 +24,7 @@ class ListedRun(NamedTuple):
     """Local time, ISO 8601; empty where it is not recorded."""
     verdict: str
     factor: str | None
-    sd_ratio: float | None
+    ratio: float | None
     command: str
     folder: str
 
@@ -47,7 +47,7 @@ def listed(folder: Path) -> ListedRun:
         first, last = _ends(folder / "transcript.jsonl")
         events = [Event.model_validate_json(line) for line in last]
         start = Event.model_validate_json(first).body
-        factor, sd_ratio = _finding(events)
+        factor, ratio = _finding(events)
     except FileNotFoundError:
         if one := experiment_in(folder):
             headline, command = outcome(folder, one)
@@ -59,7 +59,7 @@ def listed(folder: Path) -> ListedRun:
     except ValidationError:
         return ListedRun(when, "(broken)", None, None, "", str(folder))
     command = " ".join(start.subject.command) if isinstance(start, RunStart) else ""
-    return ListedRun(when, _verdict(events), factor, sd_ratio, command, str(folder))
+    return ListedRun(when, _verdict(events), factor, ratio, command, str(folder))
 
 
 def _ends(path: Path) -> tuple[bytes, list[bytes]]:
@@ -81,14 +81,14 @@ def _verdict(events: list[Event]) -> str:
 
 
 def _finding(events: list[Event]) -> tuple[str | None, float | None]:
-    """Read factor and SD ratio from the call that gave the verdict."""
+    """Read the factor, and the ratio that decided, from the call that gave the verdict."""
     ends = [event.body.result for event in events if isinstance(event.body, ToolEnd)]
     given = [result["verdict"] for result in ends if result and isinstance(result.get("verdict"), dict)]
     if not given:
         return None, None
     verdict = from_json(given[-1])
     factor, proof = next(iter(factors_found(verdict)), None), helpful(verdict)
-    return factor.factor if factor else None, proof.sd.ratio if proof and proof.sd else None
+    return factor.factor if factor else None, proof.claim.ratio if proof else None
 
 
 def _when(folder: Path) -> str:

@@ -15,9 +15,9 @@ EPILOG = """\
 example:
   vgo-agent runs --out vgo-runs
 
-The newest comes first. SD RATIO is the spread with the mitigation, as a share of the spread without.
+The newest comes first. RATIO is what decided: the spread with the mitigation, as a share of the spread without.
 """
-HEADER = ("WHEN", "VERDICT", "FACTOR", "SD RATIO", "COMMAND", "FOLDER")
+HEADER = ("WHEN", "VERDICT", "FACTOR", "RATIO", "COMMAND", "FOLDER")
 LONGEST_COMMAND = 40
 
 
@@ -46,6 +46,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _row(one: ListedRun) -> tuple[str, ...]:
     when = one.when[:16].replace("T", " ")
-    ratio = "" if one.sd_ratio is None else f"{one.sd_ratio:.2g}"
+    ratio = "" if one.ratio is None else f"{one.ratio:.2g}"
     command = one.command if len(one.command) <= LONGEST_COMMAND else f"{one.command[: LONGEST_COMMAND - 3]}..."
     return when, one.verdict, one.factor or "", ratio, command, one.folder

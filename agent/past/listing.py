@@ -55,7 +55,7 @@ class Past(NamedTuple):
     @property
     def ratio(self) -> str:
         """SD with the mitigation over SD without; empty where there is none."""
-        return "" if self.listed.sd_ratio is None else f"{self.listed.sd_ratio:.2g}"
+        return "" if self.listed.ratio is None else f"{self.listed.ratio:.2g}"
 
 
 def past(out: Path) -> list[Past]:

@@ -38,7 +38,7 @@ def winner(evidence: Evidence) -> Winner | None:
         description=source.description if source else "",
         command=proof.command,
         hurts=source.hurts if source else "",
-        keep=source.steps if source else (),
+        keep=tuple(step.removeprefix("To keep it: ") for step in source.steps) if source else (),
     )
 
 

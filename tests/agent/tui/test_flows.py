@@ -76,7 +76,9 @@ def test_every_step_by_talking_and_the_run_replays(session: ChatSession) -> None
         for line in said:
             before = len(session.view.steps)
             await say(pilot, line)
+            cards = len(screen.query(StepCard))
             await until(lambda: len(session.view.steps) > before and waits(session), pilot)  # noqa: B023 - awaited here
+            await until(lambda: len(screen.query(StepCard)) > cards, pilot)  # noqa: B023
         await say(pilot, "/budget 20 90")
         await until(lambda: session.state.limits, pilot)
         await say(pilot, "/try thp_always")
@@ -90,7 +92,7 @@ def test_every_step_by_talking_and_the_run_replays(session: ChatSession) -> None
         await until(lambda: session.view.status == "finished" and session.place == "still", pilot)
         await until(lambda: len(screen.query(StepCard)) == len(said) + 2 and len(screen.query(Conclusion)) == 1, pilot)
 
-        order = [type(one) for one in screen.query(".said, Card")]
+        order = [type(one) for one in screen.query(".said, StepCard")]
         assert order[:4] == [Static, StepCard, Static, StepCard]  # what was said, then what came of it
 
     session.new = request_in(session.new.out.parent, allow="process") if session.new else None
