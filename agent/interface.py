@@ -22,7 +22,7 @@ class Interface(Protocol):
         """A setting that a dead process had left was put back."""
 
     def told(self, what: str) -> None:
-        """Something befell the hosts of a cluster."""
+        """Something is said in words: what befell hosts, how far an experiment is."""
 
     def decided(self, decision: Decision) -> None:
         """The planner has chosen a call."""

@@ -44,17 +44,15 @@ def place(
     listener: Callable[[Progress], None],
     on_started: Callable[[int], None] | None = None,
     conditions: bool = False,
-    told: Callable[[str], None] | None = None,
     lenient: bool = False,
 ) -> Iterator[ProgramBench]:
     """Open the bench of a subject, here or where it names; `conditions`: preconditions will be asked about.
 
     `lenient`: its trial runs on hosts may fail, since it is one setting of many.
-    `told` hears of hosts that are lost or differ; None: the interface.
     """
     if subject.on:
         with _elsewhere(
-            subject, folder, told or interface.told, layers, listener, conditions, spawner.spent_elsewhere, lenient
+            subject, folder, interface.told, layers, listener, conditions, spawner.spent_elsewhere, lenient
         ) as there:
             yield there
         return

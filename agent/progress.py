@@ -117,7 +117,7 @@ class Lines:
         self.say(f"put back, left by a vgo-agent that was killed: {what}")
 
     def told(self, what: str) -> None:
-        """Say what befell hosts."""
+        """Say it."""
         self.say(what)
 
     def decided(self, decision: Decision) -> None:

@@ -207,7 +207,7 @@ def _are_recorded(words: Sequence[str], out: Path) -> bool:
     return all(
         _names_run(word, out)
         or (os.path.isfile(word) and not os.access(word, os.X_OK))
-        or experiment_in(place_meant(word, out))
+        or bool(experiment_in(place_meant(word, out)))
         for word in words
     )
 

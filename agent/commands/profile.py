@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     request = StepRequest(
         subject=subject_of(arguments, settings),
         limits=settings.limits(),
-        tool="profile",
+        kind="profile",
         arguments={"layers": settings.layers, "runs": arguments.runs, "max_seconds": settings.budget_s},
         why="read counters around each run",
     )

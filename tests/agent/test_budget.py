@@ -190,7 +190,7 @@ def test_a_step_that_only_the_budget_forbids_is_named():
 def measure_for(subject: Subject, seconds: float, out: Path) -> None:
     asked = {"max_runs": 9, "max_seconds": seconds}
     limits = Limits(budget_s=seconds)
-    request = StepRequest(subject=subject, limits=limits, tool="measure", arguments=asked, why="")
+    request = StepRequest(kind="measurement", subject=subject, limits=limits, arguments=asked, why="")
     begin(request, out, "slow", Silent(), BudgetClock())
 
 
