@@ -13,6 +13,7 @@ from ..knowledge.loader import Knowledge
 from ..knowledge.loader import load as load_knowledge
 from ..tools.conclude import ConcludeResult
 from ..tools.execution.expected import Expected
+from ..tools.execution.progress import Remark
 from ..tools.execution.spawn import Spawner
 from ..tools.layer_choice import choose
 from ..tools.machine import Machine
@@ -102,7 +103,7 @@ def _given_more(part: Conducted, more_s: float | None, accept: tuple[str, ...], 
             limits = more.limits(0, limits_of(transcript.events))
             transcript.reopen(LimitsChanged(limits=limits, elapsed_s=round(transcript.elapsed_s, 3)))
         else:
-            interface.told("nothing was left untried for want of time: the verdict stands")
+            interface.progressed(Remark("nothing was left untried for want of time: the verdict stands"))
     return more
 
 
@@ -121,7 +122,6 @@ def _loop(part: Conducted, chosen: Planning, interface: Interface, steering: Ste
                 part.spawner,
                 interface,
                 part.asked.limits.layers,
-                listener=interface.progressed,
                 on_started=child,
                 conditions=True,
             )

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from ..knowledge.actions import Precondition
 from ..knowledge.errors import VgoError
 from ..knowledge.shape import Frozen
+from ..tools.execution.progress import Remark
 from ..tools.execution.spawn import Spawner
 from ..tools.machine import Machine
 from ..tools.subject import Subject
@@ -37,9 +38,19 @@ class ExperimentRun:
 
     folder: RunFolder
     place: ProgramBench
+    subject: Subject
     machine: Machine
     interface: Interface
     clock: BudgetClock
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What its table says of program and machine."""
+        return {"subject": self.subject.model_dump(mode="json"), "machine": self.machine.model_dump(mode="json")}
+
+    def say(self, words: str) -> None:
+        """Tell whoever watches."""
+        self.interface.progressed(Remark(words))
 
 
 class RemadeFiles(NamedTuple):
@@ -151,7 +162,6 @@ def opened(request: ExperimentRequest, interface: Interface) -> Iterator[Program
             spawner,
             interface,
             request.probed,
-            listener=interface.progressed,
             lenient=request.lenient,
         ) as there,
     ):
@@ -173,12 +183,13 @@ def carry_on(
         machine = there.described(request.conditions)
         write(folder.path / REQUEST, request.model_dump_json(indent=2).encode() + b"\n")
         folder.note_time("begun")
+        interface.loading(" ".join(request.subject.command), str(folder.path))
         path = folder.transcript
         transcript = Transcript.open(path) if path.exists() else Transcript.create(path)
         survey = folder.put(canonical(machine.model_dump(mode="json")))
         transcript.append(ExperimentStart(experiment=request.kind, subject=request.subject, machine=survey))
         with closing(lambda status, reason: append_end(transcript, folder, clock, _made(folder), status, reason)):
-            result = run(ExperimentRun(folder, there, machine, interface, clock))
+            result = run(ExperimentRun(folder, there, request.subject, machine, interface, clock))
             for name, content in there.bench.executor.beside.items():
                 write(folder.path / name, content)
             write(folder.path / ANSWER, json.dumps(result.answer, indent=2).encode() + b"\n")

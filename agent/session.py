@@ -20,6 +20,7 @@ from ..tools.execution.deadline import NEVER, Deadline
 from ..tools.execution.expected import FIRST_RUNS, Expected
 from ..tools.execution.judge import judge
 from ..tools.execution.launch import Launch
+from ..tools.execution.progress import SettingRestored
 from ..tools.execution.spawn import Spawner
 from ..tools.execution.way import Way, Ways
 from ..tools.mitigation.restore import restore
@@ -283,4 +284,4 @@ def held(folder: RunFolder) -> Iterator[None]:
 def tell_restored(interface: Interface) -> None:
     """Put back what a dead process left, before anything is measured."""
     for line in restore():
-        interface.restored(line)
+        interface.progressed(SettingRestored(line))

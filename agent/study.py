@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from shlex import quote
 from typing import Annotated, Any, Literal, Self
 
-import polars as pl
 from pydantic import Field
 
 from ..tools.claim import FEWEST
 from ..tools.execution.bench import Bench
-from ..tools.execution.deadline import Deadline
 from ..tools.execution.row_log import rows_in
 from ..tools.execution.series import Measuring
 from ..tools.experiment.applied import AppliedConditions
@@ -23,7 +20,6 @@ from ..tools.experiment.experiment import Experiment, carry_out
 from ..tools.experiment.schedules import Complete
 from ..tools.machine import busy_words
 from ..tools.one_level import on_one_level
-from ..tools.recorded.formats.vgo import measured as described
 from ..tools.recorded.write import write as write_table
 from ..tools.row import Row
 from ..tools.study.design import StudyDesign
@@ -31,6 +27,7 @@ from ..tools.study.laid_out import StudyScope
 from ..tools.study.setting import StudySetting
 from ..tools.study.spreads import outcomes, spreads
 from ..tools.study.study import Study, answered, choose, measured
+from ..tools.study.table import numbered, runs_table
 from ..tools.study.warm_up import WarmUpRun, warm_up
 from .clock import BudgetClock
 from .experiment import ExperimentRequest, ExperimentRun, RemadeFiles, ShownAnswer, carry_on, opened
@@ -80,12 +77,13 @@ class StudyRequest(StudyOptions):
         """Run the rounds and the batch that confirms, as far as the log lacks them."""
         from .report.study_files import save
 
-        settings, say = measured(self.design, self.tried), run.interface.told
-        say(f"{len(settings)} settings in at most {self.rounds} rounds, kept in {run.folder.path}")
-        _warn_of_budget(self, settings, run.clock.deadline(self.budget_s), say)
-        say(f"  cut off, it goes on with `vgo-agent resume {quote(str(run.folder.path))}`")
+        settings = measured(self.design, self.tried)
+        run.say(f"{len(settings)} settings in at most {self.rounds} rounds")
+        _warn_of_budget(self, settings, run)
         rows, batch = _runs(self, settings, run)
-        _save_table(self, table(self, rows, batch), run)
+        path, layers = run.folder.path / TABLE, run.place.bench.described_by(self.layers)
+        together = numbered(self.rounds, rows, batch)
+        write_table(runs_table(self.design, together, str(path), layers.values(), run.facts), path, fresh=True)
         result = concluded(self, rows, batch, run.folder.path)
         save(result)
         return result
@@ -94,8 +92,8 @@ class StudyRequest(StudyOptions):
         """Make the table and the whole answer again."""
         rows, batch = (rows_in(folder.partial / f"{name}.jsonl") for name in (ROUNDS, CONFIRM))
         answer = concluded(self, rows, batch, folder.path).answer
-        text = table(self, rows, batch).write_csv().encode()
-        return RemadeFiles(len(rows) + len(batch), {TABLE: text}, answer)
+        table = runs_table(self.design, numbered(self.rounds, rows, batch), TABLE, (), {}).frame
+        return RemadeFiles(len(table), {TABLE: table.write_csv().encode()}, answer)
 
 
 @dataclass(frozen=True)
@@ -127,45 +125,27 @@ def begin(
 ) -> StudyResult:
     """Run a study in a new folder below `out`; what cannot be laid out on this machine is refused before any run."""
     subject, load_1min = options.subject, os.getloadavg()[0]
-    here = None if subject.on else scope.laid_out(subject.argv, Path(subject.root))
+    design = None if subject.on else scope.laid_out(subject.argv, Path(subject.root))
     with opened(options, interface) as there:
         bench = there.bench
         bench.deadline = clock.deadline(options.budget_s)
         interface.trying(" ".join(subject.command))
-        design = here or laid_out_there(bench, scope)
+        if isinstance(bench, Bench) and design:
+            tried = warm_up(bench, design.settings)
+        else:
+            from ..tools.fleet.every import laid_out, warmed_up
+
+            design = laid_out(bench.executor, scope)
+            tried = warmed_up(bench.executor, design.settings)
         request = StudyRequest(
             **dict(options),
             design=design,
             layers=(PROCESS, CLOCK) if "freq.mean_mhz" not in bench.absent(CLOCK) else (PROCESS,),
-            tried=_warmed_up(bench, design, interface.told),
+            tried=tried,
             load_1min=0.0 if subject.on else load_1min,
         )
         folder = RunFolder.create(out, f"study-{name}")
         return carry_on(request, request.run, folder, there, interface, clock)
-
-
-def laid_out_there(bench: Measuring, wanted: StudyScope) -> StudyDesign:
-    """Have the hosts lay the study out."""
-    from ..tools.fleet.bench import FleetBench
-    from ..tools.fleet.every import laid_out
-
-    assert isinstance(bench, FleetBench)
-    return laid_out(bench.executor, wanted)
-
-
-def _warmed_up(bench: Measuring, design: StudyDesign, say: Callable[[str], None]) -> tuple[WarmUpRun, ...]:
-    """Run every setting once, here or on every host."""
-    if isinstance(bench, Bench):
-        return warm_up(bench, design.settings, say)
-    from ..tools.fleet.bench import FleetBench
-    from ..tools.fleet.every import warmed_up
-
-    assert isinstance(bench, FleetBench)
-    tried = warmed_up(bench.executor, design.settings)
-    for one in tried:
-        if one.failure:
-            say(f"{one.setting} is left out: {one.failure}")
-    return tried
 
 
 def concluded(asked: StudyRequest, rows: Sequence[Row], batch: Sequence[Row], folder: Path) -> StudyResult:
@@ -174,28 +154,15 @@ def concluded(asked: StudyRequest, rows: Sequence[Row], batch: Sequence[Row], fo
     study = answered(asked.design, asked.tried, one, two, asked.subject, asked.rounds, asked.alpha, asked.seed)
     if busy := busy_words(asked.load_1min, asked.cpus):
         study = study.model_copy(update={"notes": (busy, *study.notes)})
-    return StudyResult(asked, study, _numbered(asked, one, two), folder)
+    return StudyResult(asked, study, numbered(asked.rounds, one, two), folder)
 
 
-def table(asked: StudyRequest, rows: Sequence[Row], batch: Sequence[Row]) -> pl.DataFrame:
-    """Every run, with the levels of its setting as columns."""
-    levels = {one.name: one.levels for one in asked.design.settings}
-    varied = asked.design.varied
-    runs = (
-        {**row, **{key: levels[row["condition"]].get(key, "as given") for key in varied}}
-        for row in _numbered(asked, rows, batch)
-    )
-    return pl.DataFrame([{**row, "order": place} for place, row in enumerate(runs)], infer_schema_length=None)
-
-
-def _warn_of_budget(
-    asked: StudyRequest, settings: Sequence[StudySetting], deadline: Deadline, say: Callable[[str], None]
-) -> None:
+def _warn_of_budget(asked: StudyRequest, settings: Sequence[StudySetting], run: ExperimentRun) -> None:
     """Say before the first round what the warm-up runs let expect."""
     took = {its.setting: its.wall_s for its in asked.tried}
-    rounds = deadline.left_s / max(sum(took[one.name] for one in settings), 1e-9)
+    rounds = run.clock.deadline(asked.budget_s).left_s / max(sum(took[one.name] for one in settings), 1e-9)
     if rounds < FEWEST:
-        say(
+        run.say(
             f"  --budget {asked.budget_s:g} may end after {max(int(rounds), 1)} rounds, and fewer than {FEWEST} "
             "say nothing: raise it, name fewer --factors, or give the program less to do"
         )
@@ -214,7 +181,7 @@ def _runs(
     chosen = choose(found, asked.design, outcomes(rows), asked.subject.lower_is_better, asked.alpha, asked.seed)
     if chosen is None:
         return made, ()
-    run.interface.told(f"{chosen.name} looks best: it and the baseline run {asked.rounds} more rounds, to confirm it")
+    run.say(f"{chosen.name} looks best: it and the baseline run {asked.rounds} more rounds, to confirm it")
     pair = [one for one in asked.design.settings if one.baseline or one.name == chosen.name]
     bench.deadline = clock.deadline(budget_s, answer_s)
     return made, _rounds(asked, pair, bench, CONFIRM, asked.seed + 1)
@@ -229,19 +196,3 @@ def _rounds(
     with bench.series(call, asked.layers, asked.rounds * len(settings)) as series:
         carry_out(Experiment(AppliedConditions(bench, conditions), schedule), series)
     return series.rows
-
-
-def _numbered(asked: StudyRequest, rows: Sequence[Row], batch: Sequence[Row]) -> tuple[Row, ...]:
-    """Put the batch that confirms after the rounds, with pairs of its own."""
-    first = max(asked.rounds, 1 + max((row["pair"] for row in rows), default=-1))
-    later = ({**row, "batch": 2, "pair": row["pair"] + first} for row in batch)
-    return (*({**row, "batch": 1} for row in rows), *later)
-
-
-def _save_table(asked: StudyRequest, frame: pl.DataFrame, run: ExperimentRun) -> None:
-    """Write the table in the form that analyze, compare and import read."""
-    path, layers = run.folder.path / TABLE, run.place.bench.described_by(asked.layers)
-    facts = {"subject": asked.subject.model_dump(mode="json"), "machine": run.machine.model_dump(mode="json")}
-    recorded = described(frame, str(path), list(layers.values()), facts)
-    roles = {**recorded.roles, **dict.fromkeys(asked.design.varied, "setting"), "batch": "id"}
-    write_table(replace(recorded, roles=roles), path, fresh=True)

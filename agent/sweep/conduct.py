@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,10 +11,10 @@ from typing import Any
 
 from ...knowledge.errors import VgoError
 from ...tools.execution.bench import Bench
+from ...tools.execution.progress import Remark
 from ...tools.execution.row_log import RowLog, rows_in
 from ...tools.layer_choice import choose
 from ...tools.row import Row
-from ...tools.sweep.cell import Cell
 from ...tools.sweep.local import LocalCells
 from ...tools.sweep.sweep import Sweep
 from ...tools.sweep.table import cell_rows, cells_csv, runs_table
@@ -24,9 +23,7 @@ from ..clock import BudgetClock
 from ..experiment import ExperimentRun, RemadeFiles, ShownAnswer, go_on, read_experiment
 from ..experiment_folder import experiment_in
 from ..interface import Interface
-from ..progress import LINE_EVERY_S
 from ..run_folder import RunFolder
-from ..terminal import amount
 from .request import SweepRequest
 
 DRAWN, RAN = "cells.jsonl", "log.jsonl"
@@ -53,7 +50,7 @@ def begin(request: SweepRequest, folder: RunFolder, interface: Interface, clock:
     """Sweep in a folder, or go on with what an earlier command with the same space has left in it."""
     if folder.path.exists() and any(path.name != ".lock" for path in folder.path.iterdir()):
         _refuse_another(request, folder.path)
-        interface.told(f"going on with {folder.path}")
+        interface.progressed(Remark(f"going on with {folder.path}"))
     result = go_on(request, folder, interface, clock)
     assert isinstance(result, SweepResult)
     return result
@@ -82,13 +79,13 @@ def conduct(request: SweepRequest, run: ExperimentRun) -> SweepResult:
     assert seconds is not None
     bench.deadline = run.clock.deadline(seconds, min(FILES_S, SHARE * seconds))
     with _log(run.folder.path / DRAWN) as drawn, _log(run.folder.path / RAN) as ran:
-        progress = SweepProgress(run.interface, space.repetitions.most)
-        sweep = Sweep(space, request.seed, drawn, ran, bool(request.subject.on), progress, bench.deadline)
+        listener, hosts = run.interface.progressed, bool(request.subject.on)
+        sweep = Sweep(space, request.seed, drawn, ran, hosts, listener, bench.deadline)
 
         def written() -> SweepResult:
             from .files import write_files  # tables and pictures are dear to load, and no run should wait for that
 
-            return write_files(sweep, request.subject, run, bench.described_by(layers))
+            return write_files(sweep, run, bench.described_by(layers))
 
         gc.disable()  # a collection between two runs would evict what the next one finds in the cache
         try:
@@ -130,25 +127,3 @@ def remade(request: SweepRequest, folder: RunFolder) -> RemadeFiles:
     failed = sum(row["failed"] for row in cells)
     answer = {"runs": sweep.runs, "cells": len(cells), "failed": failed, "best": best(sweep, cells)}
     return RemadeFiles(len(ran.rows), {RUNS: runs, CELLS: cells_csv(cells)}, answer)
-
-
-@dataclass
-class SweepProgress:
-    """Says now and then how far it is."""
-
-    interface: Interface
-    most: int
-    """Rounds."""
-    _last_s: float = field(default_factory=time.monotonic)
-    _given_up: set[str] = field(default_factory=set)
-
-    def __call__(self, sweep: Sweep, cell: Cell, row: Row) -> None:
-        """Take one run."""
-        if not row["ok"] and cell.id not in self._given_up and (reason := sweep.standing(cell).reason):
-            self._given_up.add(cell.id)
-            self.interface.told(f"  {cell.id} ({cell.name}) is given up: {reason}")
-        if time.monotonic() - self._last_s < LINE_EVERY_S:
-            return
-        self._last_s = time.monotonic()
-        spent = f"{sweep.runs} runs, {amount(sweep.spent_s, 's')} of the program"
-        self.interface.told(f"  round {row['pair'] + 1} of {self.most} at most: {spent}")

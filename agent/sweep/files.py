@@ -9,7 +9,6 @@ from markupsafe import Markup
 from ...layers.schema import Layer
 from ...prompts.render import render
 from ...tools.recorded.write import write as write_table
-from ...tools.subject import Subject
 from ...tools.sweep.sweep import Sweep
 from ...tools.sweep.table import cell_rows, cells_csv, runs_table
 from ..experiment import ExperimentRun
@@ -22,14 +21,13 @@ from .conduct import SweepResult
 RUNS, CELLS = "runs.csv", "cells.csv"
 
 
-def write_files(sweep: Sweep, subject: Subject, run: ExperimentRun, layers: Mapping[str, Layer]) -> SweepResult:
+def write_files(sweep: Sweep, run: ExperimentRun, layers: Mapping[str, Layer]) -> SweepResult:
     """Write all of them; give the answer."""
-    cells, folder = list(cell_rows(sweep)), run.folder.path
+    cells, folder, subject = list(cell_rows(sweep)), run.folder.path, run.subject
     page = sweep_page(sweep, cells, subject, folder)
     if sweep.ran.rows:
-        facts = {"subject": subject.model_dump(mode="json"), "machine": run.machine.model_dump(mode="json")}
         path = folder / RUNS
-        write_table(runs_table(sweep, str(path), layers.values(), facts), path, fresh=True)
+        write_table(runs_table(sweep, str(path), layers.values(), run.facts), path, fresh=True)
     write(folder / CELLS, cells_csv(cells))
     write(folder / "report.md", render("sweep.md.j2", page=page).encode())
     picture = Markup(figure(sweep.space, cells, subject.unit))

@@ -21,12 +21,13 @@ from ..machine import Machine
 from ..mitigation.engine import Applied, applied
 from ..mitigation.knobs import in_force_already, resolve
 from ..mitigation.parameters import with_values
-from ..row import BASELINE, Row
+from ..row import BASELINE
 from ..subject import Subject
 from .deadline import NEVER, Deadline
 from .expected import FIRST_RUNS, Expected
 from .judge import judge
 from .launch import Launch, Run
+from .progress import Listener, RunEnded, ignore
 from .row_log import RowLog
 from .samples import first_of_run, spread
 from .screen import Proof, Seen, Watched, screened
@@ -41,20 +42,6 @@ FEW_RUNS = 20
 """From so many on it is refused where it fails in most: of 5 runs, one that fails in 30 % fails in most by luck."""
 
 
-@dataclass(frozen=True)
-class Progress:
-    """One run has ended."""
-
-    call_id: str
-    condition: str
-    rows: Sequence[Row]
-    planned: int
-
-
-def ignore(progress: Progress) -> None:
-    """Show nothing."""
-
-
 @dataclass
 class Bench:
     """What measuring tools share: the spawner, the program, its layers and launcher, where rows are kept, who is told.
@@ -67,7 +54,7 @@ class Bench:
     folder: Path
     launch: Launch
     """How the program is started when nothing is changed."""
-    listener: Callable[[Progress], None] = ignore
+    listener: Listener = ignore
     on_started: Callable[[int], None] | None = None
     root: Path = Path("/")
     """Where the machine's /proc and /sys are looked for."""
@@ -193,7 +180,7 @@ class Bench:
         }
         rows = spread(row, judged.samples, str(subject.metric), series.processes) if judged.samples else (row,)
         series.log.append(*rows)
-        self.listener(Progress(series.call_id, planned.condition, series.rows, series.planned))
+        self.listener(RunEnded(series.rows, series.planned))
         if judged.failure and as_given:
             refuse_failures(series, subject, judged.failure)
 
