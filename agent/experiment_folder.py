@@ -9,6 +9,7 @@ from shlex import quote
 REQUEST, ANSWER = "experiment.json", "answer.json"
 """Files that are written first and last: an object with `kind`, and one with `headline` and `command`."""
 KINDS = {
+    "calibration": ("calibration", "CalibrationRequest"),
     "measurement": ("step", "StepRequest"),
     "profile": ("step", "StepRequest"),
     "study": ("study", "StudyRequest"),

@@ -23,6 +23,7 @@ from vgo_agent.agent.report.machine import HEADER, bound_words, summary_row
 from vgo_agent.agent.report.machine_figure import picture
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.resolve import resolve
+from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.machine_profile.applications import read_applications
 from vgo_agent.tools.machine_profile.calibrated import Calibrated
 from vgo_agent.tools.machine_profile.compare import MachineComparison, compare
@@ -58,13 +59,8 @@ def main() -> None:
         timed(place / "programs.csv", read(slow, Profile).battery.quota, arguments.runs)
         applications = read_applications(place / "programs.csv")
         compared = compare(read(slow, Profile), read(full, Profile), "real", applications)
-        found = Calibrated.model_validate(
-            {
-                name: value
-                for name, value in vgo("calibrate", "--base", slow, "--here", full, "--ahead").items()
-                if name != "file"
-            }
-        )
+        answer = vgo("calibrate", "--base", slow, "--here", full, "--ahead", "--out", place / "runs")
+        found = Calibrated.model_validate({name: answer[name] for name in Calibrated.model_fields if name in answer})
     text = page(compared, found, size)
     print(text)
     if arguments.save:
@@ -83,7 +79,7 @@ def vgo(*words: str | Path) -> dict[str, Any]:
 def timed(path: Path, quota: Quota | None, runs: int) -> None:
     """Time every program with and without the quota in turns; write the medians as `--applications` reads them."""
     lines = ["name,seconds A,seconds B"]
-    with bench([quota, None], ahead=True) as (_, spawner, groups):
+    with Spawner() as spawner, bench([quota, None], ahead=True) as (_, groups):
         for name, words in PROGRAMS.items():
             launches = [Launch(resolve(words), groups=(group,) if group else ()) for group in groups]
             seconds = [[spawner.run(launch).wall_ns / 1e9 for launch in launches] for _ in range(runs)]

@@ -31,7 +31,7 @@ Without a QUESTION each line of standard input is one, up to an empty line or th
 one line. Every sentence names what it rests on: a call of the run with its event, or a source. Nothing is run, and no
 number is anybody's but the record's. With --model (or where a model is configured) a language model chooses what is
 said and how, among sentences that are true; without one, templates answer. The exit code is 1 where nothing is known.
-Of a measurement, a profile, a study or a sweep its own sentences are told, whatever is asked.
+Of a measurement, a profile, a study, a sweep or a calibration its own sentences are told, whatever is asked.
 """
 MIXED = True
 """Options may stand between RUN and QUESTION."""

@@ -16,7 +16,7 @@ examples:
   vgo-agent machine profile --quick --out here.json
   vgo-agent machine compare old.json here.json --save report.html
   vgo-agent machine compare old.json here.json --applications times.csv
-  vgo-agent machine calibrate --base old.json --out like-old.json
+  vgo-agent machine calibrate --base old.json --save like-old.json
   vgo-agent machine run --like like-old.json -- ./bench.sh
 
 The ratios of two profiles bound how differently CPU-bound programs run on the two machines; memory-bound ones fall

@@ -50,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--beside",
         type=Path,
         metavar="FILE",
-        help="with --quota: the same without it, in turns, so that drift is in both",
+        help="with --quota: the same without it, next to each other, so that drift is in both",
     )
     add_ahead(parser)
     parser.add_argument("--name", metavar="WORD", help="of the machine (default its host name)")
@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     arms = _arms(arguments)
     restore_first(arguments)
     with temporary_folder() as folder:
-        stress_ng = opened(folder)
+        stress_ng = stress_ng_in(folder)
         rounds = _rounds(arguments, stress_ng)
         system = system_here(arguments.name, stress_ng)
     profiles = profile(arms, rounds, system, _telling(arguments))
@@ -102,7 +102,7 @@ def say(line: str, arguments: argparse.Namespace) -> None:
         print(printable(line), file=sys.stderr, flush=True)
 
 
-def opened(folder: Path) -> StressNg:
+def stress_ng_in(folder: Path) -> StressNg:
     """Find stress-ng."""
     from ...tools.machine_profile.stress_ng import StressNg
 

@@ -21,18 +21,18 @@ examples:
   vgo-agent machine run --like like-old.json -- ./bench.sh --size 10
   vgo-agent machine run --quota 60% --threads 4 -- ./solver
 
-FILE is what `vgo-agent machine calibrate` wrote, or the profile of the base where the calibration lies beside it. The
-quota is for one thread, as it was found; --threads gives the whole group so many times as much. The exit code is that
-of COMMAND; whether the quota stopped it is told on standard error.
+RUN is the run folder of `vgo-agent machine calibrate`, or the file that its --save wrote. The quota is for one thread,
+as it was found; --threads gives the whole group so many times as much. The exit code is that of COMMAND; whether the
+quota stopped it is told on standard error.
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.usage = f"{parser.prog} (--like FILE | --quota SHARE) [OPTIONS] -- COMMAND [ARGS...]"
+    parser.usage = f"{parser.prog} (--like RUN | --quota SHARE) [OPTIONS] -- COMMAND [ARGS...]"
     parser.epilog = EPILOG
     which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("--like", type=Path, metavar="FILE", help="a calibration, or the profile that has one beside it")
+    which.add_argument("--like", type=Path, metavar="RUN", help="a calibration: its folder or file")
     which.add_argument("--quota", metavar="SHARE", help="such as 60%% or 0.6 CPUs")
     parser.add_argument("--threads", type=int, default=1, metavar="N", help="so many times the quota (default 1)")
     parser.add_argument("--period", type=int, metavar="US", help="period in microseconds (default 10000)")
@@ -70,14 +70,11 @@ def _quota(arguments: argparse.Namespace) -> Quota:
 
 
 def calibration_of(path: Path) -> Calibration:
-    """Read a calibration, or that beside a profile."""
-    from ...tools.machine_profile.form import PROFILE, Calibration, beside, parsed, read
+    """Read a calibration, from a file or from its run folder."""
+    from ...tools.machine_profile.form import Calibration, read
+    from ..calibration import QUOTA
 
-    if parsed(path).get("format") != PROFILE:
-        return read(path, Calibration)
-    if not beside(path).exists():
-        raise VgoError(f"{path} has no calibration beside it: run `vgo-agent machine calibrate --base {path}` first.")
-    return read(beside(path), Calibration)
+    return read(path / QUOTA if path.is_dir() else path, Calibration)
 
 
 def _warn_elsewhere(found: Calibration, arguments: argparse.Namespace) -> None:

@@ -13,7 +13,7 @@ example:
 Drives the loop again with the recorded measurements: every other step is computed anew and must give the same event.
 Nothing is run or changed; the first difference is named. A language model that planned the run is asked again where
 the same file is at hand, and has to write the same on the same build and kind of CPU. Of a measurement, a profile, a
-study or a sweep table and answer are made again from the log of its runs.
+study, a sweep or a calibration table and answer are made again from the log of its runs.
 """
 
 

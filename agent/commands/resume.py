@@ -1,4 +1,4 @@
-"""resume: go on with what was killed or interrupted: a diagnosis, a measurement, a profile, a study or a sweep."""
+"""resume: go on with what was killed or interrupted: a diagnosis or an experiment."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ examples:
 No finished step is lost or repeated; a mitigation that was half applied is put back first. A run that was cut short has
 what was left of its budget. With --budget it has so many seconds from now; a run that has ended goes on too then, with
 what its budget had kept it from trying. --accept holds for what has not been asked about yet. A measurement, a profile,
-a study or a sweep is told again where it had ended; a study or a sweep has its whole budget again. --on says where the
-hosts of one can be reached now.
+a study, a sweep or a calibration is told again where it had ended; the last three have their whole budget again. --on
+says where the hosts of one can be reached now.
 """
 
 

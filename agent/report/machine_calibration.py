@@ -17,8 +17,7 @@ def calibrated_text(found: Calibrated, path: Path) -> str:
     """Give the whole answer as text."""
     one = found.calibration
     parts = [
-        f"{one.here.name} is most like {one.base.name} under {quota_words(one.quota)} for one thread: "
-        f"{100 * one.quota.cpus:.1f} % of a CPU (95 % {100 * one.low:.1f} to {100 * one.high:.1f}).",
+        f"{headline(found)}, {quota_words(one.quota)}.",
         table(("SPEED-UP OVER THE BASE", "LEAST", "MEDIAN", "GREATEST", "WIDTH"), rows(found)),
         table(("STEP", "CPUS", "STRESSORS", "MEDIAN SPEED-UP"), step_rows(found)),
         *map(folded, sentences(found)),
@@ -30,6 +29,13 @@ def calibrated_text(found: Calibrated, path: Path) -> str:
     return "\n\n".join(parts)
 
 
+def headline(found: Calibrated) -> str:
+    """Say what was found, without a full stop."""
+    one = found.calibration
+    share = f"{100 * one.quota.cpus:.1f} % of a CPU (95 % {100 * one.low:.1f} to {100 * one.high:.1f})"
+    return f"{one.here.name} with {share} is most like {one.base.name}"
+
+
 def rows(found: Calibrated) -> list[tuple[str, ...]]:
     """Lay out the range before and after."""
     return [_range("without the quota", found.before), _range(_with_it(found), found.after)]
@@ -38,7 +44,7 @@ def rows(found: Calibrated) -> list[tuple[str, ...]]:
 def _with_it(found: Calibrated) -> str:
     """Say where the runs were made that its row is computed from, as the last step moves the quota once more."""
     last, chosen = found.steps[-1].quota.cpus, found.calibration.quota.cpus
-    return "with it" if last == chosen else f"with it, from runs at {last:.4g} CPUs"
+    return "with it" if last == chosen else f"with it, computed from runs at {last:.4g} CPUs"
 
 
 def step_rows(found: Calibrated) -> list[tuple[str, ...]]:

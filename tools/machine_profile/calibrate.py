@@ -1,4 +1,4 @@
-"""Find the CPU quota under which this machine comes closest to a base: every stressor in turns with and without it.
+"""Find the CPU quota that brings this machine closest to a base: each stressor with and without it, next to each other.
 
 Closest is the least sum of absolute log speed-ups over the base, which a common factor minimises where their median is
 1. A quota acts as a factor, but not exactly its share (Jimenez et al., section Reduction of Variability Range), so the
@@ -9,19 +9,19 @@ next to each other does not, so each step judges only such ratios.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from ...knowledge.errors import VgoError
-from .battery import GROUPS, Stressor
+from ..row import Row
+from .battery import GROUPS, Group
 from .calibrated import Calibrated, Range, Unmatched
 from .compare import BUSY
 from .form import Calibration, Profile, Quota, System
-from .measure import bench
 from .quota import PERIOD_US, quota_of
+from .quota_pairs import MOST_CPUS, QuotaPairs, QuotaStep, Search
 from .speed_up import Floats, middle
-from .turns import MOST_CPUS, Search, Telling, Turns
 
 CLOSE = 0.01
 """A median speed-up within this of 1 ends the search."""
@@ -34,33 +34,37 @@ DRAWS = 1000
 PERIODS = 20
 """In each run at least, so that its first and last count for little."""
 
+RunStep = Callable[[QuotaStep], Sequence[Row]]
+"""Gives the rows of a step: of its runs, or of a log; fewer than two for each stressor where the budget ended."""
+
 
 def calibrate(
     base: Profile,
     here: Profile | None,
     system: System,
-    stressors: Sequence[Stressor],
+    stressors: Mapping[str, Group],
     search: Search,
-    telling: Telling,
+    run: RunStep,
+    telling: Callable[[str], None] = lambda words: None,
 ) -> Calibrated:
-    """Search and report; VgoError where this machine is the slower one, or nothing can be compared."""
-    known = {one.name: one for one in stressors}
-    own = here.rates("real") if here else {}
-    rates = {
-        name: middle(found)
-        for name, found in base.rates("real").items()
-        if name in known and (here is None or name in own)
-    }
-    cpu = sorted(name for name in rates if known[name].group == "cpu")
-    if not cpu:
+    """Search and report; the same rows give the same steps and answer.
+
+    `stressors` are those that this machine has. Raises VgoError where this machine is the slower one, or nothing can be
+    compared.
+    """
+    rates = base_rates(base, here, stressors)
+    if not any(stressors[name] == "cpu" for name in rates):
         raise VgoError("The base has no CPU stressor with a result that can be run here: profile it again.")
-    period = period_for(search.seconds)
-    with bench([None, quota_of(0.5, period)], search.ahead) as (stress_ng, spawner, groups):
-        chosen = {name: known[name] for name in rates}
-        turns = Turns(rates, chosen, search, stress_ng, spawner, groups, telling)
-        turns.here = {name: middle(own[name]) for name in rates if here}
-        _search(turns, cpu, period)
-        return _result(turns, base, system, period)
+    own = here.rates("real") if here else {}
+    pairs = QuotaPairs(rates, stressors, {name: middle(own[name]) for name in rates if here})
+    whole = _search(pairs, search, run, telling)
+    return _result(pairs, base, system, search, whole)
+
+
+def base_rates(base: Profile, here: Profile | None, stressors: Mapping[str, Group]) -> dict[str, float]:
+    """Give log rates on the base, of the stressors that can be compared."""
+    own = here.rates("real") if here else stressors
+    return {name: middle(found) for name, found in base.rates("real").items() if name in stressors and name in own}
 
 
 def period_for(seconds: float) -> int:
@@ -68,18 +72,36 @@ def period_for(seconds: float) -> int:
     return max(2000, min(PERIOD_US, int(1e6 * seconds / PERIODS)))
 
 
-def _search(turns: Turns, cpu: Sequence[str], period: int) -> None:
-    """Step towards a median of 1, with a sample of the stressors; the last step takes every one, of all groups."""
-    draw = random.Random(turns.search.seed)
-    cpus = float(np.exp(-turns.median())) if turns.here else 0.5
-    for _ in range(turns.search.steps - 1):
-        turns.step(draw.sample(cpu, min(turns.search.sample, len(cpu))), within(cpus, period))
-        before, cpus = cpus, turns.cpus_wanted()
-        _refuse_slower(turns)
-        if abs(turns.steps[-1].median - 1) <= CLOSE and abs(cpus / before - 1) <= CLOSE:
-            break
-    turns.step(list(turns.base), within(cpus, period))
-    _refuse_slower(turns)
+def _search(pairs: QuotaPairs, search: Search, run: RunStep, telling: Callable[[str], None]) -> bool:
+    """Step towards a median of 1, with a sample of the stressors; the last step takes every one, of all groups.
+
+    Repairs False where the budget ended before that.
+    """
+    draw, period = random.Random(search.seed), period_for(search.seconds)
+    cpu = sorted(name for name in pairs.base if pairs.groups[name] == "cpu")
+    cpus, close = float(np.exp(-pairs.median())) if pairs.here else 0.5, False
+    for number in range(search.steps):
+        last = close or number == search.steps - 1
+        names = sorted(pairs.base) if last else draw.sample(cpu, min(search.sample, len(cpu)))
+        order = random.Random(f"{search.seed} {number}").sample(sorted(names), len(names))
+        step = QuotaStep(number, tuple(order), within(cpus, period))
+        rows = run(step)
+        pairs.add(step, rows)
+        _refuse_unknown(pairs)
+        telling(_told(pairs))
+        if last or len(rows) < 2 * len(order):
+            return last and len(rows) == 2 * len(order)
+        before, cpus = cpus, pairs.cpus_wanted()
+        close = abs(pairs.steps[-1].median - 1) <= CLOSE and abs(cpus / before - 1) <= CLOSE
+    raise AssertionError("a search has a last step")
+
+
+def _told(pairs: QuotaPairs) -> str:
+    step = pairs.steps[-1]
+    return (
+        f"  quota {step.quota.cpus:.4g} CPUs: median speed-up over the base {step.median:.3g} "
+        f"({step.stressors} stressors)"
+    )
 
 
 def within(cpus: float, period: int) -> Quota:
@@ -88,8 +110,11 @@ def within(cpus: float, period: int) -> Quota:
     return quota_of(cpus, period if cpus * period >= 1000 else None)
 
 
-def _refuse_slower(turns: Turns) -> None:
-    speed = float(np.exp(turns.median()))
+def _refuse_unknown(pairs: QuotaPairs) -> None:
+    """Refuse to go on with nothing to go by, and on a machine that a quota cannot bring to the base."""
+    if not pairs.steps:
+        raise VgoError("The budget ended before a CPU stressor had run with and without the quota: raise --budget.")
+    speed = float(np.exp(pairs.median()))
     if speed <= 1:
         raise VgoError(
             f"This machine is not faster than the base (median speed-up {speed:.3g}), and a quota only slows down: "
@@ -97,12 +122,12 @@ def _refuse_slower(turns: Turns) -> None:
         )
 
 
-def _result(turns: Turns, base: Profile, system: System, period: int) -> Calibrated:
-    wanted = _wanted(turns)
-    quota = within(float(np.exp(np.median(wanted))), period)
-    before, after = _range(turns.before("cpu")), _range(turns.after("cpu", quota.cpus))
-    _refuse_far(turns, after)
-    low, high = np.minimum(np.quantile(_drawn(wanted, turns.search.seed), (0.025, 0.975)), MOST_CPUS)
+def _result(pairs: QuotaPairs, base: Profile, system: System, search: Search, whole: bool) -> Calibrated:
+    wanted = _wanted(pairs)
+    quota = within(float(np.exp(np.median(wanted))), period_for(search.seconds))
+    before, after = _range(pairs.before("cpu")), _range(pairs.after("cpu", quota.cpus))
+    _refuse_far(pairs, after)
+    low, high = np.minimum(np.quantile(_drawn(wanted, search.seed), (0.025, 0.975)), MOST_CPUS)
     calibration = Calibration(
         base=base.system,
         here=system,
@@ -114,42 +139,44 @@ def _result(turns: Turns, base: Profile, system: System, period: int) -> Calibra
     )
     return Calibrated(
         calibration=calibration,
-        steps=tuple(turns.steps),
+        steps=tuple(pairs.steps),
         before=before,
         after=after,
-        unmatched=_unmatched(turns, quota),
-        apart=sum(len(turns.before(group)) for group in GROUPS if group != "cpu"),
-        failed=_failed(turns, base),
-        notes=tuple(_notes(turns, base, system)),
+        unmatched=_unmatched(pairs, quota),
+        apart=sum(len(pairs.before(group)) for group in GROUPS if group != "cpu"),
+        failed=_failed(pairs, base),
+        notes=tuple(_notes(pairs, base, system, whole)),
     )
 
 
-def _refuse_far(turns: Turns, after: Range) -> None:
+def _refuse_far(pairs: QuotaPairs, after: Range) -> None:
     """Refuse to call that a calibration which leaves the machine elsewhere."""
     if abs(np.log(after.median)) > FAR:
         raise VgoError(
             f"No quota was found: the median speed-up over the base stays at {after.median:.3g}, and runs without the "
-            f"quota had {100 * turns.cpu_share:.0f} % of a CPU; calibrate when nothing else runs, use --ahead, or "
+            f"quota had {100 * pairs.cpu_share:.0f} % of a CPU; calibrate when nothing else runs, use --ahead, or "
             "allow more --steps."
         )
 
 
-def _unmatched(turns: Turns, quota: Quota) -> tuple[Unmatched, ...]:
+def _unmatched(pairs: QuotaPairs, quota: Quota) -> tuple[Unmatched, ...]:
     """Name what stays off the base, the farthest first."""
     left = [
         Unmatched(stressor=name, group=group, speed_up=float(np.exp(log)))
         for group in GROUPS
-        for name, log in turns.after(group, quota.cpus).items()
+        for name, log in pairs.after(group, quota.cpus).items()
         if abs(np.exp(log) - 1) > OFF
     ]
     return tuple(sorted(left, key=lambda one: -abs(np.log(one.speed_up))))
 
 
-def _wanted(turns: Turns) -> Floats:
+def _wanted(pairs: QuotaPairs) -> Floats:
     """Log quota that each CPU stressor asks for, by its last pair; their median is closest for all of them."""
-    before = turns.before("cpu")
-    last = {pair.stressor: pair.response - float(np.log(pair.cpus)) for pair in turns.pairs if pair.works}
-    return np.array([-before[name] - last[name] for name in sorted(before.keys() & last.keys())])
+    before = pairs.before("cpu")
+    last = pairs.last
+    return np.array(
+        [float(np.log(last[name].cpus)) - last[name].response - before[name] for name in before if name in last]
+    )
 
 
 def _drawn(wanted: Floats, seed: int) -> Floats:
@@ -164,24 +191,22 @@ def _range(logs: Mapping[str, float]) -> Range:
     return Range(least=float(values.min()), median=float(np.median(values)), greatest=float(values.max()))
 
 
-def _failed(turns: Turns, base: Profile) -> dict[str, str]:
+def _failed(pairs: QuotaPairs, base: Profile) -> dict[str, str]:
     """Say of every stressor of the base that was not matched why not."""
     lacking = {
         name: f"of the base: {base.why_missing(name)}"
         if name not in base.rates("real")
         else "not in this stress-ng, or not in --here"
         for name in base.battery.stressors
-        if name not in turns.base
+        if name not in pairs.base
     }
-    return lacking | {
-        pair.stressor: pair.limited.failed or pair.full.failed or "zero bogo operations"
-        for pair in turns.pairs
-        if not pair.works
-    }
+    return lacking | pairs.failed
 
 
-def _notes(turns: Turns, base: Profile, system: System) -> list[str]:
-    notes = []
+def _notes(pairs: QuotaPairs, base: Profile, system: System, whole: bool) -> list[str]:
+    notes = (
+        [] if whole else [f"The budget ended in step {len(pairs.steps)}, before the last: fewer stressors were tried."]
+    )
     if base.system.architecture != system.architecture:
         notes.append(
             f"The base is {base.system.architecture} and this machine {system.architecture}: compilers differ."
@@ -192,11 +217,11 @@ def _notes(turns: Turns, base: Profile, system: System) -> list[str]:
         )
     if "cpu" in system.limited:
         notes.append("This process is under a CPU quota already, and the one found here comes on top of it.")
-    if (share := turns.cpu_share) < BUSY:
+    if (share := pairs.cpu_share) < BUSY:
         notes.append(
             f"This machine was busy: runs without the quota had {100 * share:.0f} % of a CPU, and a quota above that "
             "is found too large; calibrate again when nothing else runs, or use --ahead."
         )
-    if turns.steps[-1].quota.cpus >= MOST_CPUS:
+    if pairs.steps[-1].quota.cpus >= MOST_CPUS:
         notes.append("The base is as fast as this machine to within what can be told, so nothing need be limited.")
     return notes

@@ -173,14 +173,9 @@ def write(path: Path, form: Profile | Calibration) -> None:
         draft.replace(path)
     except OSError as error:
         draft.unlink(missing_ok=True)
-        raise VgoError(f"Cannot write {path} ({error.strerror}): choose another place for --out.") from error
+        raise VgoError(f"Cannot write {path} ({error.strerror}): name another place.") from error
 
 
 def _made_by(form: type[Profile] | type[Calibration]) -> str:
-    action = "profile" if form is Profile else "calibrate"
-    return f"make one with `vgo-agent machine {action} --out FILE`."
-
-
-def beside(base: Path) -> Path:
-    """Name the calibration that belongs to the profile of a base."""
-    return base.with_name(f"{base.stem}.calibration.json")
+    how = "profile --out FILE" if form is Profile else "calibrate --base FILE"
+    return f"make one with `vgo-agent machine {how}`."

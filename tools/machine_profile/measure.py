@@ -11,6 +11,7 @@ from pathlib import Path
 from ...knowledge.errors import VgoError
 from ..execution.launch import RunGroup
 from ..execution.spawn import Spawner
+from ..experiment.schedules import Complete
 from ..machine import Machine
 from ..mitigation.owned_folder import temporary_folder
 from .battery import Stressor
@@ -43,12 +44,9 @@ class Rounds:
 
     def order(self) -> list[tuple[int, Stressor]]:
         """Give every run: the repetition and the stressor; the same for the same seed."""
-        found = list[tuple[int, Stressor]]()
-        for repetition in range(self.repetitions):
-            drawn = sorted(self.stressors)
-            random.Random(f"{self.seed} {repetition}").shuffle(drawn)
-            found += [(repetition, stressor) for stressor in drawn]
-        return found
+        known = {one.name: one for one in sorted(self.stressors)}
+        rounds = Complete(tuple(known), self.repetitions, f"profile:{self.seed}")
+        return [(block.number, known[name]) for block in rounds.blocks(list) for name in block.order]
 
     def battery(self, quota: Quota | None) -> Battery:
         """Describe it."""
@@ -59,25 +57,24 @@ class Rounds:
 
 
 @contextmanager
-def bench(quotas: Sequence[Quota | None], ahead: bool) -> Iterator[tuple[StressNg, Spawner, list[RunGroup | None]]]:
+def bench(quotas: Sequence[Quota | None], ahead: bool) -> Iterator[tuple[StressNg, list[RunGroup | None]]]:
     """Open what runs stressors: a folder, a group a quota."""
     with ExitStack() as stack:
         stress_ng = StressNg(stack.enter_context(temporary_folder()))
         groups = [
             stack.enter_context(limited_group(quota, ahead)) if quota is not None or ahead else None for quota in quotas
         ]
-        yield stress_ng, stack.enter_context(Spawner()), groups
+        yield stress_ng, groups
 
 
 def profile(arms: Sequence[Arm], rounds: Rounds, system: System, progress: Progress) -> tuple[Profile, ...]:
-    """Measure what is missing of each arm, in turns where there are several; return the profiles."""
-    with bench([arm.quota for arm in arms], rounds.ahead) as (stress_ng, spawner, groups):
+    """Measure what is missing of each arm, next to each other in random order; return the profiles."""
+    with Spawner() as spawner, bench([arm.quota for arm in arms], rounds.ahead) as (stress_ng, groups):
         profiles = [begun(arm, rounds, system) for arm in arms]
         total = sum(len(one.battery.stressors) * one.battery.repetitions for one in profiles)
         for place, (repetition, stressor) in enumerate(rounds.order()):
-            turns = [at for at, one in enumerate(profiles) if len(one.runs) <= place]
-            random.Random(f"{rounds.seed} {place} turns").shuffle(turns)
-            for at in turns:
+            lacking = [at for at, one in enumerate(profiles) if len(one.runs) <= place]
+            for at in random.Random(f"{rounds.seed} {place}").sample(lacking, len(lacking)):
                 run = stress_ng.run(spawner, stressor, rounds.seconds, repetition, groups[at])
                 profiles[at] = profiles[at].model_copy(update={"runs": (*profiles[at].runs, run)})
                 write(arms[at].path, profiles[at])

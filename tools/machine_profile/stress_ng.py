@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from ...knowledge.errors import VgoError
-from ..execution.launch import Launch, RunGroup
+from ..execution.launch import Launch, OnStarted, RunGroup
 from ..execution.spawn import Spawner
 from .battery import METHOD_OPTIONS, Group, Stressor
 from .form import StressorRun
@@ -49,7 +49,13 @@ class StressNg:
         return {group: self._listed(option) for group, option in METHOD_OPTIONS.items()}
 
     def run(
-        self, spawner: Spawner, stressor: Stressor, seconds: float, repetition: int = 0, group: RunGroup | None = None
+        self,
+        spawner: Spawner,
+        stressor: Stressor,
+        seconds: float,
+        repetition: int = 0,
+        group: RunGroup | None = None,
+        on_started: OnStarted = None,
     ) -> StressorRun:
         """Run one worker for `seconds`; what does not work is told in the result."""
         results = self._folder / "stress-ng.yaml"
@@ -64,6 +70,8 @@ class StressNg:
         timer: list[threading.Timer] = []
 
         def stop_later(pid: int) -> None:
+            if on_started:
+                on_started(pid)
             timer.append(threading.Timer(seconds, _stop, (pid,)))
             timer[0].start()
 

@@ -126,7 +126,7 @@ def test_a_quota_is_measured_found_again_and_used(tmp_path: Path) -> None:
     else:
         pytest.fail(f"half of the CPU was seen as 1 / {median}, and found again as {cpus}")
     assert "<svg" in (folder / "r.html").read_text()
-    ended = machine("run", "--like", folder / "slow.json", "--", "sh", "-c", SPIN)
+    ended = machine("run", "--like", *folder.glob("runs/*"), "--", "sh", "-c", SPIN)
     assert ended.returncode == 7
     assert f"a quota of {cpus:.3g} CPUs" in ended.stderr
 
@@ -138,7 +138,7 @@ def halved(folder: Path) -> tuple[float, float]:
     ended = machine("compare", slow, full, "--json", "--save", folder / "r.html")
     assert ended.returncode == 0, ended.stderr
     (cpu,) = json.loads(ended.stdout)["groups"]
-    words = ("--here", full, "--seconds", "0.15", "--sample", "3", "--ahead", "--json")
+    words = ("--here", full, "--seconds", "0.15", "--sample", "3", "--ahead", "--json", "--out", folder / "runs")
     ended = machine("calibrate", "--base", slow, *words)
     assert ended.returncode == 0, ended.stderr
     found = json.loads(ended.stdout)["calibration"]
@@ -197,6 +197,8 @@ def test_a_killed_calibration_leaves_nothing_after_restore(tmp_path: Path) -> No
         "2",
         "--ahead",
         "--quiet",
+        "--out",
+        tmp_path / "runs",
     ]
     with subprocess.Popen(words, stdout=subprocess.DEVNULL) as agent:
         deadline = time.monotonic() + 60
@@ -205,7 +207,7 @@ def test_a_killed_calibration_leaves_nothing_after_restore(tmp_path: Path) -> No
             time.sleep(0.01)
         agent.send_signal(signal.SIGKILL)
     assert restored(agent.pid)
-    assert not list(tmp_path.glob("*.calibration.json"))
+    assert not list(tmp_path.glob("runs/*/calibration.json"))
 
 
 @stress_ng
