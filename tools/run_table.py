@@ -93,16 +93,6 @@ class RunTable:
             hosts = pd.factorize(names.loc[wide.index.get_level_values("pair")])[0]
         return PairedOutcomes(wide[against].to_numpy(np.float64), wide[other].to_numpy(np.float64), whole, hosts)
 
-    @property
-    def failed(self) -> int:
-        """Runs that do not count."""
-        return int((self.frame["ok"] == 0).sum())
-
-    @property
-    def spent_s(self) -> float:
-        """Time of the user's program over all runs, in seconds."""
-        return float(self.frame["wall_s"].sum())
-
     def _counted(self, name: str, condition: str) -> pd.Series[Any]:
         frame = self.frame
         return frame[name][(frame["condition"] == condition) & (frame["ok"] == 1)]

@@ -88,10 +88,6 @@ class Factors(Frozen):
             raise ValueError(f"each factor is given once, and {THREADS} is one of them")
         return self
 
-    def factor(self, key: str) -> Factor | None:
-        """Find a factor."""
-        return next((factor for factor in self.factors if factor.key == key), None)
-
 
 def read_factors(path: Path = SHIPPED) -> Factors:
     """Read the factors of a study; raises VgoError with the file and what is wrong in it."""

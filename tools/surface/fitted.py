@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import cKDTree
 from sklearn.dummy import DummyRegressor
+from threadpoolctl import threadpool_limits
 
 from ...knowledge.errors import VgoError
 from ..statistics.surface.catalogue import MODELS
 from ..statistics.surface.errors import MOST_GROUPS, Errors, errors, groups, unseen
 from ..statistics.surface.hybrid import HybridRecipe
 from ..statistics.surface.model import SurfaceEstimator, SurfaceModel, Untuned
-from ..statistics.surface.threads import one_thread
 from ..statistics.values import FiniteResult, FloatArray
 from .axes import Level, SurfaceAxis, encode
 from .cells import CellOutcomes
@@ -211,7 +211,7 @@ def fit_surface(
 
 def fitted_again(record: SurfaceRecord, models: Sequence[str], one_by_one: bool = False) -> Surface:
     """Score models on the cells of a record, and fit the best one."""
-    with one_thread():
+    with threadpool_limits(limits=1):  # the matrices are small: threads that spin for each other took ten times the CPU
         return surface(_scored(record, models, one_by_one))
 
 

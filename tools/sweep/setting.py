@@ -45,11 +45,6 @@ class CellSetting:
         pinned = sorted(self.launch.affinity or ())
         return f"{self.subject.model_dump_json()} {pinned} {self.mitigation.model_dump_json()}"
 
-    @property
-    def scope(self) -> Scope:
-        """How far it reaches."""
-        return self.mitigation.scope
-
     def would(self, machine: Machine) -> tuple[str, ...]:
         """List every write, hold, variable and change of the start."""
         pinned = self.launch.affinity

@@ -63,7 +63,8 @@ def associate(
     looked = look(columns, classes, outcome, per, per_name, ordered, apart)
     clusters = _clusters(looked)
     groups = [place for place, cluster in enumerate(clusters) if cluster.name in columns.groups]
-    found = search(looked.ranked, looked.labels, _places(looked, clusters), permutations, seed, groups)
+    members = [[looked.place_of[name] for name in cluster.members] for cluster in clusters]
+    found = search(looked.ranked, looked.labels, members, permutations, seed, groups)
     # A pair can only be surer than the best column if its least p-value, paid for, is below that column's.
     decided = not explain and found.p_value / SHARE <= 1 / (1 + permutations) / (1 - SHARE)
     pairing = None if decided else pair(looked, clusters, found, alpha, permutations, seed)
@@ -108,12 +109,6 @@ def _visible(clusters: Sequence[Collinear], p_values: Sequence[float], alpha: fl
     return [cluster.name for cluster, p_value in zip(clusters, p_values, strict=True) if p_value <= alpha]
 
 
-def _places(looked: Looked, clusters: Sequence[Collinear]) -> list[list[int]]:
-    """Where the members of each cluster stand among the kept columns."""
-    place_of = {name: place for place, name in enumerate(looked.names)}
-    return [[place_of[name] for name in cluster.members] for cluster in clusters]
-
-
 def _factors(
     looked: Looked,
     clusters: Sequence[Collinear],
@@ -123,7 +118,6 @@ def _factors(
     alpha: float,
 ) -> list[FactorAssociation]:
     """Describe the clusters that are not set aside, the most convincing first."""
-    place_of = {name: place for place, name in enumerate(looked.names)}
     factors = []
 
     def rank(place: int) -> tuple[bool, bool, float, float]:
@@ -133,7 +127,7 @@ def _factors(
 
     for place in sorted(standing, key=rank):
         cluster = clusters[place]
-        column = place_of[cluster.speaker]
+        column = looked.place_of[cluster.speaker]
         values = looked.columns.values[:, looked.kept[column]]
         auc, per_unit = _aucs(looked, column)
         factors.append(
