@@ -46,6 +46,11 @@ COMMON_SHARE = 0.5
 """Of what is left, for the columns that every run has, where other columns were read in some runs only."""
 
 
+_AS_FOUND = {"column", "members", "auc", "auc_low", "auc_high", "r2", "importance_low", "importance_high"}
+_AS_FOUND |= {"independent", "slow_median", "fast_median"}
+"""Of a factor that keep their value whatever alpha a search was given."""
+
+
 class RankArguments(Arguments):
     """Nothing to choose: the cut and the columns stand already."""
 
@@ -313,22 +318,12 @@ def _ranked(found: Association, block: ColumnBlock, share: float, case: Case) ->
         matters = one.name in together or abs(one.auc - 0.5) >= LEAST_EFFECT
         ranked.append(
             RankedFactor(
+                **one.model_dump(include=_AS_FOUND),
                 factor=factor.key if factor else one.column,
-                column=one.column,
-                members=one.members,
-                auc=one.auc,
-                auc_low=one.auc_low,
-                auc_high=one.auc_high,
                 auc_per_second=one.auc_per_unit,
-                r2=one.r2,
                 importance=one.importance or 0.0,
-                importance_low=one.importance_low,
-                importance_high=one.importance_high,
                 stability=one.stability or 0.0,
-                independent=one.independent,
                 p_value=p_value,
-                slow_median=one.slow_median,
-                fast_median=one.fast_median,
                 visible=p_value <= case.limits.alpha and matters,
                 contrary=one.name not in together and _contrary(one.column, one.auc, case),
                 runs=block.slow.size,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -57,7 +57,7 @@ def _is_json(source: TableSource) -> bool:
     return is_json(source) and b'"counter-value"' in source.head
 
 
-def _read(source: TableSource, leave_out: Collection[str]) -> RecordedRuns:
+def _read(source: TableSource) -> RecordedRuns:
     rows = list(_rows(_readings(source)))
     if not rows:
         raise VgoError(f"{source.given} is of perf stat, but holds no event: give perf -x, or -j, and -o FILE.")
@@ -74,14 +74,13 @@ def _read(source: TableSource, leave_out: Collection[str]) -> RecordedRuns:
         units |= {_INTERVAL: "s"}
     timed = _DURATION in events
     return RecordedRuns(
-        frame.drop(leave_out, strict=False),
+        frame,
         source.given,
         "perf stat",
         outcome=_DURATION if timed else None,
         lower_is_better={_DURATION: True} if timed else {},
         units=units,
         roles=roles | ({_DURATION: "outcome"} if timed else {}),
-        left_out=tuple(name for name in leave_out if name in frame.columns),
         notes=tuple(_notes(readings, times)),
     )
 
