@@ -40,6 +40,7 @@ FIRST_LOOK, SECOND_LOOK = 0.8, 0.2
 LEAST_EFFECT = 0.05
 """How far from 0.5 the AUC of a column that works alone must be; thousands of runs show less, which tells nothing."""
 SPELL = "In the profiled runs slowness goes with their order, in the baseline it does not: a spell, not a drift."
+SAMPLED = "Rows are samples: what all samples of a run share was taken out, so whole runs explain nothing here."
 MOST_FAILING = 3
 """Factors of failing that are told."""
 COMMON_SHARE = 0.5
@@ -61,7 +62,6 @@ class RankedFactor(Frozen):
     factor: str
     """Key of the knowledge base, or the column where it has none."""
     column: str
-    """The column that stands for the cluster."""
     members: tuple[str, ...]
     auc: float
     """Chance that a slow run shows more of it than a fast one; 0.5 says nothing."""
@@ -185,7 +185,9 @@ def run(arguments: RankArguments, case: Case) -> Outcome:
         interactions=tuple(pair for _, found in searched for pair in found.interactions),
         uncounted=() if visible else uncounted(case),
         warnings=tuple(
-            dict.fromkeys([*_sampled(chosen), *spell, *(one for _, found in searched for one in found.warnings)])
+            dict.fromkeys(
+                [*[SAMPLED] * chosen.sampled, *spell, *(one for _, found in searched for one in found.warnings)]
+            )
         ),
         failing=(failing := _failing(look_share, case)),
         summary=_summary(factors, visible, p_value) + (f" {failing.words}" if failing else ""),
@@ -196,7 +198,6 @@ def run(arguments: RankArguments, case: Case) -> Outcome:
 def _searched(
     chosen: Candidates, share: float, case: Case
 ) -> tuple[list[tuple[BlockLooked, Association]], list[RankedFactor]]:
-    """Search every block, at this share of alpha for all of them."""
     searched, ranked = list[tuple[BlockLooked, Association]](), list[RankedFactor]()
     for block, part in zip(chosen.blocks, shares(chosen.blocks), strict=True):
         found = associated(block, share * part, case)
@@ -240,12 +241,6 @@ def _beyond_time(
             visible = one.visible and p_value <= case.limits.alpha and one.auc >= 0.5
             one = one.model_copy(update={"p_value": p_value, "visible": visible})
         yield one
-
-
-def _sampled(chosen: Candidates) -> list[str]:
-    return ["Rows are samples: what all samples of a run share was taken out, so whole runs explain nothing here."] * (
-        chosen.sampled
-    )
 
 
 def look_of(record: Record) -> tuple[int, float]:

@@ -19,7 +19,6 @@ class Inflation(NamedTuple):
     """How many dependent runs say as much as one independent one; 1 where they are independent."""
 
     mean: float
-    """Of the mean."""
     square: float
     """Of the mean squared deviation, so of the SD."""
     lag1: float

@@ -39,7 +39,6 @@ class FactorLevel(Frozen):
     background: Literal["", Where] = ""
     """Where a job of ours runs beside the program."""
     work: Work = "compute"
-    """What that job does."""
     preload: str = ""
     """A library by its soname."""
     program: str = ""

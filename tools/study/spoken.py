@@ -66,7 +66,6 @@ class Ear(Probe):
     reads_output = True
 
     def __init__(self) -> None:
-        """Nothing was said yet."""
         self.heard = Spoken()
 
     def said(self, output: bytes, error: bytes) -> None:

@@ -175,7 +175,6 @@ def _allowed(fitted: Fitted, found: Field, text: str) -> BoolArray:
 
 
 def _combinations(axes: tuple[SurfaceAxis, ...], seed: int) -> list[tuple[Level, ...]]:
-    """Cross all levels; of very many a random part."""
     count = math.prod(len(axis.levels) for axis in axes)
     if count <= MOST_CANDIDATES:
         return list(itertools.product(*(axis.levels for axis in axes)))

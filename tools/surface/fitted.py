@@ -69,7 +69,6 @@ class SurfaceRecord(FiniteResult):
     weights: dict[str, float] = {}
     """Of the members, where the model is the hybrid."""
     how: str
-    """How the errors were found."""
     scored: tuple[Scored, ...]
     """The models, and the mean of the others without one, the best first."""
     unseen: tuple[float | None, ...]
@@ -222,7 +221,9 @@ def _scored(record: SurfaceRecord, models: Sequence[str], one_by_one: bool) -> S
     group = groups(len(y), record.seed, MOST_GROUPS if one_by_one or len(y) < FEW else FOLDS)
     recipes = {**{name: MODELS[name] for name in models}, NO_MODEL: Untuned(DummyRegressor().fit)}
     told = {name: back(record, unseen(recipe, points, y, group, one_by_one)) for name, recipe in recipes.items()}
-    scored = sorted((Scored(model=name, errors=errors(values, told[name])) for name in recipes), key=_error)
+    scored = sorted(
+        (Scored(model=name, errors=errors(values, told[name])) for name in recipes), key=lambda one: one.errors.relative
+    )
     best = next(one.model for one in scored if one.model != NO_MODEL)
     recipe = MODELS[best].tuned(points, y)
     whole = int(group.max()) + 1
@@ -236,10 +237,6 @@ def _scored(record: SurfaceRecord, models: Sequence[str], one_by_one: bool) -> S
             "unseen": tuple(float(value) if np.isfinite(value) else None for value in told[best]),
         }
     )
-
-
-def _error(scored: Scored) -> float:
-    return scored.errors.relative
 
 
 def unit_of(response: str, unit: str) -> str:

@@ -90,7 +90,6 @@ class Coordinates:
     """Cells as points: numbers from 0 to 1, on the scale of their range; one coordinate for each word."""
 
     def __init__(self, space: Space) -> None:
-        """Find the ends of each parameter."""
         self._axes = [(name, _Axis(parameter)) for name, parameter in space.parameters.items()]
 
     def of(self, cells: Sequence[Values]) -> FloatArray:

@@ -201,12 +201,9 @@ def _cpus(lists: list[str], parts: list[Mitigation], machine: Machine) -> frozen
         raise VgoError(f"{lists[0]!r} is no list of CPUs: write one such as 0-1,4.")
     cpus = frozenset(cpu_list(lists[0]))
     if not cpus or not cpus <= set(machine.cpus):
-        raise VgoError(f"The CPUs {lists[0]} are not among those that this process may use: {_listed(machine.cpus)}.")
+        allowed = ",".join(map(str, machine.cpus))
+        raise VgoError(f"The CPUs {lists[0]} are not among those that this process may use: {allowed}.")
     return cpus
-
-
-def _listed(cpus: tuple[int, ...]) -> str:
-    return ",".join(map(str, cpus))
 
 
 def _joined(parts: list[Mitigation], pinned: bool) -> Mitigation:

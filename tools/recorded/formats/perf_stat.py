@@ -65,7 +65,7 @@ def _read(source: TableSource) -> RecordedRuns:
     events = list(dict.fromkeys(reading.event for reading in readings))
     cells = [{reading.event: reading.value for reading in row} for row in rows]
     frame = pl.DataFrame({event: pl.Series([row.get(event) for row in cells], dtype=pl.Float64) for event in events})
-    roles = {event: "consequence" for event in events if _consequence(event)}
+    roles = {event: "consequence" for event in events if re.split(r"[:.]", event)[0] in _CONSEQUENCES}
     units = {reading.event: _UNITS.get(reading.unit, reading.unit) for reading in readings if reading.unit}
     times = [row[0].time for row in rows if row[0].time is not None]
     if times:
@@ -151,10 +151,6 @@ def _rows(readings: Iterator[_Reading | None]) -> Iterator[list[_Reading]]:
             row[reading.event] = reading
     if row:
         yield list(row.values())
-
-
-def _consequence(event: str) -> bool:
-    return re.split(r"[:.]", event)[0] in _CONSEQUENCES
 
 
 def _notes(readings: Sequence[_Reading], times: Sequence[float]) -> Iterator[str]:

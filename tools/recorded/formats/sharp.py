@@ -140,7 +140,6 @@ def _table(source: TableSource, page: _Page) -> DelimitedTable:
 
 
 def _ragged(widths: Counter[int], dialect: Dialect, page: _Page) -> Iterator[str]:
-    """Say what became of rows that are not as wide as the header."""
     for width, rows in widths.items():
         extra = width - len(dialect.header)
         how = "named by the page." if width == len(page.fields) else _UNNAMED

@@ -85,7 +85,6 @@ def _layers(folder: Path) -> list[Layer]:
 
 
 def _known(names: Collection[str], layers: Collection[Layer]) -> dict[str, Column]:
-    """Describe each column by the first layer that knows it."""
     found = ((name, next(filter(None, (layer.column(name) for layer in layers)), None)) for name in names)
     return {name: column for name, column in found if column}
 

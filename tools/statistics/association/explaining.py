@@ -70,7 +70,6 @@ def _importance(looked: Looked, clusters: list[list[int]], rows: IntArray, seed:
 
 
 def _interval(looked: Looked, factor: FactorAssociation, column: int) -> dict[str, float]:
-    """Bounds of the AUC, for independent runs."""
     if looked.labels.block > 1:
         return {}
     found = auc_interval(looked.columns.values[:, looked.kept[column]], looked.classes, factor.auc)

@@ -117,7 +117,6 @@ def _factors(
     standing: Sequence[int],
     alpha: float,
 ) -> list[FactorAssociation]:
-    """Describe the clusters that are not set aside, the most convincing first."""
     factors = []
 
     def rank(place: int) -> tuple[bool, bool, float, float]:
@@ -155,7 +154,6 @@ def _aucs(looked: Looked, column: int) -> tuple[float, float | None]:
 def _cut_short(
     looked: Looked, clusters: Sequence[Collinear], pairing: Pairing | None, explaining: int | None
 ) -> tuple[str, ...]:
-    """Say what was not looked at in full."""
     runs, said = looked.classes.size, []
     if explaining is not None and explaining < runs:
         said.append(
