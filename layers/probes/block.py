@@ -36,9 +36,8 @@ class BlockProbe(Probe):
     """Reads /proc/diskstats around a run; the settings of the queues once it is over."""
 
     def __init__(self, layer: Layer, root: Path) -> None:
-        """Open the file, and the settings of the disks that there are."""
         self._blocks = root / "sys/block"
-        self._file = KernelFile(root / "proc/diskstats")
+        self._file = self._keep(KernelFile(root / "proc/diskstats"))
         self._declared = Declared(layer)
         self._columns = [column.name for column in layer.columns]
         self._settings = {column.name.partition("*.")[2]: column.read for column in layer.columns if column.read}
@@ -93,7 +92,7 @@ class BlockProbe(Probe):
 
     def close(self) -> None:
         """Close what was opened."""
-        self._file.close()
+        super().close()
         for files in self._queues.values():
             files.close()
 

@@ -17,9 +17,10 @@ from typing import NamedTuple
 from ..schema import Layer, Value
 from .base import Probe
 from .busy import cpu_ticks
-from .culprit import busiest, cpu_clocks, last_cpu
+from .culprit import busiest, cpu_clocks
 from .machine import Declared, ticks_per_second
 from .surroundings import RESOURCES, CPUs, Surroundings, SurroundingsWindow, steal
+from .sysfs import last_cpu, read_once
 
 PREFIX = "interference."
 BEFORE, EXCESS = "_before", "_excess"
@@ -38,12 +39,11 @@ class InterferenceProbe(Probe):
     """Reads the surroundings at both ends of an idle moment, and at both ends of the run."""
 
     def __init__(self, layer: Layer, root: Path) -> None:
-        """Open the files."""
         self._idle_s = float(layer.parameters.get("idle_ms", 0)) / 1000
         self._who = bool(layer.parameters.get("who", False)) and root == Path("/")
         self._declared = Declared(layer)
         self._columns = [column.name for column in layer.columns]
-        self._near = Surroundings(root)
+        self._near = self._keep(Surroundings(root))
         self._first = self._near.read_inwards()
         self._idle: SurroundingsWindow | None = None
         self._ours: list[Ours] = []
@@ -76,10 +76,8 @@ class InterferenceProbe(Probe):
     def at_exit(self, pid: int) -> None:
         """Note the CPUs that it was bound to, and the one on which it ended."""
         self._bound = affinity(pid)
-        try:
-            self._last = frozenset({last_cpu(pid)})
-        except OSError:
-            self._last = NOWHERE
+        cpu = last_cpu(read_once(f"/proc/{pid}/stat"))
+        self._last = frozenset({cpu}) if cpu >= 0 else NOWHERE
 
     def after(self) -> None:
         """Read as the run ends."""
@@ -117,10 +115,6 @@ class InterferenceProbe(Probe):
         if self._near.busy_s(window, online) is not None:
             known |= {"others", "others_last_cpu"}
         return {column: reason for column in self._columns if (reason := self._why(column, known))}
-
-    def close(self) -> None:
-        """Close the files."""
-        self._near.close()
 
     def _why(self, column: str, known: set[str]) -> str:
         """Say why a column is not shown; empty where it is."""

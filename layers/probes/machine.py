@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from ..schema import Layer, Value
 from .base import Probe
+from .cgroup_tree import stalls
 
 Key = TypeVar("Key")
 Parser = Callable[[Iterable[bytes]], dict[str, float]]
@@ -79,11 +80,10 @@ class CounterFile(Probe):
         """Open the file and find which of the layer's columns it has."""
         self._source = source
         self._mine = [column for column in columns if column.startswith(source.prefixes)]
-        self._file = KernelFile(source.path)
+        self._file = self._keep(KernelFile(source.path))
         self._was: bytes | None = None
         self._now: bytes | None = None
         self._zeros: dict[str, float] = {}
-        self._absent: dict[str, str] = {}
         self._lines = -1
         self._learn(self._file.read())
 
@@ -114,14 +114,6 @@ class CounterFile(Probe):
             elif name in values:
                 values[name] = change
         return values
-
-    def absent(self) -> Mapping[str, str]:
-        """Name the columns that the file does not have."""
-        return self._absent
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
 
     def _learn(self, text: bytes | None) -> None:
         """Find which columns the file has, at first and whenever it got longer or shorter."""
@@ -174,19 +166,11 @@ class Declared:
     """Keeps the columns that a layer declares, those with names that the machine fills in too."""
 
     def __init__(self, layer: Layer) -> None:
-        """Take them from the layer."""
-        self._layer = layer
-        self._known: dict[str, bool] = {}
+        self._has = functools.cache(lambda name: layer.column(name) is not None)
 
     def __call__(self, values: Mapping[str, Value]) -> dict[str, Value]:
         """Leave out what the layer does not declare."""
-        return {name: value for name, value in values.items() if self.has(name)}
-
-    def has(self, name: str) -> bool:
-        """Tell whether the layer declares it."""
-        if name not in self._known:
-            self._known[name] = self._layer.column(name) is not None
-        return self._known[name]
+        return {name: value for name, value in values.items() if self._has(name)}
 
 
 def parse_stat(lines: Iterable[bytes]) -> dict[str, float]:
@@ -240,11 +224,7 @@ def interrupt_name(label: bytes, words: list[bytes]) -> str:
 
 def parse_pressure(resource: str, lines: Iterable[bytes]) -> dict[str, float]:
     """Read one file of /proc/pressure: stall totals in microseconds."""
-    values = {}
-    for line in lines:
-        kind, total = line.partition(b" ")[0].decode(), line.rpartition(b"=")[2]
-        values[f"psi.{resource}_{kind}_us"] = float(total)
-    return values
+    return {f"psi.{resource}_{kind}_us": us for kind, us in stalls(b"\n".join(lines)).items()}
 
 
 @functools.cache

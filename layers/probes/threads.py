@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from ..schema import Layer
+from .running import threads, tree
 from .sampler import SamplingProbe
 
 INTERVAL_S = 0.05
@@ -31,7 +32,7 @@ class ThreadsProbe(SamplingProbe[dict[int, Thread]]):
         """Read the threads of the run as they are now."""
         if pid == 0:
             return None
-        return max((dict(threads(process)) for process in family(pid)), key=len, default=None)
+        return max((dict(times(process)) for process in tree(pid)), key=len, default=None)
 
     def values(self) -> Mapping[str, float]:
         """Compare the threads that were seen, each as it was last seen; nothing where there was only one."""
@@ -60,30 +61,9 @@ class ThreadsProbe(SamplingProbe[dict[int, Thread]]):
         return dict.fromkeys(self._columns, reason)
 
 
-def family(pid: int) -> Iterator[int]:
-    """Give a process and all its descendants."""
-    yield pid
-    for thread in _listed(f"/proc/{pid}/task"):
-        try:
-            children = Path(f"/proc/{pid}/task/{thread}/children").read_text().split()
-        except OSError:  # It has ended, or the kernel has no CONFIG_PROC_CHILDREN.
-            continue
-        for child in children:
-            yield from family(int(child))
-
-
-def threads(pid: int) -> Iterator[tuple[int, Thread]]:
+def times(pid: int) -> Iterator[tuple[int, Thread]]:
     """Give the time of each thread of a process, by its number."""
-    for thread in _listed(f"/proc/{pid}/task"):
-        try:
+    for thread in threads(pid):
+        with suppress(OSError):  # It has ended.
             on_cpu, wait, _ = Path(f"/proc/{pid}/task/{thread}/schedstat").read_text().split()
-        except OSError:
-            continue
-        yield int(thread), (int(on_cpu), int(wait))
-
-
-def _listed(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []
+            yield int(thread), (int(on_cpu), int(wait))
