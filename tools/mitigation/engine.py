@@ -16,14 +16,14 @@ from ..subject import Subject
 from .checks import Check
 from .cool_down import cooling
 from .gpu import GpuSettings, gpu_switchable
-from .holds import held
+from .holds import Holds
 from .journal import Journal, journal_folder
 from .knobs import resolve
 from .launching import mitigated
 from .parameters import with_values
 from .restore import restore_entries
 from .run_group import in_own_group
-from .scripts import scripted
+from .scripts import MitigationScript
 from .settings import switchable
 from .verification import Starts, prove
 from .watchdog import guarded
@@ -139,9 +139,10 @@ class _Opening:
         if apply.gpu != Gpu():
             self.parts.append(enter(gpu_switchable(key, apply.gpu, launch.environment, self.journal)))
         if apply.hold:
-            self.parts.append(enter(held(apply.hold, self.root)))
+            self.parts.append(enter(contextlib.closing(Holds(apply.hold, self.root))))
         if apply.script:
-            self.parts.append(enter(scripted(self.mitigation, apply.script, self.journal, self.source)))
+            script = MitigationScript(self.mitigation, apply.script, self.journal, self.source)
+            self.parts.append(enter(contextlib.closing(script)))
 
 
 def _moved(launch: Launch, copy: WorkingCopy) -> Launch:
