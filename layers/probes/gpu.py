@@ -62,6 +62,8 @@ class GpuCard(Protocol):
 
     name: str
     """As in the columns: `0`, or `card0` of another maker."""
+    loss: str
+    """Why it fell off, and the cure; empty where it is there."""
 
     def levels(self, pid: int) -> Levels | None:
         """Return what it shows now; None where it has fallen off."""
@@ -71,9 +73,6 @@ class GpuCard(Protocol):
 
     def settings(self) -> Mapping[str, Value]:
         """Return how it is set."""
-
-    def loss(self) -> str:
-        """Say why it fell off, and the cure; empty where it is there."""
 
     def unknown(self, name: str, /) -> str:
         """Say why it does not tell a level, a counter or a setting; empty where it does."""
@@ -90,11 +89,9 @@ class GpuProbe(SamplingProbe[GpuReading]):
     """Samples the GPUs of all makers, and reads their counters at the start and at the end of a run."""
 
     def __init__(self, layer: Layer, root: Path) -> None:
-        """Open the drivers' libraries and files."""
         self._layer = layer
-        self._nvidia = Nvidia(rates=bool(layer.parameters.get("pcie_rates", False)))
-        self._amd = amd_cards(root)
-        self._cards: list[GpuCard] = [*self._nvidia.cards, *self._amd]
+        self._nvidia = self._keep(Nvidia(rates=bool(layer.parameters.get("pcie_rates", False))))
+        self._cards: list[GpuCard] = [*self._nvidia.cards, *map(self._keep, amd_cards(root))]
         self._was: list[Levels | None] = []
         self._now: list[Levels | None] = []
         super().__init__(float(layer.parameters.get("interval_ms", 100)) / 1000)
@@ -139,15 +136,8 @@ class GpuProbe(SamplingProbe[GpuReading]):
                 absent |= self._unknown(name)
         return absent
 
-    def close(self) -> None:
-        """Leave the thread, close the library and the files."""
-        super().close()
-        self._nvidia.close()
-        for card in self._amd:
-            card.close()
-
     def _unknown(self, name: str) -> dict[str, str]:
-        reasons = {card.name: card.loss() or card.unknown(LEVEL_OF.get(name, name)) for card in self._cards}
+        reasons = {card.name: card.loss or card.unknown(LEVEL_OF.get(name, name)) for card in self._cards}
         missing = {card: reason for card, reason in reasons.items() if reason}
         if len(missing) == len(reasons):
             return {f"gpu.*.{name}": "; ".join(dict.fromkeys(missing.values()))}

@@ -14,6 +14,10 @@ from .sampler import SamplingProbe
 INTERVAL_S = 0.05
 LEAST = 2
 """Threads, without which there is nothing to compare."""
+TOO_FEW = (
+    f"no run was seen with two threads, looking every {1000 * INTERVAL_S:g} ms: it needs a longer run, "
+    "a program of several threads, and a kernel with /proc/PID/task/*/schedstat"
+)
 
 Thread = tuple[int, int]
 """Nanoseconds on a CPU, and ready but waiting for one."""
@@ -25,7 +29,7 @@ class ThreadsProbe(SamplingProbe[dict[int, Thread]]):
     def __init__(self, layer: Layer, root: Path) -> None:
         """Threads of a run are always those of this /proc, whatever the root."""
         self._columns = [column.name for column in layer.columns if column.extract is None]
-        self._runs = self._met = 0
+        self._met = False
         super().__init__(INTERVAL_S)
 
     def read(self, pid: int) -> dict[int, Thread] | None:
@@ -36,29 +40,19 @@ class ThreadsProbe(SamplingProbe[dict[int, Thread]]):
 
     def values(self) -> Mapping[str, float]:
         """Compare the threads that were seen, each as it was last seen; nothing where there was only one."""
-        self._runs += 1
         last: dict[int, Thread] = {}
         for _, seen in self.samples():
             last |= seen
         busy = [on_cpu for on_cpu, _ in last.values()]
         if len(busy) < LEAST or not any(busy):
+            self._absent = {} if self._met else dict.fromkeys(self._columns, TOO_FEW)
             return {}
-        self._met += 1
+        self._met, self._absent = True, {}
         given = {
             "omp.cpu_imbalance": (max(busy) / statistics.fmean(busy) - 1) * 100,
             "omp.longest_wait_ms": max(wait for _, wait in last.values()) / 1e6,
         }
         return {name: given[name] for name in self._columns}
-
-    def absent(self) -> Mapping[str, str]:
-        """Name the columns when no run showed two threads."""
-        if self._met or not self._runs:
-            return {}
-        reason = (
-            f"no run was seen with two threads, looking every {1000 * INTERVAL_S:g} ms: it needs a longer run, "
-            "a program of several threads, and a kernel with /proc/PID/task/*/schedstat"
-        )
-        return dict.fromkeys(self._columns, reason)
 
 
 def times(pid: int) -> Iterator[tuple[int, Thread]]:
