@@ -107,7 +107,6 @@ def _held(path: str, asked: str, seen: GpuClockHistory) -> Check:
 
 
 def _asked(values: GpuValues, uuid: str, action: Gpu) -> Iterator[tuple[str, str]]:
-    """Name each knob of one GPU with its value."""
     if action.persistence:
         yield "persistence", "1"
     if action.exclusive:

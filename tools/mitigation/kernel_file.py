@@ -72,7 +72,6 @@ class KernelFiles:
     """The files below `root`; only tests have another root than `/`."""
 
     def __init__(self, root: Path = Path("/")) -> None:
-        """Look below `root`."""
         self.root = root
 
     def read(self, path: str) -> str:
