@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from ..schema import Layer, Value
@@ -104,7 +104,7 @@ class BlockProbe(Probe):
         for files in self._queues.values():
             files.close()
         folders = {name: self._blocks / name.replace("/", "!") for name in disks}
-        self._whole = {name: not any_in(folder / "slaves") for name, folder in folders.items() if folder.is_dir()}
+        self._whole = {name: not any(folder.glob("slaves/*")) for name, folder in folders.items() if folder.is_dir()}
         self._queues = {
             name: SysfsFiles([folders[name] / path for path in self._settings.values()]) for name in self._whole
         }
@@ -157,9 +157,3 @@ def setting(said: str) -> Value:
         return float(word)
     except ValueError:
         return word
-
-
-def any_in(folder: Path) -> bool:
-    """Tell whether a folder is there and has anything in it."""
-    entries: Iterable[Path] = folder.iterdir() if folder.is_dir() else ()
-    return any(True for _ in entries)

@@ -16,33 +16,26 @@ from .sampler import SamplingProbe
 Levels = Mapping[str, float]
 
 
-class Fold(NamedTuple):
-    """How the samples of a level become a column."""
-
-    column: str
-    level: str
-    fold: Callable[[Sequence[float]], float]
-
-
-FOLDS = (
-    Fold("sm_mhz", "sm_mhz", statistics.fmean),
-    Fold("sm_min_mhz", "sm_mhz", min),
-    Fold("memory_mhz", "memory_mhz", statistics.fmean),
-    Fold("temp_c", "temp_c", statistics.fmean),
-    Fold("temp_max_c", "temp_c", max),
-    Fold("power_w", "power_w", statistics.fmean),
-    Fold("busy", "busy", statistics.fmean),
-    Fold("memory_busy", "memory_busy", statistics.fmean),
-    Fold("memory_used_bytes", "memory_used_bytes", max),
-    Fold("memory_free_bytes", "memory_free_bytes", min),
-    Fold("others", "others", max),
-    Fold("pstate", "pstate", statistics.fmean),
-    Fold("pcie_generation", "pcie_generation", min),
-    Fold("pcie_width", "pcie_width", min),
-    Fold("pcie_tx_bytes_s", "pcie_tx_bytes_s", statistics.fmean),
-    Fold("pcie_rx_bytes_s", "pcie_rx_bytes_s", statistics.fmean),
-    *(Fold(f"limit.{reason}", f"limit.{reason}", statistics.fmean) for reason in REASONS),
-)
+FOLDS: Mapping[str, tuple[str, Callable[[Sequence[float]], float]]] = {
+    "sm_mhz": ("sm_mhz", statistics.fmean),
+    "sm_min_mhz": ("sm_mhz", min),
+    "memory_mhz": ("memory_mhz", statistics.fmean),
+    "temp_c": ("temp_c", statistics.fmean),
+    "temp_max_c": ("temp_c", max),
+    "power_w": ("power_w", statistics.fmean),
+    "busy": ("busy", statistics.fmean),
+    "memory_busy": ("memory_busy", statistics.fmean),
+    "memory_used_bytes": ("memory_used_bytes", max),
+    "memory_free_bytes": ("memory_free_bytes", min),
+    "others": ("others", max),
+    "pstate": ("pstate", statistics.fmean),
+    "pcie_generation": ("pcie_generation", min),
+    "pcie_width": ("pcie_width", min),
+    "pcie_tx_bytes_s": ("pcie_tx_bytes_s", statistics.fmean),
+    "pcie_rx_bytes_s": ("pcie_rx_bytes_s", statistics.fmean),
+    **{f"limit.{reason}": (f"limit.{reason}", statistics.fmean) for reason in REASONS},
+}
+"""Column: the level of which it is, and how its samples become one number."""
 SUMMED = (
     "power_w",
     "energy_j",
@@ -54,7 +47,7 @@ SUMMED = (
 )
 """Of several GPUs, the sum too: `gpu.power_w`."""
 ONE = "there is but one GPU, whose own column tells it: no cure is needed"
-LEVEL_OF = {fold.column: fold.level for fold in FOLDS} | {"temp_start_c": "temp_c"}
+LEVEL_OF = {column: level for column, (level, _) in FOLDS.items()} | {"temp_start_c": "temp_c"}
 
 
 class GpuCard(Protocol):
@@ -153,7 +146,7 @@ class GpuProbe(SamplingProbe[GpuReading]):
         start = [levels["temp_c"] for pid, levels in seen if pid == 0 and levels and "temp_c" in levels]
         values |= {"temp_start_c": start[0]} if start else {}
         during = [levels for pid, levels in seen if pid and levels]
-        for column, level, fold in FOLDS:
+        for column, (level, fold) in FOLDS.items():
             if known := [levels[level] for levels in during if level in levels]:
                 values[column] = float(fold(known))
         return values | {name: now[name] - count for name, count in was.items() if now.get(name, -1) >= count}

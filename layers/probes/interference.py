@@ -6,7 +6,6 @@ What is seen in that moment cannot come from the run.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import resource
 import time
@@ -19,13 +18,13 @@ from .base import Probe
 from .busy import cpu_ticks
 from .culprit import busiest, cpu_clocks
 from .machine import Declared, ticks_per_second
+from .perf_open import libc
 from .surroundings import RESOURCES, CPUs, Surroundings, SurroundingsWindow, steal
 from .sysfs import last_cpu, read_once
 
 PREFIX = "interference."
 BEFORE, EXCESS = "_before", "_excess"
 NOWHERE: CPUs = frozenset()
-LIBC = ctypes.CDLL(None)
 
 
 class Ours(NamedTuple):
@@ -71,7 +70,7 @@ class InterferenceProbe(Probe):
         self._pid = pid
         self._allowed = affinity(pid)
         self._thread_s = time.thread_time()
-        self._ours = [Ours(LIBC.sched_getcpu(), self._thread_s - self._start.thread_s)]
+        self._ours = [Ours(libc().sched_getcpu(), self._thread_s - self._start.thread_s)]
 
     def at_exit(self, pid: int) -> None:
         """Note the CPUs that it was bound to, and the one on which it ended."""
@@ -82,7 +81,7 @@ class InterferenceProbe(Probe):
     def after(self) -> None:
         """Read as the run ends."""
         self._end = self._near.read_outwards()
-        self._ours.append(Ours(LIBC.sched_getcpu(), self._end.thread_s - self._thread_s))
+        self._ours.append(Ours(libc().sched_getcpu(), self._end.thread_s - self._thread_s))
         self._clocks_now = cpu_clocks() if self._who else {}
 
     def values(self) -> dict[str, Value]:
@@ -134,7 +133,6 @@ class InterferenceProbe(Probe):
         return ""
 
     def _missing(self, key: str) -> str:
-        """Say which file lacks it."""
         name = next((name for name in RESOURCES if key.startswith(f"psi.{name}_")), "")
         file = self._near.files[name or FILE_OF.get(key.partition(".")[0], "stat")]
         why = file.why or f"{file.path} does not have it on this kernel"

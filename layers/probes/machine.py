@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..schema import Layer, Value
-from .base import Probe
+from .base import TwoReadings
 from .cgroup_tree import stalls
 
 Key = TypeVar("Key")
@@ -73,27 +73,17 @@ class KernelFile:
         self.why = f"{self.path} cannot be read ({error.strerror})"
 
 
-class CounterFile(Probe):
+class CounterFile(TwoReadings[bytes | None]):
     """Reads one file before and after each run; the file is opened once."""
 
     def __init__(self, source: MachineFile, columns: Iterable[str]) -> None:
-        """Open the file and find which of the layer's columns it has."""
         self._source = source
         self._mine = [column for column in columns if column.startswith(source.prefixes)]
         self._file = self._keep(KernelFile(source.path))
-        self._was: bytes | None = None
-        self._now: bytes | None = None
+        self._was = self._now = None
         self._zeros: dict[str, float] = {}
         self._lines = -1
         self._learn(self._file.read())
-
-    def before(self) -> None:
-        """Read the file."""
-        self._was = self._file.read() if self._mine else None
-
-    def after(self) -> None:
-        """Read the file again."""
-        self._now = self._file.read() if self._mine else None
 
     def values(self) -> dict[str, float]:
         """Return the change of each column; nothing of what went backwards or was not there both times."""
@@ -114,6 +104,9 @@ class CounterFile(Probe):
             elif name in values:
                 values[name] = change
         return values
+
+    def _read(self) -> bytes | None:
+        return self._file.read() if self._mine else None
 
     def _learn(self, text: bytes | None) -> None:
         """Find which columns the file has, at first and whenever it got longer or shorter."""

@@ -53,7 +53,6 @@ class NvidiaCard:
     """One GPU; what it cannot tell is found out once, when it is opened."""
 
     def __init__(self, nvml: Any, number: int, rates: bool) -> None:
-        """Get hold of the GPU, and ask everything once."""
         self.name = str(number)
         self._unknown: dict[str, str] = {} if rates else {name: RATES_OFF for names in RATES for name in names}
         self._nvml = nvml
