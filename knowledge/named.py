@@ -42,10 +42,10 @@ def _within(asked: list[str], known: Knowledge) -> list[str]:
     return [identity for _, identity in sorted(found)]
 
 
-def nearest(name: str, known: Knowledge, most: int = 5) -> list[str]:
-    """Give the keys that are spelt most like it, or contain it."""
+def nearest(name: str, known: Knowledge) -> list[str]:
+    """Give the keys that are spelt most like it, or contain it; five at most."""
     keys = {word: entry.key for _, entries in _kinds(known) for entry in entries.values() for word in _all(entry)}
-    return near_names(name, keys, most=most)
+    return near_names(name, keys, most=5)
 
 
 def mentioned(question: str, known: Knowledge) -> list[str]:

@@ -66,7 +66,8 @@ class BlockProbe(Probe):
         values: dict[str, Value] = {}
         bottom: list[dict[str, float]] = []
         for name in [name for name in now if name in was and name in self._whole and self._shown(name, now)]:
-            did = activity(was[name], now[name])
+            # The requests that were under way as the run began are no counter.
+            did = growth(was[name], now[name]) | {"in_flight": was[name]["in_flight"]}
             values |= {f"disk.{name_of(name)}.{key}": value for key, value in derived(did, self._window_ms).items()}
             values |= {f"disk.{name_of(name)}.{key}": value for key, value in self._queue(name).items()}
             if self._whole[name]:
@@ -127,13 +128,6 @@ def disks_of(text: bytes | None) -> Disks:
             key: value * SECTOR if key.endswith("_bytes") else value for key, value in numbers.items()
         }
     return disks
-
-
-def activity(was: Mapping[str, float], now: Mapping[str, float]) -> dict[str, float]:
-    """Return what grew, and the requests that were under way as the run began, which are no counter."""
-    did = growth(was, now)
-    did["in_flight"] = was["in_flight"]
-    return did
 
 
 def derived(did: Mapping[str, float], window_ms: float) -> dict[str, float]:

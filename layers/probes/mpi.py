@@ -154,15 +154,13 @@ def _of_rank(rank: RankReport) -> Iterator[tuple[str, Value]]:
             yield f"mpi.{rank.rank}.{name}", value
 
 
-def built(folder: Path | None = None) -> tuple[Path, str]:
+def built() -> tuple[Path, str]:
     """Build our library once for this compiler and source; return where it lies, or why it does not."""
     compiler = shutil.which("mpicc")
-    place = folder or user_cache_path("vgo-agent") / "pmpi"
+    place = user_cache_path("vgo-agent") / "pmpi"
     if compiler is None:
-        return (
-            place,
-            "mpicc is not installed: apt install libopenmpi-dev, or name libmpiP with --layer mpi:library=PATH",
-        )
+        cure = "apt install libopenmpi-dev, or name libmpiP with --layer mpi:library=PATH"
+        return place, f"mpicc is not installed: {cure}"
     source = SOURCE.read_bytes()
     mark = hashlib.sha256(source + os.path.realpath(compiler).encode() + _version(compiler)).hexdigest()[:16]
     library = place / f"pmpi-{mark}.so"

@@ -37,10 +37,6 @@ class SysfsFiles:
         """Return what each says now; None for one that cannot be read."""
         return [self._one(number) for number in range(len(self.paths))]
 
-    def reasons(self) -> list[str]:
-        """Say of each file why it cannot be read; empty for one that can."""
-        return [why_not(path) for path in self.paths]
-
     def close(self) -> None:
         """Close them."""
         for number, file in enumerate(self._open):

@@ -27,7 +27,7 @@ from .scripts import MitigationScript
 from .settings import switchable
 from .verification import Starts, prove
 from .watchdog import guarded
-from .working_copy import SHARED_MEMORY, WorkingCopy, working_copy
+from .working_copy import WorkingCopy, working_copy
 
 
 class MitigationSwitch(Protocol):
@@ -83,7 +83,6 @@ def applied(
     machine: Machine,
     *,
     root: Path = Path("/"),
-    shared_memory: Path = SHARED_MEMORY,
     source: Path | None = None,
 ) -> Iterator[Applied]:
     """Prepare a mitigation of the launch `base` and put everything back at the end; nothing is set before `on`.
@@ -98,7 +97,7 @@ def applied(
         opening.prepare(apply, launch)
         opening.open(apply, launch)
         if apply.tmpfs_directory:
-            launch = _moved(launch, stack.enter_context(working_copy(Path(subject.directory), shared_memory)))
+            launch = _moved(launch, stack.enter_context(working_copy(Path(subject.directory))))
         launch = stack.enter_context(in_own_group(launch, apply.spawn, machine, root))
         if apply.cool_down:
             # After everything is set, so that a run begins as cool as it is then.

@@ -31,7 +31,7 @@ def of_ranks(asked: str, affinity: Cpus | None, process: Process) -> ProcessObse
         rank = _rank(member)
         if rank is not None and rank not in found:
             found[rank] = frozenset(cpu_list(member.status("Cpus_allowed_list")))
-            expected = max(expected, _on_host(member))
+            expected = max(expected, _number(_variables(member), ON_HOST) or 1)
     words, holds = _ASKED[asked]
     if not found:
         return ProcessObservation(words, "no MPI rank among its processes", False)
@@ -43,10 +43,6 @@ def of_ranks(asked: str, affinity: Cpus | None, process: Process) -> ProcessObse
 
 def _rank(process: Process) -> int | None:
     return _number(_variables(process), RANK)
-
-
-def _on_host(process: Process) -> int:
-    return _number(_variables(process), ON_HOST) or 1
 
 
 def _variables(process: Process) -> Mapping[str, str]:

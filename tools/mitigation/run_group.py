@@ -131,9 +131,10 @@ def made_group(part: ControlGroupFolder, homes: dict[str, list[Path]]) -> Iterat
         _remove(folder)
 
 
-def remove_run_groups(root: Path = Path("/")) -> list[str]:
+def remove_run_groups() -> list[str]:
     """Remove the groups that dead agents left, with what runs in them moved out where that is possible; name them."""
-    tops = {root / MOUNT / controller for controller in CONTROLLERS} | {unified(root) or root / MOUNT}
+    mount = Path("/") / MOUNT
+    tops = {mount / controller for controller in CONTROLLERS} | {unified() or mount}
     told = []
     for top in sorted(top.resolve() for top in tops if top.is_dir()):
         for parent, names, _ in os.walk(top, topdown=False):
