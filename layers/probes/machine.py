@@ -228,18 +228,15 @@ def ticks_per_second() -> int:
 
 def sources(root: Path) -> tuple[MachineFile, ...]:
     """Return the files below a root, the dearest to read first: so the cheap ones are read nearest to the run."""
-    top = "" if root == Path("/") else str(root)
-    pressure = "boot with psi=1 on a kernel with CONFIG_PSI"
+    proc, pressure = root / "proc", "boot with psi=1 on a kernel with CONFIG_PSI"
     return (
         MachineFile(
-            f"{top}/proc/interrupts", ("irq.",), parse_interrupts, "not every kind of machine raises it", head=True
+            f"{proc}/interrupts", ("irq.",), parse_interrupts, "not every kind of machine raises it", head=True
         ),
-        MachineFile(f"{top}/proc/vmstat", ("vm.",), parse_vmstat),
-        MachineFile(f"{top}/proc/stat", ("cpu.", "stat.", "softirq."), parse_stat),
+        MachineFile(f"{proc}/vmstat", ("vm.",), parse_vmstat),
+        MachineFile(f"{proc}/stat", ("cpu.", "stat.", "softirq."), parse_stat),
         *(
-            MachineFile(
-                f"{top}/proc/pressure/{name}", (f"psi.{name}_",), functools.partial(parse_pressure, name), pressure
-            )
+            MachineFile(f"{proc}/pressure/{name}", (f"psi.{name}_",), functools.partial(parse_pressure, name), pressure)
             for name in ("cpu", "memory", "io")
         ),
     )

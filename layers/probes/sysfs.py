@@ -72,9 +72,8 @@ def try_to_open(path: str) -> int:
 
 def read_once(path: str) -> bytes | None:
     """Read the first page of a file; None where that fails."""
-    try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
+    file = try_to_open(path)
+    if file == GONE:
         return None
     try:
         return os.read(file, 4096)
