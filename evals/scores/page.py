@@ -5,7 +5,6 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from ...prompts.render import render
-from ..papers.knowledge_cases import HEADER, cells, score_rows, summarise
 from .difference import Difference
 from .kinds import KINDS
 from .pictures import pictures
@@ -13,7 +12,6 @@ from .required import missed
 from .results import Results
 from .tables import (
     COLUMNS,
-    TextTable,
     by_difficulty,
     by_split,
     by_tag,
@@ -47,7 +45,7 @@ def markdown(results: Results, found: Difference | None = None) -> str:
 
 
 def _values(results: Results, found: Difference | None) -> dict[str, object]:
-    asked, shown = score_rows(), overview(results)
+    shown = overview(results)
     return {
         "results": results,
         "overview": turned(shown),
@@ -64,6 +62,5 @@ def _values(results: Results, found: Difference | None) -> dict[str, object]:
         ],
         "grid": grid(results),
         "failures": [one._asdict() | {"score": COLUMNS[one.score]} for one in failures(results, results.contestants)],
-        "papers": (summarise(asked).sentence, TextTable(HEADER, tuple(map(cells, asked)))),
         "difference": None if found is None else difference_lines(found),
     }
