@@ -13,14 +13,14 @@ from ...tools.verdict import Confirmed, Observed, confirmed, factors_found, help
 from ...tools.verdict_words import headline
 from ..planners.state import quoted
 from ..record import bodies
-from ..report import failing
+from ..report import failing, how
 from ..report.evidence import Evidence
 from ..report.evidence import unit as column_unit
 from ..report.mitigations import suspects, untried
 from ..report.numbers import number, p_value, percent, quantity
 from ..report.remarks import findings, warnings
 from ..report.tables import absent
-from ..report.tell import tell, verdict_words
+from ..report.tell import verdict_words
 from ..transcript import Approval, Decision, ToolEnd
 from . import names, of_runs
 from .fact import START, CitableFact, FactDraft, numbered
@@ -231,7 +231,7 @@ def _manner(evidence: Evidence) -> Iterator[FactDraft]:
     )
     yield FactDraft("method", detail=detail, calls=(START,))
     yield _planner(evidence)
-    surveyed = "; ".join(f"{fact.name} {fact.text}" for fact in tell(evidence).machine)
+    surveyed = "; ".join(f"{fact.name} {fact.text}" for fact in how.machine(evidence))
     yield FactDraft("machine", detail=quoted(surveyed, MOST_WORDS), calls=(START,))
     if proof := confirmed(evidence.verdict):
         yield FactDraft("reproduce", names.of_mitigation(proof.mitigation, evidence), calls=concluded)

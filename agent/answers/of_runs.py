@@ -8,8 +8,9 @@ import numpy as np
 
 from ...tools.case import Finished
 from ...tools.label import LabelResult
+from ...tools.row import RUNS
 from ..planners.state import quoted
-from ..report.evidence import RUNS, Evidence
+from ..report.evidence import Evidence
 from ..report.numbers import number, percent, quantity, ratio
 from . import names
 from .fact import FactDraft

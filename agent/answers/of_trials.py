@@ -13,11 +13,10 @@ from ...tools.statistics.deviations import Measure
 from ..planners.state import quoted
 from ..report.evidence import Evidence
 from ..report.mitigations import untried
-from ..report.numbers import number, p_value, quantity
+from ..report.numbers import number, p_value, quantity, statistic_name
 from . import names
 from .fact import FactDraft
 
-NAMES: Mapping[Measure, str] = {"spread": "spread", "sd": "SD", "cv": "CV", "mean": "mean"}
 OUTCOMES: Mapping[Direction, str] = {
     "less": "not confirmed",
     "more": "worse",
@@ -60,7 +59,7 @@ def effect(found: Comparison) -> str:
 
 def ratios(found: Comparison, *measures: Measure) -> str:
     """Give some ratios of a comparison with their intervals."""
-    return ", ".join(f"{NAMES[measure]} ratio {found.shown(measure)}" for measure in measures)
+    return ", ".join(f"{statistic_name(measure)} ratio {found.shown(measure)}" for measure in measures)
 
 
 def size(found: Comparison) -> str:
@@ -192,7 +191,8 @@ def _untried(evidence: Evidence) -> Iterator[FactDraft]:
     }
     done = {batch.applied.mitigation for batch in evidence.batches}
     reasons = {one.mitigation: one.error for one in evidence.refusals if one.mitigation not in done}
-    reasons |= {one.key: one.reason for one in untried(evidence) if one.key not in reasons}
+    left = {one.candidate.mitigation: one.reason for one in untried(evidence)}
+    reasons |= {key: reason for key, reason in left.items() if key not in reasons}
     for key, reason in list(reasons.items())[:MOST_UNTRIED]:
         rests = (refusing[key],) if key in refusing else calls
         yield FactDraft(

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from ...knowledge.errors import VgoError
 from ...tools.claim import in_a_word
 from ...tools.recorded_comparison.compare import ComparedValues, Contrasted
 from ...tools.statistics.comparison.description import Description
-from .canvas import BASELINE, FAINT, INK, MITIGATED, canvas, standalone
+from .canvas import BASELINE, FAINT, INK, MITIGATED, canvas
 from .figures import Floats, Outcomes, bin_edges, overflow, window
 from .numbers import Scale
 
@@ -20,14 +18,6 @@ MOST_PICTURED = 12
 ROW = 2.5
 _Drawn = tuple[str, Floats, str, str]
 """Name of an arm, its values, colour and kind of line."""
-
-
-def save(found: Contrasted, values: ComparedValues, path: Path) -> None:
-    """Write the picture as one SVG file."""
-    try:
-        path.write_text(standalone(picture(found, values)), encoding="utf-8")
-    except OSError as error:
-        raise VgoError(f"Cannot write {path} ({error.strerror}); choose another file for --picture.") from error
 
 
 def picture(found: Contrasted, values: ComparedValues) -> str:

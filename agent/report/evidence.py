@@ -16,11 +16,10 @@ from ...tools.hosts import Hosts
 from ...tools.nodes.of_record import HostComparison, seen
 from ...tools.profiled import Profiled, profiled
 from ...tools.rank_factors import RankedFactor
+from ...tools.row import RUNS
 from ...tools.run_table import RunTable
 from ...tools.verdict import Verdict, factors_found, helpful
 from ..finished import FinishedRun
-
-RUNS = "runs.csv"
 
 
 @dataclass(frozen=True)

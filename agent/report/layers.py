@@ -13,7 +13,7 @@ from ...tools.rank_factors import RankResult
 from ...tools.row import Row
 from .evidence import Evidence
 from .numbers import number
-from .story import Fact, LayersRow
+from .story import Fact
 
 SHIFTED = 0.05
 """A shift of the mean whose nearer bound lies beyond it is worth a word."""
@@ -22,19 +22,22 @@ MOST_NAMED = 6
 """Columns that one line names."""
 
 
-def layer_rows(profile: ProfileResult) -> tuple[LayersRow, ...]:
-    """One line for each set of layers that was on together; what the first line names is not repeated."""
+def layer_rows(profile: ProfileResult) -> list[tuple[str, ...]]:
+    """One line for each set of layers that was on together: the set, runs, shifts of mean and spread, kept or why not.
+
+    What the first line names is not repeated.
+    """
     first = profile.distortions[0].layers if profile.distortions else ()
-    return tuple(
-        LayersRow(
-            layers=_named(found.layers, first),
-            runs=number(found.runs),
-            mean=shift(found.mean) if found.mean else "not known",
-            spread=shift(found.spread) if found.spread else "not known",
-            kept=f"set aside: {found.set_aside}" if found.set_aside else "kept",
+    return [
+        (
+            _named(found.layers, first),
+            number(found.runs),
+            shift(found.mean) if found.mean else "not known",
+            shift(found.spread) if found.spread else "not known",
+            f"set aside: {found.set_aside}" if found.set_aside else "kept",
         )
         for found in profile.distortions
-    )
+    ]
 
 
 def _named(layers: LayerSet, first: LayerSet) -> str:
@@ -42,14 +45,9 @@ def _named(layers: LayerSet, first: LayerSet) -> str:
     return f"+ {', '.join(more)}" if more and set(first) < set(layers) else ", ".join(layers)
 
 
-def rows(evidence: Evidence) -> tuple[LayersRow, ...]:
-    """The lines of every look."""
-    return tuple(row for profile in evidence.profiles for row in layer_rows(profile))
-
-
-def facts(evidence: Evidence) -> tuple[Fact, ...]:
+def facts(evidence: Evidence) -> list[Fact]:
     """Say how alpha was spent, and what stands in for missing cells."""
-    return tuple(fact for ranking in evidence.rankings for fact in _of_look(ranking, evidence))
+    return [fact for ranking in evidence.rankings for fact in _of_look(ranking, evidence)]
 
 
 def bare_runs(evidence: Evidence) -> str:

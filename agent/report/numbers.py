@@ -40,6 +40,11 @@ def scale(unit: str, largest: float) -> Scale:
     return Scale(1.0, "" if unit == "count" else unit)
 
 
+def statistic_name(key: str) -> str:
+    """Name a statistic as people do: `sd` is the SD, a `mean` the mean."""
+    return key.upper() if key in ("sd", "cv", "mad", "iqr") else key
+
+
 def number(value: float | None, digits: int = 4) -> str:
     """Write that many significant digits, without an exponent where people can do without; large numbers stay whole."""
     if value is None or not math.isfinite(value):
@@ -74,3 +79,8 @@ def p_value(p: float | None) -> str:
     if p is None:
         return ABSENT
     return "p < 0.001" if p < 0.001 else f"p = {number(p, 2)}"
+
+
+def p_cell(p: float | None) -> str:
+    """Write a p-value for a column that is called so: `0.02`, `< 0.001`."""
+    return p_value(p).removeprefix("p ").removeprefix("= ")

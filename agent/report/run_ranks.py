@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,6 @@ from ...tools.mpi.rows import RankRows, rank_rows, ranks_csv
 from .evidence import Evidence
 from .numbers import percent
 from .ranks import HEADER, places, runs, shown, why
-from .story import RankStory
 
 
 def explaining(evidence: Evidence) -> RankRows | None:
@@ -38,16 +38,20 @@ def csv_of(evidence: Evidence) -> bytes | None:
     return ranks_csv(replace(rows, runs=profiled.table.frame["order"].to_numpy(dtype=np.int64)[rows.runs]))
 
 
-def story(evidence: Evidence) -> RankStory | None:
+def story(evidence: Evidence) -> dict[str, Any] | None:
     """Tell of the ranks in a report; None where the program is not known to have any."""
     try:
         found = _found(evidence)
     except VgoError as error:
-        return RankStory(str(error), (), (), ())
+        return {"sentence": str(error), "rows": ()}
     if found is None:
         return None
-    sentence = f"{found.verdict.capitalize()}. {found.reason} {runs(found)}"
-    return RankStory(sentence, HEADER, tuple(shown(found)), (*why(found), *places(found), *found.notes))
+    return {
+        "sentence": f"{found.verdict.capitalize()}. {found.reason} {runs(found)}",
+        "head": HEADER,
+        "rows": shown(found),
+        "lines": (*why(found), *places(found), *found.notes),
+    }
 
 
 def remarks(evidence: Evidence) -> Iterator[str]:

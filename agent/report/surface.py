@@ -9,7 +9,7 @@ from ...tools.surface.explain import SurfaceExplanation
 from ...tools.surface.fitted import NO_MODEL, Surface, SurfaceRecord
 from ...tools.surface.stored import Fitted
 from ..terminal import folded, table
-from .numbers import number, p_value, percent, quantity
+from .numbers import number, p_cell, percent
 
 ERRORS = ("MODEL", "sqrt(mse)/mean", "mse", "mse/mean", "typical factor")
 VARIANCE = ("TERM", "df", "sum of squares", "F", "p", "eta2", "omega2")
@@ -131,7 +131,7 @@ def variance_rows(found: Variance | None) -> list[tuple[str, ...]]:
             str(one.df),
             number(one.sum_squares, 3),
             number(one.f, 3),
-            p_value(one.p).removeprefix("p ").removeprefix("= "),
+            p_cell(one.p),
             number(one.eta2, 2),
             number(one.omega2, 2),
         )
@@ -165,8 +165,3 @@ def notes(fitted: Fitted, explained: SurfaceExplanation) -> Iterator[str]:
         yield f"Note: there are too few cells to test {pairs}."
     if fitted.response.margin is None:
         yield "Note: too few cells for prediction intervals."
-
-
-def unit_of(surface: Surface, value: float | None) -> str:
-    """Write a value of the response."""
-    return quantity(value, surface.record.unit)

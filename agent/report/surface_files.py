@@ -7,13 +7,13 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from ...knowledge.errors import VgoError
 from ...prompts.render import render
 from ...tools.surface.best import best
 from ...tools.surface.explain import SurfaceExplanation
 from ...tools.surface.slices import cut
 from ...tools.surface.stored import Fitted
 from .canvas import standalone
+from .saving import save_files
 from .surface import (
     ERRORS,
     SHARES,
@@ -65,12 +65,7 @@ def save_report(fitted: Fitted, explained: SurfaceExplanation, folder: Path) -> 
     files = {f"{name}.svg": standalone(svg) for name, svg in drawn.items()}
     files["report.md"] = render("surface.md.j2", **values, pictures=list(drawn))
     files["report.html"] = render("surface.html.j2", **values, pictures=marked)
-    try:
-        for name, content in files.items():
-            (folder / name).write_text(content, encoding="utf-8")
-    except OSError as error:
-        raise VgoError(f"Cannot write into {folder} ({error.strerror}); choose another folder for --save.") from error
-    return [str(folder / name) for name in files]
+    return list(map(str, save_files(folder, files)))
 
 
 def _pictures(fitted: Fitted, explained: SurfaceExplanation) -> Mapping[str, str]:

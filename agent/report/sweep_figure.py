@@ -11,8 +11,7 @@ from matplotlib.axes import Axes
 from ...tools.sweep.level import Level, shown
 from ...tools.sweep.space import Space
 from .canvas import FAINT, INK, MITIGATED, canvas
-from .numbers import number, scale
-from .sweep import NAMES
+from .numbers import number, scale, statistic_name
 
 MOST_LEVELS = 30
 """Along an axis of a heat map; more levels are drawn as points."""
@@ -50,7 +49,7 @@ def figure(space: Space, cells: Sequence[Row], unit: str) -> str:
         return ""
     axes.sort(key=lambda axis: -_share(axis, rows, response))
     view = scale("" if response == "cv" else unit, max(abs(row[response]) for row in rows))
-    label = f"{NAMES[response]} in {view.unit}" if view.unit else NAMES[response]
+    label = f"{statistic_name(response)} in {view.unit}" if view.unit else statistic_name(response)
     values = np.array([row[response] for row in rows], dtype=np.float64) * view.factor
     words = f"{label} of {len(rows)} cells over {' and '.join(axis.name for axis in axes[:2])}."
     with canvas("sweep", words, 3.4) as page:
