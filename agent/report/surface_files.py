@@ -14,19 +14,7 @@ from ...tools.surface.slices import cut
 from ...tools.surface.stored import Fitted
 from .canvas import standalone
 from .saving import save_files
-from .surface import (
-    ERRORS,
-    SHARES,
-    VARIANCE,
-    error_rows,
-    headline,
-    notes,
-    runs_title,
-    share_rows,
-    share_title,
-    variance_rows,
-    variance_title,
-)
+from .surface import ERRORS, SHARES, VARIANCE, error_rows, headline, notes, share_rows, share_title, variances
 from .surface_figures import fit_figure, front_figure, share_figure, slice_figure
 
 CAPTIONS = {
@@ -49,14 +37,7 @@ def save_report(fitted: Fitted, explained: SurfaceExplanation, folder: Path) -> 
         "how": surface.record.how,
         "shares": (SHARES, share_rows(explained)),
         "share_title": share_title(surface),
-        "variances": [
-            (title, VARIANCE, variance_rows(found))
-            for title, found in (
-                (variance_title(surface), explained.variance),
-                (runs_title(explained), explained.by_runs),
-            )
-            if found
-        ],
+        "variances": [(title, VARIANCE, rows) for title, rows in variances(surface, explained)],
         "axes": [(axis.name, axis.words, f"{len(axis.levels)} levels") for axis in surface.record.axes],
         "notes": [note.removeprefix("Note: ") for note in notes(fitted, explained)],
         "captions": CAPTIONS,
