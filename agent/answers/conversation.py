@@ -55,11 +55,9 @@ class Conversation:
         self.near = Near(self.run.knowledge)
 
     def __enter__(self) -> Self:
-        """Give itself."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Close the index."""
         self._open.close()
 
     def ask(self, question: str) -> QuestionAnswer:

@@ -53,21 +53,10 @@ def material(asked: ParsedQuestion, run: RunFacts, search: Search, near: Near) -
 
 
 def _general(asked: ParsedQuestion, run: RunFacts, search: Search, near: Near) -> Material:
-    """Gather what belongs to a question of its kind."""
     if asked.intent in _OF_RUN:
         return _OF_RUN[asked.intent](run)
-    if asked.intent == "effect":
-        return _effect(asked, run)
-    if asked.intent == "do":
-        return _do(asked, run)
-    if asked.intent == "cost":
-        return _cost(asked, run)
-    if asked.intent == "suspect":
-        return _suspect(asked, run)
-    if asked.intent == "term":
-        return _terms(asked, run)
-    if asked.intent == "what is":
-        return _entries(asked, run)
+    if asked.intent in _OF_NAMES:
+        return _OF_NAMES[asked.intent](asked, run)
     return _found(asked, run, search, near) if asked.intent == "search" else Material()
 
 
@@ -109,12 +98,12 @@ def _reproduce(run: RunFacts) -> Material:
 
 def _put_back(run: RunFacts) -> Material:
     direct = (*run.of("put_back"), *run.of("told")) or run.of("nothing_tried")
-    return Material(direct, run.of("recorded"), (steps.restore(),))
+    return Material(direct, run.of("recorded"), (steps.RESTORE,))
 
 
 def _not_measured(run: RunFacts) -> Material:
     direct = (*run.of("absent"), *run.of("hidden")) or run.of("set_aside")
-    return Material(direct, run.of("set_aside"), (steps.layers(),))
+    return Material(direct, run.of("set_aside"), (steps.LAYERS,))
 
 
 def _next(run: RunFacts) -> Material:
@@ -128,7 +117,7 @@ def _who(run: RunFacts) -> Material:
 
 
 def _machine(run: RunFacts) -> Material:
-    return Material((*run.of("rights"), *run.of("machine")), run.of("absent"), (steps.layers(),))
+    return Material((*run.of("rights"), *run.of("machine")), run.of("absent"), (steps.LAYERS,))
 
 
 def _spread(run: RunFacts) -> Material:
@@ -294,3 +283,14 @@ def _found(asked: ParsedQuestion, run: RunFacts, search: Search, near: Near) -> 
     keys = [one.key for one in found if one.kind != "note"]
     more = [fact for key in keys for fact in run.of("suspect", "not_visible", "tried", "untried", key=key)]
     return Material(tuple(direct), tuple(more), tuple(map(steps.explain, keys[:1])))
+
+
+_OF_NAMES: Mapping[Intent, Callable[[ParsedQuestion, RunFacts], Material]] = {
+    "effect": _effect,
+    "do": _do,
+    "cost": _cost,
+    "suspect": _suspect,
+    "term": _terms,
+    "what is": _entries,
+}
+"""Kinds of questions that are about what they name, or about where it is to be done."""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ...tools.claim import Claim
-from ...tools.distortion import Distortion, shift
+from ...tools.distortion import shift
 from ...tools.experiment.rotation import LayerSet
 from ...tools.profile import ProfileResult
 from ...tools.rank_factors import RankResult
@@ -64,22 +64,18 @@ def remarks(evidence: Evidence) -> Iterator[str]:
 def of_profile(profile: ProfileResult) -> Iterator[str]:
     """Warn of the layers of one look; of a set, name the layers that are in no other."""
     for found in profile.distortions:
-        yield from _remark(found, profile)
-
-
-def _remark(found: Distortion, profile: ProfileResult) -> Iterator[str]:
-    elsewhere = {spec for one in profile.distortions if one is not found for spec in one.layers}
-    name = ", ".join(spec for spec in found.layers if spec not in elsewhere) or ", ".join(found.layers)
-    if found.set_aside:
-        yield (
-            f"{name}: set aside with all that it shows, since {found.set_aside}; "
-            "give the program a longer input, or leave the layer out."
-        )
-    elif isinstance(found.mean, Claim) and found.mean.low > 1 + SHIFTED:
-        yield (
-            f"With {name} on, the mean shifts by {shift(found.mean)}: "
-            "reading disturbs so short a program; give it a longer input."
-        )
+        elsewhere = {spec for one in profile.distortions if one is not found for spec in one.layers}
+        name = ", ".join(spec for spec in found.layers if spec not in elsewhere) or ", ".join(found.layers)
+        if found.set_aside:
+            yield (
+                f"{name}: set aside with all that it shows, since {found.set_aside}; "
+                "give the program a longer input, or leave the layer out."
+            )
+        elif isinstance(found.mean, Claim) and found.mean.low > 1 + SHIFTED:
+            yield (
+                f"With {name} on, the mean shifts by {shift(found.mean)}: "
+                "reading disturbs so short a program; give it a longer input."
+            )
 
 
 def missing_cells(rows: Sequence[Row]) -> Iterator[str]:

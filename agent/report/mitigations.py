@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from ...knowledge.schema import KnownFactor
-from ...tools.case import Finished, changes_system
+from ...tools.case import changes_system
 from ...tools.claim import Claim, TooFew, disagreement, in_a_word, interval
 from ...tools.compare import confirmations, reached
 from ...tools.findings import Batch
@@ -69,16 +69,13 @@ def suspects(evidence: Evidence) -> tuple[Suspect, ...]:
     unseen = isinstance(evidence.verdict, Diagnosis) and isinstance(evidence.verdict.cause, NotVisible)
     if not unseen or not evidence.profiles:
         return ()
-    read = {name for call in evidence.run.record.succeeded("profile") for name in _read(evidence, call)}
+    looks = evidence.run.record.succeeded("profile")
+    read = {column.name for call in looks for column in evidence.table(call).columns}
     hidden = [f for f in evidence.run.knowledge.factors.values() if not any(f.place(column) for column in read)]
     hidden.sort(key=lambda factor: (bool(factor.signals), -factor.actionable))
     seen = {batch.applied.mitigation for batch in evidence.batches}
     found = (Suspect(factor.name, factor.description, _tries(factor, evidence, seen)) for factor in hidden)
     return tuple(islice((suspect for suspect in found if suspect.tries), MOST_SUSPECTS))
-
-
-def _read(evidence: Evidence, call: Finished) -> set[str]:
-    return {column.name for column in evidence.table(call).columns}
 
 
 def _batch(batch: Batch, evidence: Evidence) -> dict[str, Any]:

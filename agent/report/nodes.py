@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from markupsafe import Markup
 
 from ...prompts.render import render
@@ -126,16 +125,13 @@ def _effects(pooled: WithinNodeEffect) -> Iterator[str]:
 
 
 def _pooled(one: Pooled) -> str:
-    wide = f"; on a further node {_ends(one.expected)}" if one.expected else ""
+    ends = one.expected
+    wide = f"; on a further node [{number(ends.low, 3)}, {number(ends.high, 3)}]" if ends else ""
     return f"{_between(one.ratio, one.interval)}, I2 between nodes {percent(one.heterogeneity, 2)}{wide}"
 
 
 def _between(value: float, interval: Any) -> str:
     return ratio(value, interval.low, interval.high)
-
-
-def _ends(interval: Any) -> str:
-    return f"[{number(interval.low, 3)}, {number(interval.high, 3)}]"
 
 
 def within(found: NodeComparison) -> str:
@@ -213,14 +209,19 @@ def _page(found: NodeComparison, pooled: WithinNodeEffect | None, drawn: dict[st
 
 
 def _csv(found: NodeComparison) -> str:
-    target = io.StringIO()
-    writer = csv.writer(target, lineterminator="\n")
-    writer.writerow(("node", "runs", "median", "ratio", "low", "high", "p", "spread_ratio", "spread_p", "odd"))
-    for node in found.nodes:
-        one, spread = node.level, node.spread
-        wide = (spread.ratio, spread.p_value) if spread else (None, None)
-        writer.writerow(
-            (node.name, node.runs, node.median, one.ratio, one.interval.low, one.interval.high, one.p_value, *wide)
-            + (int(node.odd),)
-        )
-    return target.getvalue()
+    rows = [
+        {
+            "node": node.name,
+            "runs": node.runs,
+            "median": node.median,
+            "ratio": node.level.ratio,
+            "low": node.level.interval.low,
+            "high": node.level.interval.high,
+            "p": node.level.p_value,
+            "spread_ratio": node.spread.ratio if node.spread else None,
+            "spread_p": node.spread.p_value if node.spread else None,
+            "odd": int(node.odd),
+        }
+        for node in found.nodes
+    ]
+    return pd.DataFrame(rows).to_csv(index=False)

@@ -58,6 +58,7 @@ def text(stepped: StepResult, saved: Sequence[Path], fancy: bool) -> str:
 
 def _measured(stepped: StepResult, measured: MeasureResult, fancy: bool) -> dict[str, Any]:
     unit = stepped.request.subject.unit
+    counted = [row["outcome"] for row in stepped.rows if row["ok"] == 1]
     reason = f" ({measured.stop_reason})" if measured.stop_reason and not stepped.stopped else ""
     failed = f", {number(measured.failed)} failed" if measured.failed else ""
     subject = stepped.request.subject
@@ -65,7 +66,7 @@ def _measured(stepped: StepResult, measured: MeasureResult, fancy: bool) -> dict
         "sentence": f"{typed(subject)}: {number(measured.runs)} {subject.counted} count{failed}; "
         f"stopped by {_ended(stepped) or measured.stopped_by}{reason}.",
         "facts": statistics(measured.outcome, measured.sd_interval, unit),
-        "picture": histogram(_outcomes(stepped, measured.warm_up), unit, fancy),
+        "picture": histogram(counted[measured.warm_up :], unit, fancy),
         "findings": list(findings(measured, unit)),
         "layers": "",
         "hidden": (),
@@ -103,10 +104,6 @@ def profiled_outcomes(stepped: StepResult) -> list[float]:
     }
     standing = {name for name, why in names.items() if not why} or set(names)
     return [row["outcome"] for row in stepped.rows if row["ok"] == 1 and row["layers"] in standing]
-
-
-def _outcomes(stepped: StepResult, warm_up: int) -> list[float]:
-    return [row["outcome"] for row in stepped.rows if row["ok"] == 1][warm_up:]
 
 
 def _ended(stepped: StepResult) -> str:

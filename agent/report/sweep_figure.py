@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 
 from ...tools.sweep.level import Level, shown
@@ -76,11 +77,8 @@ def _share(axis: Axis, rows: Sequence[Row], response: str) -> float:
     values = np.array([row[response] for row in rows], dtype=np.float64)
     places = np.array([axis.levels.index(row["values"][axis.name]) for row in rows])
     classes = places if len(axis.levels) <= 6 else places * 4 // len(axis.levels)
-    between = sum(
-        int((classes == one).sum()) * (values[classes == one].mean() - values.mean()) ** 2
-        for one in set(classes.tolist())
-    )
-    return float(between / max(((values - values.mean()) ** 2).sum(), 1e-300))
+    means = pd.Series(values).groupby(classes).transform("mean")
+    return float(((means - values.mean()) ** 2).sum() / max(((values - values.mean()) ** 2).sum(), 1e-300))
 
 
 def _fits(across: Axis, up: Axis, rows: Sequence[Row]) -> bool:
@@ -134,6 +132,5 @@ def _dots(area: Axes, across: Axis, up: Axis, rows: Sequence[Row], values: Any) 
 
 
 def _places(axis: Axis, rows: Sequence[Row]) -> Any:
-    if axis.numeric:
-        return np.array([row["values"][axis.name] for row in rows], dtype=np.float64)
-    return np.array([axis.levels.index(row["values"][axis.name]) for row in rows], dtype=np.float64)
+    levels = [row["values"][axis.name] for row in rows]
+    return np.array(levels if axis.numeric else list(map(axis.levels.index, levels)), dtype=np.float64)

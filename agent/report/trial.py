@@ -100,12 +100,9 @@ def _proofs(evidence: Evidence) -> Iterator[str]:
     last = evidence.batches[-1]
     for check in last.applied.checks:
         mark = "ok " if check.passed else "NOT"
-        yield f"  {mark} level {check.level}: {check.what} is {check.seen}" + _expected(check.passed, check.expected)
+        expected = f", expected {check.expected}" if check.expected and not check.passed else ""
+        yield f"  {mark} level {check.level}: {check.what} is {check.seen}{expected}"
     for moved in last.compared.moved if last.compared else ():
         mark = "ok " if moved.fell else "NOT"
         seen = f"{quantity(moved.baseline, moved.unit)} to {quantity(moved.mitigated, moved.unit)}"
         yield f"  {mark} level 3: {moved.column} {moved.words}, {seen}"
-
-
-def _expected(passed: bool, expected: str) -> str:
-    return "" if passed or not expected else f", expected {expected}"

@@ -6,7 +6,6 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -118,14 +117,9 @@ def read_table(data: bytes, call_id: str, tool: str) -> RunArrays:
     texts = frame["condition"].to_list()
     conditions = tuple(dict.fromkeys(texts))
     place = {name: number for number, name in enumerate(conditions)}
-    columns = {one.name: _floats(one) for one in frame.iter_columns() if one.dtype.is_numeric() or one.is_empty()}
+    numbers = (one for one in frame.iter_columns() if one.dtype.is_numeric() or one.is_empty())
+    columns = {one.name: np.array(one.cast(polars.Float64).to_numpy(), dtype=np.float64) for one in numbers}
     return RunArrays(call_id, tool, columns, conditions, np.array([place[text] for text in texts], np.int64))
-
-
-def _floats(column: Any) -> Floats:
-    import polars
-
-    return np.array(column.cast(polars.Float64).to_numpy(), dtype=np.float64)
 
 
 def joined(parts: Iterable[RunArrays]) -> dict[str, Floats]:
