@@ -72,12 +72,11 @@ def _files(within: str, one: Analysis, drawn: Mapping[str, str]) -> dict[str, st
 
 
 def _pictures(one: Analysis, design: Observations) -> dict[str, str]:
-    """Draw what there is data for."""
     if one.shape is None or one.runs < 2:
         return {}
     axis = Outcomes(one.outcome, one.unit)
     steady = design.after(one.shape.warm_up)
-    slow = slow_runs(one, steady)
+    slow = _slow(one, steady)
     modes = [mode.position for mode in one.shape.modes]
     cut = one.classes.cut if one.classes else None
     drawn = {"distribution": distribution(steady.outcome, slow, cut, modes, axis)}
@@ -94,24 +93,18 @@ def _pictures(one: Analysis, design: Observations) -> dict[str, str]:
     return drawn
 
 
-def slow_runs(one: Analysis, steady: Observations) -> Flags | None:
-    """Which runs are in the worst class."""
+def _slow(one: Analysis, steady: Observations) -> Flags | None:
     if one.classes is None:
         return None
     beyond = steady.outcome > one.classes.cut if one.lower_is_better else steady.outcome < one.classes.cut
     return np.asarray(beyond, dtype=np.bool_)
 
 
-def _shown(one: Analysis) -> tuple[str, ...]:
-    """Which pictures the page has; where nothing is visible a tree only tempts."""
-    return (
-        ("distribution", "order", "factor", "tree") if one.verdict == "cause explained" else ("distribution", "order")
-    )
-
-
 def _told(group: GroupAnalysis, drawn: Mapping[str, str]) -> dict[str, Any]:
     one = group.analysis
     title, rows = words.factors(one)
+    # Where nothing is visible a tree only tempts.
+    shown = ("distribution", "order", *(("factor", "tree") if one.verdict == "cause explained" else ()))
     return {
         **words.sentences(one),
         "where": f": {words.named(group.values)}" if group.values else "",
@@ -121,5 +114,5 @@ def _told(group: GroupAnalysis, drawn: Mapping[str, str]) -> dict[str, Any]:
         "factors": rows,
         "tree": words.tree_title(one),
         "set_aside": one.set_aside,
-        "pictures": {name: Markup(drawn.get(name, "")) for name in _shown(one)},
+        "pictures": {name: Markup(drawn.get(name, "")) for name in shown},
     }

@@ -57,7 +57,7 @@ class SessionView:
 
     def result(self, tool: str) -> Mapping[str, Any] | None:
         """Give the last result of a tool; None before it has one."""
-        found = [step.result for step in self.steps if step.tool == tool and step.result is not None]
+        found = self.results(tool)
         return found[-1] if found else None
 
     def results(self, tool: str) -> tuple[Mapping[str, Any], ...]:
@@ -129,7 +129,7 @@ def view_of(events: Sequence[Event], rows: Sequence[RunArrays] = (), folder: str
     if start is None:
         return SessionView(folder=folder, measured=tuple(rows))
     steps = steps_of(events)
-    status, reason = _status(events)
+    end = events[-1].body
     concluded = [step.result for step in steps if step.tool == "conclude" and step.result is not None]
     given = any(isinstance(event.body, VerdictGiven) for event in events)
     changed = [event.body.limits for event in events if isinstance(event.body, LimitsChanged)]
@@ -143,16 +143,11 @@ def view_of(events: Sequence[Event], rows: Sequence[RunArrays] = (), folder: str
         planner=start.planner,
         model=start.model.name if start.model else "",
         limits=changed[-1] if changed else start.limits,
-        status=status,
-        reason=reason,
+        status=end.status if isinstance(end, RunEnd) else "going on",
+        reason=end.reason if isinstance(end, RunEnd) else "",
         steps=steps,
         measured=tuple(rows),
         verdict=from_json(concluded[-1]["verdict"]) if given else None,
         events=len(events),
         elapsed_s=elapsed_s(events),
     )
-
-
-def _status(events: Sequence[Event]) -> tuple[Status, str]:
-    end = events[-1].body
-    return (end.status, end.reason) if isinstance(end, RunEnd) else ("going on", "")
