@@ -196,9 +196,8 @@ def _hidden(evidence: Evidence) -> Iterator[FactDraft]:
         yield FactDraft(
             "absent", detail=f"{quoted(fact.name, 160)}, since {quoted(fact.text, MOST_WORDS)}", calls=calls
         )
-    keys = {factor.name: key for key, factor in evidence.run.knowledge.factors.items()}
     for suspect in suspects(evidence):
-        name = names.of_factor(keys.get(suspect.name, suspect.name), evidence.run.knowledge)
+        name = names.of_factor(suspect.key, evidence.run.knowledge)
         yield FactDraft("hidden", name, calls=calls, affirmed=False)
 
 

@@ -25,20 +25,8 @@ OUTCOMES: Mapping[Direction, str] = {
 }
 MOST_WORDS = 240
 MOST_UNTRIED = 16
-AFFIRMED = {
-    "helped": True,
-    "confirmed too": True,
-    "by hand": True,
-    "worse": False,
-    "not confirmed": False,
-    "not shown": False,
-    "broke": False,
-    "undecided": False,
-    "not in force": False,
-    "not compared": False,
-    "by hand, not shown": False,
-}
-"""What came of a trial, and whether that says that it helps."""
+HELPED = ("helped", "confirmed too", "by hand")
+"""What came of a trial, where that says that the mitigation helps."""
 
 
 class MitigationTrial(NamedTuple):
@@ -75,7 +63,7 @@ def trials(evidence: Evidence) -> Iterator[FactDraft]:
         name = names.of_mitigation(trial.key, evidence)
         detail = effect(trial.comparison) if trial.comparison else ""
         words = {"outcome": trial.outcome}
-        yield FactDraft("tried", name, detail, trial.calls, affirmed=AFFIRMED[trial.outcome], words=words)
+        yield FactDraft("tried", name, detail, trial.calls, affirmed=trial.outcome in HELPED, words=words)
         yield from _price(trial, evidence)
         yield from _relative(trial, evidence)
     yield from _moved(evidence)
@@ -151,7 +139,7 @@ def _mean(trial: MitigationTrial, evidence: Evidence) -> str:
 
 def _relative(trial: MitigationTrial, evidence: Evidence) -> Iterator[FactDraft]:
     """Say where the spread may have fallen with the mean only: the CV is not shown to fall."""
-    cv = trial.comparison.claims["cv"] if trial.comparison and AFFIRMED[trial.outcome] else None
+    cv = trial.comparison.claims["cv"] if trial.comparison and trial.outcome in HELPED else None
     if trial.comparison and isinstance(cv, Claim) and cv.direction != "less":
         words, detail = {"mean": _mean(trial, evidence)}, ratios(trial.comparison, "cv")
         yield FactDraft("relative", names.of_mitigation(trial.key, evidence), detail, trial.calls, words=words)

@@ -74,7 +74,7 @@ def suspects(evidence: Evidence) -> tuple[Suspect, ...]:
     hidden = [f for f in evidence.run.knowledge.factors.values() if not any(f.place(column) for column in read)]
     hidden.sort(key=lambda factor: (bool(factor.signals), -factor.actionable))
     seen = {batch.applied.mitigation for batch in evidence.batches}
-    found = (Suspect(factor.name, factor.description, _tries(factor, evidence, seen)) for factor in hidden)
+    found = (Suspect(factor.key, factor.name, factor.description, _tries(factor, evidence, seen)) for factor in hidden)
     return tuple(islice((suspect for suspect in found if suspect.tries), MOST_SUSPECTS))
 
 

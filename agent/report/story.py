@@ -32,6 +32,7 @@ class Try(NamedTuple):
 class Suspect(NamedTuple):
     """A factor that no counter of this run could have shown."""
 
+    key: str
     name: str
     description: str
     tries: tuple[Try, ...]
