@@ -73,7 +73,6 @@ class TextCanvas:
     """Rows of cells; what falls outside is left out, so that no size is too small."""
 
     def __init__(self, width: int, height: int, fancy: bool) -> None:
-        """Begin with blanks."""
         self.width, self.height = max(width, 0), max(height, 0)
         self.marks = FANCY if fancy else ASCII
         self._cells: list[list[tuple[str, Ink]]] = [[(" ", "plain")] * self.width for _ in range(self.height)]

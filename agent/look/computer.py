@@ -20,7 +20,6 @@ class Computer:
     """One warm process. Questions wait while it works; an older one of the same kind gives way to a newer."""
 
     def __init__(self, answered: Callable[[LookQuestion, LookAnswer], None]) -> None:
-        """Hand each answer on, in the loop that asked."""
         self._answered = answered
         self._waiting: dict[type, LookQuestion] = {}
         self._opened: OpenFile | None = None
@@ -104,7 +103,6 @@ async def _exchange(process: Process, question: LookQuestion) -> LookAnswer:
 
 
 async def _ended(process: Process) -> None:
-    """End it now: it holds nothing but copies."""
     with contextlib.suppress(ProcessLookupError):
         process.kill()
     await process.wait()

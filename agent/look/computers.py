@@ -12,7 +12,6 @@ class Computers:
     """Ask, and the answer comes back in the same loop; the exact process is started when it is first needed."""
 
     def __init__(self, answered: Callable[[LookQuestion, LookAnswer], None]) -> None:
-        """Hand each answer on."""
         self._answered = answered
         self._quick = Computer(self._answered_quickly)
         self._exact = Computer(self._answered_exactly)

@@ -95,7 +95,6 @@ def _interrupts(text: str) -> dict[int, int]:
 
 
 def _mhz(core: int, root: Path) -> float | None:
-    """Frequency now; virtual machines seldom tell."""
     khz = _text(root / f"sys/devices/system/cpu/cpu{core}/cpufreq/scaling_cur_freq").strip()
     return int(khz) / 1000 if khz.isdigit() else None
 

@@ -114,7 +114,6 @@ class OpenRun:
         return label(outcomes.values, self.shape, outcomes.lower_is_better).classes.cut
 
     def _case_at(self, labelled: Labelled) -> Case:
-        """The same case, labelled last at this cut."""
         classes = RunClasses(**labelled.classes.model_dump(), slow=tuple(labelled.slow.tolist()))
         result = LabelResult(classes=classes, shape=self.shape, summary="")
         call = Finished(CUT_CALL, "label", {"cut": labelled.classes.cut}, result.model_dump(mode="json"), {})
@@ -144,7 +143,6 @@ def _tree(chosen: Candidates, case: Case) -> DecisionTree:
 
 
 def _exactly(case: Case) -> tuple[tuple[PlottedFactor, ...], float]:
-    """Rank as the tool does."""
     result = rank_factors(RankArguments(), case).result
     assert isinstance(result, RankResult)
     return tuple(map(_ranked, result.factors)), result.p_value

@@ -104,7 +104,6 @@ def threads_for(asked: int, size: int, root: Path = Path("/")) -> int:
 
 
 def _quotas(root: Path) -> Iterator[float]:
-    """CPUs that each group may keep busy."""
     for group in groups_with("cpu", root):
         quota, _, period = (first_text(group, "cpu.max") or _legacy_quota(group)).partition(" ")
         if quota.isdigit() and period.isdigit() and int(period):

@@ -21,7 +21,6 @@ class PlainNews:
     """Remembers what was told."""
 
     def __init__(self, session: ChatSession, clock: Callable[[], float] = time.monotonic) -> None:
-        """Begin with everything untold."""
         self._session = session
         self._clock = clock
         self._folder = ""

@@ -135,7 +135,6 @@ def _schema_of(tool: str, slots: Sequence[Slot]) -> dict[str, Any]:
 
 
 def _ways(slots: Sequence[Slot], notation: Notation) -> list[list[str]]:
-    """The texts that each slot may be filled with."""
     return [[notation.filled(nth, slot, place) for place in range(len(slot.choices))] for nth, slot in enumerate(slots)]
 
 

@@ -132,7 +132,6 @@ class PassedOver(Exception):
     """The model's answer is not taken; what it said is kept with the reason."""
 
     def __init__(self, said: Said) -> None:
-        """Keep what it said."""
         super().__init__(said.passed_over)
         self.said = said
 

@@ -46,7 +46,6 @@ class WorkerConnection:
     """One connection; `look` never waits."""
 
     def __init__(self, opened: socket.socket) -> None:
-        """Take an open connection."""
         opened.setblocking(False)
         self._socket = opened
         self._held = b""

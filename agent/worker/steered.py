@@ -21,7 +21,6 @@ class Steered:
     """One diagnosis, steered through a control."""
 
     def __init__(self, control: Control) -> None:
-        """Begin without a question."""
         self._control = control
         self._questions = 0
 

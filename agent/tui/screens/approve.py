@@ -67,7 +67,6 @@ class Approve(Dialog[dict[str, str]]):
     """
 
     def __init__(self, session: ChatSession, question: Mapping[str, Any]) -> None:
-        """Take the session, which answers what is asked, and the question as the diagnosis asks it."""
         super().__init__()
         self._session, self._question = session, question
 
@@ -152,7 +151,6 @@ class Approve(Dialog[dict[str, str]]):
             self._say(lines)
 
     def _say(self, lines: list[str]) -> None:
-        """Write below what is asked, and show it."""
         text = self.query_one("#text", VerticalScroll)
         text.mount(Static(_text(lines), classes="said"))
         text.scroll_end(animate=False)

@@ -28,7 +28,6 @@ class BudgetDialog(Dialog[str]):
     """
 
     def __init__(self, view: SessionView) -> None:
-        """Take what holds now."""
         super().__init__()
         self._view = view
 

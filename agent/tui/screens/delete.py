@@ -31,7 +31,6 @@ class DeleteScreen(Dialog[str]):
     """
 
     def __init__(self, one: Past) -> None:
-        """Take the run."""
         super().__init__()
         self._one = one
 

@@ -26,7 +26,6 @@ class ReportScreen(Dialog[None]):
     """
 
     def __init__(self, folder: RunFolder) -> None:
-        """Take the folder of a run that has ended."""
         super().__init__()
         self._folder = folder
 

@@ -69,7 +69,6 @@ class SessionScreen(Screen[None]):
     """
 
     def __init__(self, session: ChatSession) -> None:
-        """Take the session to show."""
         super().__init__()
         self.session = session
         self._talk: list[Exchange] = []

@@ -46,7 +46,6 @@ class StartScreen(Dialog[str]):
     """
 
     def __init__(self, session: ChatSession) -> None:
-        """Take the session whose runs are listed."""
         super().__init__()
         self._session = session
         self._runs: list[Past] = []

@@ -18,7 +18,6 @@ class Conclusion(Static):
     """
 
     def __init__(self, verdict: Verdict) -> None:
-        """Take the verdict of a run."""
         super().__init__(concluded(verdict))
 
 

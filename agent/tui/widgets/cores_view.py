@@ -27,7 +27,6 @@ class CoresView(PictureView):
     ]
 
     def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
-        """Begin without a reading."""
         super().__init__(fancy=fancy, id=id)
         self._before: CoresSnapshot | None = None
         self._rates: tuple[CoreRates, ...] = ()

@@ -35,7 +35,6 @@ class DistributionView(PlotView):
         """The cut line stands elsewhere; nothing is recorded yet."""
 
         def __init__(self, cut: float) -> None:
-            """`cut` in the unit of the outcome."""
             super().__init__()
             self.cut = cut
 
@@ -46,7 +45,6 @@ class DistributionView(PlotView):
         """The user wants the cut as it is recorded."""
 
     def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
-        """Begin without runs."""
         super().__init__(fancy=fancy, id=id)
         self._outcomes = PlottedOutcomes()
         self.cutting = Cutting()

@@ -20,7 +20,6 @@ class Keys(Footer):
     """
 
     def __init__(self, classes: str | None = None) -> None:
-        """Take no more room than the keys need."""
         super().__init__(compact=True, classes=classes)
         self._wide = 0
 

@@ -11,7 +11,6 @@ class CutRefitted(Message):
     """The cut was moved and refitted; nothing is recorded."""
 
     def __init__(self, refitted: Refitted) -> None:
-        """What came of it."""
         super().__init__()
         self.refitted = refitted
 
@@ -20,7 +19,6 @@ class CutKept(Message):
     """The user wants the cut recorded, as a step by hand."""
 
     def __init__(self, cut: float) -> None:
-        """`cut` in the unit of the outcome."""
         super().__init__()
         self.cut = cut
 
@@ -29,7 +27,6 @@ class TableOpened(Message):
     """A table that was asked for can be looked at."""
 
     def __init__(self, opened: OpenedTable) -> None:
-        """What there is."""
         super().__init__()
         self.opened = opened
 
@@ -38,6 +35,5 @@ class RequestRefused(Message):
     """What was asked for cannot be done; one sentence says why."""
 
     def __init__(self, sentence: str) -> None:
-        """For the user."""
         super().__init__()
         self.sentence = sentence

@@ -226,7 +226,6 @@ class LookPane(Vertical):
         return True
 
     def _answered(self, question: LookQuestion, answer: LookAnswer) -> None:
-        """Take in an answer of the processes."""
         if self.is_attached and self.app.is_running:  # else the tabs are being taken away
             takes: dict[type, Callable[[Any], None]] = {
                 OpenedTable: self._take_table,
@@ -274,7 +273,6 @@ class LookPane(Vertical):
             self.fit()
 
     def _spread(self) -> None:
-        """Hand every tab what it shows."""
         state, looking = self.state, self.state.looking
         self.query_one(DistributionView).show(looking.outcomes, state.cutting, looking.modes)
         self.query_one(RunOrderView).show(looking.outcomes, state.cutting)

@@ -113,7 +113,6 @@ class PictureView(Widget, can_focus=True):
         self.refresh()
 
     def _current(self) -> Picture:
-        """The picture of this size; drawn anew where there is none."""
         width, height = self.size
         canvas = self._picture.canvas if self._picture else None
         if canvas is None or (canvas.width, canvas.height) != (width, height):

@@ -30,7 +30,6 @@ class PlotView(PictureView):
     ]
 
     def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
-        """`fancy`: the terminal can show more than ASCII."""
         super().__init__(fancy=fancy, id=id)
         self.window: AxisWindow | None = None
         """None shows everything."""

@@ -31,7 +31,6 @@ class RunOrderView(PlotView):
     """Outcomes in run order."""
 
     def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
-        """Begin without runs."""
         super().__init__(fancy=fancy, id=id)
         self._outcomes, self._cutting = PlottedOutcomes(), Cutting()
 
@@ -60,12 +59,10 @@ class FactorView(PlotView):
         """A column is to be shown whose numbers are not here."""
 
         def __init__(self, column: str) -> None:
-            """Name the column."""
             super().__init__()
             self.column = column
 
     def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
-        """Begin without factors."""
         super().__init__(fancy=fancy, id=id)
         self._columns: tuple[str, ...] = ()
         self._scatters: Mapping[str, Scatter] = {}
@@ -113,7 +110,6 @@ class OverlayView(PlotView):
     BINDINGS: ClassVar[list[BindingType]] = CHOOSE
 
     def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
-        """Begin without comparisons."""
         super().__init__(fancy=fancy, id=id)
         self._overlays: tuple[Overlay, ...] = ()
         self._place = 0

@@ -27,7 +27,6 @@ class SortedTable(DataTable[Text]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("s", "sort", "Sort")]
 
     def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
-        """Begin empty."""
         super().__init__(id=id, zebra_stripes=True, cursor_type="cell", show_row_labels=False)
         self._arrows = ("▲", "▼") if fancy else ("^", "v")
         self._table = SmallTable((), ())
@@ -99,7 +98,6 @@ class PagedTable(SortedTable):
             self.order = order
 
     def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
-        """Begin empty."""
         super().__init__(fancy=fancy, id=id)
         self._header: tuple[str, ...] = ()
         self._first = self._total = 0

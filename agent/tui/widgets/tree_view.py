@@ -28,12 +28,10 @@ class TreeView(PictureView):
         """The user wants to see a column of the tree."""
 
         def __init__(self, column: str) -> None:
-            """Name the column."""
             super().__init__()
             self.column = column
 
     def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
-        """Begin without a tree."""
         super().__init__(fancy=fancy, id=id)
         self._tree: DecisionTree | None = None
         self._lines: tuple[TreeLine, ...] = ()
