@@ -56,6 +56,7 @@ class Approve(Dialog[dict[str, str]]):
         Binding("up,pageup", "turn(-1)", "Read", key_display="↑↓"),
         Binding("down,pagedown", "turn(1)", "Read on", show=False),
     ]
+    FOCUSED = "#line"  # whatever is typed next is a line, and no answer
     CSS = """
     Approve { align: center middle; }
     Approve > Vertical { width: 90%; max-width: 100; height: auto; max-height: 90%;
@@ -84,10 +85,6 @@ class Approve(Dialog[dict[str, str]]):
     def _words(self) -> list[str]:
         sources = [f"  source: {one}" for one in self._question.get("sources", ())]
         return [*asked({**self._question, "later": LATER}), *sources]
-
-    def on_mount(self) -> None:
-        """Whatever is typed next is a line, and no answer."""
-        self.query_one(ApprovalInput).focus()
 
     def on_resize(self) -> None:
         """Leave the answers their room."""

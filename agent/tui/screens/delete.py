@@ -22,6 +22,7 @@ class DeleteScreen(Dialog[str]):
     """Gives the line that deletes it, or an empty one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "give(False)", "Keep")]
+    FOCUSED = "#keep"
     HELP_WORDS = "Escape keeps the run. Tab and Enter press a button; letters do nothing."
     CSS = """
     DeleteScreen { align: center middle; }
@@ -50,10 +51,6 @@ class DeleteScreen(Dialog[str]):
                 yield Button("Keep it", id="keep")
                 yield Button("Delete it", id="delete", variant="error")
         yield Keys()
-
-    def on_mount(self) -> None:
-        """Enter keeps it."""
-        self.query_one("#keep", Button).focus()
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         """Answer."""

@@ -38,7 +38,3 @@ class ReportScreen(Dialog[None]):
         with VerticalScroll():
             yield Markdown(text)
         yield Keys()
-
-    def on_mount(self) -> None:
-        """Let the arrow keys scroll."""
-        self.query_one(VerticalScroll).focus()

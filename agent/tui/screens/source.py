@@ -41,7 +41,6 @@ class SourceScreen(Dialog[None]):
 
     def on_mount(self) -> None:
         """Let the desk find the rest."""
-        self.query_one(VerticalScroll).focus()
         self._find()
 
     @work(thread=True)

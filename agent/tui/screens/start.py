@@ -30,6 +30,7 @@ class StartScreen(Dialog[str]):
     """A table of runs, newest first; leaving it without a choice gives an empty line."""
 
     HELP_WORDS = TOLD
+    FOCUSED = "DataTable"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open", "Open", show=True),
         Binding("r", "resume", "Resume"),
@@ -61,7 +62,6 @@ class StartScreen(Dialog[str]):
     def on_mount(self) -> None:
         """Read the folder without holding the screen up."""
         self.query_one(DataTable).add_columns("", *HEADER)
-        self.query_one(DataTable).focus()
         self.read()
 
     @work(thread=True, exclusive=True)

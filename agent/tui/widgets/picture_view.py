@@ -51,13 +51,14 @@ class PictureView(Widget, can_focus=True):
         "look--mitigated-on-baseline",
     }
 
-    def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
+    _picture: Picture | None = None
+    _drawn_s = 0.0
+    _soon: Timer | None = None
+
+    def __init__(self, *, fancy: bool = True) -> None:
         """`fancy`: the terminal can show more than ASCII."""
-        super().__init__(id=id)
+        super().__init__()
         self.fancy = fancy
-        self._picture: Picture | None = None
-        self._drawn_s = 0.0
-        self._soon: Timer | None = None
 
     def picture(self, canvas: TextCanvas) -> Picture:
         """Draw what is to be seen now."""
@@ -67,11 +68,6 @@ class PictureView(Widget, can_focus=True):
     def text(self) -> str:
         """What is shown, a line a row, without colours."""
         return self._current().canvas.text()
-
-    @property
-    def waits(self) -> bool:
-        """Whether something newer will be drawn soon."""
-        return self._soon is not None
 
     def changed(self) -> None:
         """There is something new to show: draw it, a few times a second at most."""
