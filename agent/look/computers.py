@@ -42,10 +42,6 @@ class Computers:
             self._exact.ask(self._open)
         self._exact.ask(question)
 
-    async def warm(self) -> None:
-        """Start the quick process before it is needed."""
-        await self._quick.warm()
-
     async def close(self) -> None:
         """End both."""
         await self._quick.close()

@@ -104,19 +104,9 @@ def _found(found: Refitted) -> str:
 
 def ranking(factors: tuple[PlottedFactor, ...]) -> SmallTable:
     """Lay out the factors, most convincing first."""
-    return SmallTable(
-        RANKING,
-        tuple(
-            (
-                one.name,
-                one.auc,
-                one.p_value,
-                one.r2,
-                "yes" if one.visible else "no",
-                one.column,
-                one.slow_median,
-                one.fast_median,
-            )
-            for one in factors
-        ),
-    )
+    return SmallTable(RANKING, tuple(map(_ranked, factors)))
+
+
+def _ranked(one: PlottedFactor) -> tuple[str | float | None, ...]:
+    seen = "yes" if one.visible else "no"
+    return one.name, one.auc, one.p_value, one.r2, seen, one.column, one.slow_median, one.fast_median

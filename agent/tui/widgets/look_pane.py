@@ -131,10 +131,6 @@ class LookPane(Vertical):
         self.query_one(PagedTable).say(NO_TABLE)
         self._spread()
 
-    async def warm(self) -> None:
-        """Start the process that refits before it is needed; not while a program is measured."""
-        await self._computers.warm()
-
     def choose(self, tab: str) -> None:
         """Show a tab, and give what is in it the keys."""
         self.query_one("#tabs", TabbedContent).active = tab
