@@ -11,7 +11,6 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from .language_model import ModelFailed, ModelGone
@@ -60,7 +59,7 @@ class ModelProcess:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.end()
 
     def _started(self) -> subprocess.Popen[bytes]:

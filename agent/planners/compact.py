@@ -94,7 +94,6 @@ WORDS: tuple[str, ...] = (
     *map(str, range(PLACES)),
     ASK,
 )
-"""The whole vocabulary."""
 
 
 def spoken(listed: Menu) -> Menu:

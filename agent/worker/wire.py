@@ -7,7 +7,7 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -47,11 +47,6 @@ class WorkerState:
 def line_of(values: dict[str, Any]) -> bytes:
     """Render one line."""
     return json.dumps(values, separators=(",", ":")).encode() + b"\n"
-
-
-def state_line(state: WorkerState) -> bytes:
-    """Render the state."""
-    return line_of(asdict(state))
 
 
 def state_of(values: dict[str, Any]) -> WorkerState:
