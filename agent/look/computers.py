@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .computer import Computer
-from .messages import LookAnswer, LookQuestion, OpenedTable, OpenFile, Refit
+from .messages import LookAnswer, LookQuestion, OpenFile, Refit
 
 
 class Computers:
@@ -52,7 +52,5 @@ class Computers:
             self._answered(question, answer)
 
     def _answered_exactly(self, question: LookQuestion, answer: LookAnswer) -> None:
-        if isinstance(answer, OpenedTable) or self._open is None:  # the quick process has told so already
-            return
-        if isinstance(question, Refit) or self._open_exactly is not self._open:
+        if self._open is not None and isinstance(question, Refit):  # of the table the quick process tells
             self._answered(question, answer)

@@ -45,10 +45,10 @@ class Fits(ABC):
         """Label, fit and rank at a cut."""
         labelled = label_at(self.outcomes.values, asked.cut, self.outcomes.lower_is_better)
         slow, runs = labelled.classes.n_slow, self.outcomes.values.size
-        fewer = min(slow, runs - slow)
+        if (fewer := min(slow, runs - slow)) < LEAST_IN_CLASS:
+            reason = f"The cut leaves {fewer} runs on one side, which needs {LEAST_IN_CLASS}."
+            return Refitted(asked.cut, asked.exact, slow, runs, reason=reason)
         try:
-            if fewer < LEAST_IN_CLASS:
-                raise ToolError(f"The cut leaves {fewer} runs on one side, which needs {LEAST_IN_CLASS}.")
             return Refitted(asked.cut, asked.exact, slow, runs, *self.explained(labelled, asked.exact))
         except ToolError as error:
             return Refitted(asked.cut, asked.exact, slow, runs, reason=str(error))

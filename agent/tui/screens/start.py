@@ -37,7 +37,7 @@ class StartScreen(Dialog[str]):
         Binding("space", "mark", "Mark"),
         Binding("c", "compare", "Compare"),
         Binding("d,delete", "delete", "Delete"),
-        Binding("escape,n", "leave", "Chat"),
+        Binding("escape,n", "dismiss('')", "Chat"),
     ]
     CSS = """
     StartScreen { background: $background; }
@@ -162,7 +162,3 @@ class StartScreen(Dialog[str]):
         reply = do(self._session, line)
         found = past(self._session.out)
         self.app.call_from_thread(self._fill, found, reply.text)
-
-    def action_leave(self) -> None:
-        """Go to the chat."""
-        self.dismiss("")

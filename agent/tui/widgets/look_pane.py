@@ -65,9 +65,9 @@ class LookPane(Vertical):
         for number, (name, title) in enumerate(TABS.items(), 1)
     ]
 
-    def __init__(self, *, fancy: bool | None = None, id: str | None = None, classes: str | None = None) -> None:
+    def __init__(self, *, fancy: bool | None = None) -> None:
         """`fancy`: the terminal can show more than ASCII; None: as its encoding says."""
-        super().__init__(id=id, classes=classes)
+        super().__init__()
         self._fancy = speaks_unicode(sys.__stdout__ or sys.stdout) if fancy is None else fancy
         self.state = WhatIf(Looking())
         self.measuring = False
@@ -117,32 +117,31 @@ class LookPane(Vertical):
         """Say what to open once somebody moves the cut or pages through the runs; what was open is closed."""
         if self._alone:
             self.state = WhatIf(Looking())
-        self._source, self._reading = source, ""
-        self._scatters.clear()
-        self._computers.forget()
-        self.query_one(PagedTable).say(NO_TABLE)
+        self._put_away(source)
         self.read_rows()
 
     def close_table(self) -> None:
         """Forget the table that is open, and what it showed."""
-        self._source, self._alone, self.state, self._reading = None, False, WhatIf(Looking()), ""
+        self._alone, self.state = False, WhatIf(Looking())
+        self._put_away(None)
+        self._spread()
+
+    def _put_away(self, instead: OpenFile | None) -> None:
+        self._source, self._reading = instead, ""
         self._scatters.clear()
         self._computers.forget()
         self.query_one(PagedTable).say(NO_TABLE)
-        self._spread()
 
     def choose(self, tab: str) -> None:
         """Show a tab, and give what is in it the keys."""
         self.query_one("#tabs", TabbedContent).active = tab
         self.query_one(f"TabPane#{tab} > *").focus()
 
+    action_choose = choose
+
     def focus_tab(self) -> None:
         """Give the keys to what is shown."""
         self.choose(self.query_one("#tabs", TabbedContent).active)
-
-    def action_choose(self, tab: str) -> None:
-        """Show a tab."""
-        self.choose(tab)
 
     @on(TabbedContent.TabActivated)
     def read_rows(self) -> None:

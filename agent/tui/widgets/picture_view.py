@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 from rich.segment import Segment
 from textual.geometry import Region
@@ -11,7 +11,7 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
-from ...look.canvas import TextCanvas
+from ...look.canvas import Ink, TextCanvas
 from ...look.frame import Picture
 
 EVERY_S = 0.25
@@ -36,20 +36,7 @@ class PictureView(Widget, can_focus=True):
     PictureView > .look--curve-on-slow { color: $foreground; background: $text-error 45%; text-style: bold; }
     PictureView > .look--mitigated-on-baseline { color: $text-success; background: $foreground 15%; text-style: bold; }
     """
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "look--plain",
-        "look--faint",
-        "look--fast",
-        "look--slow",
-        "look--curve",
-        "look--cut",
-        "look--cursor",
-        "look--baseline",
-        "look--mitigated",
-        "look--curve-on-fast",
-        "look--curve-on-slow",
-        "look--mitigated-on-baseline",
-    }
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"look--{ink}" for ink in get_args(Ink)}
 
     _picture: Picture | None = None
     _drawn_s = 0.0
