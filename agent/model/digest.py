@@ -25,7 +25,8 @@ def sha256_of(path: Path) -> str:
         known = _table(json.loads(place.read_text()))
     key = str(path.resolve())
     try:
-        state = [path.stat().st_size, path.stat().st_mtime_ns]
+        stat = path.stat()
+        state = [stat.st_size, stat.st_mtime_ns]
         if known.get(key, [])[:-1] == state:
             return str(known[key][-1])
         with path.open("rb") as file:

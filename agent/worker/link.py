@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import subprocess
 import sys
@@ -74,7 +73,7 @@ class WorkerConnection:
             changed = True
             *lines, self._held = (self._held + came).split(b"\n")
             if lines:
-                self.state, self.heard = state_of(json.loads(lines[-1])), True
+                self.state, self.heard = state_of(lines[-1]), True
         return changed
 
     def tell(self, do: str, **more: Any) -> None:
