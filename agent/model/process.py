@@ -25,6 +25,7 @@ class ModelProcess:
     """One GGUF, loaded when it is first asked."""
 
     def __init__(self, path: Path, context: int, threads: int) -> None:
+        self.path = path
         self._wish = {"path": str(path), "context": context, "threads": threads}
         self._process: subprocess.Popen[bytes] | None = None
         self._said = -1
