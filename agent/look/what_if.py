@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from ...tools.statistics.association.tree import DecisionTree
 from .distribution import Cutting
-from .messages import Refitted, Shaped
+from .messages import Refitted
 from .scenes import Looking, PlottedFactor, SmallTable
 
 RANKING = ("factor", "AUC", "p", "R2", "visible", "column", "slow median", "fast median")
@@ -84,11 +84,6 @@ class WhatIf:
         if late or (found.exact and found.cut != now) or (self.moved is None and found.cut != now):
             return self
         return replace(self, recorded=found) if self.moved is None else replace(self, refitted=found)
-
-
-def looking_at(shaped: Shaped) -> Looking:
-    """Show a table on its own, without a session around it."""
-    return Looking(outcomes=shaped.outcomes, cut=shaped.cut, modes=shaped.modes)
 
 
 def _found(found: Refitted) -> str:

@@ -13,15 +13,13 @@ from ...tools.stop import OUTLIVES
 from ..run_folder import RunFolder
 from .wire import LOG, Mode, WorkerState, connected, line_of, state_of
 
-PACKAGE = f"{__package__}"
-
 
 def started(folder: RunFolder, mode: Mode) -> subprocess.Popen[bytes]:
     """Start a worker in a session of its own: it outlives this process and its terminal."""
     try:
         with (folder.path / LOG).open("wb") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", PACKAGE, str(folder.path.resolve()), mode, OUTLIVES],
+                [sys.executable, "-m", str(__package__), str(folder.path.resolve()), mode, OUTLIVES],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
