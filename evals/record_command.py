@@ -28,8 +28,6 @@ pairs with each mitigation of those factors and of the known causes, applied and
 off goes on with --resume. Of your own program, write what is right into truth.yaml afterwards, then --seal it.
 """
 SETTINGS = ("layer", "timeout", "on-failure")
-
-
 BUT = ", but by a truth that was not recorded:"
 MEND = "Mend truth.yaml and seal it again, or record more."
 """Told where the truth and the pairs do not agree."""
@@ -155,40 +153,37 @@ def _workshop(arguments: argparse.Namespace, key: str) -> Workshop:
     return Workshop.begin(arguments.parent, asked, arguments.force)
 
 
-def _seal(folder: Path, as_json: bool) -> int:
-    """Hash the files again; raise VgoError where the case still cannot be scored."""
-    from .recorded.doubts import doubts
+def _judged(folder: Path) -> tuple[str, ...]:
+    """Name what makes the truth of a case doubtful; raise VgoError where it cannot be scored."""
     from .recorded.gate import admitted
-    from .recorded.manifest import reseal
     from .recorded.truth import read_truth
+    from .scores.agreement import doubts
+
+    return doubts(admitted(folder), read_truth(folder))
+
+
+def _seal(folder: Path, as_json: bool) -> int:
+    from .recorded.manifest import reseal
 
     reseal(folder)
-    found = doubts(admitted(folder), read_truth(folder))
-    text = "\n".join([f"{folder} is sealed and can be scored{BUT if found else '.'}", *_advice(found)])
-    answer({"case": str(folder), "ready": True, "reason": "", "doubts": found}, text, as_json)
-    return 0
+    return _ready(folder, f"{folder} is sealed and can be scored", _judged(folder), as_json)
 
 
 def _told(folder: Path, as_json: bool) -> int:
     """Say where the case stands, and what is left to do."""
-    from .recorded.doubts import doubts
-    from .recorded.gate import admitted
     from .recorded.manifest import sealing
-    from .recorded.truth import read_truth
 
-    found: tuple[str, ...] = ()
-    reason = ""
     try:
-        found = doubts(admitted(folder), read_truth(folder))
-        text = f"{folder} can be scored{BUT if found else '.'}"
+        found = _judged(folder)
     except VgoError as error:
-        reason = str(error)
-        text = f"{folder} is recorded. Before it can be scored:\n  {reason}\n  Then `{sealing(folder)}`."
-    values = {"case": str(folder), "ready": not reason, "reason": reason, "doubts": found}
-    answer(values, "\n".join([text, *_advice(found)]), as_json)
+        text = f"{folder} is recorded. Before it can be scored:\n  {error}\n  Then `{sealing(folder)}`."
+        answer({"case": str(folder), "ready": False, "reason": str(error), "doubts": ()}, text, as_json)
+        return 0
+    return _ready(folder, f"{folder} can be scored", found, as_json)
+
+
+def _ready(folder: Path, words: str, doubts: Sequence[str], as_json: bool) -> int:
+    """Say that a case can be scored, and where its truth and its pairs do not agree."""
+    lines = [f"{words}{BUT}", *(f"  {doubt}" for doubt in doubts), MEND] if doubts else [f"{words}."]
+    answer({"case": str(folder), "ready": True, "reason": "", "doubts": doubts}, "\n".join(lines), as_json)
     return 0
-
-
-def _advice(doubts: Sequence[str]) -> list[str]:
-    """Tell where the truth and the pairs do not agree."""
-    return [*(f"  {doubt}" for doubt in doubts), MEND] if doubts else []

@@ -170,7 +170,6 @@ class _Crew:
                 yield row
 
     def _said(self, worker: _Worker) -> ScoredAnswer | None:
-        """Read what one says: that it is ready, a row, or nothing any more."""
         try:
             row = worker.hear()
         except (EOFError, OSError):
@@ -202,7 +201,6 @@ def _next(waiting: Sequence[EvaluationTask], crew: Sequence[_Worker], worker: _W
 
 
 def _how(process: SpawnProcess) -> str:
-    """Say how a process ended that has closed its pipe."""
     process.join(10.0)
     code = process.exitcode
     if code is None:
@@ -250,7 +248,6 @@ def _no_interrupts() -> Iterator[None]:
 
 
 def _unanswered(task: EvaluationTask, why: str) -> ScoredAnswer:
-    """Make the row of a task that nobody has answered."""
     return _row(task, ContestAnswer(verdict="", ended=why), 0.0)
 
 

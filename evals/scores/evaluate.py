@@ -111,7 +111,6 @@ def replayed(row: ScoredAnswer, again: ContestAnswer) -> ScoredAnswer:
 
 
 def _missing(names: Sequence[str], cases: Sequence[RecordedCase], where: str) -> dict[str, str]:
-    """Say who cannot take part, and why."""
     there, missing = registry(where), {}
     for name in names:
         try:
