@@ -70,6 +70,13 @@ def add_record(parser: argparse.ArgumentParser) -> None:
         help="which mitigations may be applied: none, those that touch only the program, or also those that change "
         "the system (default process, and for a workload what its cures change)",
     )
+    _add_where(parser)
+    add_settings(parser, SETTINGS)
+    add_manners(parser)
+    parser.set_defaults(parser=parser)
+
+
+def _add_where(parser: argparse.ArgumentParser) -> None:
     where = parser.add_argument_group("where")
     where.add_argument("--out", dest="parent", type=Path, metavar="FOLDER", help="the parent of cases (evals/cases)")
     where.add_argument(
@@ -79,9 +86,6 @@ def add_record(parser: argparse.ArgumentParser) -> None:
     )
     where.add_argument("--resume", action="store_true", help="go on with a recording that was cut off, as it began")
     where.add_argument("--seal", action="store_true", help="only hash the files again, after a yaml file was edited")
-    add_settings(parser, SETTINGS)
-    add_manners(parser)
-    parser.set_defaults(parser=parser)
 
 
 def run_record(arguments: argparse.Namespace) -> int:

@@ -37,8 +37,6 @@ class Chosen(NamedTuple):
 def choose(folder: Path, pattern: str, split: str | None) -> Chosen:
     """Find the cases by name and split, past the gates; raises VgoError where there is none."""
     every = load_cases(folder)
-    if not every:
-        raise VgoError(f"There is no case in {folder}; record one with `vgo-agent eval record NAME`.")
     known = tuple(case for case in every if isinstance(case, RecordedCase))
     named = tuple(case for case in known if fnmatchcase(case.file.key, pattern))
     broken = tuple(case for case in every if isinstance(case, Unsound) and fnmatchcase(case.key, pattern))
@@ -75,15 +73,14 @@ def evaluate(
     contest = Contest(tuple(case.folder for case in chosen.known), where, given)
     tasks = [EvaluationTask(name, case.folder, seed) for case in chosen.sound for seed in seeds for name in present]
     again = [task for task in tasks if pace.twice and task.seed == seeds[0]]
-    wanted, told_of = len(tasks) + len(again), 0
-    cases = tuple(case_description(case) for case in chosen.sound)
+    wanted = len(tasks) + len(again)
     found: dict[AnswerKey, ScoredAnswer] = {}
     stopped = ""
     try:
-        for row in chain(rows(contest, tasks, pace), rows(contest._replace(hash_seed="2"), again[::-1], pace)):
+        answers = chain(rows(contest, tasks, pace), rows(contest._replace(hash_seed="2"), again[::-1], pace))
+        for told_of, row in enumerate(answers, 1):
             asked = (row.contestant, row.case, row.seed)
             found[asked] = replayed(found[asked], row.answer) if asked in found else row
-            told_of += 1
             tell(told_of, wanted, row)
     except KeyboardInterrupt:
         if not found:
@@ -95,7 +92,7 @@ def evaluate(
         allow=given.allow,
         seeds=tuple(seeds),
         contestants=tuple(present),
-        cases=cases,
+        cases=tuple(case_description(case) for case in chosen.sound),
         broken=chosen.broken,
         missing=missing,
         stopped=stopped,
