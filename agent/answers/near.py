@@ -47,7 +47,6 @@ class Near:
     """The words of all that is known, counted when they are first needed."""
 
     def __init__(self, known: Knowledge) -> None:
-        """Keep what is known."""
         self._known = known
 
     def fits(self, passage: KnowledgePassage, question: str) -> bool:
