@@ -14,11 +14,11 @@ import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from importlib import import_module
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import NamedTuple
 
 from polars.exceptions import PolarsError
@@ -74,8 +74,7 @@ class Contest(NamedTuple):
 
 def registry(where: str) -> Mapping[str, Factory]:
     """Import the contestants by name, from `module:attribute`."""
-    module, _, attribute = where.partition(":")
-    found: Mapping[str, Factory] = getattr(import_module(module), attribute)
+    found: Mapping[str, Factory] = resolve_name(where)
     return found
 
 

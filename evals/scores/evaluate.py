@@ -11,12 +11,11 @@ from typing import NamedTuple
 from ...knowledge.errors import VgoError
 from ..contest.answer import ContestAnswer
 from ..contest.contestants import factory_of
-from ..recorded.gate import UnscorableCase as Unsound
-from ..recorded.gate import load_cases
+from ..recorded.gate import UnsoundCase, load_cases
 from ..recorded.given import USUAL, Given
 from ..recorded.recorded_case import RecordedCase
 from ..run import CONTESTANTS, Contest, EvaluationPace, EvaluationTask, registry, rows
-from .results import Results, ScoredAnswer, UnsoundCase, case_description, origin
+from .results import Results, ScoredAnswer, case_description, origin
 from .score import Score
 
 AnswerKey = tuple[str, str, int]
@@ -39,14 +38,14 @@ def choose(folder: Path, pattern: str, split: str | None) -> Chosen:
     every = load_cases(folder)
     known = tuple(case for case in every if isinstance(case, RecordedCase))
     named = tuple(case for case in known if fnmatchcase(case.file.key, pattern))
-    broken = tuple(case for case in every if isinstance(case, Unsound) and fnmatchcase(case.key, pattern))
+    broken = tuple(case for case in every if isinstance(case, UnsoundCase) and fnmatchcase(case.key, pattern))
     if not named and not broken:
-        keys = ", ".join(case.key if isinstance(case, Unsound) else case.file.key for case in every)
+        keys = ", ".join(case.key if isinstance(case, UnsoundCase) else case.file.key for case in every)
         raise VgoError(f"No case in {folder} is called {pattern}; there are: {keys}.")
     sound = tuple(case for case in named if split is None or case.file.split == split)
     if not sound and not broken:
         raise VgoError(f"No case called {pattern} is in the split {split}; leave --split out.")
-    return Chosen(sound, tuple(UnsoundCase(key=case.key, reason=case.reason) for case in broken), known)
+    return Chosen(sound, broken, known)
 
 
 def named(planners: Sequence[str], where: str = CONTESTANTS) -> tuple[str, ...]:
