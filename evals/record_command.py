@@ -30,7 +30,6 @@ off goes on with --resume. Of your own program, write what is right into truth.y
 SETTINGS = ("layer", "timeout", "on-failure")
 BUT = ", but by a truth that was not recorded:"
 MEND = "Mend truth.yaml and seal it again, or record more."
-"""Told where the truth and the pairs do not agree."""
 
 
 def add_record(parser: argparse.ArgumentParser) -> None:
@@ -39,6 +38,14 @@ def add_record(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.add_argument("name", metavar="NAME", help="a workload, a case to record again, or a new name for COMMAND")
     add_program(parser)
+    _add_what(parser)
+    _add_where(parser)
+    add_settings(parser, SETTINGS)
+    add_manners(parser)
+    parser.set_defaults(parser=parser)
+
+
+def _add_what(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("what is recorded")
     what.add_argument("--steady", action="store_true", help="the workload's steady twin, without its cause")
     what.add_argument("--runs", type=int, metavar="N", help="of the baseline, and profiled ones (default 400)")
@@ -70,10 +77,6 @@ def add_record(parser: argparse.ArgumentParser) -> None:
         help="which mitigations may be applied: none, those that touch only the program, or also those that change "
         "the system (default process, and for a workload what its cures change)",
     )
-    _add_where(parser)
-    add_settings(parser, SETTINGS)
-    add_manners(parser)
-    parser.set_defaults(parser=parser)
 
 
 def _add_where(parser: argparse.ArgumentParser) -> None:
