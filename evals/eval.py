@@ -164,14 +164,12 @@ def _evaluate(arguments: argparse.Namespace) -> int:
 
 
 def _others(arguments: argparse.Namespace, found: Difference | None) -> list[str]:
-    """Say how many answers are others than those that were kept."""
     if found is None or not found.answers:
         return []
     return [f"other answers than in {arguments.against}: {len(found.answers)}, see above."]
 
 
 def _nobody(results: Results) -> list[str]:
-    """Say that nothing was asked, and whose fault it is."""
     if results.rows:
         return []
     if not results.cases:
