@@ -37,7 +37,6 @@ MIXED = True
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.epilog = EPILOG
     parser.add_argument("files", nargs="+", metavar="FILE", help="recorded runs: CSV, Parquet, SHARP, pyperf, ...")
     parser.add_argument("--metric", metavar="COL", help="what to compare (needed with several columns of numbers)")
     add_mapping(parser)

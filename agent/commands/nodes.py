@@ -32,7 +32,6 @@ compared within each node, and then pooled.
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.epilog = EPILOG
     parser.add_argument("file", metavar="FILE", help="the recorded runs of several machines")
     add_mapping(parser)
     parser.add_argument("--node", metavar="COL", help=f"the column of machines (default: {', '.join(USUAL)})")

@@ -19,7 +19,6 @@ study or a sweep table and answer are made again from the log of its runs.
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.epilog = EPILOG
     add_run(parser)
     parser.add_argument(
         "--without-model", action="store_true", help="read what a language model wrote from the record, ask none"
