@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import ValidationError
 
@@ -47,6 +47,7 @@ _NO_KNOWLEDGE = Knowledge({}, {}, "")
 class SweepRequest(ExperimentRequest):
     """What a sweep was asked for; it goes on only with the same, but for its limits."""
 
+    lenient: ClassVar[bool] = True
     kind: Literal["sweep"] = "sweep"
     space: Space
     """Resolved: the command and all else that the command line says is in it."""
@@ -71,11 +72,6 @@ class SweepRequest(ExperimentRequest):
     def probed(self) -> Sequence[str]:
         """Layers that are on in every run."""
         return self.layers
-
-    @property
-    def lenient(self) -> bool:
-        """Cells may fail."""
-        return True
 
     def program(self, texts: Mapping[str, str]) -> Subject:
         """The program of one cell, as it is meant from the directory that the sweep began in."""
