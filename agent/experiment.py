@@ -141,6 +141,9 @@ def read_experiment(folder: Path) -> ExperimentRequest:
 
 def go_on(request: ExperimentRequest, folder: RunFolder, interface: Interface, clock: BudgetClock) -> ExperimentResult:
     """Go on with what its folder has, or answer again where that is all; also begin one that needs no look before."""
+    began_in = request.subject.directory
+    if not Path(began_in).is_dir():
+        raise VgoError(f"{folder.path} was begun in {began_in}, which is gone: make it again, with what is read there.")
     with clock.waiting():
         request.ask(interface)
     with opened(request, interface) as there:

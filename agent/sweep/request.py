@@ -76,13 +76,8 @@ class SweepRequest(ExperimentRequest):
     def program(self, texts: Mapping[str, str]) -> Subject:
         """The program of one cell, as it is meant from the directory that the sweep began in."""
         command = tuple(filled(word, texts) for word in self.space.command)
-        try:
-            with contextlib.chdir(self.subject.directory):
-                return with_command(self.subject, command, self.inputs)
-        except FileNotFoundError as error:
-            raise VgoError(
-                f"It was begun in {self.subject.directory}, which is gone: make it again, with what the program reads."
-            ) from error
+        with contextlib.chdir(self.subject.directory):
+            return with_command(self.subject, command, self.inputs)
 
     def cells(self, machine: Machine) -> CellSettings:
         """What makes the setting of each cell."""
