@@ -44,7 +44,6 @@ INTERRUPTED = 130
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.epilog = EPILOG
     parser.usage = f"{parser.prog} [OPTIONS]\n       {parser.prog} record NAME [OPTIONS] [-- COMMAND [ARGS...]]"
     modes = parser.add_subparsers(dest="mode", metavar="MODE", title="modes", prog=parser.prog)
     add_record(modes.add_parser("record", help="record a case on this machine", description="Record a case."))

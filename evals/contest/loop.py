@@ -120,7 +120,7 @@ class Silent:
     def trying(self, *_: Any, **__: Any) -> None:
         """Show nothing, of whatever an interface is told."""
 
-    loading = restored = told = decided = progressed = ended = trying
+    loading = decided = progressed = ended = trying
 
     def approve(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """Nobody is there to ask."""
