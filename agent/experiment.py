@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 from pydantic import ValidationError
 
@@ -86,6 +86,8 @@ class ExperimentResult(Protocol):
 class ExperimentRequest(Frozen):
     """What was asked for: all that it takes to go on with it."""
 
+    lenient: ClassVar[bool] = False
+    """Whether trial runs on hosts may fail, since the program is one of many."""
     kind: str
     subject: Subject
 
@@ -96,13 +98,8 @@ class ExperimentRequest(Frozen):
 
     @property
     def probed(self) -> Sequence[str]:
-        """Layers that hosts are asked about; where their trial runs may fail, see `lenient`."""
+        """Layers that hosts are asked about."""
         return ()
-
-    @property
-    def lenient(self) -> bool:
-        """Whether trial runs on hosts may fail, since the program is one of many."""
-        return False
 
     def reached(self, on: str) -> Self:
         """Reach its hosts elsewhere now; empty: where they were."""
@@ -144,6 +141,9 @@ def read_experiment(folder: Path) -> ExperimentRequest:
 
 def go_on(request: ExperimentRequest, folder: RunFolder, interface: Interface, clock: BudgetClock) -> ExperimentResult:
     """Go on with what its folder has, or answer again where that is all; also begin one that needs no look before."""
+    began_in = request.subject.directory
+    if not Path(began_in).is_dir():
+        raise VgoError(f"{folder.path} was begun in {began_in}, which is gone: make it again, with what is read there.")
     with clock.waiting():
         request.ask(interface)
     with opened(request, interface) as there:

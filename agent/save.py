@@ -48,7 +48,7 @@ def _files(path: Path) -> tuple[Path, ...]:
 
 def _refuse_foreign(file: Path, path: Path) -> None:
     if file.with_name("transcript.jsonl").exists():
-        raise VgoError(f"--save {path} would write over {file}, which belongs to a diagnosis; choose another place.")
+        raise VgoError(f"--save {path} would write over {file}, which belongs to a run; choose another place.")
     if not (file.is_file() and os.access(file, os.R_OK | os.W_OK) and _ours(file)):
         raise VgoError(f"--save {path} would write over {file}, which it did not write; choose another place.")
 

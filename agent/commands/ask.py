@@ -40,7 +40,6 @@ MIXED = True
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.usage = f"{parser.prog} [OPTIONS] RUN [QUESTION]"
-    parser.epilog = EPILOG
     add_run(parser)
     parser.add_argument(
         "words", metavar="QUESTION", nargs="*", help="in words of your own; none: read them, line by line"

@@ -40,7 +40,6 @@ THEMES = ("dark", "light", "high-contrast")
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.usage = f"{parser.prog} [OPTIONS] [--] [COMMAND [ARGS...] | RUN | FILE ...]"
-    parser.epilog = EPILOG
     add_program(parser)
     add_settings(parser)
     add_cluster(parser)

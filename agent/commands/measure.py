@@ -29,8 +29,6 @@ SETTINGS = ("budget", "timeout", "on-failure", "min-runs", "max-runs", "stop", "
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.usage = f"{parser.prog} [OPTIONS] [--] COMMAND [ARGS...]"
-    parser.epilog = EPILOG
     add_program(parser)
     add_settings(parser, SETTINGS)
     add_cluster(parser)

@@ -24,8 +24,6 @@ RUNS = 100
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.usage = f"{parser.prog} [OPTIONS] [--] COMMAND [ARGS...]"
-    parser.epilog = EPILOG
     add_program(parser)
     parser.add_argument(
         "--runs", type=int, default=RUNS, metavar="N", help=f"runs with each set of layers that is on (default {RUNS})"

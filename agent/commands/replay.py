@@ -19,7 +19,6 @@ study, a sweep or a calibration table and answer are made again from the log of 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.epilog = EPILOG
     add_run(parser)
     parser.add_argument(
         "--without-model", action="store_true", help="read what a language model wrote from the record, ask none"

@@ -29,7 +29,6 @@ says where the hosts of one can be reached now.
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.epilog = EPILOG
     add_run(parser)
     parser.add_argument(
         "--budget", type=float, metavar="S", default=argparse.SUPPRESS, help="seconds to go on for, from now"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .ending import give_shown
-from .options import add_cluster, add_manners, add_out, add_program, add_settings
+from .options import add_cluster, add_manners, add_out, add_program, add_settings, words
 
 if TYPE_CHECKING:
     from ...tools.study.laid_out import StudyScope
@@ -36,7 +36,6 @@ ROUNDS = 40
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare what can be studied."""
-    parser.epilog = EPILOG
     kinds = parser.add_subparsers(dest="kind", metavar="KIND", title="kinds", required=True, prog=parser.prog)
     _openmp(
         kinds.add_parser("openmp", help="settings of OpenMP threads", description="Study settings of OpenMP threads.")
@@ -45,7 +44,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _openmp(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.usage = f"{parser.prog} [OPTIONS] [--] COMMAND [ARGS...]"
     parser.epilog = EPILOG
     add_program(parser)
     study = parser.add_argument_group("the study")
@@ -114,16 +112,12 @@ def _scope(arguments: argparse.Namespace) -> StudyScope:
     from ...tools.study.laid_out import StudyScope
 
     wished = Wished(
-        factors=_names(arguments.factors),
-        cross=_names(arguments.cross),
+        factors=words(arguments.factors),
+        cross=words(arguments.cross),
         binaries=tuple(map(_binary, arguments.binary)),
         most=arguments.most or MOST,
     )
     return StudyScope(factors=read_factors(arguments.design or SHIPPED), wished=wished)
-
-
-def _names(said: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name.strip() for name in said.split(",") if name.strip()))
 
 
 def _binary(said: str) -> tuple[str, str]:

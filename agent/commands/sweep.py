@@ -6,7 +6,7 @@ import argparse
 import re
 
 from .ending import give_shown
-from .options import add_experiment
+from .options import add_experiment, add_program
 from .try_ import options_after
 
 EPILOG = """\
@@ -37,29 +37,14 @@ SETTINGS = ("allow", "budget", "timeout", "min-runs", "max-runs", "layer", "laun
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.usage = f"{parser.prog} SPACE [OPTIONS] [--] [COMMAND [ARGS...]]"
-    parser.epilog = EPILOG
     parser.add_argument(
         "space", metavar="SPACE", help="a YAML file, the name of one that ships, or 'NAME=LEVEL,LEVEL ...'"
     )
-    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="default: the one of SPACE")
-    _add_program(parser)
+    add_program(parser, "default: the one of SPACE", "also in SPACE", samples=False)
     _add_design(parser)
     parser.add_argument("--dry-run", action="store_true", help="print cells and all that each changes, touch nothing")
     parser.add_argument("--name", metavar="NAME", help="name of the folder, sweep-NAME below --out (default: of SPACE)")
     add_experiment(parser, SETTINGS)
-
-
-def _add_program(parser: argparse.ArgumentParser) -> None:
-    program = parser.add_argument_group("the program", "also in SPACE")
-    program.add_argument("--shell", action="store_true", help="COMMAND is one line for /bin/sh")
-    program.add_argument(
-        "--metric", metavar="REGEX", help="judge by a number that the program prints: the first group, its last match"
-    )
-    program.add_argument("--unit", help="unit of that number, for the report")
-    program.add_argument("--higher-is-better", action="store_true", help="a larger number is a better one")
-    program.add_argument(
-        "--input", metavar="FILE", action="append", default=[], help="a file the program reads; repeatable"
-    )
 
 
 def _add_design(parser: argparse.ArgumentParser) -> None:

@@ -17,7 +17,6 @@ with one written down elsewhere to be sure that the whole transcript was not rep
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.epilog = EPILOG
     add_run(parser)
     add_manners(parser)
 

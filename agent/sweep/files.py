@@ -36,4 +36,4 @@ def write_files(sweep: Sweep, run: ExperimentRun, layers: Mapping[str, Layer]) -
     if sweep.impossible:
         first = sweep.standing(sweep.cells[0]).reason
         failure = f"No cell could be run: {first}; see cells.csv in {folder} for the others."
-    return SweepResult(page.summary, folded(render("sweep.txt.j2", page=page)), failure)
+    return SweepResult(page["summary"], folded(render("sweep.txt.j2", page=page)), failure)

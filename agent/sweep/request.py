@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import ValidationError
 
@@ -47,6 +47,7 @@ _NO_KNOWLEDGE = Knowledge({}, {}, "")
 class SweepRequest(ExperimentRequest):
     """What a sweep was asked for; it goes on only with the same, but for its limits."""
 
+    lenient: ClassVar[bool] = True
     kind: Literal["sweep"] = "sweep"
     space: Space
     """Resolved: the command and all else that the command line says is in it."""
@@ -72,21 +73,11 @@ class SweepRequest(ExperimentRequest):
         """Layers that are on in every run."""
         return self.layers
 
-    @property
-    def lenient(self) -> bool:
-        """Cells may fail."""
-        return True
-
     def program(self, texts: Mapping[str, str]) -> Subject:
         """The program of one cell, as it is meant from the directory that the sweep began in."""
         command = tuple(filled(word, texts) for word in self.space.command)
-        try:
-            with contextlib.chdir(self.subject.directory):
-                return with_command(self.subject, command, self.inputs)
-        except FileNotFoundError as error:
-            raise VgoError(
-                f"It was begun in {self.subject.directory}, which is gone: make it again, with what the program reads."
-            ) from error
+        with contextlib.chdir(self.subject.directory):
+            return with_command(self.subject, command, self.inputs)
 
     def cells(self, machine: Machine) -> CellSettings:
         """What makes the setting of each cell."""

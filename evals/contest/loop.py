@@ -128,7 +128,6 @@ class Silent:
 
 
 def _told(one: Diagnosed) -> ContestAnswer:
-    """Read the answer from the record."""
     finished = one.finished
     evidence = gather(finished)
     verdict, factors = evidence.verdict, evidence.ranking.factors if evidence.ranking else ()

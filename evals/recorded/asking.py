@@ -21,9 +21,10 @@ from ...tools.subject import Subject
 from ..workloads.registry import find
 from ..workloads.subject import subject_of as subject_of_workload
 from .draft import truth_of_workload
+from .folders import TRUTH
 from .program import again
 from .recording_plan import RecordingPlan
-from .schema import TRUTH, Truth
+from .schema import Truth
 from .truth import nearest, read_truth
 
 FLAGS = ("layers", "timeout", "on_failure", "quiet")
@@ -108,7 +109,6 @@ def _causes(keys: Sequence[str]) -> tuple[str, ...]:
 
 
 def _made_by(arguments: argparse.Namespace, key: str, workload: str, steady: bool) -> str:
-    """The command line that records it again."""
     words = ["vgo-agent", "eval", "record", workload or key, *(["--steady"] if steady else [])]
     words += [word for name, count in _counts(arguments).items() for word in (f"--{name}", str(count))]
     words += ["--minutes", f"{arguments.minutes:g}"] if arguments.minutes is not None else []

@@ -278,7 +278,6 @@ def recorder_of(workshop: Workshop, truth: Truth | None, lines: Lines) -> Record
 
 
 def _refuse_another(before: Machine, now: Machine) -> None:
-    """Refuse to go on where the machine or the program is not as it was."""
     for name in TOLD:
         old, new = getattr(before, name), getattr(now, name)
         if old != new:

@@ -15,7 +15,8 @@ from ...layers.schema import Layer
 from ...tools.row import BASELINE, Row
 from ...tools.run_table import LAYERS, read_layers
 from ...tools.subject import Limits
-from .schema import CASE, RECORDING, SERIES, TABLE, CaseFile, Recording, Series
+from .folders import CASE, RECORDING, TABLE
+from .schema import SERIES, CaseFile, Recording, Series
 from .unnamed import unnamed
 
 TRIAL = "trial"
@@ -74,14 +75,6 @@ class RecordedCase:
         """What whoever answers may see."""
         file = self.file
         return ShownCase(file.question, file.limits, unnamed(self.recording), self.layers, self.table, self.ticket)
-
-    def rows(self, series: Series, trial: str | None = None) -> tuple[Row, ...]:
-        """Rows of one series, of one mitigation's pairs."""
-        return self.shown.rows(series, trial)
-
-    def pairs(self, mitigation: str) -> tuple[tuple[Row, Row], ...]:
-        """Complete pairs of a mitigation."""
-        return self.shown.pairs(mitigation)
 
 
 def _pairs(rows: tuple[Row, ...], mitigation: str) -> Iterator[tuple[Row, Row]]:

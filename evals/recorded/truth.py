@@ -13,8 +13,9 @@ from ...knowledge.errors import VgoError
 from ...knowledge.files import duplicate_keys, read_model
 from ...knowledge.loader import Knowledge
 from ...knowledge.loader import load as load_knowledge
+from .folders import TRUTH
 from .manifest import sealing
-from .schema import TRUTH, Recording, Truth
+from .schema import Recording, Truth
 
 FACTORS = ("causes", "also_true")
 MITIGATIONS = ("accepted", "must_not_help")
@@ -65,7 +66,6 @@ def why_not(recording: Recording, mitigation: str) -> str:
 
 
 def _denied(truth: Truth) -> Iterator[str]:
-    """Say where one line of a truth denies another."""
     if both := sorted(set(truth.accepted) & set(truth.must_not_help)):
         yield f"{both[0]} is accepted and must not help. Leave one of them out."
     if truth.control and (truth.causes or truth.accepted):

@@ -24,10 +24,11 @@ from vgo_agent.evals.contest.loop import PlannerContestant
 from vgo_agent.evals.contest.oracle import Oracle
 from vgo_agent.evals.contest.paper import Paper, in_turn, weigh
 from vgo_agent.evals.contest.random_legal import LAST, RandomLegal
+from vgo_agent.evals.recorded.folders import CASES, RECORDING, TABLE, TRUTH
 from vgo_agent.evals.recorded.gate import admitted
 from vgo_agent.evals.recorded.given import USUAL
 from vgo_agent.evals.recorded.recorded_case import RecordedCase, read_case
-from vgo_agent.evals.recorded.schema import CASES, RECORDING, TABLE, TRUTH, Truth
+from vgo_agent.evals.recorded.schema import Truth
 from vgo_agent.evals.recorded.truth import read_truth
 from vgo_agent.evals.scores.score import scored
 from vgo_agent.knowledge.errors import VgoError
@@ -323,7 +324,7 @@ def test_the_paper_names_the_column_with_the_greatest_importance(
 
 
 def test_the_paper_leaves_out_what_merely_follows_unless_told(cases: Cases) -> None:
-    profile = [row for row in cases["noise"].rows("profile") if row.get("layers")]
+    profile = [row for row in cases["noise"].shown.rows("profile") if row.get("layers")]
     sifted, raw = (
         {weight.column for weight in weigh(cases["noise"].shown, profile, 1, consequences=all_columns)}
         for all_columns in (False, True)

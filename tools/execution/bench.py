@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ...knowledge.actions import Apply
 from ...knowledge.errors import VgoError
@@ -21,11 +22,11 @@ from ..machine import Machine
 from ..mitigation.engine import Applied, applied
 from ..mitigation.knobs import in_force_already, resolve
 from ..mitigation.parameters import with_values
-from ..row import BASELINE
+from ..row import BASELINE, Row
 from ..subject import Subject
 from .deadline import NEVER, Deadline
 from .expected import FIRST_RUNS, Expected
-from .judge import judge
+from .judge import RunOutcome, judge
 from .launch import Launch, Run
 from .progress import Listener, RunEnded, ignore
 from .row_log import RowLog
@@ -40,6 +41,20 @@ MOST_FAILED = 0.5
 """More failed runs than this share, and what is left would be a different program."""
 FEW_RUNS = 20
 """From so many on it is refused where it fails in most: of 5 runs, one that fails in 30 % fails in most by luck."""
+
+
+def row_of(run: Run, judged: RunOutcome, way: Way, **more: Any) -> Row:
+    """What a row says of a run; its outcome is None where it does not count."""
+    return {
+        "ok": int(judged.outcome is not None),
+        "exit_code": run.exit_code,
+        "survivors": run.survivors,
+        "outcome": judged.outcome,
+        "wall_s": run.wall_ns / 1e9,
+        "layers": way.name,
+        **more,
+        **way.cells(run.counters),
+    }
 
 
 @dataclass
@@ -169,14 +184,7 @@ class Bench:
             "order": len(series.rows),
             "condition": planned.condition,
             "pair": planned.pair,
-            "ok": int(judged.outcome is not None),
-            "exit_code": run.exit_code,
-            "survivors": run.survivors,
-            "outcome": judged.outcome,
-            "wall_s": run.wall_ns / 1e9,
-            "layers": way.name,
-            "failure": judged.short,
-            **way.cells(run.counters),
+            **row_of(run, judged, way, failure=judged.short),
         }
         rows = spread(row, judged.samples, str(subject.metric), series.processes) if judged.samples else (row,)
         series.log.append(*rows)

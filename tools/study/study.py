@@ -50,10 +50,6 @@ class Study(Frozen):
             return "no setting is steadier"
         return f"{self.chosen} is steadier" + ("" if self.confirmed else ", not confirmed")
 
-    def spread(self, name: str) -> Spread | None:
-        """Find the numbers of a setting."""
-        return next((one for one in self.spreads if one.setting == name), None)
-
 
 def measured(design: StudyDesign, tried: Sequence[WarmUpRun]) -> tuple[StudySetting, ...]:
     """Settings that are run in rounds: those that do not fail and are not the same as an earlier one."""

@@ -91,3 +91,10 @@ def test_a_damaged_request_is_told_in_a_sentence(folder, capsys):
     (folder.path / "experiment.json").write_text("{")
     assert main(["resume", str(folder.path)]) == 1
     assert "experiment.json is damaged, so it cannot go on: begin a new one." in capsys.readouterr().err
+
+
+def test_the_chat_shows_its_table(folder, vgo):
+    done = vgo("chat", "--plain", str(folder.path))
+    assert done.returncode == 0 and " runs of outcome (lower is better): median " in done.stdout, (
+        done.stdout + done.stderr
+    )
