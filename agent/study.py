@@ -17,7 +17,6 @@ from pydantic import Field, ValidationError
 
 from ..knowledge.errors import VgoError
 from ..knowledge.shape import Frozen
-from ..tools.claim import FEWEST
 from ..tools.execution.bench import Bench, Progress
 from ..tools.execution.deadline import Deadline
 from ..tools.execution.series import Measuring
@@ -31,6 +30,7 @@ from ..tools.one_level import on_one_level
 from ..tools.recorded.formats.vgo import measured as described
 from ..tools.recorded.write import write as write_table
 from ..tools.row import Row
+from ..tools.statistics.exchange import FEWEST
 from ..tools.study.design import StudyDesign
 from ..tools.study.laid_out import StudyScope
 from ..tools.study.setting import StudySetting

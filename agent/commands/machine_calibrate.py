@@ -31,7 +31,7 @@ one thread, in a control group of its own that is gone afterwards; `vgo-agent ma
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.epilog = EPILOG
-    parser.add_argument("--base", type=Path, required=True, metavar="A", help="profile of the slower machine")
+    parser.add_argument("--base", type=Path, required=True, metavar="A", help="profile of the machine to be like")
     parser.add_argument("--here", type=Path, metavar="B", help="a profile of this machine, made at the time of A")
     parser.add_argument("--out", type=Path, metavar="FILE", help="where it is kept (default A.calibration.json)")
     parser.add_argument("--seconds", type=float, default=0.5, metavar="S", help="of each run (default 0.5)")

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from ...knowledge.errors import VgoError
-from ...tools.claim import in_a_word
+from ...tools.claim_words import in_a_word
 from ...tools.recorded_comparison.compare import ComparedValues, Contrasted
 from ...tools.statistics.comparison.description import Description
 from .canvas import BASELINE, FAINT, INK, MITIGATED, canvas, standalone

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ...tools.claim import TooFew, interval
+from ...tools.claim import TooFew
+from ...tools.claim_words import interval
 from ...tools.comparison import Comparison, claimed
 from ...tools.experiment.race import MEASURE_OF
 from ...tools.remedies import values_of

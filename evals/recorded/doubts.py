@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from ...tools.claim import interval
+from ...tools.claim_words import interval
 from ...tools.row import BASELINE
 from ..scores.agreement import HELPS_BELOW, disagreements, helping
 from .recorded_case import TRIAL, RecordedCase

@@ -35,10 +35,10 @@ class Looks(Sampler[list[T]]):
 
     def why_not_enough(self, layer: str) -> str:
         """Say why there were too few, and the cure."""
-        faster = max(1, round(self.interval_s * 1e3 / 4))
+        shorter = max(1, round(self.interval_s * 1e3 / 4))
         return (
             f"the runs end before they are seen {FEWEST} times, {self.interval_s * 1e3:g} ms apart: "
-            f"--layer {layer}:interval_ms={faster}"
+            f"--layer {layer}:interval_ms={shorter}"
         )
 
     def _look_at_all(self, pid: int) -> list[T] | None:

@@ -43,7 +43,7 @@ def calibrate(
     search: Search,
     telling: Telling,
 ) -> Calibrated:
-    """Search and report; VgoError where this machine is the slower one, or nothing can be compared."""
+    """Search and report; VgoError where this machine does less, or nothing can be compared."""
     known = {one.name: one for one in stressors}
     own = here.rates("real") if here else {}
     rates = {
@@ -75,11 +75,11 @@ def _search(turns: Turns, cpu: Sequence[str], period: int) -> None:
     for _ in range(turns.search.steps - 1):
         turns.step(draw.sample(cpu, min(turns.search.sample, len(cpu))), within(cpus, period))
         before, cpus = cpus, turns.cpus_wanted()
-        _refuse_slower(turns)
+        _refuse_lesser(turns)
         if abs(turns.steps[-1].median - 1) <= CLOSE and abs(cpus / before - 1) <= CLOSE:
             break
     turns.step(list(turns.base), within(cpus, period))
-    _refuse_slower(turns)
+    _refuse_lesser(turns)
 
 
 def within(cpus: float, period: int) -> Quota:
@@ -88,11 +88,11 @@ def within(cpus: float, period: int) -> Quota:
     return quota_of(cpus, period if cpus * period >= 1000 else None)
 
 
-def _refuse_slower(turns: Turns) -> None:
+def _refuse_lesser(turns: Turns) -> None:
     speed = float(np.exp(turns.median()))
     if speed <= 1:
         raise VgoError(
-            f"This machine is not faster than the base (median speed-up {speed:.3g}), and a quota only slows down: "
+            f"This machine does no more than the base (median speed-up {speed:.3g}), and a quota only slows down: "
             "calibrate the base to this machine instead."
         )
 

@@ -148,7 +148,7 @@ class Journal:
         """Read what watchdogs did, once."""
         told = []
         for path in sorted(self.folder.glob(f"*{TOLD}")):
-            with contextlib.suppress(FileNotFoundError):  # another agent was faster
+            with contextlib.suppress(FileNotFoundError):  # another agent was first
                 told += path.read_text(encoding="utf-8").splitlines()
                 path.unlink()
         return told
