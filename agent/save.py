@@ -98,7 +98,7 @@ def _folder(record: Record, page: bytes, path: Path) -> tuple[Path, ...]:
     path.mkdir(exist_ok=True)
     files = {RUNS: runs_csv(record), LAYERS: write_layers(record.all_layers), PAGE: page}
     for name, content in files.items():
-        (path / name).write_bytes(content)
+        write_file(path / name, content)
     return tuple(path / name for name in files)
 
 

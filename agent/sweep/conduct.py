@@ -17,7 +17,7 @@ from ...knowledge.absence import is_empty
 from ...knowledge.errors import VgoError
 from ...knowledge.shape import Frozen
 from ...tools.execution.bench import Bench, ignore
-from ...tools.execution.row_log import RowLog
+from ...tools.execution.row_log import SYNC_S, RowLog
 from ...tools.execution.spawn import Spawner
 from ...tools.layer_choice import choose
 from ...tools.row import Row
@@ -89,7 +89,8 @@ def conduct(request: SweepRequest, interface: Lines) -> SweepResult:
         end_orphan(folder / "child.pid")
         child = ChildFile(folder / "child.pid")
         stack.callback(child.close)
-        drawn, ran = (stack.enter_context(_log(folder / name)) for name in ("cells.jsonl", "log.jsonl"))
+        drawn = stack.enter_context(_log(folder / "cells.jsonl", 0.0))
+        ran = stack.enter_context(_log(folder / "log.jsonl"))
         there = stack.enter_context(
             place(
                 subject,
@@ -129,8 +130,9 @@ def conduct(request: SweepRequest, interface: Lines) -> SweepResult:
         return _ending(sweep, *write_files())
 
 
-def _log(path: Path) -> contextlib.closing[RowLog]:
-    return contextlib.closing(RowLog(path, "run the same command again"))
+def _log(path: Path, sync_s: float = SYNC_S) -> contextlib.closing[RowLog]:
+    """Open a log of a sweep; cells are on the disk before runs of them can be."""
+    return contextlib.closing(RowLog(path, "run the same command again", sync_s))
 
 
 def _run(go: Callable[[], object], write_files: Callable[[], object]) -> None:
