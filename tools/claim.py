@@ -160,10 +160,13 @@ def _tested(arms: Arms, measure: Measure, alpha: float, seed: int) -> _Tested | 
     if min(a.min(), b.min()) < 0:
         return TooFew(units=units, why="a ratio of means takes values that are all positive")
     if not a.any() and not b.any():
-        return TooFew(units=units, why="no run differs from another")
+        return TooFew(units=units, why="neither arm varies at all")
+    ratio = float(b.mean() / a.mean()) if a.any() else math.inf
+    if measure in SQUARED and ratio in (0, math.inf):
+        # Beside an arm that does not vary, one outlier is no sign of more, though by it all runs are off their mean.
+        a, b = (contributions(arm, "spread", hosts) ** 2 for arm in (x, y))
     sums = (unit_sums(arm, size, rest=arms.paired) for arm in (a, b))
-    test = ratio_test(*sums, paired=arms.paired, seed=seed, alpha=alpha)
-    return _Tested(test, float(b.mean() / a.mean()) if a.any() else math.inf, units)
+    return _Tested(ratio_test(*sums, paired=arms.paired, seed=seed, alpha=alpha), ratio, units)
 
 
 def _unit(x: FloatArray, y: FloatArray, arms: Arms) -> int:

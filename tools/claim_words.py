@@ -77,5 +77,6 @@ def interval(claim: Claim | TooFew) -> str:
         return claim.why
     if claim.ratio is None and claim.low >= LARGEST:
         return "without bound, since the baseline has none"
-    ratio = "no ratio" if claim.ratio is None else f"{claim.ratio:.3g}"
-    return f"{ratio} [{claim.low:.3g}, {'no upper end' if claim.high is None else f'{claim.high:.3g}'}]"
+    if claim.ratio is None:
+        return "no ratio, since the baseline has none"
+    return f"{claim.ratio:.3g} [{claim.low:.3g}, {'no upper end' if claim.high is None else f'{claim.high:.3g}'}]"

@@ -186,10 +186,18 @@ def _gaps(found: Contrasted) -> Iterator[str]:
     for name, alone in found.alone.items():
         what = "samples" if name in found.samples else "runs"
         yield f"{alone} {what} of {found.baseline} or {name} have no partner: left out."
+    yield from dict.fromkeys(one for arm in found.arms for one in _constant(found, arm))
     for arm in found.arms:
         if arm.described.dropped:
             what = "pairs" if arm.described.paired else "runs"
             yield f"{arm.described.dropped} {what} without a finite {found.metric} were left out for {arm.name}."
+
+
+def _constant(found: Contrasted, arm: ContrastedArm) -> Iterator[str]:
+    for span in (one for one in arm.described.ratios if one.statistic == "range"):
+        for name, extent in ((found.baseline, span.baseline), (arm.name, span.other)):
+            if extent == 0:
+                yield f"All runs of {name} have the same {found.metric}: what it is rounded to may hide a spread."
 
 
 def _steps(arm: ContrastedArm) -> Iterator[str]:

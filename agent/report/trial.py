@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from ...tools.claim import TooFew
@@ -16,7 +17,7 @@ from .evidence import Evidence
 from .numbers import number, percent, quantity, ratio
 from .story import LevelRow
 
-STATISTICS = ("sd", "mean", "p95")
+STATISTICS = ("sd", "cv", "mean", "p95")
 HEADER = ("", "BASELINE", "WITH IT", "RATIO")
 
 
@@ -100,9 +101,10 @@ def _arms(evidence: Evidence) -> str:
     if comparison is None:
         return ""
     rows = [
-        (one.statistic.replace("sd", "SD"), quantity(one.baseline, unit), quantity(one.other, unit), shown)
+        (one.statistic.replace("sd", "SD").replace("cv", "CV"), show(one.baseline), show(one.other), shown)
         for one in comparison.described.ratios
         if one.statistic in STATISTICS and one.baseline is not None and one.other is not None
+        for show in (percent if one.statistic == "cv" else partial(quantity, unit=unit),)
         for claim in (claimed(one, comparison),)
         for shown in (interval(claim) if claim else ratio(one.value, one.low, one.high),)
     ]

@@ -158,7 +158,17 @@ def test_an_arm_that_does_not_vary_leaves_an_end_open():
     assert isinstance(more, Claim)
     assert (more.ratio, more.high, more.direction) == (None, None, "more")
     none = claim(Arms(steady, steady + 1))
-    assert none == TooFew(units=(20, 20), why="no run differs from another")
+    assert none == TooFew(units=(20, 20), why="neither arm varies at all")
+
+
+@pytest.mark.parametrize("measure", ["spread", "sd", "cv"])
+@pytest.mark.parametrize("value", [0.1, 3.0])  # of many tenths the mean is not one, by rounding
+def test_two_outliers_beside_an_arm_that_does_not_vary_are_undecided_by_every_measure(measure, value):
+    steady = np.full(41, value)
+    odd = np.where(np.arange(41) % 20 == 7, 2 * value, value)
+    assert made(Arms(steady, odd, paired=False, ordered=False), measure).direction == "undecided"
+    assert made(Arms(odd, steady, paired=False, ordered=False), measure).direction == "undecided"
+    assert claim(Arms(steady, steady, paired=False), measure) == TooFew(units=(41, 41), why="neither arm varies at all")
 
 
 @pytest.mark.parametrize("paired", [True, False])
