@@ -80,11 +80,12 @@ def _of_study(folder: Path) -> _Made:
 
 
 def _of_step(folder: Path) -> _Made:
+    from ..tools.row import RUNS
     from ..tools.run_table import LAYERS, artefacts, read_layers
     from ..tools.statistics.shape.describe import describe
     from ..tools.statistics.spread import summarise
     from .experiment_folder import MEASUREMENT
-    from .report.tables import RUNS, runs_csv
+    from .report.tables import runs_csv
     from .step import CALL, read
 
     asked, log = read(folder), RunFolder(folder).partial / f"{CALL}.jsonl"

@@ -36,7 +36,7 @@ from vgo_agent.tools.statistics.association.factors import associate
 from vgo_agent.tools.statistics.association.results import FactorAssociation
 from vgo_agent.tools.statistics.comparison.description import describe_arms
 from vgo_agent.tools.statistics.labels.cut import parse
-from vgo_agent.tools.statistics.spread import log_sd_interval
+from vgo_agent.tools.statistics.sd_interval import log_sd_interval
 from vgo_agent.tools.statistics.values import FloatArray, IntArray
 
 Row = tuple[str, ...]

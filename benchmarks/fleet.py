@@ -25,7 +25,7 @@ from vgo_agent.tools.fleet.bench import FleetBench
 from vgo_agent.tools.fleet.messages import HostAnswer, Order
 from vgo_agent.tools.nodes.analyse import Nodes, fleet
 from vgo_agent.tools.recorded.shapes import Observations
-from vgo_agent.tools.statistics.fleet.planning import named_share
+from vgo_agent.tools.statistics.fleet.odd import odd
 
 SLOW, ORDINARY, MARGIN = 0.05, 0.01, 0.02
 NODES, RUNS, WITHIN = (10, 100, 1000), (5, 10, 20, 40, 80), (0.03, 0.1)
@@ -139,10 +139,27 @@ def _power(fleets: int) -> str:
 
 
 def _cell(nodes: int, runs: int, within: float, fleets: int) -> str:
-    named, wrong = named_share(
-        nodes=nodes, runs=runs, slow_by=SLOW, within=within, between=ORDINARY, margin=MARGIN, fleets=fleets
-    )
+    named, wrong = _named_share(nodes, runs, within, fleets)
     return f"{named:.0%} ({wrong:.0%})"
+
+
+def _named_share(nodes: int, runs: int, within: float, fleets: int) -> tuple[float, float]:
+    """Simulate fleets with one slow node: share in which it is named, and in which another one is.
+
+    `within`: SD of the runs of a node, as a share.
+    """
+    rng = np.random.default_rng(1)
+    named = wrong = 0
+    sizes = np.full(nodes, runs)
+    for _ in range(fleets):
+        level = rng.normal(0, np.log1p(ORDINARY), nodes)
+        level[0] += np.log1p(SLOW)
+        error = np.log1p(within) * np.sqrt(rng.chisquare(runs - 1, nodes) / (runs - 1) / runs)
+        seen = level + rng.normal(0, np.log1p(within) / np.sqrt(runs), nodes)
+        found = odd(seen, error, sizes, margin=np.log1p(MARGIN)).odd
+        named += bool(found[0])
+        wrong += bool(found[1:].any())
+    return named / fleets, wrong / fleets
 
 
 def _analysis() -> tuple[float, str]:

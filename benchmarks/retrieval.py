@@ -1,4 +1,4 @@
-"""How often the search finds a right entry: `python benchmarks/retrieval.py [--write]`; both halves of the questions.
+"""How often the search finds a right entry: `python -m benchmarks.retrieval [--write]`; both halves of the questions.
 
 The search was tuned to the half `tuned` alone. Scores do not depend on the machine; times do.
 """
@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
 
-from vgo_agent.evals.retrieval.loader import Half, load_questions
-from vgo_agent.evals.retrieval.question import place
+from tests.evals.retrieval.loader import Half, load_questions
+from tests.evals.retrieval.question import place
 from vgo_agent.knowledge.bm25 import Lexicon
 from vgo_agent.knowledge.index import Index, open_index
 from vgo_agent.knowledge.loader import load
@@ -128,7 +128,7 @@ def page(scores: dict[Half, dict[str, Score]], build_s: float) -> str:
     known = load()
     size = f"{len(known.factors)} factors, {len(known.mitigations)} mitigations and {_notes()} notes on papers"
     lines = ["# How well questions find what is known", ""]
-    lines += [f"Written by `python benchmarks/retrieval.py --write` on {date.today()}, over {size}.", ""]
+    lines += [f"Written by `python -m benchmarks.retrieval --write` on {date.today()}, over {size}.", ""]
     lines += [
         "recall@5 is the share of questions with a right entry among the first five; MRR the mean of 1 / its place.",
         "The search was tuned to the half `tuned` alone. The wording of users that it reads was begun after reading",

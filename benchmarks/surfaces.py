@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from threadpoolctl import threadpool_limits
 
 from vgo_agent.tools.statistics.surface.catalogue import HYBRID, MODELS
 from vgo_agent.tools.statistics.surface.errors import errors, groups, unseen
-from vgo_agent.tools.statistics.surface.threads import one_thread
 from vgo_agent.tools.statistics.values import FloatArray
 from vgo_agent.tools.surface.axes import SurfaceAxis, axis_of, encode
 
@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("--models", default=",".join(MODELS), help="which models (default all)")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)} and its numbers")
     asked = parser.parse_args()
-    with one_thread():  # as the product fits them
+    with threadpool_limits(limits=1):  # as the product fits them
         for part in PARTS if asked.part == "all" else (asked.part,):
             for row in PARTS[part](asked.models.split(",")):
                 print(json.dumps(row), flush=True)

@@ -134,7 +134,6 @@ def _parameters(mitigation: Mitigation) -> Iterator[str]:
 
 
 def _spawn(spawn: Spawn, applies: Precondition) -> Iterator[str]:
-    """What belongs together stands together."""
     if (spawn.policy == "deadline") != (spawn.deadline is not None):
         yield "spawn.policy deadline and spawn.deadline go together. Give both."
     if spawn.policy in ("fifo", "rr") and spawn.priority == 0:

@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, cast
+from typing import Any, cast
 from zipfile import BadZipFile
 
 import chromadb
@@ -46,15 +46,9 @@ OF_NOTES = 0.7
 WORKS = frozenset(words("paper papers study studies article articles author authors literature research published"))
 NEIGHBOURS = 200
 """By vectors: a later place counts next to nothing. The index looks at all (ef_search), so that no build differs."""
+Vectors = GgufVectors | CharacterVectors
 MOST = 2000
 """Characters of a question that are read: more is a file, not a question."""
-
-
-class Vectors(Protocol):
-    """Embeds questions in the space of the passages."""
-
-    def embed(self, question: str) -> Floats:
-        """Give one vector."""
 
 
 @dataclass(frozen=True)
@@ -114,11 +108,9 @@ class Index:
         return [identity for _, identity in sorted(zip(np.round(distances, 6), found["ids"][0], strict=True))]
 
     def __enter__(self) -> Index:
-        """Use it."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Close its files."""
         self._client.close()
 
 

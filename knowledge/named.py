@@ -9,7 +9,7 @@ from typing import Any
 
 from .bm25 import words
 from .loader import Knowledge
-from .near import near_names
+from .near import near_names, plain
 
 NAMES = 8192
 """That are kept taken apart: more than all entries have, of which every question looks at each."""
@@ -24,7 +24,7 @@ def meant(name: str, known: Knowledge) -> list[str]:
         f"{kind}:{entry.key}"
         for kind, entries in _kinds(known)
         for entry in entries.values()
-        if key and _is(name, entry)
+        if key and key in map(_plain, _all(entry))
     ]
     return list(dict.fromkeys(found or _within(key.split("_"), known)))
 
@@ -42,10 +42,10 @@ def _within(asked: list[str], known: Knowledge) -> list[str]:
     return [identity for _, identity in sorted(found)]
 
 
-def nearest(name: str, known: Knowledge, most: int = 5) -> list[str]:
-    """Give the keys that are spelt most like it, or contain it."""
+def nearest(name: str, known: Knowledge) -> list[str]:
+    """Give the keys that are spelt most like it, or contain it; five at most."""
     keys = {word: entry.key for _, entries in _kinds(known) for entry in entries.values() for word in _all(entry)}
-    return near_names(name, keys, most=most)
+    return near_names(name, keys, most=5)
 
 
 def mentioned(question: str, known: Knowledge) -> list[str]:
@@ -72,10 +72,6 @@ def _kinds(known: Knowledge) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "mitigation", dict(known.mitigations)
 
 
-def _is(text: str, entry: Any) -> bool:
-    return _plain(text) in map(_plain, _all(entry))
-
-
 def _all(entry: Any) -> tuple[str, ...]:
     return (entry.key, entry.name, *getattr(entry, "aliases", ()))
 
@@ -90,6 +86,4 @@ def _parts(name: str) -> frozenset[str]:
     return frozenset(_plain(name).split("_"))
 
 
-@lru_cache(NAMES)
-def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "_", name.casefold()).strip("_")
+_plain = lru_cache(NAMES)(plain)

@@ -47,4 +47,4 @@ def did_you_mean(found: Sequence[str], otherwise: str) -> str:
 
 def plain(name: str) -> str:
     """Leave what is typed in many ways: capitals, dashes, blanks."""
-    return re.sub(r"[^a-z0-9]+", "_", name.strip().lower()).strip("_")
+    return re.sub(r"[^a-z0-9]+", "_", name.casefold()).strip("_")

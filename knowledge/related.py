@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from .bm25 import Lexicon
-from .loader import HERE
 from .passages import KnowledgePassage, note_passages
 from .patterns import overlap
 from .schema import Citation, KnownFactor
@@ -14,9 +12,9 @@ from .schema import Citation, KnownFactor
 MOST_NOTES = 3
 
 
-def related_notes(names: Iterable[str], references: Sequence[Citation], folder: Path = HERE) -> list[KnowledgePassage]:
+def related_notes(names: Iterable[str], references: Sequence[Citation]) -> list[KnowledgePassage]:
     """Give a section of each note on a work that is cited, then of those that use the same words; best first."""
-    sections = {section.identity: section for section in note_passages(folder)}
+    sections = {section.identity: section for section in note_passages()}
     ranking = Lexicon({key: f"{one.title} {one.text}" for key, one in sections.items()}).rank(" ".join(names))
     cited = [key for key in ranking if any(one.url and one.url in sections[key].source for one in references)]
     best: dict[str, KnowledgePassage] = {}

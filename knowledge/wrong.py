@@ -62,7 +62,6 @@ class Problem(NamedTuple):
         return ".".join(map(str, self.place)) or "the file"
 
     def __str__(self) -> str:
-        """Say it."""
         return f"{self.where}: {self.what}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from .schema import Layer
 
@@ -17,14 +17,7 @@ def refusal(layer: Layer, environment: Mapping[str, str] = os.environ) -> str:
     """Run the commands that must succeed for a launcher and say which does not, and the cure; empty when all do."""
     for command, cure in layer.asks.items():
         try:
-            done = subprocess.run(
-                shlex.split(command),
-                env=dict(environment),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=READY_S,
-                check=False,
-            )
+            done = answer(shlex.split(command), environment, READY_S)
         except subprocess.TimeoutExpired:
             return f"`{command}` did not answer within {READY_S:g} s: {cure}"
         except OSError as error:
@@ -33,6 +26,13 @@ def refusal(layer: Layer, environment: Mapping[str, str] = os.environ) -> str:
             said = one_line(done.stderr)
             return f"`{command}` ended with {done.returncode}{f' and said {said!r}' if said else ''}: {cure}"
     return ""
+
+
+def answer(argv: Sequence[str], environment: Mapping[str, str], limit_s: float) -> subprocess.CompletedProcess[bytes]:
+    """Run a command without input; raise OSError or TimeoutExpired where it cannot be started or takes too long."""
+    return subprocess.run(
+        argv, env=dict(environment), stdin=subprocess.DEVNULL, capture_output=True, timeout=limit_s, check=False
+    )
 
 
 def one_line(said: bytes) -> str:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import yaml
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
 
 from ..knowledge.errors import VgoError
 from ..knowledge.user_files import parsed_yaml, regular
@@ -48,13 +47,8 @@ def read_document(path: Path) -> Document:
 def wrong(error: ValidationError, shape_at: Callable[[DocumentPath], type[BaseModel]]) -> Iterator[Problem]:
     """Name unknown keys first: a misspelt key is both unknown and missing."""
     for one in sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden"):
-        yield Problem(one["loc"], _words(one, shape_at))
-
-
-def _words(one: ErrorDetails, shape_at: Callable[[DocumentPath], type[BaseModel]]) -> str:
-    if one["type"] == "extra_forbidden":
-        return unknown(shape_at(one["loc"]))
-    return words(one)
+        what = unknown(shape_at(one["loc"])) if one["type"] == "extra_forbidden" else words(one)
+        yield Problem(one["loc"], what)
 
 
 def unknown(shape: type[BaseModel]) -> str:

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ..knowledge.errors import VgoError
-from .asking import one_line, refusal
+from .asking import answer, one_line, refusal
 from .loader import FOLDER, LAUNCHERS, files, find_layer, split, user_folder
 from .probes.base import SpawnCommand
 from .schema import Column, Layer, Value
@@ -91,14 +91,7 @@ class Launcher:
             return (os.uname().nodename,)
         asking = self.wrap(SpawnCommand(tuple(shlex.split(self.layer.hosts)), self.environment))
         try:
-            done = subprocess.run(
-                asking.argv,
-                env=dict(asking.environment),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=ANSWER_S,
-                check=False,
-            )
+            done = answer(asking.argv, asking.environment, ANSWER_S)
         except subprocess.TimeoutExpired as error:
             raise VgoError(f"The launcher {self.spec} did not answer within {ANSWER_S:g} s: try it by hand.") from error
         found = tuple(sorted(set(done.stdout.decode(errors="replace").split())))

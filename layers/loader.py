@@ -226,9 +226,7 @@ def beside_others(layer: Layer, path: Path, folder: Path) -> Layer:
         return layer
     if layer.columns[0].source.startswith(f"{path.name} metrics."):
         renamed = {name: f"{layer.key}.{name}" for name in clashes}
-        columns = (
-            column.model_copy(update={"name": renamed.get(column.name, column.name)}) for column in layer.columns
-        )
+        columns = (one.model_copy(update={"name": renamed.get(one.name, one.name)}) for one in layer.columns)
         return layer.model_copy(update={"columns": tuple(columns)})
     index = next(index for index, column in enumerate(layer.columns) if column.name in clashes)
     what = next(shared({**others, path: layer})).removeprefix(f"{path}: ").rstrip(".")

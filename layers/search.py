@@ -23,7 +23,6 @@ class Searcher:
     """A process that searches, started when it is first needed; it ends with this object."""
 
     def __init__(self) -> None:
-        """Start nothing yet."""
         self._child: subprocess.Popen[str] | None = None
 
     def finds(self, regex: str, text: str, filled_in: bool, limit_s: float) -> list[Found]:

@@ -81,7 +81,8 @@ def _unsound_extract(layer: Layer, column: Column, extract: Extract) -> Iterator
         yield from _unsound_path(extract.json_path)
     if "*" in column.name and (extract.json_path or extract.csv) and not extract.key:
         yield "nothing fills in the `*` of the name; say which field does with `key`"
-    if extract.text == "file" and not any(name in layer_text(layer) for name in ("$FILE", "$FOLDER")):
+    texts = "\n".join((layer.run, *layer.environment.values()))
+    if extract.text == "file" and not any(name in texts for name in ("$FILE", "$FOLDER")):
         yield "it reads a file that nobody writes; use $FILE in `run` or `environment`"
     if column.type == "text" and extract.take in ADDING:
         yield f"text has no {extract.take}; take the first or the last, or make it a number"
@@ -104,8 +105,3 @@ def _unsound_path(path: str) -> Iterator[str]:
         jsonpath.compile(path)
     except jsonpath.JSONPathError as error:
         yield f"the JSONPath {path} does not parse ({str(error).splitlines()[0]}); mend it"
-
-
-def layer_text(layer: Layer) -> str:
-    """Return everything in which a layer may name $FILE."""
-    return "\n".join((layer.run, *layer.environment.values()))

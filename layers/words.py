@@ -30,11 +30,7 @@ class Words:
     """What every name stands for in one command: a list of words."""
 
     def __init__(self, layer: Layer, argv: Sequence[str], folder: str) -> None:
-        """Fill in what a layer and a command give."""
-        self._lists: dict[str, list[str]] = {
-            "CMD": [argv[0]],
-            "ARGS": list(argv[1:]),
-        }
+        self._lists: dict[str, list[str]] = {"CMD": [argv[0]], "ARGS": list(argv[1:])}
         self._texts = {
             "LINE": shlex.join(argv),
             "PROGRAM": argv[0].rpartition("/")[2],

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from ..layers.schema import Column
 from .base import ToolError
@@ -22,7 +21,7 @@ from .profiled import Profiled, profiled
 from .statistics.association.columns import ColumnMatrix, Columns, usable
 from .statistics.association.sift import consequences
 from .statistics.ranks import centred_ranks
-from .statistics.values import IntArray
+from .statistics.values import BoolArray, FloatArray, IntArray
 
 ORDER = "run_index"
 """The position of a run in its series: what drifts with time goes with it."""
@@ -36,8 +35,6 @@ OWN_DOING = 0.5
 """Spearman correlation with a count that is innate to the run, from which one of the whole machine is its doing."""
 NONE = "(none)"
 """Stands for a text that is missing."""
-Mask = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -50,9 +47,9 @@ class ColumnBlock:
     """They were on in every run that counts."""
     columns: Columns
     """In run order, without the order itself."""
-    slow: Mask
-    outcome: Floats
-    wall_s: Floats
+    slow: BoolArray
+    outcome: FloatArray
+    wall_s: FloatArray
     sets: IntArray
     """Which layers were on, by number: runs of one set and of another differ by what layers do to them."""
 
@@ -63,10 +60,10 @@ class Candidates:
 
     blocks: tuple[ColumnBlock, ...]
     """That of all runs first, where there is one."""
-    slow: Mask
+    slow: BoolArray
     """Of every run that counts, as are the next two."""
-    outcome: Floats
-    wall_s: Floats
+    outcome: FloatArray
+    wall_s: FloatArray
     set_aside: dict[str, str]
     """Column to reason."""
     filled: dict[str, int]
@@ -110,7 +107,7 @@ def failing_candidates(case: Case) -> Candidates:
     return _chosen(runs, failed > 0, failed, runs.table.column("wall_s"), case)
 
 
-def _chosen(runs: Profiled, slow: Mask, outcome: Floats, wall_s: Floats, case: Case) -> Candidates:
+def _chosen(runs: Profiled, slow: BoolArray, outcome: FloatArray, wall_s: FloatArray, case: Case) -> Candidates:
     """Split the columns into blocks, and leave out what cannot be a factor."""
     call = case.record.latest("profile")
     aside, filled = _with_distorting_layers(call.read(ProfileResult), runs), dict[str, int]()
@@ -149,9 +146,9 @@ def _with_distorting_layers(result: ProfileResult, runs: Profiled) -> dict[str, 
     }
 
 
-def _split(runs: Profiled) -> Iterator[tuple[tuple[str, ...], Mask, list[Column]]]:
+def _split(runs: Profiled) -> Iterator[tuple[tuple[str, ...], BoolArray, list[Column]]]:
     """Group the layers that were on in the same runs, with those runs and the columns that they have there."""
-    groups: dict[bytes, tuple[list[str], Mask]] = {}
+    groups: dict[bytes, tuple[list[str], BoolArray]] = {}
     for spec in runs.layers:
         on = runs.on(spec)
         if on.any():
@@ -164,9 +161,11 @@ def _split(runs: Profiled) -> Iterator[tuple[tuple[str, ...], Mask, list[Column]
 class _Draft:
     """The columns of one block, offered one by one, and kept or set aside."""
 
-    def __init__(self, runs: Profiled, on: Mask, aside: dict[str, str], filled: dict[str, int], printed: bool) -> None:
+    def __init__(
+        self, runs: Profiled, on: BoolArray, aside: dict[str, str], filled: dict[str, int], printed: bool
+    ) -> None:
         self.runs, self.on, self.aside, self.filled, self.printed = runs, on, aside, filled, printed
-        self.values: dict[str, Floats] = {}
+        self.values: dict[str, FloatArray] = {}
         self.known: list[Column] = []
         self.groups: dict[str, tuple[str, ...]] = {}
 
@@ -274,7 +273,9 @@ def _makers(names: tuple[str, ...], case: Case) -> dict[str, frozenset[str]]:
     return {name: frozenset(made_by[factor.key]) for name, factor in factors.items() if factor.key in made_by}
 
 
-def _work_done(values: Floats, names: tuple[str, ...], block: ColumnBlock, levels: frozenset[str]) -> Mapping[str, str]:
+def _work_done(
+    values: FloatArray, names: tuple[str, ...], block: ColumnBlock, levels: frozenset[str]
+) -> Mapping[str, str]:
     """Name what counts the work of a throughput: it goes with fast runs, and not once divided by the outcome."""
     found = consequences(values, names, block.slow, block.outcome, levels)
     return dict.fromkeys(found, "follows the work done, which is the outcome in other words")

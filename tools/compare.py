@@ -19,8 +19,8 @@ from .measure import MeasureResult
 from .moved import Moved, moved
 from .recorded_comparison.samples import whole_runs
 from .row import BASELINE
-from .run_table import Floats, RunTable
-from .statistics.values import IntArray
+from .run_table import RunTable
+from .statistics.values import FloatArray, IntArray
 
 
 class CompareArguments(Arguments):
@@ -141,7 +141,7 @@ def _told(failing: FailedArms | None) -> str:
     return f"; {failing.words}" if failing else ""
 
 
-def _arm(table: RunTable, condition: str, warm_up: int) -> tuple[Floats, IntArray]:
+def _arm(table: RunTable, condition: str, warm_up: int) -> tuple[FloatArray, IntArray]:
     """Outcomes after the warm-up, and the run that each is of; a run that the warm-up ends in is left out whole."""
     outcomes = table.outcome(condition)
     if RUN not in table.names:

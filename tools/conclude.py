@@ -99,7 +99,6 @@ def _rests_on(tried: Remedy, case: Case) -> tuple[Finished, ...]:
 
 
 def _nothing_tried(case: Case) -> Remedy:
-    """No factor was looked at, and so nothing was tried."""
     if case.left & set(LOOKING):
         return Undecided(ended_by="planner")
     return NotTried(why="no factor was looked at") if _hiding(case.record) else Undecided(untried=case.no_time)

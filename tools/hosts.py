@@ -70,7 +70,6 @@ class Hosts(Frozen):
     drained: Drained | None = Field(default=None, exclude_if=is_none)
     """All runs without the slow hosts."""
     lost: tuple[str, ...] = ()
-    """Hosts that were lost meanwhile, in words."""
 
     @property
     def sentences(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from .amount import amount
 from .base import Arguments, Outcome, Result, ToolError
 from .case import Case
 from .profiled import profiled
-from .statistics.labels.classes import Classes, Labelled, label, label_at
+from .statistics.labels.classes import Classes, label, label_at
 from .statistics.shape.describe import DistributionShape, describe
 
 
@@ -48,7 +48,7 @@ def run(arguments: LabelArguments, case: Case) -> Outcome:
         raise ToolError("All profiled runs are equal; there is nothing to label.")
     lower = case.subject.lower_is_better
     labelled = label(outcome, shape, lower) if arguments.cut is None else label_at(outcome, arguments.cut, lower)
-    classes = _of_runs(labelled)
+    classes = RunClasses(**labelled.classes.model_dump(), slow=tuple(labelled.slow.tolist()))
     if not 0 < classes.n_slow < len(outcome):
         raise ToolError(f"The cut {classes.cut:g} leaves one class empty; choose it inside the range of outcomes.")
     summary = (
@@ -56,7 +56,3 @@ def run(arguments: LabelArguments, case: Case) -> Outcome:
         f"cut at {amount(classes.cut, case.subject.unit)} ({classes.kind})."
     )
     return Outcome(LabelResult(classes=classes, shape=shape, summary=summary))
-
-
-def _of_runs(labelled: Labelled) -> RunClasses:
-    return RunClasses(**labelled.classes.model_dump(), slow=tuple(labelled.slow.tolist()))

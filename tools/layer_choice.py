@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
@@ -73,7 +73,8 @@ def choose(asked: Sequence[str], bench: LayerSource) -> LayerChoice:
     if not set(WORDS) & set(asked):
         return LayerChoice(tuple(layers))
     keys = {layer.key for layer in layers.values()}
-    rest = [key for key in load_layers() if key not in keys and not _clashes(bench.layer(key), layers.values())]
+    beside = {key: bench.layer(key) for key in load_layers() if key not in keys}
+    rest = [key for key, one in beside.items() if not any(_shared(one, layer) for layer in layers.values())]
     reasons = {key: why for key in rest if (why := unavailable(key, bench))}
     here = [key for key in rest if key not in reasons]
     later = tuple(key for key in here if ALL not in asked and bench.layer(key).heavy)
@@ -108,10 +109,6 @@ def unavailable(spec: str, bench: LayerSource) -> str:
         return ""
     cure = bench.layer(spec).cure
     return reasons[0] if not cure or cure in reasons[0] else f"{reasons[0].rstrip('.')}; {cure}"
-
-
-def _clashes(layer: Layer, others: Iterable[Layer]) -> bool:
-    return any(_shared(layer, other) for other in others)
 
 
 def _shared(one: Layer, other: Layer) -> str:

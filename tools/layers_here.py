@@ -110,7 +110,6 @@ class Timed(Probe):
     """Another probe, with the time that its calls take."""
 
     def __init__(self, probe: Probe) -> None:
-        """Stand in for the probe."""
         self._probe = probe
         self.reads_output = probe.reads_output
         self.spent_ns = self.rested_ns = 0

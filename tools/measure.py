@@ -79,7 +79,6 @@ class MeasureResult(Result):
     steady: bool
     """The coefficient of variation is at or below the limit asked for."""
     hosts: Hosts | None = Field(default=None, exclude_if=is_none)
-    """Of runs made on many hosts."""
     launcher: LauncherTime | None = Field(default=None, exclude_if=is_none)
     """Of wall times through a launcher: how much of them is its own."""
     pairs_needed: int
@@ -214,7 +213,6 @@ def _failing(failures: Sequence[Failures]) -> str:
 def _unusable(
     summary: ArmSummary, shape: DistributionShape, case: Case, failed: Sequence[Failures], stopped: str
 ) -> str:
-    """Say why nothing can be concluded, and what cures it."""
     least = max(LEAST, min(FLOOR, case.limits.min_runs))
     if summary.n < least:
         without, cure = _warming(shape.warm_up) + _failing(failed), "raise --max-runs"

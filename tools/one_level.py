@@ -27,7 +27,7 @@ class HostAdjustment(NamedTuple):
         return {**row, "outcome": row["outcome"] * self.factor + self.added}
 
 
-def host_levels(rows: Sequence[Row], condition: str = "condition") -> Mapping[str, HostAdjustment]:
+def host_levels(rows: Sequence[Row]) -> Mapping[str, HostAdjustment]:
     """Find for each host one factor, which brings its median of a condition to that of all hosts, for most conditions.
 
     The factor is the median over the conditions, each with the weight of its precision there (runs over the variance
@@ -38,7 +38,7 @@ def host_levels(rows: Sequence[Row], condition: str = "condition") -> Mapping[st
     own: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         if row["ok"] == 1 and SLOT.name in row:
-            own[str(row[condition])][str(row[HOST.name])].append(row["outcome"])
+            own[str(row["condition"])][str(row[HOST.name])].append(row["outcome"])
     positive = all(outcome > 0 for hosts in own.values() for outcomes in hosts.values() for outcome in outcomes)
     off: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for hosts in own.values():
@@ -72,11 +72,9 @@ def _median(values: Sequence[float], weights: Sequence[float]) -> float:
     return float(np.quantile(values, 0.5, weights=weight, method="inverted_cdf"))
 
 
-def on_one_level(
-    rows: Sequence[Row], levels: Mapping[str, HostAdjustment] | None = None, condition: str = "condition"
-) -> list[Row]:
+def on_one_level(rows: Sequence[Row], levels: Mapping[str, HostAdjustment] | None = None) -> list[Row]:
     """Bring rows of many hosts to one level; those of this machine stay as they are."""
-    found = host_levels(rows, condition) if levels is None else levels
+    found = host_levels(rows) if levels is None else levels
     return [
         found[str(row[HOST.name])].of(row) if row.get(HOST.name) in found and SLOT.name in row else row for row in rows
     ]

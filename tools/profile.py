@@ -61,9 +61,7 @@ class ProfileResult(Result):
     bare: ArmSummary | None
     """Of the runs without any layer, made between the others."""
     distortions: tuple[Distortion, ...]
-    """What each set of layers does to the runs."""
     columns: int
-    """Columns that were read."""
     absent: dict[str, dict[str, str]]
     """Layer to columns that this machine does not show, with the reason."""
     busy_cpus: float | None
@@ -71,7 +69,6 @@ class ProfileResult(Result):
     peak_bytes: float | None = None
     """The largest resident set of one of its processes; None where it was not read."""
     hosts: Hosts | None = Field(default=None, exclude_if=is_none)
-    """Of runs made on many hosts."""
 
     @property
     def standing(self) -> tuple[LayerSet, ...]:

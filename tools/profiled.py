@@ -14,8 +14,8 @@ from .execution.samples import ITERATION, PREFIX, RUN
 from .experiment.rotation import LayerSet
 from .many import SLOT
 from .profile import ProfileResult
-from .run_table import Floats, RunTable
-from .statistics.values import BoolArray
+from .run_table import RunTable
+from .statistics.values import BoolArray, FloatArray
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Profiled:
     """Failed runs are among them, one row a run, and the outcome is 1 where a run failed, else 0."""
 
     @property
-    def outcome(self) -> Floats:
+    def outcome(self) -> FloatArray:
         """Outcomes in run order, shape (runs,), each set moved onto the first by what its layers add.
 
         Otherwise runs with a heavy layer would be the slow ones, and whatever that layer does would look like a cause.
@@ -63,7 +63,7 @@ class Profiled:
         """Whether the runs of many hosts are brought to one level."""
         return SLOT.name in self.table.names and not self.sampled
 
-    def within(self, values: Floats, rows: BoolArray) -> Floats:
+    def within(self, values: FloatArray, rows: BoolArray) -> FloatArray:
         """Move the values of these rows so that all runs have one median, where rows are samples; else all hosts.
 
         A slow host is found by holding hosts against each other (`hosts`); here it is asked what makes runs slow on
@@ -78,7 +78,7 @@ class Profiled:
         else:
             return values
         middle = {one: float(np.median(values[run == one])) for one in np.unique(run).tolist()}
-        moved: Floats = values - np.array([middle[one] for one in run.tolist()])
+        moved: FloatArray = values - np.array([middle[one] for one in run.tolist()])
         return moved + float(np.median(list(middle.values())))
 
     def on(self, spec: str) -> BoolArray:

@@ -40,10 +40,16 @@ FIRST_LOOK, SECOND_LOOK = 0.8, 0.2
 LEAST_EFFECT = 0.05
 """How far from 0.5 the AUC of a column that works alone must be; thousands of runs show less, which tells nothing."""
 SPELL = "In the profiled runs slowness goes with their order, in the baseline it does not: a spell, not a drift."
+SAMPLED = "Rows are samples: what all samples of a run share was taken out, so whole runs explain nothing here."
 MOST_FAILING = 3
 """Factors of failing that are told."""
 COMMON_SHARE = 0.5
 """Of what is left, for the columns that every run has, where other columns were read in some runs only."""
+
+
+_AS_FOUND = {"column", "members", "auc", "auc_low", "auc_high", "r2", "importance_low", "importance_high"}
+_AS_FOUND |= {"independent", "slow_median", "fast_median"}
+"""Of a factor that keep their value whatever alpha a search was given."""
 
 
 class RankArguments(Arguments):
@@ -56,7 +62,6 @@ class RankedFactor(Frozen):
     factor: str
     """Key of the knowledge base, or the column where it has none."""
     column: str
-    """The column that stands for the cluster."""
     members: tuple[str, ...]
     auc: float
     """Chance that a slow run shows more of it than a fast one; 0.5 says nothing."""
@@ -180,7 +185,9 @@ def run(arguments: RankArguments, case: Case) -> Outcome:
         interactions=tuple(pair for _, found in searched for pair in found.interactions),
         uncounted=() if visible else uncounted(case),
         warnings=tuple(
-            dict.fromkeys([*_sampled(chosen), *spell, *(one for _, found in searched for one in found.warnings)])
+            dict.fromkeys(
+                [*[SAMPLED] * chosen.sampled, *spell, *(one for _, found in searched for one in found.warnings)]
+            )
         ),
         failing=(failing := _failing(look_share, case)),
         summary=_summary(factors, visible, p_value) + (f" {failing.words}" if failing else ""),
@@ -191,7 +198,6 @@ def run(arguments: RankArguments, case: Case) -> Outcome:
 def _searched(
     chosen: Candidates, share: float, case: Case
 ) -> tuple[list[tuple[BlockLooked, Association]], list[RankedFactor]]:
-    """Search every block, at this share of alpha for all of them."""
     searched, ranked = list[tuple[BlockLooked, Association]](), list[RankedFactor]()
     for block, part in zip(chosen.blocks, shares(chosen.blocks), strict=True):
         found = associated(block, share * part, case)
@@ -235,12 +241,6 @@ def _beyond_time(
             visible = one.visible and p_value <= case.limits.alpha and one.auc >= 0.5
             one = one.model_copy(update={"p_value": p_value, "visible": visible})
         yield one
-
-
-def _sampled(chosen: Candidates) -> list[str]:
-    return ["Rows are samples: what all samples of a run share was taken out, so whole runs explain nothing here."] * (
-        chosen.sampled
-    )
 
 
 def look_of(record: Record) -> tuple[int, float]:
@@ -313,22 +313,12 @@ def _ranked(found: Association, block: ColumnBlock, share: float, case: Case) ->
         matters = one.name in together or abs(one.auc - 0.5) >= LEAST_EFFECT
         ranked.append(
             RankedFactor(
+                **one.model_dump(include=_AS_FOUND),
                 factor=factor.key if factor else one.column,
-                column=one.column,
-                members=one.members,
-                auc=one.auc,
-                auc_low=one.auc_low,
-                auc_high=one.auc_high,
                 auc_per_second=one.auc_per_unit,
-                r2=one.r2,
                 importance=one.importance or 0.0,
-                importance_low=one.importance_low,
-                importance_high=one.importance_high,
                 stability=one.stability or 0.0,
-                independent=one.independent,
                 p_value=p_value,
-                slow_median=one.slow_median,
-                fast_median=one.fast_median,
                 visible=p_value <= case.limits.alpha and matters,
                 contrary=one.name not in together and _contrary(one.column, one.auc, case),
                 runs=block.slow.size,

@@ -76,7 +76,6 @@ def _decides(call: Finished, result: CompareResult, case: Case) -> Claim | TooFe
 
 
 def _shows(claim: Claim | TooFew, case: Case) -> bool:
-    """Tell whether a claim is the one that was asked for."""
     less_is_better = case.subject.lower_is_better or not (isinstance(claim, Claim) and claim.measure == "mean")
     return direction(claim) == ("less" if less_is_better else "more")
 
@@ -128,7 +127,6 @@ def _claimed(call: Finished, result: CompareResult, claim: Claim, case: Case) ->
 
 
 def _unproved(case: Case) -> Remedy:
-    """Nothing is proved to help."""
     declined = _declined(case.record)
     trials = list(_trials(case))
     undecided = tuple(one for one in trials if not one.refuted_by and _leaves_open(one))

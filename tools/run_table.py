@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from ..knowledge.errors import VgoError
@@ -21,8 +20,8 @@ from .many import FLEET, SLOT
 from .row import BASELINE, FIXED, REQUIRED, Row
 from .row import RUNS as RUNS
 from .statistics.comparison.within import within
+from .statistics.values import FloatArray, IntArray
 
-Floats = npt.NDArray[np.float64]
 LAYERS = "layers.json"
 """Artefact of a measuring call where layers or a launcher were used."""
 
@@ -30,15 +29,15 @@ LAYERS = "layers.json"
 class PairedOutcomes(NamedTuple):
     """Outcomes of both arms, shape (runs,), or of their samples, run after run."""
 
-    baseline: Floats
-    other: Floats
+    baseline: FloatArray
+    other: FloatArray
     whole: int
     """Samples of one run; 1 where runs are the samples."""
-    hosts: npt.NDArray[np.int64] | None
+    hosts: IntArray | None
     """A number for the host of each; None where all were made on this machine."""
 
     @property
-    def compared(self) -> tuple[Floats, Floats]:
+    def compared(self) -> tuple[FloatArray, FloatArray]:
         """Both arms without what hosts differ by."""
         if self.hosts is None:
             return self.baseline, self.other
@@ -57,11 +56,11 @@ class RunTable:
         """Metric columns."""
         return frozenset(column.name for column in self.columns)
 
-    def outcome(self, condition: str = BASELINE) -> Floats:
+    def outcome(self, condition: str = BASELINE) -> FloatArray:
         """Outcomes of the runs that count, in run order, shape (runs,)."""
         return self.column("outcome", condition)
 
-    def column(self, name: str, condition: str = BASELINE) -> Floats:
+    def column(self, name: str, condition: str = BASELINE) -> FloatArray:
         """One column over the runs that count, shape (runs,)."""
         return np.asarray(self._counted(name, condition), dtype=np.float64)
 
@@ -93,22 +92,12 @@ class RunTable:
             hosts = pd.factorize(names.loc[wide.index.get_level_values("pair")])[0]
         return PairedOutcomes(wide[against].to_numpy(np.float64), wide[other].to_numpy(np.float64), whole, hosts)
 
-    @property
-    def failed(self) -> int:
-        """Runs that do not count."""
-        return int((self.frame["ok"] == 0).sum())
-
-    @property
-    def spent_s(self) -> float:
-        """Time of the user's program over all runs, in seconds."""
-        return float(self.frame["wall_s"].sum())
-
     def _counted(self, name: str, condition: str) -> pd.Series[Any]:
         frame = self.frame
         return frame[name][(frame["condition"] == condition) & (frame["ok"] == 1)]
 
 
-def _of_equal_length(wide: pd.DataFrame, groups: npt.NDArray[np.int64]) -> tuple[pd.DataFrame, int]:
+def _of_equal_length(wide: pd.DataFrame, groups: IntArray) -> tuple[pd.DataFrame, int]:
     """Cut groups of rows to the length of the shortest, since only wholes of equal length are compared."""
     grouped = wide.groupby(groups)
     whole = int(grouped.size().min())

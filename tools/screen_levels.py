@@ -70,8 +70,6 @@ class ScreenResult(Result):
     spent_s: float
     baseline: LevelResult
     levels: tuple[LevelResult, ...]
-    alpha_each: float
-    """Level of a test of one pair of levels at one look, so that over all of them alpha holds."""
     best: str | None
     """The level left with the least; None where none is less than the baseline."""
 
@@ -177,7 +175,6 @@ def _result(
         spent_s=series.spent_s,
         baseline=LevelResult(level=BASELINE, summary=_summary(table, BASELINE), rounds=rounds),
         levels=tuple(levels),
-        alpha_each=rule.alpha,
         best=best,
         summary=_words(race, arguments, rounds, best),
     )

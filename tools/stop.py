@@ -43,7 +43,6 @@ class _State:
 
     # A plain class: dataclasses take longer to import than `vgo-agent --help` may.
     def __init__(self) -> None:
-        """Nothing came yet."""
         self.number = 0
         self.held = 0
         self.answering = False

@@ -185,10 +185,7 @@ def _distribution(root: Path) -> str:
 
 
 def _glibc() -> str:
-    try:
-        name, _, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").partition(" ")
-    except (ValueError, OSError):  # another C library does not know the name
-        return ""
+    name, version = platform.libc_ver()
     return version if name == "glibc" else ""
 
 

@@ -84,7 +84,10 @@ class QuestionAnswer:
             return render("answer/unknown.txt.j2").rstrip("\n")
         return render(
             "answer/answer.txt.j2",
-            sentences=["\n".join(textwrap.wrap(one.text, WIDTH, **_POINT)) for one in self.spoken],
+            sentences=[
+                textwrap.fill(one.text, WIDTH, initial_indent="- ", subsequent_indent="  ", **_WHOLE)
+                for one in self.spoken
+            ],
             steps=self.steps,
             references=list(_footnotes(self.facts)),
             notes=list(self._notes()),
@@ -114,12 +117,7 @@ class QuestionAnswer:
 
 _CLAIMED = re.compile(r"\d\s*(%|x\b|percent|per cent|times|fold)", re.IGNORECASE)
 """An effect that a question puts into numbers."""
-_POINT: dict[str, Any] = {
-    "initial_indent": "- ",
-    "subsequent_indent": "  ",
-    "break_long_words": False,
-    "break_on_hyphens": False,
-}
+_WHOLE: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
 
 
 def _counted(sentences: Sequence[object]) -> str:
@@ -148,7 +146,7 @@ def _footnotes(facts: tuple[CitableFact, ...]) -> Iterator[str]:
         resting.setdefault(_rests_on(fact), []).append(fact.tag)
     for text, tags in resting.items():
         line = f"{', '.join(tags):<4}{text}" if len(tags) == 1 else f"{', '.join(tags)}  {text}"
-        yield "\n".join(textwrap.wrap(line, WIDTH, subsequent_indent=" " * 6, **_WHOLE))
+        yield textwrap.fill(line, WIDTH, initial_indent="  ", subsequent_indent=" " * 6, **_WHOLE)
 
 
 def _rests_on(fact: CitableFact) -> str:
@@ -156,6 +154,3 @@ def _rests_on(fact: CitableFact) -> str:
     calls = f"the decisions on {calls}" if fact.decided else calls
     events = f" (event{'s' * (len(fact.events) > 1)} {', '.join(map(str, fact.events))})" if fact.events else ""
     return "; ".join((*([f"{calls}{events}"] if calls else []), *fact.sources))
-
-
-_WHOLE: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False, "initial_indent": "  "}

@@ -18,9 +18,9 @@ from ..planners.state import quoted
 from ..report.evidence import gather
 from .answer import TEMPLATES, AnswerSentence, QuestionAnswer
 from .checker import Objection, objections
-from .fact import CitableFact, numbered, sentence
+from .fact import CitableFact, FactDraft, numbered, sentence
 from .intents import ParsedQuestion, Sources, understood
-from .material import Material, Said, material
+from .material import Material, material
 from .near import Near
 from .of_known import other_knowledge
 from .of_run import RunFacts, run_facts
@@ -55,11 +55,9 @@ class Conversation:
         self.near = Near(self.run.knowledge)
 
     def __enter__(self) -> Self:
-        """Give itself."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Close the index."""
         self._open.close()
 
     def ask(self, question: str) -> QuestionAnswer:
@@ -84,7 +82,7 @@ class Conversation:
     def _tagged(self, gathered: Material) -> tuple[tuple[CitableFact, ...], tuple[CitableFact, ...]]:
         """Give what is known its references, in the order in which it comes; nothing is said twice."""
         first = gathered.direct[:MOST_DIRECT]
-        rest: tuple[Said, ...] = gathered.more
+        rest = gathered.more
         if any(not isinstance(one, CitableFact) for one in (*first, *rest)):
             rest = (*rest, *other_knowledge(self.recorded_knowledge, self.facts.evidence))
         drafts = [one for one in (*first, *rest) if not isinstance(one, CitableFact)]
@@ -125,7 +123,7 @@ class Conversation:
         return replace(answer, spoken=kept, dropped=(*answer.dropped, *told))
 
 
-def _said(one: Said) -> tuple[str, str]:
+def _said(one: FactDraft) -> tuple[str, str]:
     """Tell facts apart before and after they have their references."""
     return one.kind, one.name.key
 

@@ -6,7 +6,7 @@ up in what is known instead. Of equal sums the kind that stands first here is ta
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 Intent = Literal[
@@ -159,51 +159,22 @@ CUES: Mapping[Intent, Mapping[str, int]] = {
 }
 """Cue to what it is worth, by kind of question."""
 
-CONTEXTS: Mapping[Context, tuple[str, ...]] = {
-    "cluster": ("cluster", "slurm", "sbatch", "srun", "mpi", "mpirun", "hpc", "nodes", "supercomputer", "batch system"),
-    "container": ("container", "containers", "docker", "podman", "kubernetes", "pod"),
-    "without root": (
-        "without root",
-        "no root",
-        "not root",
-        "unprivileged",
-        "without sudo",
-        "no sudo",
-        "without privileges",
-    ),
-    "keep": (
-        "permanent",
-        "permanently",
-        "keep",
-        "reboot",
-        "persistent",
-        "persist",
-        "for good",
-        "production",
-        "at boot",
-    ),
+_CONTEXTS: Mapping[Context, str] = {
+    "cluster": "cluster, slurm, sbatch, srun, mpi, mpirun, hpc, nodes, supercomputer, batch system",
+    "container": "container, containers, docker, podman, kubernetes, pod",
+    "without root": "without root, no root, not root, unprivileged, without sudo, no sudo, without privileges",
+    "keep": "permanent, permanently, keep, reboot, persistent, persist, for good, production, at boot",
 }
+CONTEXTS: Mapping[Context, Sequence[str]] = {context: cues.split(", ") for context, cues in _CONTEXTS.items()}
 """Where the user wants to do it, or how."""
 
 BACK = frozenset({"it", "that", "this", "them", "those", "one"})
 """Words that may stand for what the question before was about."""
-SUSPECTING = (
-    "is it",
-    "was it",
-    "could it be",
-    "the bottleneck",
-    "the reason",
-    "the problem",
-    "matter",
-    "matters",
-    "because of",
-    "due to",
-    "caused by",
-    "the cause",
-    "responsible",
-    "to blame",
-    "culprit",
+_SUSPECTING = (
+    "is it, was it, could it be, the bottleneck, the reason, the problem, matter, matters, because of, due to, "
+    "caused by, the cause, responsible, to blame, culprit"
 )
+SUSPECTING = _SUSPECTING.split(", ")
 """A factor that is named with one of these is asked about as the cause."""
 FOR_HELP = frozenset({"help", "menu", "commands", "options", "questions", "please", "me", "h"})
 """A question of these words alone asks what can be asked."""

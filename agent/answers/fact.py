@@ -49,23 +49,15 @@ class FactDraft:
     """Where the calls were decided, by number of the event, where it rests on that and not on how they ended."""
 
 
-@dataclass(frozen=True)
-class CitableFact:
+@dataclass(frozen=True, kw_only=True)
+class CitableFact(FactDraft):
     """One thing that may be said, under the reference that everybody cites it by."""
 
     tag: str
     """`f1`, `f2`, ... of the run; `k1`, ... of what is known, as far as a question asks for it."""
-    kind: str
-    name: Name
-    """Of what it is about; empty where it is about nothing with a name."""
     wordings: tuple[Wording, ...]
-    affirmed: bool | None
-    calls: tuple[str, ...]
     events: tuple[int, ...]
-    """Where those calls ended, by number of the event in the transcript; where they were decided if it is `decided`."""
-    decided: bool
-    """It rests on the decisions."""
-    sources: tuple[str, ...]
+    """Where the calls ended, by number of the event in the transcript; where they were decided if it is `decided`."""
 
     @property
     def key(self) -> str:
@@ -83,15 +75,10 @@ def numbered(drafts: Iterable[FactDraft], letter: str, events: Mapping[str, int]
     for place, draft in enumerate(drafts, start=1):
         calls = tuple(dict.fromkeys(draft.calls))
         yield CitableFact(
+            **{**vars(draft), "calls": calls},
             tag=f"{letter}{place}",
-            kind=draft.kind,
-            name=draft.name,
             wordings=tuple(_wordings(draft)),
-            affirmed=draft.affirmed,
-            calls=calls,
             events=draft.decided or tuple(events[call] for call in calls if call in events),
-            decided=bool(draft.decided),
-            sources=draft.sources,
         )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ...knowledge.passages import KnowledgePassage
 from . import of_known, of_named, of_terms, steps
 from .cues import Intent
-from .fact import CitableFact, FactDraft
+from .fact import FactDraft
 from .intents import ParsedQuestion, matter
 from .near import Near
 from .of_run import RunFacts
@@ -19,7 +19,6 @@ MOST_FOUND = 3
 FEW = 2
 FORMATS = {"cluster": "slurm", "container": "docker"}
 
-Said = CitableFact | FactDraft
 Search = Callable[[str], Sequence[KnowledgePassage]]
 
 
@@ -27,16 +26,16 @@ Search = Callable[[str], Sequence[KnowledgePassage]]
 class Material:
     """Facts and commands, before those of what is known have their references."""
 
-    direct: tuple[Said, ...] = ()
+    direct: tuple[FactDraft, ...] = ()
     """All of them are said, whoever writes."""
-    more: tuple[Said, ...] = ()
+    more: tuple[FactDraft, ...] = ()
     """May be said."""
     steps: tuple[SuggestedCommand, ...] = ()
     prompt: str = "answer"
     """Of a model: a template of that name."""
     most_more: int = 4
     """Facts beside the direct ones, where no model chooses."""
-    leading: tuple[Said, ...] = ()
+    leading: tuple[FactDraft, ...] = ()
     """The first of the direct ones: how what the question names stands in this run. Nothing is said before them."""
 
 
@@ -53,21 +52,10 @@ def material(asked: ParsedQuestion, run: RunFacts, search: Search, near: Near) -
 
 
 def _general(asked: ParsedQuestion, run: RunFacts, search: Search, near: Near) -> Material:
-    """Gather what belongs to a question of its kind."""
     if asked.intent in _OF_RUN:
         return _OF_RUN[asked.intent](run)
-    if asked.intent == "effect":
-        return _effect(asked, run)
-    if asked.intent == "do":
-        return _do(asked, run)
-    if asked.intent == "cost":
-        return _cost(asked, run)
-    if asked.intent == "suspect":
-        return _suspect(asked, run)
-    if asked.intent == "term":
-        return _terms(asked, run)
-    if asked.intent == "what is":
-        return _entries(asked, run)
+    if asked.intent in _OF_NAMES:
+        return _OF_NAMES[asked.intent](asked, run)
     return _found(asked, run, search, near) if asked.intent == "search" else Material()
 
 
@@ -77,7 +65,7 @@ def _why(run: RunFacts) -> Material:
     keys = [fact.key for fact in suspects[:1] if fact.key]
     reached = run.of("relative", key=run.winner) if run.winner else ()
     direct = (*run.of("verdict"), *reached, *suspects[:1], *run.of("others"), *run.of("moved")[:1])
-    others: tuple[Said, ...] = (
+    others: tuple[FactDraft, ...] = (
         *(draft for key in keys for draft in of_known.in_short(key, run.evidence)),
         *run.of("baseline", "cut"),
         *suspects[1:MOST_OTHERS],
@@ -97,7 +85,7 @@ def _sure(run: RunFacts) -> Material:
     won = run.of("tried", "relative", key=run.winner) if run.winner else ()
     direct = (*(won or run.of("verdict")), *run.of("method"), *run.of("warning"))
     seen = (*run.of("suspect"), *run.of("not_visible")[:1], *run.of("baseline", "recorded"))
-    more: tuple[Said, ...] = (*seen, of_known.elsewhere())
+    more: tuple[FactDraft, ...] = (*seen, of_known.elsewhere())
     return Material(direct, more, tuple(steps.check(run.evidence)))
 
 
@@ -109,12 +97,12 @@ def _reproduce(run: RunFacts) -> Material:
 
 def _put_back(run: RunFacts) -> Material:
     direct = (*run.of("put_back"), *run.of("told")) or run.of("nothing_tried")
-    return Material(direct, run.of("recorded"), (steps.restore(),))
+    return Material(direct, run.of("recorded"), (steps.RESTORE,))
 
 
 def _not_measured(run: RunFacts) -> Material:
     direct = (*run.of("absent"), *run.of("hidden")) or run.of("set_aside")
-    return Material(direct, run.of("set_aside"), (steps.layers(),))
+    return Material(direct, run.of("set_aside"), (steps.LAYERS,))
 
 
 def _next(run: RunFacts) -> Material:
@@ -128,7 +116,7 @@ def _who(run: RunFacts) -> Material:
 
 
 def _machine(run: RunFacts) -> Material:
-    return Material((*run.of("rights"), *run.of("machine")), run.of("absent"), (steps.layers(),))
+    return Material((*run.of("rights"), *run.of("machine")), run.of("absent"), (steps.LAYERS,))
 
 
 def _spread(run: RunFacts) -> Material:
@@ -189,7 +177,7 @@ def _effect(asked: ParsedQuestion, run: RunFacts) -> Material:
     for factor in asked.keys("factor") if not keys else ():
         keys += known.factors[factor].mitigations[:MOST_FOUND]
     keys = keys or list(run.tried)
-    direct, more, proposed = list[Said](), list[Said](), list[SuggestedCommand]()
+    direct, more, proposed = list[FactDraft](), list[FactDraft](), list[SuggestedCommand]()
     for key in dict.fromkeys(keys):
         tried = run.of("tried", key=key)
         direct += (*tried, *run.of("relative", key=key)) or of_named.of_mitigation(key, run)
@@ -223,7 +211,7 @@ def _cost(asked: ParsedQuestion, run: RunFacts) -> Material:
     entries = [draft for key in keys if key in known for draft in of_known.when(known[key], run.evidence)]
     hurts = [draft for draft in entries if draft.kind == "hurts"]
     back = [fact for key in keys for fact in run.of("put_back", key=key)]
-    direct_all: tuple[Said, ...] = (*direct, *hurts) or run.of("nothing_tried")
+    direct_all: tuple[FactDraft, ...] = (*direct, *hurts) or run.of("nothing_tried")
     return Material(direct_all, (*back, *run.of("warning")), tuple(map(steps.explain, keys[:1])))
 
 
@@ -232,7 +220,7 @@ def _do(asked: ParsedQuestion, run: RunFacts) -> Material:
     evidence, known = run.evidence, run.evidence.run.knowledge.mitigations
     kept = list(of_known.keep(known[run.winner], evidence)) if run.winner in known else []
     won = run.of("tried", "relative", key=run.winner) if run.winner else ()
-    direct: list[Said] = [
+    direct: list[FactDraft] = [
         *(won or run.of("verdict")),
         *(kept if "keep" in asked.contexts or not asked.contexts else ()),
     ]
@@ -242,7 +230,12 @@ def _do(asked: ParsedQuestion, run: RunFacts) -> Material:
         direct.append(of_known.elsewhere())
     formats = [FORMATS[context] for context in asked.contexts if context in FORMATS] or [""]
     proposed = [steps.export(run.winner, one) for one in formats] if run.winner else _ready(run)
-    more: tuple[Said, ...] = (*kept, *run.of("advice"), *run.of("price", key=run.winner or None), *run.of("warning"))
+    more: tuple[FactDraft, ...] = (
+        *kept,
+        *run.of("advice"),
+        *run.of("price", key=run.winner or None),
+        *run.of("warning"),
+    )
     rest = tuple(one for one in more if one not in direct)
     return Material(tuple(direct), rest, (*proposed, steps.diagnose(evidence)))
 
@@ -264,7 +257,7 @@ def _suspect(asked: ParsedQuestion, run: RunFacts) -> Material:
 def _entries(asked: ParsedQuestion, run: RunFacts) -> Material:
     """What something is, and what this run says of it."""
     evidence, known = run.evidence, run.evidence.run.knowledge
-    direct, more = list[Said](), list[Said]()
+    direct, more = list[FactDraft](), list[FactDraft]()
     for key in asked.keys("factor"):
         factor = known.factors[key]
         direct += (*of_known.what(f"factor:{key}", evidence), *of_named.of_factor(factor, run))
@@ -294,3 +287,14 @@ def _found(asked: ParsedQuestion, run: RunFacts, search: Search, near: Near) -> 
     keys = [one.key for one in found if one.kind != "note"]
     more = [fact for key in keys for fact in run.of("suspect", "not_visible", "tried", "untried", key=key)]
     return Material(tuple(direct), tuple(more), tuple(map(steps.explain, keys[:1])))
+
+
+_OF_NAMES: Mapping[Intent, Callable[[ParsedQuestion, RunFacts], Material]] = {
+    "effect": _effect,
+    "do": _do,
+    "cost": _cost,
+    "suspect": _suspect,
+    "term": _terms,
+    "what is": _entries,
+}
+"""Kinds of questions that are about what they name, or about where it is to be done."""

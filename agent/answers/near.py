@@ -1,8 +1,8 @@
 """How near a passage is to a question, by the words that they share: a search always finds something.
 
 A word counts by its rarity among all that is known, one that stands nowhere the most. When it was tried first: of the
-tuned half of the questions of `evals/retrieval` as many are answered as before, of 25 short ones 84 instead of 92 %,
-and of 64 technical ones of another matter 5 instead of 23.
+tuned half of the questions in `tests/evals/retrieval` as many are answered as before, of 25 short ones 84 instead of
+92 %, and of 64 technical ones of another matter 5 instead of 23.
 """
 
 from __future__ import annotations
@@ -47,7 +47,6 @@ class Near:
     """The words of all that is known, counted when they are first needed."""
 
     def __init__(self, known: Knowledge) -> None:
-        """Keep what is known."""
         self._known = known
 
     def fits(self, passage: KnowledgePassage, question: str) -> bool:

@@ -40,12 +40,10 @@ class ExperimentAnswer:
             f"Rests on: {self.reference}",
             f"To go on: {self.serves}.",
         )
-        return "\n".join(_folded(line) for line in told)
-
-
-def _folded(line: str) -> str:
-    wrapped = textwrap.wrap(line, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-    return "\n".join(wrapped)
+        return "\n".join(
+            textwrap.fill(line, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+            for line in told
+        )
 
 
 def experiment_answer(folder: Path, kind: ExperimentKind, question: str) -> ExperimentAnswer:

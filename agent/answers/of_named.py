@@ -12,14 +12,12 @@ from ...knowledge.schema import KnownFactor
 from ...tools.rank_factors import RankedFactor
 from ..planners.state import quoted
 from . import names
-from .fact import CitableFact, FactDraft
+from .fact import FactDraft
 from .intents import ParsedQuestion
 from .of_run import MOST_WORDS, RunFacts, ranked
 
-Said = CitableFact | FactDraft
 
-
-def stands(asked: ParsedQuestion, run: RunFacts) -> Iterator[Said]:
+def stands(asked: ParsedQuestion, run: RunFacts) -> Iterator[FactDraft]:
     """Say of each name how it stands in this run, mitigations first."""
     for key in asked.keys("mitigation"):
         yield from of_mitigation(key, run)
@@ -27,7 +25,7 @@ def stands(asked: ParsedQuestion, run: RunFacts) -> Iterator[Said]:
         yield from of_factor(run.evidence.run.knowledge.factors[key], run)
 
 
-def of_mitigation(key: str, run: RunFacts) -> tuple[Said, ...]:
+def of_mitigation(key: str, run: RunFacts) -> tuple[FactDraft, ...]:
     """Tried, with its numbers; or not tried, with the reason."""
     tried = (*run.of("tried", "relative", key=key), *run.of("levels", key=key))
     if tried:
@@ -37,7 +35,7 @@ def of_mitigation(key: str, run: RunFacts) -> tuple[Said, ...]:
     return run.of("untried", key=key) or (FactDraft("never_tried", name, calls=calls, affirmed=False, words=words),)
 
 
-def of_factor(factor: KnownFactor, run: RunFacts) -> tuple[Said, ...]:
+def of_factor(factor: KnownFactor, run: RunFacts) -> tuple[FactDraft, ...]:
     """Ranked, with its numbers; or why it was not."""
     seen = run.of("suspect", "contrary", "not_visible", key=factor.key)
     return seen or (_beyond(factor, run) or _grouped(factor, run) or _unranked(factor, run),)

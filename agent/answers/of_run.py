@@ -13,14 +13,14 @@ from ...tools.verdict import Confirmed, Observed, confirmed, factors_found, help
 from ...tools.verdict_words import headline
 from ..planners.state import quoted
 from ..record import bodies
-from ..report import failing
+from ..report import failing, how
 from ..report.evidence import Evidence
 from ..report.evidence import unit as column_unit
 from ..report.mitigations import suspects, untried
 from ..report.numbers import number, p_value, percent, quantity
 from ..report.remarks import findings, warnings
 from ..report.tables import absent
-from ..report.tell import tell, verdict_words
+from ..report.tell import verdict_words
 from ..transcript import Approval, Decision, ToolEnd
 from . import names, of_runs
 from .fact import START, CitableFact, FactDraft, numbered
@@ -196,9 +196,8 @@ def _hidden(evidence: Evidence) -> Iterator[FactDraft]:
         yield FactDraft(
             "absent", detail=f"{quoted(fact.name, 160)}, since {quoted(fact.text, MOST_WORDS)}", calls=calls
         )
-    keys = {factor.name: key for key, factor in evidence.run.knowledge.factors.items()}
     for suspect in suspects(evidence):
-        name = names.of_factor(keys.get(suspect.name, suspect.name), evidence.run.knowledge)
+        name = names.of_factor(suspect.key, evidence.run.knowledge)
         yield FactDraft("hidden", name, calls=calls, affirmed=False)
 
 
@@ -231,7 +230,7 @@ def _manner(evidence: Evidence) -> Iterator[FactDraft]:
     )
     yield FactDraft("method", detail=detail, calls=(START,))
     yield _planner(evidence)
-    surveyed = "; ".join(f"{fact.name} {fact.text}" for fact in tell(evidence).machine)
+    surveyed = "; ".join(f"{fact.name} {fact.text}" for fact in how.machine(evidence))
     yield FactDraft("machine", detail=quoted(surveyed, MOST_WORDS), calls=(START,))
     if proof := confirmed(evidence.verdict):
         yield FactDraft("reproduce", names.of_mitigation(proof.mitigation, evidence), calls=concluded)

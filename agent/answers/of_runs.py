@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from ...tools.case import Finished
 from ...tools.label import LabelResult
 from ..planners.state import quoted
-from ..report.evidence import RUNS, Evidence
+from ..report.evidence import Evidence
 from ..report.numbers import number, percent, quantity, ratio
 from . import names
 from .fact import FactDraft
@@ -26,15 +27,13 @@ FOR: Mapping[str, str] = {
 
 def runs(evidence: Evidence) -> Iterator[FactDraft]:
     """Say how often the program ran in all, and what for."""
-    made = {call.call_id: call for call in evidence.run.record.calls if RUNS in call.artefacts}
-    counted: dict[str, int] = {}
-    for call in made.values():
-        purpose = _purpose(call, evidence)
-        counted[purpose] = counted.get(purpose, 0) + _rows(call, evidence)
+    made, counted = evidence.measuring, Counter[str]()
+    for call in made:
+        counted[_purpose(call, evidence)] += evidence.rows(call)
     if made:
         went = ", ".join(f"{number(count)} for {purpose}" for purpose, count in counted.items())
         detail = f"{number(evidence.recorded_runs)} {evidence.run.subject.counted}, {went}"
-        yield FactDraft("runs", detail=detail, calls=tuple(made))
+        yield FactDraft("runs", detail=detail, calls=tuple(call.call_id for call in made))
 
 
 def classes(evidence: Evidence) -> Iterator[FactDraft]:
@@ -76,8 +75,3 @@ def _purpose(call: Finished, evidence: Evidence) -> str:
         key = str(call.arguments.get("mitigation"))
         return f"pairs with {key if key in evidence.run.knowledge.mitigations else quoted(key)}"
     return FOR.get(call.tool, call.tool)
-
-
-def _rows(call: Finished, evidence: Evidence) -> int:
-    """Count rows as the report does: warm-up and failed runs are among them."""
-    return max(evidence.run.record.store.get(call.artefacts[RUNS]).count(b"\n") - 1, 0)

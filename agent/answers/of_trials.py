@@ -14,11 +14,10 @@ from ...tools.statistics.deviations import Measure
 from ..planners.state import quoted
 from ..report.evidence import Evidence
 from ..report.mitigations import untried
-from ..report.numbers import number, p_value, quantity
+from ..report.numbers import number, p_value, quantity, statistic_name
 from . import names
 from .fact import FactDraft
 
-NAMES: Mapping[Measure, str] = {"spread": "spread", "sd": "SD", "cv": "CV", "mean": "mean"}
 OUTCOMES: Mapping[Direction, str] = {
     "less": "not confirmed",
     "more": "worse",
@@ -27,20 +26,8 @@ OUTCOMES: Mapping[Direction, str] = {
 }
 MOST_WORDS = 240
 MOST_UNTRIED = 16
-AFFIRMED = {
-    "helped": True,
-    "confirmed too": True,
-    "by hand": True,
-    "worse": False,
-    "not confirmed": False,
-    "not shown": False,
-    "broke": False,
-    "undecided": False,
-    "not in force": False,
-    "not compared": False,
-    "by hand, not shown": False,
-}
-"""What came of a trial, and whether that says that it helps."""
+HELPED = ("helped", "confirmed too", "by hand")
+"""What came of a trial, where that says that the mitigation helps."""
 
 
 class MitigationTrial(NamedTuple):
@@ -61,7 +48,7 @@ def effect(found: Comparison) -> str:
 
 def ratios(found: Comparison, *measures: Measure) -> str:
     """Give some ratios of a comparison with their intervals."""
-    return ", ".join(f"{NAMES[measure]} ratio {found.shown(measure)}" for measure in measures)
+    return ", ".join(f"{statistic_name(measure)} ratio {found.shown(measure)}" for measure in measures)
 
 
 def size(found: Comparison) -> str:
@@ -77,7 +64,7 @@ def trials(evidence: Evidence) -> Iterator[FactDraft]:
         name = names.of_mitigation(trial.key, evidence)
         detail = effect(trial.comparison) if trial.comparison else ""
         words = {"outcome": trial.outcome, "less": word("less"), "more": word("more")}
-        yield FactDraft("tried", name, detail, trial.calls, affirmed=AFFIRMED[trial.outcome], words=words)
+        yield FactDraft("tried", name, detail, trial.calls, affirmed=trial.outcome in HELPED, words=words)
         yield from _price(trial, evidence)
         yield from _relative(trial, evidence)
     yield from _moved(evidence)
@@ -153,7 +140,7 @@ def _mean(trial: MitigationTrial, evidence: Evidence) -> str:
 
 def _relative(trial: MitigationTrial, evidence: Evidence) -> Iterator[FactDraft]:
     """Say where the spread may have fallen with the mean only: the CV is not shown to fall."""
-    cv = trial.comparison.claims["cv"] if trial.comparison and AFFIRMED[trial.outcome] else None
+    cv = trial.comparison.claims["cv"] if trial.comparison and trial.outcome in HELPED else None
     if trial.comparison and isinstance(cv, Claim) and cv.direction != "less":
         words = {"mean": _mean(trial, evidence), "better": word("less", "mean"), "less": word("less")}
         detail = ratios(trial.comparison, "cv")
@@ -194,7 +181,8 @@ def _untried(evidence: Evidence) -> Iterator[FactDraft]:
     }
     done = {batch.applied.mitigation for batch in evidence.batches}
     reasons = {one.mitigation: one.error for one in evidence.refusals if one.mitigation not in done}
-    reasons |= {one.key: one.reason for one in untried(evidence) if one.key not in reasons}
+    left = {one.candidate.mitigation: one.reason for one in untried(evidence)}
+    reasons |= {key: reason for key, reason in left.items() if key not in reasons}
     for key, reason in list(reasons.items())[:MOST_UNTRIED]:
         rests = (refusing[key],) if key in refusing else calls
         yield FactDraft(

@@ -18,6 +18,10 @@ class SuggestedCommand(NamedTuple):
     why: str
 
 
+LAYERS = SuggestedCommand("vgo-agent layers", "says what this machine can show, what not, and what would make it so")
+RESTORE = SuggestedCommand("vgo-agent restore", "says whether anything was left changed, and puts it back")
+
+
 def attempt(key: str, evidence: Evidence) -> SuggestedCommand:
     """Try one mitigation on the same program."""
     return SuggestedCommand(
@@ -25,11 +29,9 @@ def attempt(key: str, evidence: Evidence) -> SuggestedCommand:
     )
 
 
-def diagnose(evidence: Evidence, *options: str) -> SuggestedCommand:
+def diagnose(evidence: Evidence) -> SuggestedCommand:
     """Diagnose the same program once more."""
-    return SuggestedCommand(
-        again("diagnose", options, evidence.run.subject), "measures anew and searches from the start"
-    )
+    return SuggestedCommand(again("diagnose", (), evidence.run.subject), "measures anew and searches from the start")
 
 
 def export(key: str, format: str = "") -> SuggestedCommand:
@@ -41,16 +43,6 @@ def export(key: str, format: str = "") -> SuggestedCommand:
 def explain(key: str) -> SuggestedCommand:
     """Print all that is known of an entry."""
     return SuggestedCommand(shlex.join(("vgo-agent", "explain", key)), "tells all that is known of it, with sources")
-
-
-def layers() -> SuggestedCommand:
-    """List what could be measured."""
-    return SuggestedCommand("vgo-agent layers", "says what this machine can show, what not, and what would make it so")
-
-
-def restore() -> SuggestedCommand:
-    """Put back what a killed run may have left."""
-    return SuggestedCommand("vgo-agent restore", "says whether anything was left changed, and puts it back")
 
 
 def check(evidence: Evidence) -> Iterator[SuggestedCommand]:

@@ -17,28 +17,20 @@ from .reply import ChatReply
 from .session import NO_QUESTION, READ_ONLY, ChatSession
 from .status import status_lines
 from .take_away import TAKEN
-from .words import COMMANDS, Meant, meant
+from .words import COMMANDS, meant
 
 Action = Callable[[ChatSession, str], ChatReply]
 CONCLUDING = ("chosen", "going on", "done")
 """States of the last step of a run: no call is taken after it."""
-STEPS = {"measure": "measure", "profile": "profile", "tree": "fit_tree", "rank": "rank_factors"}
-"""Commands that are one call without a choice."""
 
 
 def do(session: ChatSession, line: str) -> ChatReply:
     """Do what a line asks for; what cannot be done is said."""
     asked = meant(line)
     try:
-        return _action(asked)(session, asked.argument)
+        return ACTIONS[asked.name](session, asked.argument)
     except VgoError as error:
         return ChatReply(str(error), failed=True)
-
-
-def _action(asked: Meant) -> Action:
-    if asked.name in STEPS:
-        return _step(STEPS[asked.name])
-    return ACTIONS[asked.name]
 
 
 def _wish(session: ChatSession, tool: str, arguments: Mapping[str, Any] | None = None) -> ChatReply:
@@ -60,6 +52,7 @@ def _refuse_ended(session: ChatSession) -> None:
 
 
 def _step(tool: str) -> Action:
+    """A command that is one call without a choice."""
     return lambda session, argument: _wish(session, tool)
 
 
@@ -233,6 +226,10 @@ def _quit(session: ChatSession, argument: str) -> ChatReply:
 
 
 ACTIONS: dict[str, Action] = {
+    "measure": _step("measure"),
+    "profile": _step("profile"),
+    "tree": _step("fit_tree"),
+    "rank": _step("rank_factors"),
     "diagnose": _diagnose,
     "label": _label,
     "lookup": _look_up,

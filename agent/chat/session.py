@@ -173,7 +173,7 @@ class ChatSession:
                 return "ours" if self._link.state.in_charge or not self._link.heard else "watching"
             if self._worker is not None:
                 return "ours"
-            if self.view.status in ("finished",):
+            if self.view.status == "finished":
                 return "still"
             return "elsewhere" if is_held(self.folder.path) else "still"
 
@@ -217,13 +217,11 @@ class ChatSession:
 
     def _look_at_worker(self) -> bool:
         assert self.folder is not None
+        changed = False
         if self._link is None or not self._link.open:
             working = self._worker is not None or self.place == "elsewhere"  # one that was just started may listen soon
             fresh = WorkerConnection.to(self.folder) if working else None
-            self._link = fresh or self._link
-            changed = fresh is not None
-        else:
-            changed = False
+            self._link, changed = fresh or self._link, fresh is not None
         changed |= bool(self._link and self._link.look())
         while self._waiting and self._link and self._link.open and self._link.state.in_charge:
             do, more = self._waiting.pop(0)

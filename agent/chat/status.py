@@ -33,15 +33,11 @@ def lines_of(session: ChatSession) -> tuple[str, str]:
 def status_lines(session: ChatSession) -> list[str]:
     """Say where it stands, a line each: the program, the step, runs and budget, what waits for whom."""
     title, _ = lines_of(session)
-    lines = [f"Program: {title}", f"Now: {_now(session)}"]
+    progress = progress_of(session.view)
+    lines = [f"Program: {title}", f"Now: {_doing(session)}{f' ({progress})' if progress else ''}"]
     if session.view.events:
         lines.append(f"So far: {len(session.view.steps)} steps, {_used(session.view)} of the budget")
     return [f"{line.rstrip('.')}." for line in (*lines, *_waits(session))]
-
-
-def _now(session: ChatSession) -> str:
-    doing, progress = _doing(session), progress_of(session.view)
-    return f"{doing} ({progress})" if progress else doing
 
 
 def _waits(session: ChatSession) -> Iterator[str]:

@@ -86,9 +86,10 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     found, values = contrast(tables, question)
     if arguments.picture:
-        from ..report.comparison_figure import save
+        from ..report.comparison_figure import picture
+        from ..report.saving import save_picture
 
-        save(found, values, arguments.picture)
+        save_picture(picture(found, values), arguments.picture)
     answer(found.model_dump(), text(found), arguments.json)
     return 0
 

@@ -28,7 +28,7 @@ fit      fit models to the spread (or mean, or a percentile) of each configurati
          each, recorded anywhere or by `vgo-agent sweep` (then no options are needed); --given: a row a configuration
 predict  the response at one configuration, given as SETTING=VALUE, with a 90 % interval; says when it extrapolates
 best     the configuration with the smallest response among measured ones and all combinations of their levels near
-         them. --subject-to compares settings, mean, the response, and best (the best mean), with + - * /, and, or
+         them. --subject-to compares settings, mean, the response, and best (the best mean), as `where` of a sweep
 show     a heat map over two settings, or slices along one, the others held at --at SETTING=VALUE
 
 SOURCE of the last three is what fit saved, or a table as for fit, which is then fitted first.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
@@ -44,12 +43,13 @@ def best(arguments: argparse.Namespace, fitted: Fitted) -> int:
         fitted = converted(fitted, goal)
     found, field = find(fitted, goal, arguments.subject_to, fitted.response.record.seed)
     if arguments.picture:
+        from ..report.saving import save_picture
         from ..report.surface_figures import front_figure
 
         picture = front_figure(fitted, field, found)
         if not picture:
             raise VgoError("The table gives no mean of a cell, so there is no trade to draw: leave out --picture.")
-        _draw(picture, arguments.picture)
+        save_picture(picture, arguments.picture)
     answer(found.model_dump(), of_best(fitted, found), arguments.json)
     return 0
 
@@ -57,20 +57,12 @@ def best(arguments: argparse.Namespace, fitted: Fitted) -> int:
 def show(arguments: argparse.Namespace, fitted: Fitted) -> int:
     """Show the surface over two settings, or along one."""
     from ...tools.surface.slices import cut
+    from ..report.saving import save_picture
     from ..report.surface_answers import of_slice
     from ..report.surface_figures import slice_figure
 
     found = cut(fitted.response, words(arguments.axes), arguments.at)
     if arguments.picture:
-        _draw(slice_figure(fitted.response, found), arguments.picture)
+        save_picture(slice_figure(fitted.response, found), arguments.picture)
     answer(found.model_dump(), of_slice(fitted.response, found), arguments.json)
     return 0
-
-
-def _draw(svg: str, path: Path) -> None:
-    from ..report.canvas import standalone
-
-    try:
-        path.write_text(standalone(svg), encoding="utf-8")
-    except OSError as error:
-        raise VgoError(f"Cannot write {path} ({error.strerror}); choose another file for --picture.") from error

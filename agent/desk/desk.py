@@ -15,7 +15,6 @@ class Desk:
     """Use it in `with`, or close it."""
 
     def __init__(self) -> None:
-        """Start nothing yet."""
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 
@@ -35,11 +34,9 @@ class Desk:
             self._process = None
 
     def __enter__(self) -> Desk:
-        """Give itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
         self.close()
 
     def _exchange(self, line: bytes) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import groupby
+from operator import itemgetter
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -73,7 +74,6 @@ class TextCanvas:
     """Rows of cells; what falls outside is left out, so that no size is too small."""
 
     def __init__(self, width: int, height: int, fancy: bool) -> None:
-        """Begin with blanks."""
         self.width, self.height = max(width, 0), max(height, 0)
         self.marks = FANCY if fancy else ASCII
         self._cells: list[list[tuple[str, Ink]]] = [[(" ", "plain")] * self.width for _ in range(self.height)]
@@ -130,7 +130,9 @@ class TextCanvas:
 
     def runs(self, row: int) -> list[TextSpan]:
         """One row, as pieces of one ink each."""
-        return [TextSpan("".join(mark for mark, _ in part), ink) for ink, part in groupby(self._cells[row], _ink)]
+        return [
+            TextSpan("".join(mark for mark, _ in part), ink) for ink, part in groupby(self._cells[row], itemgetter(1))
+        ]
 
     def changed(self, other: TextCanvas) -> list[RowSpan]:
         """What differs from another canvas of the same size: only that is drawn again."""
@@ -144,7 +146,3 @@ class TextCanvas:
     def text(self) -> str:
         """Everything without inks, a line a row."""
         return "\n".join("".join(mark for mark, _ in row).rstrip() for row in self._cells)
-
-
-def _ink(cell: tuple[str, Ink]) -> Ink:
-    return cell[1]

@@ -1,7 +1,4 @@
-"""The process that computes for the interface: one question in, one answer out, until its input ends.
-
-Messages are pickles, each after its length in eight bytes; only the parent, of the same program, is on the other end.
-"""
+"""The process that computes for the interface: one question in, one answer out, until its input ends."""
 
 from __future__ import annotations
 
@@ -13,10 +10,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ...knowledge.errors import VgoError
-from .messages import Failed, FindShape, LookAnswer, LookQuestion, OpenFile, ReadColumn, ReadPage, Refit
+from .messages import LENGTH, Failed, FindShape, LookAnswer, LookQuestion, OpenFile, ReadColumn, ReadPage, Refit, framed
 from .open_table import OpenTable, open_file
 
-LENGTH = 8
 NOT_OPEN = "No table is open: open a run or a file first."
 
 
@@ -31,7 +27,8 @@ def main() -> None:
             table, answer = answered(question, table)
         except VgoError as error:
             answer = Failed(str(error))
-        _write(answers, answer)
+        answers.write(framed(answer))
+        answers.flush()
 
 
 def answered(question: LookQuestion, table: OpenTable | None) -> tuple[OpenTable | None, LookAnswer]:
@@ -63,12 +60,6 @@ def _read(source: BinaryIO) -> LookQuestion | None:
     content = source.read(int.from_bytes(head, "big"))
     question: LookQuestion = pickle.loads(content)
     return question
-
-
-def _write(target: BinaryIO, answer: LookAnswer) -> None:
-    content = pickle.dumps(answer, protocol=5)
-    target.write(len(content).to_bytes(LENGTH, "big") + content)
-    target.flush()
 
 
 if __name__ == "__main__":

@@ -9,9 +9,8 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Callable
 
-from .messages import Failed, LookAnswer, LookQuestion, OpenFile
+from .messages import LENGTH, Failed, LookAnswer, LookQuestion, OpenFile, framed
 
-LENGTH = 8
 ENDED = "The process that computes has ended ({why}); the next request starts it again."
 CHILD = "vgo_agent.agent.look.child"
 
@@ -20,7 +19,6 @@ class Computer:
     """One warm process. Questions wait while it works; an older one of the same kind gives way to a newer."""
 
     def __init__(self, answered: Callable[[LookQuestion, LookAnswer], None]) -> None:
-        """Hand each answer on, in the loop that asked."""
         self._answered = answered
         self._waiting: dict[type, LookQuestion] = {}
         self._opened: OpenFile | None = None
@@ -46,10 +44,6 @@ class Computer:
         if not self.busy:
             self._pump = asyncio.create_task(self._answer_all())
 
-    async def warm(self) -> None:
-        """Start the process, so that the first question does not wait for its imports."""
-        await self._started()
-
     async def close(self) -> None:
         """End the process."""
         if self._pump is not None:
@@ -57,19 +51,17 @@ class Computer:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._pump
         if self._process is not None:
-            await _ended(self._process)
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.wait()
             self._process = None
 
     async def _answer_all(self) -> None:
         while self._waiting:
             question = self._waiting.pop(next(iter(self._waiting)))
             answer = await self._answer(question)
-            if not self._stale(question):
+            if OpenFile not in self._waiting:  # else it was asked of a table that gives way to another
                 self._answered(question, answer)
-
-    def _stale(self, question: LookQuestion) -> bool:
-        """Whether it was asked of a table that gives way to another."""
-        return OpenFile in self._waiting
 
     async def _answer(self, question: LookQuestion) -> LookAnswer:
         fresh = self._process is None
@@ -94,17 +86,8 @@ class Computer:
 
 async def _exchange(process: Process, question: LookQuestion) -> LookAnswer:
     assert process.stdin is not None and process.stdout is not None  # both are pipes
-    content = pickle.dumps(question, protocol=5)
-    process.stdin.write(len(content).to_bytes(LENGTH, "big"))
-    process.stdin.write(content)
+    process.stdin.write(framed(question))
     await process.stdin.drain()
     length = int.from_bytes(await process.stdout.readexactly(LENGTH), "big")
     answer: LookAnswer = pickle.loads(await process.stdout.readexactly(length))
     return answer
-
-
-async def _ended(process: Process) -> None:
-    """End it now: it holds nothing but copies."""
-    with contextlib.suppress(ProcessLookupError):
-        process.kill()
-    await process.wait()

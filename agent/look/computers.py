@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .computer import Computer
-from .messages import LookAnswer, LookQuestion, OpenedTable, OpenFile, Refit
+from .messages import LookAnswer, LookQuestion, OpenFile, Refit
 
 
 class Computers:
     """Ask, and the answer comes back in the same loop; the exact process is started when it is first needed."""
 
     def __init__(self, answered: Callable[[LookQuestion, LookAnswer], None]) -> None:
-        """Hand each answer on."""
         self._answered = answered
         self._quick = Computer(self._answered_quickly)
         self._exact = Computer(self._answered_exactly)
@@ -43,10 +42,6 @@ class Computers:
             self._exact.ask(self._open)
         self._exact.ask(question)
 
-    async def warm(self) -> None:
-        """Start the quick process before it is needed."""
-        await self._quick.warm()
-
     async def close(self) -> None:
         """End both."""
         await self._quick.close()
@@ -57,7 +52,5 @@ class Computers:
             self._answered(question, answer)
 
     def _answered_exactly(self, question: LookQuestion, answer: LookAnswer) -> None:
-        if isinstance(answer, OpenedTable) or self._open is None:  # the quick process has told so already
-            return
-        if isinstance(question, Refit) or self._open_exactly is not self._open:
+        if self._open is not None and isinstance(question, Refit):  # of the table the quick process tells
             self._answered(question, answer)

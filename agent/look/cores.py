@@ -6,7 +6,7 @@ One reading is a few small files; it is taken only while somebody looks.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path("/")
@@ -20,8 +20,8 @@ class CoreReading:
     """Counters of one core since boot."""
 
     ticks: Mapping[str, int]
-    interrupts: int = 0
-    mhz: float | None = None
+    interrupts: int
+    mhz: float | None
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class CoresSnapshot:
 
     at_s: float
     """Monotonic."""
-    cores: Mapping[int, CoreReading] = field(default_factory=dict)
+    cores: Mapping[int, CoreReading]
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,6 @@ def _interrupts(text: str) -> dict[int, int]:
 
 
 def _mhz(core: int, root: Path) -> float | None:
-    """Frequency now; virtual machines seldom tell."""
     khz = _text(root / f"sys/devices/system/cpu/cpu{core}/cpufreq/scaling_cur_freq").strip()
     return int(khz) / 1000 if khz.isdigit() else None
 

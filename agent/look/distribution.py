@@ -128,7 +128,6 @@ def _title(runs: int, quantiles: Sequence[float], outcomes: PlottedOutcomes) -> 
 
 
 def _legend(marks: Marks, cutting: Cutting, modes: tuple[float, ...]) -> str:
-    """Name every mark that is drawn."""
     bars = [f"{marks.bar} fast", f"{marks.slow_bar} slow"] if cutting.cut is not None else [f"{marks.bar} runs"]
     cut = [f"{marks.cut} cut"] if cutting.cut is not None else []
     return "  ".join([*bars, f"{marks.curve} density", *cut, *(["M mode"] if modes else []), f"{QUANTILE} p5 p50 p95"])
@@ -150,7 +149,6 @@ def _bars(canvas: TextCanvas, framed: Framed, whole: Clipped, outcomes: PlottedO
 def _marked(
     canvas: TextCanvas, framed: Framed, quantiles: Sequence[float], modes: tuple[float, ...], cutting: Cutting
 ) -> None:
-    """Put the cut, and on the axis a mark at each quantile and mode."""
     for mark, places in ((QUANTILE, quantiles), ("M", modes)):
         for value in places:
             if (column := framed.column(value)) >= 0:

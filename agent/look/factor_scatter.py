@@ -50,7 +50,6 @@ def _title(scatter: Scatter, x: FloatArray, y: FloatArray) -> str:
 
 
 def _legend(canvas: TextCanvas, scatter: Scatter, cut: float | None) -> str:
-    """Name what goes upwards, and the marks."""
     up, marks = outcome_axis(AxisWindow(0.0, 1.0), scatter.outcomes).name, canvas.marks
     return f"upwards: {up}  {class_marks(marks, cut)}{marks.level} fit"
 
@@ -66,7 +65,6 @@ def _reading(scatter: Scatter, cursor: float | None, across: AxisWindow, canvas:
 
 
 def _fitted(canvas: TextCanvas, framed: Framed, x: FloatArray, y: FloatArray) -> None:
-    """Draw the least-squares line."""
     middle, size = float(x.mean()), float(np.ptp(x))
     if not size:  # all at the edge
         return

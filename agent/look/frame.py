@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from .canvas import TextCanvas
 from .scale import AxisWindow, CellScale, evenly, ticks
@@ -62,7 +62,7 @@ class Picture:
     """A canvas that is done; `framed` is None where only words were written."""
 
     canvas: TextCanvas
-    framed: Framed | None = field(default=None)
+    framed: Framed | None = None
 
     def x_at(self, column: int) -> float | None:
         """Value under a column of the canvas; None beside the plot."""
@@ -107,14 +107,9 @@ def outcome_axis(window: AxisWindow, outcomes: PlottedOutcomes) -> PlotAxis:
 
 def words(canvas: TextCanvas, sentence: str) -> Picture:
     """Fold a sentence into the canvas."""
-    row, line = 0, ""
-    for word in sentence.split():
-        if line and len(line) + 1 + len(word) > canvas.width:
-            canvas.write(row, 0, line)
-            row, line = row + 1, word
-        else:
-            line = f"{line} {word}".strip()
-    canvas.write(row, 0, line)
+    folded = textwrap.wrap(sentence, max(canvas.width, 1), break_long_words=False, break_on_hyphens=False)
+    for row, line in enumerate(folded):
+        canvas.write(row, 0, line)
     return Picture(canvas)
 
 

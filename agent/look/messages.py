@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import dataclass
 
 from ...tools.statistics.association.tree import DecisionTree
@@ -57,15 +58,11 @@ LookQuestion = OpenFile | FindShape | Refit | ReadColumn | ReadPage
 class OpenedTable:
     """A table is open: what is drawn at once."""
 
-    source: str
     outcomes: PlottedOutcomes
     """Of the runs that count."""
-    columns: tuple[str, ...]
-    """That may explain."""
     rows: int
     """Of the whole table."""
     header: tuple[str, ...]
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -89,8 +86,6 @@ class Refitted:
     runs: int
     tree: DecisionTree | None = None
     factors: tuple[PlottedFactor, ...] = ()
-    p_value: float | None = None
-    seconds: float = 0.0
     reason: str = ""
 
 
@@ -125,3 +120,11 @@ class Failed:
 
 
 LookAnswer = OpenedTable | Shaped | Refitted | ColumnRead | TablePage | Failed
+LENGTH = 8
+"""Bytes before each message on the wire, which tell its own."""
+
+
+def framed(message: LookQuestion | LookAnswer) -> bytes:
+    """Give a message as it goes over the wire; only the same program is at the other end."""
+    content = pickle.dumps(message, protocol=5)
+    return len(content).to_bytes(LENGTH, "big") + content

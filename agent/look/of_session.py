@@ -23,14 +23,14 @@ SPREAD: TypeAdapter[Claim | TooFew] = TypeAdapter(Claim | TooFew)
 def looking_of(view: SessionView) -> Looking:
     """Show what is being measured now; after a label, the runs that were labelled."""
     factors = tuple(_factor(one) for one in view.ranked)
-    tree, cut = view.tree, view.cut
+    cut = view.cut
     live = view.measured[-1] if view.measured else None
     shown = _labelled(view) or live
     return Looking(
         outcomes=PlottedOutcomes() if shown is None else _outcomes(view, shown, _standing(view, shown)),
         cut=None if cut is None else cut.value,
         modes=view.modes,
-        tree=None if tree is None else DecisionTree.model_validate(tree),
+        tree=None if view.tree is None else DecisionTree.model_validate(view.tree),
         factors=factors,
         scatters=_scatters(view, factors),
         overlays=tuple(_overlay(view, one) for one in view.measured if len(one.conditions) > 1),
@@ -80,13 +80,10 @@ def _overlay(view: SessionView, pairs: RunArrays) -> Overlay:
     baseline, mitigated = (_outcomes(view, pairs, pairs.where(name)) for name in (BASELINE, mitigation))
     batch = next((step.arguments.get("batch") for step in view.steps if step.call_id == pairs.call_id), None)
     name = f"{mitigation}, batch {batch}" if batch else mitigation
-    compared = next((step for step in view.steps if step.tool == "compare" and _about(step.arguments, pairs)), None)
+    comparisons = (step for step in view.steps if step.tool == "compare")
+    compared = next((step for step in comparisons if step.arguments.get("call") == pairs.call_id), None)
     if compared is None or compared.result is None:
         return Overlay(baseline, mitigated, name)
     spread = SPREAD.validate_python(compared.result["comparison"]["claims"]["spread"])
     ratio, low, high = (getattr(spread, end, None) for end in ("ratio", "low", "high"))
     return Overlay(baseline, mitigated, name, ratio, low, high, in_a_word(spread))
-
-
-def _about(arguments: Mapping[str, Any], pairs: RunArrays) -> bool:
-    return bool(arguments.get("call") == pairs.call_id)

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from ...tools.recorded.design import designs
 from ...tools.recorded.read import read
-from ...tools.recorded.recorded import RecordedRuns
 from ...tools.recorded.shapes import ColumnOptions, Observations
-from .messages import ColumnRead, OpenedTable, ReadPage, Refit, Refitted, Shaped, TablePage
+from .messages import OpenedTable, ReadPage, TablePage
 from .pages import page_of
 from .scenes import PlottedOutcomes
 
-
-class Fits(Protocol):
-    """What computes on the runs of a table."""
-
-    def shaped(self) -> Shaped:
-        """Find modes and cut."""
-
-    def refit(self, asked: Refit) -> Refitted:
-        """Label, fit and rank at a cut."""
-
-    def column(self, name: str) -> ColumnRead:
-        """Read one column over the runs that are labelled."""
+if TYPE_CHECKING:
+    from .fits import Fits
 
 
 @dataclass(frozen=True)
@@ -41,18 +30,9 @@ class OpenTable:
     folder: Path | None = None
     """Of a diagnosis, whose profile is what is labelled."""
 
-    @property
-    def outcomes(self) -> PlottedOutcomes:
-        """Of the runs that count."""
-        design = self.design
-        return PlottedOutcomes(design.outcome, design.unit, design.outcome_name, design.lower_is_better)
-
     def opened(self) -> OpenedTable:
         """Tell what there is."""
-        header = tuple(self.frame.columns)
-        return OpenedTable(
-            self.source, self.outcomes, self.design.names, self.frame.height, header, self.design.warnings
-        )
+        return OpenedTable(outcomes_of(self.design), self.frame.height, tuple(self.frame.columns))
 
     def page(self, asked: ReadPage) -> TablePage:
         """Read some rows."""
@@ -72,18 +52,15 @@ class OpenTable:
         return steady(self.source, self.frame, self.design)
 
 
+def outcomes_of(design: Observations) -> PlottedOutcomes:
+    """Show the outcomes of a group of runs."""
+    return PlottedOutcomes(design.outcome, design.unit, design.outcome_name, design.lower_is_better)
+
+
 def open_file(path: Path, outcome: str | None = None) -> OpenTable:
     """Read a recorded file or a run folder; of several groups, the one with most runs."""
     recorded = read(path)
     run = outcome is None and (path / "request.json").is_file()
-    return OpenTable(recorded.source, recorded.frame, _largest(recorded, outcome), path if run else None)
-
-
-def _largest(recorded: RecordedRuns, outcome: str | None) -> Observations:
     parts = designs(recorded, ColumnOptions(outcome=outcome))
-    group, design = max(parts, key=lambda part: part[1].outcome.size)
-    if not group:
-        return design
-    named = ", ".join(f"{name} {value}" for name, value in group.items())
-    words = f"The largest of {len(parts)} groups is shown: {named}."
-    return replace(design, warnings=(words, *design.warnings))
+    _, largest = max(parts, key=lambda part: part[1].outcome.size)
+    return OpenTable(recorded.source, recorded.frame, largest, path if run else None)

@@ -29,8 +29,7 @@ def run_order(
     numbers = np.arange(1, values.size + 1, dtype=np.float64)
     inside = (numbers >= shown.low) & (numbers <= shown.high)
     level = extent(values[inside]) or extent(values)
-    if level is None:
-        return words(canvas, EMPTY)
+    assert level is not None  # some value is finite
     failed = values.size - finite(values).size
     title = f"{values.size} runs in order" + (f", {failed} without a finite {outcomes.name}" if failed else "")
     axes = PlotAxis(shown, "", "run"), PlotAxis(level, outcomes.unit, outcomes.name)

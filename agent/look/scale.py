@@ -90,13 +90,12 @@ class Tick:
     words: str
 
 
-def extent(*columns: ArrayLike) -> AxisWindow | None:
+def extent(values: ArrayLike) -> AxisWindow | None:
     """Span all finite values, a little widened; None where there are none."""
-    parts = [np.clip(finite(column), -LARGEST, LARGEST) for column in columns]
-    every = [part for part in parts if part.size]
-    if not every:
+    shown = np.clip(finite(values), -LARGEST, LARGEST)
+    if not shown.size:
         return None
-    low, high = min(float(part.min()) for part in every), max(float(part.max()) for part in every)
+    low, high = float(shown.min()), float(shown.max())
     edge = max(0.02 * (high - low), 1e-6 * max(abs(low), abs(high)), SMALLEST)
     if low == high:
         edge = max(0.05 * abs(low), 1e-12)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +38,12 @@ class PlottedFactor:
     visible: bool
     slow_median: float
     fast_median: float
+
+
+def plotted(found: Any, **changed: Any) -> PlottedFactor:
+    """Take from a factor, however it was found, what is shown, but for what is given."""
+    names = [one.name for one in fields(PlottedFactor) if one.name not in changed]
+    return PlottedFactor(**{name: getattr(found, name) for name in names}, **changed)
 
 
 @dataclass(frozen=True)

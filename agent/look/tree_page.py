@@ -52,9 +52,7 @@ def _lines(
     said = f"{condition}: " if condition else ""
     if node.column is None or node.left is None or node.right is None:
         return [TreeLine(f"{before}{branch}{said}{_bar(node, marks)} {node.answer()}", "", node.slow_share)]
-    below = before + (" " * 3 if branch in ("", marks.last_branch) else f"{marks.upright}  ")
-    if not branch:
-        below = before
+    below = before + {"": "", marks.last_branch: " " * 3}.get(branch, f"{marks.upright}  ")
     asked = TreeLine(f"{before}{branch}{said}{node.column}? ({node.n} runs)", node.column, node.slow_share)
     threshold = f"{node.threshold:.6g}"
     return [

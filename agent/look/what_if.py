@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from ...tools.statistics.association.tree import DecisionTree
 from .distribution import Cutting
-from .messages import Refitted, Shaped
+from .messages import Refitted
 from .scenes import Looking, PlottedFactor, SmallTable
 
 RANKING = ("factor", "AUC", "p", "R2", "visible", "column", "slow median", "fast median")
@@ -86,11 +86,6 @@ class WhatIf:
         return replace(self, recorded=found) if self.moved is None else replace(self, refitted=found)
 
 
-def looking_at(shaped: Shaped) -> Looking:
-    """Show a table on its own, without a session around it."""
-    return Looking(outcomes=shaped.outcomes, cut=shaped.cut, modes=shaped.modes)
-
-
 def _found(found: Refitted) -> str:
     if found.reason:
         return found.reason
@@ -104,19 +99,9 @@ def _found(found: Refitted) -> str:
 
 def ranking(factors: tuple[PlottedFactor, ...]) -> SmallTable:
     """Lay out the factors, most convincing first."""
-    return SmallTable(
-        RANKING,
-        tuple(
-            (
-                one.name,
-                one.auc,
-                one.p_value,
-                one.r2,
-                "yes" if one.visible else "no",
-                one.column,
-                one.slow_median,
-                one.fast_median,
-            )
-            for one in factors
-        ),
-    )
+    return SmallTable(RANKING, tuple(map(_ranked, factors)))
+
+
+def _ranked(one: PlottedFactor) -> tuple[str | float | None, ...]:
+    seen = "yes" if one.visible else "no"
+    return one.name, one.auc, one.p_value, one.r2, seen, one.column, one.slow_median, one.fast_median

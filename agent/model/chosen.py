@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,25 +61,17 @@ def model_choice(spec: str, settings: UserSettings) -> ModelChoice:
     return ModelChoice(spec=kept, context=context, threads=threads, **manner)
 
 
-@dataclass(frozen=True)
-class FromFile:
+class FromFile(ModelProcess):
     """A model in a file: what its process says of it, and which file it is."""
-
-    process: ModelProcess
-    path: Path
 
     def describe(self) -> dict[str, Any]:
         """Say what is loaded; raises ModelFailed where it cannot be."""
         try:
-            said = self.process.describe()
+            said = super().describe()
         except ModelFailed as error:
             architecture = read_gguf(self.path).architecture
             raise ModelFailed(f"{error} (its architecture is {architecture!r:.40})") from error
         return said | {"name": self.path.name, "kind": "file", "sha256": sha256_of(self.path)}
-
-    def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
-        """Ask one thing; raises ModelFailed where there is no answer."""
-        return self.process.ask(request, seconds)
 
 
 @contextmanager
@@ -92,9 +83,8 @@ def open_source(wish: ModelChoice) -> Iterator[LanguageModel]:
         yield Patient(ModelServer(wish.spec))
         return
     refuse_without_library()
-    path = path_of(wish.spec)
-    with ModelProcess(path, wish.context, wish.threads) as process:
-        yield Patient(FromFile(process, path))
+    with FromFile(path_of(wish.spec), wish.context, wish.threads) as model:
+        yield Patient(model)
 
 
 def is_server(spec: str) -> bool:

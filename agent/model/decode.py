@@ -158,7 +158,6 @@ class Decoder:
         return int(chance.choice(ids, p=weights / weights.sum()))
 
     def _allowed(self, rules: Grammar) -> Ids:
-        """Every token that may come next, in the order of the vocabulary."""
         firsts = self._first_bytes(rules)
         ids = np.concatenate([self._ends, *(self._beginning[byte] for byte in firsts)])
         return np.sort(ids[rules.passes(ids)])
@@ -188,7 +187,6 @@ class Decoder:
 
     @cached_property
     def _ends(self) -> Ids:
-        """Tokens that end an answer."""
         ends = [int(token) for token in self._every if llama_cpp.llama_vocab_is_eog(self.vocabulary, int(token))]
         return np.array(ends, np.int32)
 

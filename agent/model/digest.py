@@ -23,10 +23,16 @@ def sha256_of(path: Path) -> str:
     place, known = user_cache_path("vgo-agent") / "model-hashes.json", {}
     with suppress(OSError, ValueError):
         known = _table(json.loads(place.read_text()))
-    key, state = str(path.resolve()), _state(path)
-    if known.get(key, [])[:-1] == state:
-        return str(known[key][-1])
-    found = _hashed(path)
+    key = str(path.resolve())
+    try:
+        stat = path.stat()
+        state = [stat.st_size, stat.st_mtime_ns]
+        if known.get(key, [])[:-1] == state:
+            return str(known[key][-1])
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise VgoError(f"{path} cannot be read ({error.strerror}); give a GGUF file.") from error
     kept = {name: row for name, row in known.items() if name != key} | {key: [*state, found]}
     with suppress(OSError):  # it is worked out again next time
         _write(place, dict(list(kept.items())[-MOST:]))
@@ -37,22 +43,6 @@ def _table(said: Any) -> dict[str, list[Any]]:
     """Take the rows that have the right form: the file is only a cache."""
     rows = said.items() if isinstance(said, dict) else ()
     return {key: row for key, row in rows if isinstance(row, list) and len(row) == 3}
-
-
-def _state(path: Path) -> list[int]:
-    try:
-        found = path.stat()
-    except OSError as error:
-        raise VgoError(f"{path} cannot be read ({error.strerror}); give a GGUF file.") from error
-    return [found.st_size, found.st_mtime_ns]
-
-
-def _hashed(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise VgoError(f"{path} cannot be read ({error.strerror}); give a GGUF file.") from error
 
 
 def _write(place: Path, table: dict[str, list[Any]]) -> None:

@@ -25,7 +25,6 @@ class Site:
     """Where a server is, and the key that it asks for; the key is sent there and told nowhere."""
 
     def __init__(self, address: str, key: str) -> None:
-        """Connect to nothing yet."""
         self._address, self._key = address, key
         self._verify = ssl.create_default_context() if address.startswith("https:") else False
         self._proxies = not _is_here(urlsplit(address).hostname or "")

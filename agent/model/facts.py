@@ -49,17 +49,11 @@ class ModelFacts(Frozen):
 
 def facts_of(described: Mapping[str, Any], wish: ModelChoice, prompts: Mapping[str, str]) -> ModelFacts:
     """Put together what a model says of itself and how it is to be asked."""
-    kept = {
-        name: described[name] for name in ("name", "kind", "sha256", "library", "cpu", "context") if name in described
-    }
-    kept |= {name: described[name] for name in ("batch", "threads") if name in described}
+    names = ("name", "kind", "sha256", "library", "cpu", "context", "batch", "threads")
     return ModelFacts(
-        **kept,
+        **{name: described[name] for name in names if name in described},
+        **wish.model_dump(include={"temperature", "seed", "decision_timeout_s", "think"}),
         notation=str(described.get("metadata", {}).get(NOTATION, "json")),
         characters_a_token=float(described.get("characters_a_token", UNTOLD_CHARACTERS)),
-        temperature=wish.temperature,
-        seed=wish.seed,
-        decision_timeout_s=wish.decision_timeout_s,
-        think=wish.think,
         prompts=dict(prompts),
     )

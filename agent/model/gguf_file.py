@@ -107,7 +107,6 @@ def read_gguf(path: Path) -> GgufFile:
 
 
 def _refuse_other(found: GgufFile) -> None:
-    """Refuse GGUF files that hold something else."""
     if what := NOT_MODELS.get(found._text("general.type")):
         raise VgoError(f"{found.path} is {what}, not a model; give the model itself.")
     if not found.architecture:

@@ -82,15 +82,12 @@ def free_memory(root: Path = Path("/")) -> int:
 def _left(root: Path) -> Iterator[int]:
     """What each limit leaves; pages of files that a group holds are given back when they are needed."""
     for group in groups_with("memory", root):
-        limit, used = first_text(group, "memory.limit_in_bytes", "memory.max"), _used(group)
+        limit = first_text(group, "memory.limit_in_bytes", "memory.max")
+        used = first_text(group, "memory.usage_in_bytes", "memory.current")
         if limit.isdigit() and used.isdigit():
             counts = numbers(file_text(group / "memory.stat").encode())
             files = [max(counts.get(f"total_{name}", 0.0), counts.get(name, 0.0)) for name in FILES]
             yield int(limit) - int(used) + int(sum(files))
-
-
-def _used(group: Path) -> str:
-    return first_text(group, "memory.usage_in_bytes", "memory.current")
 
 
 def threads_for(asked: int, size: int, root: Path = Path("/")) -> int:
@@ -104,7 +101,6 @@ def threads_for(asked: int, size: int, root: Path = Path("/")) -> int:
 
 
 def _quotas(root: Path) -> Iterator[float]:
-    """CPUs that each group may keep busy."""
     for group in groups_with("cpu", root):
         quota, _, period = (first_text(group, "cpu.max") or _legacy_quota(group)).partition(" ")
         if quota.isdigit() and period.isdigit() and int(period):

@@ -11,7 +11,6 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from .language_model import ModelFailed, ModelGone
@@ -26,7 +25,7 @@ class ModelProcess:
     """One GGUF, loaded when it is first asked."""
 
     def __init__(self, path: Path, context: int, threads: int) -> None:
-        """Remember what to load."""
+        self.path = path
         self._wish = {"path": str(path), "context": context, "threads": threads}
         self._process: subprocess.Popen[bytes] | None = None
         self._said = -1
@@ -59,11 +58,9 @@ class ModelProcess:
         os.close(self._said)
 
     def __enter__(self) -> Self:
-        """Give itself."""
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """End the process."""
+    def __exit__(self, *_: object) -> None:
         self.end()
 
     def _started(self) -> subprocess.Popen[bytes]:

@@ -16,7 +16,6 @@ class Retold:
     """Answers in the order of the record; with a live model, that answers, but for what failed then."""
 
     def __init__(self, said: Sequence[Said], live: LanguageModel | None = None) -> None:
-        """Take what was said, decision by decision."""
         self._said: Iterator[Said] = iter(said)
         self._now: Said | None = None
         """The decision whose thought was asked for, and its answer not yet."""

@@ -107,9 +107,6 @@ def described(model: Any) -> dict[str, Any]:
         "batch": model.n_batch,
         "threads": model.n_threads,
         "characters_a_token": characters_a_token(model),
-        "trained_context": llama_cpp.llama_model_n_ctx_train(model.model),
-        "parameters": llama_cpp.llama_model_n_params(model.model),
-        "bytes": llama_cpp.llama_model_size(model.model),
         "metadata": {key: value for key, value in model.metadata.items() if not key.startswith("tokenizer.ggml.")},
     }
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import AliasPath, BaseModel, Field, ValidationError
 
 from ...knowledge.errors import VgoError
 from .exchange import Site
@@ -54,25 +54,13 @@ class Message(BaseModel):
     content: str | None = None
 
 
-class CompletionChoice(BaseModel):
-    """One of the answers, and why it ends."""
-
-    message: Message
-    finish_reason: str | None = None
-
-
-class Usage(BaseModel):
-    """Tokens that were counted."""
-
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-
-
 class ChatCompletion(BaseModel):
-    """What /v1/chat/completions answers."""
+    """What /v1/chat/completions answers: the first of its choices, and the tokens that were counted."""
 
-    choices: list[CompletionChoice] = Field(min_length=1)
-    usage: Usage | None = None
+    message: Message = Field(validation_alias=AliasPath("choices", 0, "message"))
+    finish_reason: str | None = Field(None, validation_alias=AliasPath("choices", 0, "finish_reason"))
+    prompt_tokens: int = Field(0, validation_alias=AliasPath("usage", "prompt_tokens"))
+    completion_tokens: int = Field(0, validation_alias=AliasPath("usage", "completion_tokens"))
 
 
 @dataclass(frozen=True)
@@ -118,13 +106,12 @@ class ModelServer:
         }
         said = self._site.fetch("/v1/chat/completions", body | constraint(found, request), seconds)
         reply = _read(ChatCompletion, said, "a chat completion")
-        first, usage = reply.choices[0], reply.usage or Usage()
-        text = first.message.content or ""
+        text = reply.message.content or ""
         return {
             "text": canonical(text, request["schema"]) if request["schema"] else text,
-            "ended": "stop" if first.finish_reason == "stop" else "length",
-            "prompt_tokens": usage.prompt_tokens,
-            "tokens": usage.completion_tokens,
+            "ended": "stop" if reply.finish_reason == "stop" else "length",
+            "prompt_tokens": reply.prompt_tokens,
+            "tokens": reply.completion_tokens,
             "framed": found.kind,
         }
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from statistics import median
 from typing import NamedTuple
 
-from ..planners.base import Choice, Planner, View
+from ..planners.base import Choice, Planner
 from ..planners.rules import Rules
 from .states import DecisionState
 
@@ -55,7 +55,7 @@ def trial(
         seconds = time.perf_counter() - begun
         passed_over = choice.said.passed_over if choice.said else ""
         state.view.legal.check(choice.tool, choice.arguments)  # whoever chose: it would be a bug of ours
-        tried = ModelDecision(state, _words(choice), _words(_usual(state.view)), passed_over, seconds)
+        tried = ModelDecision(state, _words(choice), _words(Rules().choose(state.view)), passed_over, seconds)
         tell(tried)
         found.append(tried)
     return found
@@ -66,10 +66,6 @@ def summary(tried: Sequence[ModelDecision]) -> AgreementSummary:
     seconds = [one.seconds for one in tried]
     taken = sum(not one.passed_over for one in tried)
     return AgreementSummary(len(tried), taken, sum(one.agrees for one in tried), median(seconds), max(seconds))
-
-
-def _usual(view: View) -> Choice:
-    return Rules().choose(view)
 
 
 def _words(choice: Choice) -> str:

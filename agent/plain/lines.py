@@ -14,7 +14,6 @@ class LinesIn:
     """Reads a file descriptor as text goes in; what is no UTF-8 is read as far as it goes."""
 
     def __init__(self, descriptor: int) -> None:
-        """Read from this one."""
         self._descriptor = descriptor
         self._held = b""
         self._lines: deque[str] = deque()

@@ -100,7 +100,6 @@ class Plain:
             self._reply(line)
 
     def _explain(self, question: Mapping[str, Any], line: str) -> None:
-        """Answer a question about what is asked, and show the answers again."""
         try:
             found = self._session.about(question, line)
         except VgoError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from ...tools.verdict import confirmed, title
 from ...tools.verdict_words import headline
@@ -20,10 +20,8 @@ TOLD = {"done": "", "failed": "failed: ", "denied": "denied: "}
 class PlainNews:
     """Remembers what was told."""
 
-    def __init__(self, session: ChatSession, clock: Callable[[], float] = time.monotonic) -> None:
-        """Begin with everything untold."""
+    def __init__(self, session: ChatSession) -> None:
         self._session = session
-        self._clock = clock
         self._folder = ""
         self._begun: set[str] = set()
         self._ended: set[str] = set()
@@ -32,7 +30,7 @@ class PlainNews:
         self._doing = ""
         self._restored = 0
         self._status = ""
-        self._progress_s = clock()
+        self._progress_s = time.monotonic()
 
     def news(self) -> Iterator[str]:
         """Give the lines that are due."""
@@ -77,7 +75,7 @@ class PlainNews:
     def _of_step(self, number: int, step: SessionStep) -> Iterator[str]:
         if step.call_id not in self._begun:
             self._begun.add(step.call_id)
-            self._progress_s = self._clock()
+            self._progress_s = time.monotonic()
             yield f"Step {number}, {step.title}: {step.why.rstrip('.')}."
         if step.state in TOLD and step.call_id not in self._ended:
             self._ended.add(step.call_id)
@@ -86,9 +84,9 @@ class PlainNews:
     def _of_progress(self) -> Iterator[str]:
         view = self._session.view
         live = view.measured[-1] if view.measured else None
-        if live is None or not live.going_on or self._clock() - self._progress_s < LINE_EVERY_S:
+        if live is None or not live.going_on or time.monotonic() - self._progress_s < LINE_EVERY_S:
             return
-        self._progress_s = self._clock()
+        self._progress_s = time.monotonic()
         for figure in figures_of(live):
             if figure.outcomes:
                 name = f"{figure.condition}, " if len(live.conditions) > 1 else ""

@@ -100,7 +100,6 @@ WORDS: tuple[str, ...] = (
     *map(str, range(PLACES)),
     ASK,
 )
-"""The whole vocabulary."""
 
 
 def spoken(listed: Menu) -> Menu:
@@ -215,7 +214,6 @@ def _confirm(view: View, listed: Menu) -> Words:
 
 
 def _try(view: View, listed: Menu) -> Words:
-    """What can be tried, by its turn."""
     turn, scope = turns(view.findings), {one.mitigation: one.scope for one in open_candidates(view)}
     places = _places(listed, "apply_mitigation")
     ready = sorted((turn[key], place, key) for (key, batch), place in places.items() if batch == 1 and key in turn)

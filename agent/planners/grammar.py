@@ -9,8 +9,8 @@ of each choice on the menu, as `compare 0`.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from ...tools.situation import Slot
 from .base import Choice
@@ -21,54 +21,25 @@ class NotOnMenu(Exception):
     """What was written is no call on the menu."""
 
 
-class Notation(Protocol):
+class Notation(NamedTuple):
     """How a call is written."""
 
-    def head(self, tool: str) -> str:
-        """Begin a call."""
-
-    def filled(self, nth: int, slot: Slot, place: int) -> str:
-        """Fill the n-th slot with the choice at a place."""
-
-    def tail(self) -> str:
-        """End a call."""
+    head: Callable[[str], str]
+    """Begins a call of a tool."""
+    filled: Callable[[int, Slot, int], str]
+    """Fills the n-th slot with the choice at a place."""
+    tail: str
 
 
-class Json:
-    """For any model."""
-
-    def head(self, tool: str) -> str:
-        """Name the tool and open its arguments."""
-        return f'{{"tool":{_json(tool)},"args":{{'
-
-    def filled(self, nth: int, slot: Slot, place: int) -> str:
-        """Give names and values."""
-        named = zip(slot.names, slot.choices[place], strict=True)
-        return ("," if nth else "") + ",".join(f"{_json(name)}:{_json(value)}" for name, value in named)
-
-    def tail(self) -> str:
-        """Close arguments and call."""
-        return "}}"
+def _named(nth: int, slot: Slot, place: int) -> str:
+    named = zip(slot.names, slot.choices[place], strict=True)
+    return ("," if nth else "") + ",".join(f"{_json(name)}:{_json(value)}" for name, value in named)
 
 
-class Places:
-    """For a model trained for it; it names nothing, so that what is known may change."""
-
-    def head(self, tool: str) -> str:
-        """Name the tool."""
-        return tool
-
-    def filled(self, nth: int, slot: Slot, place: int) -> str:
-        """Give the place."""
-        return f" {place}"
-
-    def tail(self) -> str:
-        """Write nothing."""
-        return ""
-
-
-JSON: Notation = Json()
-PLACES: Notation = Places()
+JSON = Notation(lambda tool: f'{{"tool":{_json(tool)},"args":{{', _named, "}}")
+"""For any model."""
+PLACES = Notation(str, lambda nth, slot, place: f" {place}", "")
+"""For a model trained for it; it names nothing, so that what is known may change."""
 
 
 def grammar(listed: Menu, notation: Notation = JSON) -> str:
@@ -78,7 +49,7 @@ def grammar(listed: Menu, notation: Notation = JSON) -> str:
         named = [f"{_symbol(tool)}-{nth}" for nth in range(len(slots))]
         for name, ways in zip(named, _ways(slots, notation), strict=True):
             rules.append(f"{name} ::= {' | '.join(map(_literal, ways))}")
-        closed = [_literal(notation.tail())] if notation.tail() else []
+        closed = [_literal(notation.tail)] if notation.tail else []
         rules.append(f"{_symbol(tool)} ::= {' '.join([_literal(notation.head(tool)), *named, *closed])}")
     return "\n".join(rules) + "\n"
 
@@ -87,7 +58,7 @@ def longest(listed: Menu, notation: Notation = JSON) -> int:
     """Count the bytes of the longest text: no tokeniser needs more tokens than that."""
     return max(
         len((notation.head(tool) + "".join(max(ways, key=len) for ways in _ways(slots, notation))).encode())
-        + len(notation.tail())
+        + len(notation.tail)
         for tool, slots in listed.items()
     )
 
@@ -95,7 +66,7 @@ def longest(listed: Menu, notation: Notation = JSON) -> int:
 def write(tool: str, slots: Sequence[Slot], places: Sequence[int], notation: Notation = JSON) -> str:
     """Write one call as the grammar has it, from the places of its choices."""
     filled = (notation.filled(nth, slot, place) for nth, (slot, place) in enumerate(zip(slots, places, strict=True)))
-    return "".join((notation.head(tool), *filled, notation.tail()))
+    return "".join((notation.head(tool), *filled, notation.tail))
 
 
 def read(text: str, listed: Menu, why: str, notation: Notation = JSON) -> Choice:
@@ -112,7 +83,7 @@ def read(text: str, listed: Menu, why: str, notation: Notation = JSON) -> Choice
             rest = rest[len(ways[place]) :]
             arguments |= zip(slot.names, slot.choices[place], strict=True)
         else:
-            if rest == notation.tail():
+            if rest == notation.tail:
                 return Choice(tool, arguments, why)
     raise NotOnMenu("what it wrote is not on the menu")
 
@@ -135,7 +106,6 @@ def _schema_of(tool: str, slots: Sequence[Slot]) -> dict[str, Any]:
 
 
 def _ways(slots: Sequence[Slot], notation: Notation) -> list[list[str]]:
-    """The texts that each slot may be filled with."""
     return [[notation.filled(nth, slot, place) for place in range(len(slot.choices))] for nth, slot in enumerate(slots)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ...prompts.render import render
@@ -55,11 +55,10 @@ class Llama:
     characters_a_token: float = 3.0
     """By the model's own tokenizer; fewer than English has, since numbers and names take more tokens."""
     name: str = "llama"
-    _rules: Rules = field(default_factory=Rules)
 
     def choose(self, view: View) -> Choice:
         """Ask the model, unless there is nothing to choose; fall back to the rule policy for this step."""
-        usual = self._rules.choose(view)
+        usual = Rules().choose(view)
         listed = menu(view)
         if NOTATIONS[self.notation] is PLACES:
             listed = spoken(listed)
@@ -132,7 +131,6 @@ class PassedOver(Exception):
     """The model's answer is not taken; what it said is kept with the reason."""
 
     def __init__(self, said: Said) -> None:
-        """Keep what it said."""
         super().__init__(said.passed_over)
         self.said = said
 

@@ -11,7 +11,7 @@ from ...tools.analysis.groups import Analyses, GroupAnalysis
 from ...tools.recorded.recorded import RecordedRuns
 from ...tools.statistics.association.results import FactorAssociation
 from ..terminal import folded, table
-from .numbers import number, p_value, percent, quantity, ratio
+from .numbers import number, p_cell, p_value, percent, quantity, ratio
 from .remarks import of_form
 
 BESIDE = ", gone beside those above"
@@ -69,30 +69,36 @@ def named(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{column}={value}" for column, value in values.items())
 
 
+def sentences(one: Analysis) -> dict[str, Any]:
+    """What the terminal and the page say alike."""
+    return {
+        "verdict": one.verdict,
+        "reason": one.reason,
+        "runs": _runs(one),
+        "form": list(of_form(one.shape, one.unit)) if one.shape else [],
+        "classes": _classes(one),
+        "interactions": list(_interactions(one)),
+        "steps": list(_steps(one)),
+    }
+
+
 def _told(group: GroupAnalysis, recorded: RecordedRuns) -> str:
     one = group.analysis
     aside = [f"{name}: {reason}" for name, reason in one.set_aside.items()]
     more = [f"... and {len(aside) - MOST_ASIDE} more (--json names all)"] if len(aside) > MOST_ASIDE else []
     words = render(
         "analysis.txt.j2",
-        verdict=one.verdict,
         where=f" ({named(group.values)})" if group.values else "",
-        reason=one.reason,
-        runs=runs(one),
-        form=list(of_form(one.shape, one.unit)) if one.shape else [],
-        classes=classes(one),
         factors=_factor_table(one),
-        interactions=list(interactions(one)),
         tree=_tree(one),
         set_aside=[*aside[:MOST_ASIDE], *more],
         notes=[*recorded.notes, *one.warnings],
-        steps=list(steps(one)),
+        **sentences(one),
     )
     return folded(words)
 
 
-def runs(one: Analysis) -> str:
-    """Say how many runs there are and how they spread."""
+def _runs(one: Analysis) -> str:
     spread = one.spread
     if spread is None:
         return "No run counts."
@@ -112,8 +118,7 @@ def runs(one: Analysis) -> str:
     )
 
 
-def classes(one: Analysis) -> str:
-    """Say where the classes lie."""
+def _classes(one: Analysis) -> str:
     if one.classes is None:
         return ""
     cuts = ", ".join(quantity(cut, one.unit) for cut in one.classes.cuts)
@@ -121,8 +126,7 @@ def classes(one: Analysis) -> str:
     return f"Cut at {cuts} ({one.classes.how}): {sizes} runs, best to worst."
 
 
-def interactions(one: Analysis) -> Iterator[str]:
-    """Name pairs that only work together."""
+def _interactions(one: Analysis) -> Iterator[str]:
     for pair in one.interactions[:MOST_PAIRS]:
         low, second, first, both = (percent(share, 2) for share in pair.slow_shares)
         shares = (
@@ -131,7 +135,7 @@ def interactions(one: Analysis) -> Iterator[str]:
         yield f"{pair.first} and {pair.second} work together: of the runs are slow {shares} ({p_value(pair.p_value)})."
 
 
-def steps(one: Analysis) -> Iterator[str]:
+def _steps(one: Analysis) -> Iterator[str]:
     """Say what would be stronger evidence, or would find more."""
     strongest = next((finding.evidence for finding in one.findings if finding.factor.visible), "association")
     if one.verdict == "cause explained" and strongest != "intervention":
@@ -139,17 +143,13 @@ def steps(one: Analysis) -> Iterator[str]:
     if one.verdict == "cause not visible" and one.detectable_auc is not None and one.detectable_auc < 0.99:
         weakest = number(one.detectable_auc, 2)
         yield f"record more columns, or more runs to see links weaker than an AUC of about {weakest}."
-    follow = _follow(one)
+    follow = [name for name, reason in one.set_aside.items() if reason.startswith("follows ")]
     if one.verdict == "cause not visible" and follow:
         named = ", ".join(follow[:3]) + (", ..." if len(follow) > 3 else "")
         yield (
             f"{named}: set aside as counting no more than {one.outcome} does; if one is a level "
             "(a temperature, a speed) or was set, say so with --levels or --settings."
         )
-
-
-def _follow(one: Analysis) -> list[str]:
-    return [name for name, reason in one.set_aside.items() if reason.startswith("follows ")]
 
 
 def factors(one: Analysis) -> tuple[str, list[tuple[str, ...]]]:
@@ -179,7 +179,7 @@ def _factor(finding: Finding) -> tuple[str, ...]:
         number(one.r2 if one.eta2 is None else one.eta2, 2),
         ratio(one.importance, one.importance_low, one.importance_high),
         percent(one.stability, 2),
-        p_value(one.p_value).removeprefix("p ").removeprefix("= "),
+        p_cell(one.p_value),
         f"{finding.evidence}{BESIDE if one.independent is False else ''}",
     )
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from ...knowledge.errors import VgoError
 from ...prompts.render import render
 from ...tools.analysis.analysis import Analysis
 from ...tools.analysis.groups import Analyses, GroupAnalysis
@@ -21,7 +20,7 @@ from . import analysis as words
 from .canvas import standalone
 from .figures import Flags, Outcomes, distribution, run_order, scatter
 from .numbers import number
-from .remarks import of_form
+from .saving import save_files
 from .tree_figure import tree
 
 MOST_PICTURED = 20
@@ -36,25 +35,21 @@ def save(
     folder: Path,
 ) -> None:
     """Write everything into a folder, which is made."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "analysis.json").write_text(json.dumps(words.summary(found, recorded), indent=2) + "\n")
-        told = []
-        for place in _pictured(found):
-            group = found.groups[place]
-            drawn = _pictures(group.analysis, parts[place][1])
-            _files(folder / _name(group) if group.values else folder, group.analysis, drawn)
-            told.append(_told(group, drawn))
-        page = render(
-            "analysis.html.j2",
-            title=f"{recorded.source}: {found.groups[0].analysis.outcome}",
-            command=command,
-            rows=[words.row(group) for group in found.groups],
-            groups=told,
-        )
-        (folder / "analysis.html").write_text(page)
-    except OSError as error:
-        raise VgoError(f"Cannot write into {folder} ({error.strerror}); choose another folder for --save.") from error
+    files = {"analysis.json": json.dumps(words.summary(found, recorded), indent=2) + "\n"}
+    told = []
+    for place in _pictured(found):
+        group = found.groups[place]
+        drawn = _pictures(group.analysis, parts[place][1])
+        files |= _files(f"{_name(group)}/" if group.values else "", group.analysis, drawn)
+        told.append(_told(group, drawn))
+    files["analysis.html"] = render(
+        "analysis.html.j2",
+        title=f"{recorded.source}: {found.groups[0].analysis.outcome}",
+        command=command,
+        rows=[words.row(group) for group in found.groups],
+        groups=told,
+    )
+    save_files(folder, files)
 
 
 def _pictured(found: Analyses) -> list[int]:
@@ -69,22 +64,19 @@ def _name(group: GroupAnalysis) -> str:
     return re.sub(r"[^A-Za-z0-9._=-]+", "-", words.named(group.values))[:100].strip("-.") or "group"
 
 
-def _files(folder: Path, one: Analysis, drawn: Mapping[str, str]) -> None:
-    folder.mkdir(exist_ok=True)
-    for name, svg in drawn.items():
-        (folder / f"{name}.svg").write_text(standalone(svg))
+def _files(within: str, one: Analysis, drawn: Mapping[str, str]) -> dict[str, str]:
+    files = {f"{within}{name}.svg": standalone(svg) for name, svg in drawn.items()}
     if one.tree:
-        (folder / "tree.txt").write_text(one.tree.text())
-        (folder / "tree.json").write_text(one.tree.model_dump_json(indent=2) + "\n")
+        files |= {f"{within}tree.txt": one.tree.text(), f"{within}tree.json": one.tree.model_dump_json(indent=2) + "\n"}
+    return files
 
 
 def _pictures(one: Analysis, design: Observations) -> dict[str, str]:
-    """Draw what there is data for."""
     if one.shape is None or one.runs < 2:
         return {}
     axis = Outcomes(one.outcome, one.unit)
     steady = design.after(one.shape.warm_up)
-    slow = slow_runs(one, steady)
+    slow = _slow(one, steady)
     modes = [mode.position for mode in one.shape.modes]
     cut = one.classes.cut if one.classes else None
     drawn = {"distribution": distribution(steady.outcome, slow, cut, modes, axis)}
@@ -101,38 +93,26 @@ def _pictures(one: Analysis, design: Observations) -> dict[str, str]:
     return drawn
 
 
-def slow_runs(one: Analysis, steady: Observations) -> Flags | None:
-    """Which runs are in the worst class."""
+def _slow(one: Analysis, steady: Observations) -> Flags | None:
     if one.classes is None:
         return None
     beyond = steady.outcome > one.classes.cut if one.lower_is_better else steady.outcome < one.classes.cut
     return np.asarray(beyond, dtype=np.bool_)
 
 
-def _shown(one: Analysis) -> tuple[str, ...]:
-    """Which pictures the page has; where nothing is visible a tree only tempts."""
-    return (
-        ("distribution", "order", "factor", "tree") if one.verdict == "cause explained" else ("distribution", "order")
-    )
-
-
 def _told(group: GroupAnalysis, drawn: Mapping[str, str]) -> dict[str, Any]:
     one = group.analysis
     title, rows = words.factors(one)
+    # Where nothing is visible a tree only tempts.
+    shown = ("distribution", "order", *(("factor", "tree") if one.verdict == "cause explained" else ()))
     return {
-        "verdict": one.verdict,
+        **words.sentences(one),
         "where": f": {words.named(group.values)}" if group.values else "",
-        "reason": one.reason,
         "notes": one.warnings,
-        "steps": list(words.steps(one)),
-        "runs": words.runs(one),
-        "form": list(of_form(one.shape, one.unit)) if one.shape else [],
-        "classes": words.classes(one),
         "factors_title": title,
         "head": words.FACTORS,
         "factors": rows,
-        "interactions": list(words.interactions(one)),
         "tree": words.tree_title(one),
         "set_aside": one.set_aside,
-        "pictures": {name: Markup(drawn.get(name, "")) for name in _shown(one)},
+        "pictures": {name: Markup(drawn.get(name, "")) for name in shown},
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from ...prompts.render import render
 from ...tools.claim import Claim, TooFew, runs_needed
@@ -12,16 +12,13 @@ from ...tools.recorded.columns import listed
 from ...tools.recorded_comparison.cells import ContrastedCells
 from ...tools.recorded_comparison.compare import ComparedOutcome, Contrasted, ContrastedArm
 from ...tools.statistics.comparison.bootstrap import BootstrapRatio
-from ...tools.statistics.deviations import Measure
 from ...tools.strata import Stratified
 from ..terminal import folded, table
-from .numbers import ABSENT, number, p_value, percent, quantity, ratio
-from .tell import NAMES
+from .numbers import ABSENT, number, p_cell, p_value, percent, quantity, ratio, statistic_name
 
 MOST_DIFFERENCES = 20
 LONGEST = 40
 """Characters of a fact that are shown."""
-WORDS: Mapping[Measure, str] = {"spread": "spread", "sd": "SD", "cv": "CV", "mean": "mean"}
 ARMS = ("ARM", "RUNS", "SPREAD RATIO", "LEVEL", "SD RATIO", "CV RATIO", "MEAN RATIO", "P, ALONE", "VERDICT")
 
 
@@ -132,11 +129,11 @@ def _row(one: BootstrapRatio, arm: ContrastedArm, unit: str) -> tuple[str, ...]:
 
     claimed = next((claim for measure, claim in arm.claims.items() if measure == one.statistic), None)
     shown = interval(claimed) if isinstance(claimed, Claim) else ratio(one.value, one.low, one.high)
-    return NAMES.get(one.statistic, one.statistic), show(one.baseline), show(one.other), shown
+    return statistic_name(one.statistic), show(one.baseline), show(one.other), shown
 
 
 def _tests(found: Contrasted, arm: ContrastedArm) -> Iterator[str]:
-    tested = ((WORDS[measure], claim) for measure, claim in arm.claims.items() if isinstance(claim, Claim))
+    tested = ((statistic_name(measure), claim) for measure, claim in arm.claims.items() if isinstance(claim, Claim))
     if shown := "; ".join(f"{name} {p_value(claim.p_value)}" for name, claim in tested):
         yield f"By exchange of runs: {shown}. The spread decides."
     one = arm.described
@@ -153,13 +150,9 @@ def _arm(found: Contrasted, arm: ContrastedArm) -> tuple[str, ...]:
         interval(spread),
         percent(spread.level) if isinstance(spread, Claim) else ABSENT,
         *(interval(arm.claims[measure]) for measure in MEASURES[1:]),
-        _p(spread.p_value) if isinstance(spread, Claim) else ABSENT,
+        p_cell(spread.p_value) if isinstance(spread, Claim) else ABSENT,
         in_a_word(spread),
     )
-
-
-def _p(p: float) -> str:
-    return p_value(p).removeprefix("p ").removeprefix("= ")
 
 
 def _differs(found: Contrasted) -> str:

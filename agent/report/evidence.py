@@ -16,11 +16,10 @@ from ...tools.hosts import Hosts
 from ...tools.nodes.of_record import HostComparison, seen
 from ...tools.profiled import Profiled, profiled
 from ...tools.rank_factors import RankedFactor
+from ...tools.row import RUNS
 from ...tools.run_table import RunTable
 from ...tools.verdict import Verdict, factors_found, helpful
 from ..finished import FinishedRun
-
-RUNS = "runs.csv"
 
 
 @dataclass(frozen=True)
@@ -38,13 +37,18 @@ class Evidence(Findings):
     @cached_property
     def columns(self) -> Mapping[str, Column]:
         """Every column that was read, as its layer described it then."""
-        tables = [self.table(call) for call in self.run.record.calls if RUNS in call.artefacts]
-        return {column.name: column for table in tables for column in table.columns}
+        return {column.name: column for call in self.measuring for column in self.table(call).columns}
+
+    @property
+    def measuring(self) -> tuple[Finished, ...]:
+        """Calls that left a table of runs."""
+        return tuple(call for call in self.run.record.calls if RUNS in call.artefacts)
 
     @cached_property
     def baseline(self) -> RunTable | None:
         """Runs of the last measuring without layers."""
-        return self._table("measure")
+        calls = [call for call in self.measuring if call.tool == "measure"]
+        return self.table(calls[-1]) if calls else None
 
     @cached_property
     def seen(self) -> HostComparison | str | None:
@@ -93,17 +97,15 @@ class Evidence(Findings):
     @property
     def recorded_runs(self) -> int:
         """Runs of the program in all tables."""
-        store = self.run.record.store
-        tables = (store.get(call.artefacts[RUNS]) for call in self.run.record.calls if RUNS in call.artefacts)
-        return sum(max(table.count(b"\n") - 1, 0) for table in tables)
+        return sum(map(self.rows, self.measuring))
+
+    def rows(self, call: Finished) -> int:
+        """Runs in the table of one call; those of the warm-up and failed ones are among them."""
+        return max(self.run.record.store.get(call.artefacts[RUNS]).count(b"\n") - 1, 0)
 
     def table(self, call: Finished) -> RunTable:
         """Read the runs of one call."""
         return self.run.record.runs(call)
-
-    def _table(self, tool: str) -> RunTable | None:
-        calls = [call for call in self.run.record.succeeded(tool) if RUNS in call.artefacts]
-        return self.table(calls[-1]) if calls else None
 
 
 def gather(run: FinishedRun) -> Evidence:

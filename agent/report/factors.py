@@ -3,68 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from ...knowledge.schema import Citation
 from ...tools.fit_tree import FitTreeResult
 from ...tools.rank_factors import RankedFactor
 from .evidence import Evidence, meaning, unit
 from .numbers import number, p_value, percent, quantity
-from .story import Fact, FactorStory, RankedRow, TreeStory
+from .story import Fact
 
 MOST_RANKED = 8
 
 
-def factor_name(evidence: Evidence) -> str:
-    """Name of the visible factor for people; empty where there is none."""
-    factor = evidence.factor
-    if factor is None:
-        return ""
-    known = evidence.run.knowledge.factors.get(factor.factor)
-    return known.name if known else factor.factor
-
-
-def factor_story(evidence: Evidence) -> FactorStory | None:
+def factor_story(evidence: Evidence) -> dict[str, Any] | None:
     """Tell of the visible factor: what was looked up, else what is known, else the numbers alone."""
     factor = evidence.factor
     if factor is None:
         return None
     looked = next((result for result in evidence.looked_up if result.factor == factor.factor), None)
-    known = evidence.run.knowledge.factors.get(factor.factor)
     names = evidence.run.knowledge.factors
+    known = names.get(factor.factor)
     source = looked or known
-    references = looked.references if looked else ()
-    return FactorStory(
-        key=factor.factor,
-        name=factor_name(evidence),
-        description=source.description if source else "The knowledge base has no entry for it.",
-        column=factor.column,
-        meaning=meaning(factor.column, evidence.columns),
-        facts=tuple(_facts(factor, unit(factor.column, evidence.columns))),
-        members=tuple(Fact(name, meaning(name, evidence.columns)) for name in factor.members),
-        confused_with=tuple(names[key].name for key in known.confused_with if key in names) if known else (),
-        references=tuple(map(_reference, references)),
-    )
+    return {
+        "name": known.name if known else factor.factor,
+        "description": source.description if source else "The knowledge base has no entry for it.",
+        "column": factor.column,
+        "meaning": meaning(factor.column, evidence.columns),
+        "facts": list(_facts(factor, unit(factor.column, evidence.columns))),
+        "members": [Fact(name, meaning(name, evidence.columns)) for name in factor.members],
+        "confused_with": [names[key].name for key in known.confused_with if key in names] if known else [],
+        "references": [_reference(text) for text in looked.references] if looked else [],
+    }
 
 
-def ranking(evidence: Evidence) -> tuple[RankedRow, ...]:
+def ranking(evidence: Evidence) -> list[dict[str, Any]]:
     """The first clusters of the ranking."""
-    ranked = evidence.ranking.factors if evidence.ranking else ()
-    return tuple(
-        RankedRow(
-            column=factor.column,
-            factor=known.name if (known := evidence.run.knowledge.factors.get(factor.factor)) else "",
-            members=len(factor.members),
-            runs=number(factor.runs),
-            auc=number(factor.auc, 3),
-            importance=number(factor.importance, 2),
-            stability=percent(factor.stability, 2),
-            p=p_value(factor.p_value),
-            visible=factor.visible,
-            contrary=factor.contrary,
-            shadow=factor.independent is False,
-        )
-        for factor in ranked[:MOST_RANKED]
-    )
+    return [_ranked(factor, evidence) for factor in evidence.ranking.factors[:MOST_RANKED]] if evidence.ranking else []
+
+
+def _ranked(factor: RankedFactor, evidence: Evidence) -> dict[str, Any]:
+    known = evidence.run.knowledge.factors.get(factor.factor)
+    gone = ", gone beside those above" if factor.independent is False else ""
+    return {
+        "column": factor.column,
+        "factor": known.name if known else "",
+        "members": len(factor.members),
+        "suspect": factor.suspect,
+        "visible": f"yes{gone}" if factor.suspect else "less in slow runs" if factor.visible else "no",
+        "numbers": (
+            number(factor.runs),
+            number(factor.auc, 3),
+            number(factor.importance, 2),
+            percent(factor.stability, 2),
+            p_value(factor.p_value),
+        ),
+    }
 
 
 def set_aside(evidence: Evidence) -> tuple[Fact, ...]:
@@ -88,19 +81,18 @@ def classes(evidence: Evidence) -> str:
     return f"{number(found.n_slow)} of {number(total)} profiled runs are slow: the cut lies at {cut}, {found.how}."
 
 
-def tree_story(evidence: Evidence) -> TreeStory | None:
-    """Tell of the tree."""
-    if evidence.tree is None:
+def tree_story(evidence: Evidence) -> dict[str, Any] | None:
+    """Tell of the tree, and how far to believe it; None without one, or where it asks nothing."""
+    if evidence.tree is None or len(evidence.tree.tree.nodes) == 1:
         return None
     tree = evidence.tree.tree
-    return TreeStory(
-        text=tree.text().rstrip("\n"),
-        in_sample=percent(tree.in_sample),
-        cross_validated=percent(tree.cross_validated) if tree.cross_validated is not None else "not known",
-        columns=evidence.tree.columns,
-        over=_tree_runs(evidence.tree, evidence),
-        depth_zero=len(tree.nodes) == 1,
-    )
+    return {
+        "text": tree.text().rstrip("\n"),
+        "in_sample": percent(tree.in_sample),
+        "cross_validated": percent(tree.cross_validated) if tree.cross_validated is not None else "not known",
+        "columns": evidence.tree.columns,
+        "over": _tree_runs(evidence.tree, evidence),
+    }
 
 
 def _tree_runs(tree: FitTreeResult, evidence: Evidence) -> str:

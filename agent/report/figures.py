@@ -47,8 +47,17 @@ class Outcomes:
 
     def label(self, unit: str) -> str:
         """Name the axis."""
-        name = self.name if len(self.name) <= 40 else self.name[:39] + "…"
+        name = short(self.name, 40)
         return f"{name} [{unit}]" if unit else name
+
+
+class DrawnArm(NamedTuple):
+    """One of the arms that are drawn over each other."""
+
+    name: str
+    values: Floats
+    colour: str
+    dashes: str
 
 
 def window(values: Floats, unit: str = "") -> Window:
@@ -91,27 +100,35 @@ def overlay(baseline: Floats, mitigated: Floats, axis: Outcomes, title: str) -> 
     unit = axis.scale(everything)
     view = window(everything * unit.factor, unit.unit)
     arms = (
-        ("baseline", baseline * unit.factor, BASELINE, "-"),
-        ("mitigated", mitigated * unit.factor, MITIGATED, "--"),
+        DrawnArm("baseline", baseline * unit.factor, BASELINE, "-"),
+        DrawnArm("mitigated", mitigated * unit.factor, MITIGATED, "--"),
     )
     edges = bin_edges(everything * unit.factor, view)
     words = f"Distributions of {baseline.size} baseline and {mitigated.size} mitigated runs. {title}"
     with canvas("overlay", words, 2.7) as page:
         left, right = page.axes(0.07, 0.42), page.axes(0.56, 0.42)
+        histograms(left, arms, edges)
         for name, values, colour, dashes in arms:
-            counts = np.histogram(values, edges)[0]
-            left.stairs(counts, edges, fill=True, color=colour, alpha=0.18)
-            left.stairs(counts, edges, color=colour, linewidth=1.4, linestyle=dashes, label=name)
             x, share = _cumulative(values)
             right.plot(x, share, color=colour, linewidth=1.4, linestyle=dashes, drawstyle="steps-post", label=name)
-        far = [overflow(left, values, edges, colour) for _, values, colour, _ in arms]
-        left.set(xlim=(min(one.low for one in far), max(one.high for one in far)), ylabel="runs", title=title)
-        left.set_ylim(bottom=0)
+        left.set(ylabel="runs", title=title)
         right.set(xlim=(view.low, view.high), ylim=(0, 1.02), title="share of runs up to")
         for axes in (left, right):
             _label(axes, axis.label(unit.unit), view)
         right.legend(loc="lower right")
     return page.svg
+
+
+def histograms(axes: Axes, arms: Sequence[DrawnArm], edges: Floats, shares: bool = False) -> None:
+    """Draw arms over each other: runs in each bin, or percent of the runs, so that arms of unequal length compare."""
+    each = [100 / values.size if shares else 1.0 for _, values, _, _ in arms]
+    for (name, values, colour, dashes), one in zip(arms, each, strict=True):
+        counts = one * np.histogram(values, edges)[0]
+        axes.stairs(counts, edges, fill=True, color=colour, alpha=0.18)
+        axes.stairs(counts, edges, color=colour, linewidth=1.4, linestyle=dashes, label=name)
+    far = [overflow(axes, arm.values, edges, arm.colour, one) for arm, one in zip(arms, each, strict=True)]
+    axes.set(xlim=(min(one.low for one in far), max(one.high for one in far)))
+    axes.set_ylim(bottom=0)
 
 
 def run_order(outcome: Floats, warm_up: int, pairs: tuple[Floats, Floats] | None, axis: Outcomes) -> str:
@@ -223,6 +240,11 @@ def _cumulative(values: Floats) -> tuple[Floats, Floats]:
     ascending = np.sort(values)
     place = np.unique(np.linspace(0, ascending.size - 1, min(ascending.size, MOST_STEPS)).astype(int))
     return np.r_[ascending[0], ascending[place]], np.r_[0.0, (place + 1) / ascending.size]
+
+
+def short(name: str, most: int) -> str:
+    """Cut a name that would not fit."""
+    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def _label(axes: Axes, name: str, view: Window) -> None:

@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-from ...tools.nodes.node_comparison import NodeComparison
 from . import nodes
 from .evidence import Evidence
-from .story import HostsStory
 
 
-def hosts_story(evidence: Evidence) -> HostsStory | None:
-    """Put what was seen in words."""
+def hosts_story(evidence: Evidence) -> dict[str, Any] | None:
+    """Put what was seen in words; None where all runs were made on one host."""
     seen = evidence.seen
-    if seen is None or isinstance(seen, str):
-        return HostsStory(seen) if seen else None
+    if seen is None:
+        return None
+    if isinstance(seen, str):
+        return {"reason": seen, "shares": "", "drain": "", "rows": (), "more": "", "lines": ()}
     found = seen.found
     rows, more = nodes.rows(found)
-    return HostsStory(
-        reason=found.reason,
-        shares=nodes.shares(found),
-        head=nodes.HEADER,
-        rows=tuple(rows),
-        more=more.strip(),
-        drain=nodes.drain(found),
-        lines=(*nodes.differences(found), *_factors(found), *nodes.notes(found)),
-    )
-
-
-def _factors(found: NodeComparison) -> tuple[str, ...]:
-    """Within hosts and between them apart: a slow host must not make a factor of what differs there."""
-    return (nodes.within(found), *nodes.between(found))
+    # Within hosts and between them apart: a slow host must not make a factor of what differs there.
+    factors = (nodes.within(found), *nodes.between(found))
+    return {
+        "reason": found.reason,
+        "shares": nodes.shares(found),
+        "head": nodes.HEADER,
+        "rows": rows,
+        "more": more.strip(),
+        "drain": nodes.drain(found),
+        "lines": (*nodes.differences(found), *factors, *nodes.notes(found)),
+    }
 
 
 def pictures(evidence: Evidence) -> Mapping[str, str]:

@@ -10,7 +10,7 @@ from ..record import bodies
 from ..transcript import Decision, RunStart
 from .evidence import Evidence
 from .numbers import number, percent, quantity
-from .story import CallRow, Fact
+from .story import Fact
 
 MOST_REASON = 120
 """Characters of why a model was passed over."""
@@ -68,21 +68,18 @@ def machine(evidence: Evidence) -> Iterator[Fact]:
     yield Fact("Load at the start", number(machine.load_1min, 3))
 
 
-def calls(evidence: Evidence) -> tuple[CallRow, ...]:
-    """List what was done: who chose it, why, and what came of it."""
-    decisions = bodies(evidence.run.events, Decision)
-    by = {decision.call_id: _by(decision) for decision in decisions}
-    why = {decision.call_id: decision.why for decision in decisions}
-    return tuple(
-        CallRow(
-            call=call.call_id,
-            tool=call.tool,
-            by=by.get(call.call_id, ""),
-            why=why.get(call.call_id, ""),
-            result=str(call.result["summary"]) if call.result is not None else call.error,
+def calls(evidence: Evidence) -> list[tuple[str, ...]]:
+    """List what was done: the call, its tool, who chose it, why, and what came of it."""
+    chosen = {one.call_id: (_by(one), one.why) for one in bodies(evidence.run.events, Decision)}
+    return [
+        (
+            call.call_id,
+            call.tool,
+            *chosen.get(call.call_id, ("", "")),
+            str(call.result["summary"]) if call.result else call.error,
         )
         for call in evidence.run.record.calls
-    )
+    ]
 
 
 def _by(decision: Decision) -> str:

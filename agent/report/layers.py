@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ...tools.claim import Claim
-from ...tools.distortion import Distortion, shift
+from ...tools.distortion import shift
 from ...tools.experiment.rotation import LayerSet
 from ...tools.profile import ProfileResult
 from ...tools.rank_factors import RankResult
 from ...tools.row import Row
 from .evidence import Evidence
 from .numbers import number
-from .story import Fact, LayersRow
+from .story import Fact
 
 SHIFTED = 0.05
 """A shift of the mean whose nearer bound lies beyond it is worth a word."""
@@ -22,19 +22,22 @@ MOST_NAMED = 6
 """Columns that one line names."""
 
 
-def layer_rows(profile: ProfileResult) -> tuple[LayersRow, ...]:
-    """One line for each set of layers that was on together; what the first line names is not repeated."""
+def layer_rows(profile: ProfileResult) -> list[tuple[str, ...]]:
+    """One line for each set of layers that was on together: the set, runs, shifts of mean and spread, kept or why not.
+
+    What the first line names is not repeated.
+    """
     first = profile.distortions[0].layers if profile.distortions else ()
-    return tuple(
-        LayersRow(
-            layers=_named(found.layers, first),
-            runs=number(found.runs),
-            mean=shift(found.mean) if found.mean else "not known",
-            spread=shift(found.spread) if found.spread else "not known",
-            kept=f"set aside: {found.set_aside}" if found.set_aside else "kept",
+    return [
+        (
+            _named(found.layers, first),
+            number(found.runs),
+            shift(found.mean) if found.mean else "not known",
+            shift(found.spread) if found.spread else "not known",
+            f"set aside: {found.set_aside}" if found.set_aside else "kept",
         )
         for found in profile.distortions
-    )
+    ]
 
 
 def _named(layers: LayerSet, first: LayerSet) -> str:
@@ -42,14 +45,9 @@ def _named(layers: LayerSet, first: LayerSet) -> str:
     return f"+ {', '.join(more)}" if more and set(first) < set(layers) else ", ".join(layers)
 
 
-def rows(evidence: Evidence) -> tuple[LayersRow, ...]:
-    """The lines of every look."""
-    return tuple(row for profile in evidence.profiles for row in layer_rows(profile))
-
-
-def facts(evidence: Evidence) -> tuple[Fact, ...]:
+def facts(evidence: Evidence) -> list[Fact]:
     """Say how alpha was spent, and what stands in for missing cells."""
-    return tuple(fact for ranking in evidence.rankings for fact in _of_look(ranking, evidence))
+    return [fact for ranking in evidence.rankings for fact in _of_look(ranking, evidence)]
 
 
 def bare_runs(evidence: Evidence) -> str:
@@ -66,22 +64,18 @@ def remarks(evidence: Evidence) -> Iterator[str]:
 def of_profile(profile: ProfileResult) -> Iterator[str]:
     """Warn of the layers of one look; of a set, name the layers that are in no other."""
     for found in profile.distortions:
-        yield from _remark(found, profile)
-
-
-def _remark(found: Distortion, profile: ProfileResult) -> Iterator[str]:
-    elsewhere = {spec for one in profile.distortions if one is not found for spec in one.layers}
-    name = ", ".join(spec for spec in found.layers if spec not in elsewhere) or ", ".join(found.layers)
-    if found.set_aside:
-        yield (
-            f"{name}: set aside with all that it shows, since {found.set_aside}; "
-            "give the program a longer input, or leave the layer out."
-        )
-    elif isinstance(found.mean, Claim) and found.mean.low > 1 + SHIFTED:
-        yield (
-            f"With {name} on, the mean shifts by {shift(found.mean)}: "
-            "reading disturbs so short a program; give it a longer input."
-        )
+        elsewhere = {spec for one in profile.distortions if one is not found for spec in one.layers}
+        name = ", ".join(spec for spec in found.layers if spec not in elsewhere) or ", ".join(found.layers)
+        if found.set_aside:
+            yield (
+                f"{name}: set aside with all that it shows, since {found.set_aside}; "
+                "give the program a longer input, or leave the layer out."
+            )
+        elif isinstance(found.mean, Claim) and found.mean.low > 1 + SHIFTED:
+            yield (
+                f"With {name} on, the mean shifts by {shift(found.mean)}: "
+                "reading disturbs so short a program; give it a longer input."
+            )
 
 
 def missing_cells(rows: Sequence[Row]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from ...tools.machine_profile.compare import MachineComparison
 from .canvas import standalone
 from .machine import APART, HEADER, RATIO_HEADER, ratio_row, said, summary_row, title
 from .machine_figure import picture
+from .saving import save_files
 
 ENDINGS = (".md", ".html")
 
@@ -25,7 +26,7 @@ def refuse(path: Path) -> None:
         raise VgoError(f"--save {path}: its folder is missing or cannot be written; choose another place.")
 
 
-def save(found: MachineComparison, path: Path) -> tuple[Path, ...]:
+def save(found: MachineComparison, path: Path) -> list[Path]:
     """Write the page, and beside a Markdown page its picture; return the files."""
     svg = picture(found)
     beside = path.with_suffix(".svg")
@@ -40,12 +41,5 @@ def save(found: MachineComparison, path: Path) -> tuple[Path, ...]:
         ratio_header=RATIO_HEADER,
         ratios=[ratio_row(one) for one in found.ratios],
     )
-    written = [(path, page)]
-    if path.suffix == ".md":
-        written.append((beside, standalone(svg)))
-    try:
-        for file, text in written:
-            file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise VgoError(f"{path} cannot be written ({error.strerror}); choose another place for --save.") from error
-    return tuple(file for file, _ in written)
+    drawn = {beside.name: standalone(svg)} if path.suffix == ".md" else {}
+    return save_files(path.parent, {path.name: page, **drawn})

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
+from typing import Any
 
 from ...knowledge.schema import KnownFactor
-from ...tools.case import Finished, changes_system
+from ...tools.case import changes_system
 from ...tools.claim import Claim, TooFew
 from ...tools.claim_words import disagreement, in_a_word, interval
 from ...tools.compare import confirmations, reached
@@ -19,28 +20,27 @@ from ...tools.moved import ENOUGH
 from ...tools.verdict import Diagnosis, NotVisible, confirmed, undecided
 from .evidence import Evidence
 from .numbers import p_value, percent, quantity
-from .story import BatchStory, Suspect, Try, Untried, Winner
+from .story import Suspect, Try, Untried
 
 MOST_SUSPECTS = 6
 MOST_TRIES = 4
 
 
-def winner(evidence: Evidence) -> Winner | None:
-    """Tell of the mitigation that the verdict names."""
+def winner(evidence: Evidence) -> dict[str, Any] | None:
+    """Tell of the mitigation that the verdict names, with its command as the verdict recorded it."""
     proof = confirmed(evidence.verdict)
     if proof is None:
         return None
     key = proof.mitigation
-    candidate, known = evidence.candidates.get(key), evidence.run.knowledge.mitigations.get(key)
-    source = candidate or known
-    return Winner(
-        key=key,
-        name=source.name if source else key,
-        description=source.description if source else "",
-        command=proof.command,
-        hurts=source.hurts if source else "",
-        keep=tuple(step.removeprefix("To keep it: ") for step in source.steps) if source else (),
-    )
+    known = evidence.candidates.get(key) or evidence.run.knowledge.mitigations.get(key)
+    return {
+        "key": key,
+        "name": name_of(key, evidence),
+        "description": known.description if known else "",
+        "command": proof.command,
+        "hurts": known.hurts if known else "",
+        "keep": [step.removeprefix("To keep it: ") for step in known.steps] if known else [],
+    }
 
 
 def name_of(key: str, evidence: Evidence) -> str:
@@ -49,9 +49,9 @@ def name_of(key: str, evidence: Evidence) -> str:
     return known.name if known else key
 
 
-def tried(evidence: Evidence) -> tuple[BatchStory, ...]:
+def tried(evidence: Evidence) -> list[dict[str, Any]]:
     """Every batch, in order."""
-    return tuple(_batch(batch, evidence) for batch in evidence.batches)
+    return [_batch(batch, evidence) for batch in evidence.batches]
 
 
 def untried(evidence: Evidence) -> tuple[Untried, ...]:
@@ -59,18 +59,7 @@ def untried(evidence: Evidence) -> tuple[Untried, ...]:
     done = {batch.applied.mitigation for batch in evidence.batches}
     refused = {refusal.mitigation: refusal.error for refusal in evidence.refusals}
     return tuple(
-        Untried(
-            key=key,
-            name=candidate.name,
-            scope=candidate.scope,
-            reason=refused.get(key) or _reason(candidate, evidence),
-            description=candidate.description,
-            when=candidate.when,
-            hurts=candidate.hurts,
-            steps=candidate.steps,
-            command=candidate.command,
-            writes=candidate.writes,
-        )
+        Untried(candidate, refused.get(key) or _reason(candidate, evidence))
         for key, candidate in evidence.candidates.items()
         if key not in done
     )
@@ -81,40 +70,28 @@ def suspects(evidence: Evidence) -> tuple[Suspect, ...]:
     unseen = isinstance(evidence.verdict, Diagnosis) and isinstance(evidence.verdict.cause, NotVisible)
     if not unseen or not evidence.profiles:
         return ()
-    read = {name for call in evidence.run.record.succeeded("profile") for name in _read(evidence, call)}
+    looks = evidence.run.record.succeeded("profile")
+    read = {column.name for call in looks for column in evidence.table(call).columns}
     hidden = [f for f in evidence.run.knowledge.factors.values() if not any(f.place(column) for column in read)]
     hidden.sort(key=lambda factor: (bool(factor.signals), -factor.actionable))
     seen = {batch.applied.mitigation for batch in evidence.batches}
-    found = (Suspect(factor.name, factor.description, _tries(factor, evidence, seen)) for factor in hidden)
+    found = (Suspect(factor.key, factor.name, factor.description, _tries(factor, evidence, seen)) for factor in hidden)
     return tuple(islice((suspect for suspect in found if suspect.tries), MOST_SUSPECTS))
 
 
-def _read(evidence: Evidence, call: Finished) -> set[str]:
-    return {column.name for column in evidence.table(call).columns}
-
-
-def _batch(batch: Batch, evidence: Evidence) -> BatchStory:
-    applied, compared = batch.applied, batch.compared
-    found = compared.comparison if compared else None
-    claim = decided(batch, evidence)
-    return BatchStory(
-        key=applied.mitigation,
-        name=name_of(applied.mitigation, evidence),
-        batch=applied.batch,
-        pairs=applied.pairs,
-        failed=applied.failed,
-        in_force=applied.in_force,
-        checks=tuple(_checks(batch)),
-        told=applied.told,
-        outcome=_outcome(batch, evidence),
-        spread=interval(claim) if claim else "",
-        level=percent(claim.level) if isinstance(claim, Claim) else "",
-        p=p_value(claim.p_value) if isinstance(claim, Claim) else "",
-        sd=found.shown("sd") if found else "",
-        mean=found.shown("mean") if found else "",
-        doubt=disagreement(claim, found.claims["sd"]) if claim and found else "",
-        command=applied.command,
-    )
+def _batch(batch: Batch, evidence: Evidence) -> dict[str, Any]:
+    found, claim = batch.compared.comparison if batch.compared else None, decided(batch, evidence)
+    return {
+        "applied": batch.applied,
+        "name": name_of(batch.applied.mitigation, evidence),
+        "checks": list(_checks(batch)),
+        "outcome": _outcome(batch, evidence),
+        "spread": interval(claim) if claim else "",
+        "alone": f" ({percent(claim.level)}; {p_value(claim.p_value)})" if isinstance(claim, Claim) else "",
+        "sd": found.shown("sd") if found else "",
+        "mean": found.shown("mean") if found else "",
+        "doubt": disagreement(claim, found.claims["sd"]) if claim and found else "",
+    }
 
 
 def _checks(batch: Batch) -> Iterator[Check]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from markupsafe import Markup
 
-from ...knowledge.errors import VgoError
 from ...prompts.render import render
 from ...tools.nodes.analyse import Nodes
 from ...tools.nodes.effect import WithinNodeEffect
@@ -21,7 +19,7 @@ from ...tools.recorded.shapes import Observations
 from ...tools.statistics.fleet.pooled import Pooled
 from ..terminal import folded, table
 from .analysis import FACTORS, factors
-from .numbers import number, p_value, percent, quantity, ratio
+from .numbers import number, p_cell, p_value, percent, quantity, ratio
 
 HEADER = ("NODE", "RUNS", "MEDIAN", "SPEED RATIO", "P", "SPREAD RATIO", "P", "")
 MOST_ROWS = 20
@@ -38,22 +36,29 @@ def summary(found: NodeComparison, pooled: WithinNodeEffect | None, recorded: Re
 def text(found: NodeComparison, pooled: WithinNodeEffect | None, recorded: RecordedRuns) -> str:
     """Give the words of a terminal."""
     shown, more = rows(found)
-    return folded(
-        render(
-            "nodes.txt.j2",
-            verdict=found.verdict,
-            reason=found.reason,
-            shares=shares(found),
-            nodes=table(HEADER, shown) + more,
-            differences=list(differences(found)),
-            drain=drain(found),
-            effect=list(effects(pooled)) if pooled else [],
-            within=within(found),
-            factors=_factors(found),
-            between=list(between(found)),
-            notes=[*recorded.notes, *notes(found)],
-        )
+    explaining = _factors(found)
+    words = render(
+        "nodes.txt.j2",
+        nodes=table(HEADER, shown) + more,
+        factors=table(FACTORS, explaining) if explaining else "",
+        notes=[*recorded.notes, *notes(found)],
+        **_sentences(found, pooled),
     )
+    return folded(words)
+
+
+def _sentences(found: NodeComparison, pooled: WithinNodeEffect | None) -> dict[str, Any]:
+    """What the terminal and the page say alike."""
+    return {
+        "verdict": found.verdict,
+        "reason": found.reason,
+        "shares": shares(found),
+        "differences": list(differences(found)),
+        "drain": drain(found),
+        "effect": list(_effects(pooled)) if pooled else [],
+        "within": within(found),
+        "between": list(between(found)),
+    }
 
 
 def shares(found: NodeComparison) -> str:
@@ -72,11 +77,10 @@ def rows(found: NodeComparison) -> tuple[list[tuple[str, ...]], str]:
     ranked = sorted(found.nodes, key=lambda node: not node.odd)
     more = len(ranked) - MOST_ROWS
     words = f"\n... and {number(more)} more (--json names all)" if more > 0 else ""
-    return [row(node, found.unit) for node in ranked[:MOST_ROWS]], words
+    return [_row(node, found.unit) for node in ranked[:MOST_ROWS]], words
 
 
-def row(node: NodeSummary, unit: str) -> tuple[str, ...]:
-    """Give one line of the table of nodes."""
+def _row(node: NodeSummary, unit: str) -> tuple[str, ...]:
     odd = [what for what, one in (("speed", node.level), ("spread", node.spread)) if one and one.odd]
     words = f"odd in {' and '.join(odd)}" if odd else ""
     return (node.name, str(node.runs), quantity(node.median, unit), *_cells(node.level), *_cells(node.spread), words)
@@ -85,9 +89,7 @@ def row(node: NodeSummary, unit: str) -> tuple[str, ...]:
 def _cells(one: NodeDeviation | None) -> tuple[str, str]:
     if one is None:
         return "–", "–"
-    return ratio(one.ratio, one.interval.low, one.interval.high), p_value(one.p_value).removeprefix("p ").removeprefix(
-        "= "
-    )
+    return ratio(one.ratio, one.interval.low, one.interval.high), p_cell(one.p_value)
 
 
 def differences(found: NodeComparison) -> Iterator[str]:
@@ -112,7 +114,7 @@ def drain(found: NodeComparison) -> str:
     )
 
 
-def effects(pooled: WithinNodeEffect) -> Iterator[str]:
+def _effects(pooled: WithinNodeEffect) -> Iterator[str]:
     """Say what a condition does on the nodes together."""
     first, second = pooled.conditions
     yield f"{second} against {first}, compared within {pooled.spread.nodes} nodes: "
@@ -123,16 +125,13 @@ def effects(pooled: WithinNodeEffect) -> Iterator[str]:
 
 
 def _pooled(one: Pooled) -> str:
-    wide = f"; on a further node {_ends(one.expected)}" if one.expected else ""
+    ends = one.expected
+    wide = f"; on a further node [{number(ends.low, 3)}, {number(ends.high, 3)}]" if ends else ""
     return f"{_between(one.ratio, one.interval)}, I2 between nodes {percent(one.heterogeneity, 2)}{wide}"
 
 
 def _between(value: float, interval: Any) -> str:
     return ratio(value, interval.low, interval.high)
-
-
-def _ends(interval: Any) -> str:
-    return f"[{number(interval.low, 3)}, {number(interval.high, 3)}]"
 
 
 def within(found: NodeComparison) -> str:
@@ -141,10 +140,8 @@ def within(found: NodeComparison) -> str:
     return f"Within nodes: {one.verdict}. {one.reason}".rstrip()
 
 
-def _factors(found: NodeComparison) -> str:
-    if found.within.verdict != "cause explained":
-        return ""
-    return table(FACTORS, factors(found.within)[1][:5])
+def _factors(found: NodeComparison) -> list[tuple[str, ...]]:
+    return factors(found.within)[1][:5] if found.within.verdict == "cause explained" else []
 
 
 def between(found: NodeComparison) -> Iterator[str]:
@@ -184,17 +181,14 @@ def save(
     """Write the page, its pictures, the table and the object into a folder, which is made."""
     from .canvas import standalone
     from .nodes_figure import distributions, standings  # Matplotlib takes its time
+    from .saving import save_files
 
     drawn = {"distributions": distributions(found, design, nodes), "standings": standings(found)}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, svg in drawn.items():
-            (folder / f"{name}.svg").write_text(standalone(svg))
-        (folder / "nodes.json").write_text(json.dumps(found.model_dump(mode="json"), indent=2) + "\n")
-        (folder / "nodes.csv").write_text(_csv(found))
-        (folder / "nodes.html").write_text(_page(found, pooled, drawn, command))
-    except OSError as error:
-        raise VgoError(f"Cannot write into {folder} ({error.strerror}); choose another folder for --save.") from error
+    files = {f"{name}.svg": standalone(svg) for name, svg in drawn.items()}
+    files["nodes.json"] = json.dumps(found.model_dump(mode="json"), indent=2) + "\n"
+    files["nodes.csv"] = _csv(found)
+    files["nodes.html"] = _page(found, pooled, drawn, command)
+    save_files(folder, files)
 
 
 def _page(found: NodeComparison, pooled: WithinNodeEffect | None, drawn: dict[str, str], command: str) -> str:
@@ -203,33 +197,31 @@ def _page(found: NodeComparison, pooled: WithinNodeEffect | None, drawn: dict[st
         "nodes.html.j2",
         title=f"{found.outcome} on {len(found.nodes)} nodes",
         command=command,
-        verdict=found.verdict,
-        reason=found.reason,
-        shares=shares(found),
         head=HEADER,
         rows=shown,
         more=more.strip(),
-        differences=list(differences(found)),
-        drain=drain(found),
-        effect=list(effects(pooled)) if pooled else [],
-        within=within(found),
         factor_head=FACTORS,
-        factors=factors(found.within)[1][:5] if found.within.verdict == "cause explained" else [],
-        between=list(between(found)),
+        factors=_factors(found),
         notes=list(notes(found)),
         pictures={name: Markup(svg) for name, svg in drawn.items()},
+        **_sentences(found, pooled),
     )
 
 
 def _csv(found: NodeComparison) -> str:
-    target = io.StringIO()
-    writer = csv.writer(target, lineterminator="\n")
-    writer.writerow(("node", "runs", "median", "ratio", "low", "high", "p", "spread_ratio", "spread_p", "odd"))
-    for node in found.nodes:
-        one, spread = node.level, node.spread
-        wide = (spread.ratio, spread.p_value) if spread else (None, None)
-        writer.writerow(
-            (node.name, node.runs, node.median, one.ratio, one.interval.low, one.interval.high, one.p_value, *wide)
-            + (int(node.odd),)
-        )
-    return target.getvalue()
+    rows = [
+        {
+            "node": node.name,
+            "runs": node.runs,
+            "median": node.median,
+            "ratio": node.level.ratio,
+            "low": node.level.interval.low,
+            "high": node.level.interval.high,
+            "p": node.level.p_value,
+            "spread_ratio": node.spread.ratio if node.spread else None,
+            "spread_p": node.spread.p_value if node.spread else None,
+            "odd": int(node.odd),
+        }
+        for node in found.nodes
+    ]
+    return pd.DataFrame(rows).to_csv(index=False)

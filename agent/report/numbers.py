@@ -32,12 +32,15 @@ def scale(unit: str, largest: float) -> Scale:
         return Scale(within.factor, f"{within.unit}{per}") if plain in _FAMILIES[0] else Scale(1.0, unit)
     for family in _FAMILIES:
         if unit in family and math.isfinite(largest) and largest != 0:
-            size = abs(largest) * family[unit]
-            steps = sorted((step for name, step in family.items() if name != "kB"), reverse=True)
-            fitting = next((step for step in steps if size >= step), steps[-1])
-            name = next(name for name, step in family.items() if step == fitting and name != "kB")
-            return Scale(family[unit] / fitting, name)
+            shown = [name for name in family if name != "kB"]  # the largest first
+            name = next((name for name in shown if abs(largest) * family[unit] >= family[name]), shown[-1])
+            return Scale(family[unit] / family[name], name)
     return Scale(1.0, "" if unit == "count" else unit)
+
+
+def statistic_name(key: str) -> str:
+    """Name a statistic as people do: `sd` is the SD, a `mean` the mean."""
+    return key.upper() if key in ("sd", "cv", "mad", "iqr") else key
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -74,3 +77,8 @@ def p_value(p: float | None) -> str:
     if p is None:
         return ABSENT
     return "p < 0.001" if p < 0.001 else f"p = {number(p, 2)}"
+
+
+def p_cell(p: float | None) -> str:
+    """Write a p-value for a column that is called so: `0.02`, `< 0.001`."""
+    return p_value(p).removeprefix("p ").removeprefix("= ")

@@ -22,11 +22,13 @@ def text(found: Outline, saved: Sequence[str], following: str) -> str:
     """Give format, outcome and order, the columns, what is left out, the system, and how to go on."""
     rows = [_row(column) for column in found.columns[:MOST_COLUMNS]]
     more = len(found.columns) - len(rows)
+    aside = [f"{column.name}: {column.set_aside}" for column in found.columns if column.set_aside]
+    facts = [f"{key}: {' '.join(value.split())[:LONGEST]}" for key, value in found.system.items()]
     parts = [
         folded("\n".join(_head(found))),
         table(HEADER, rows) + (f"\n... and {more} columns more: --json shows them all." if more > 0 else ""),
-        "\n".join(_aside(found)),
-        "\n".join(_system(found)),
+        _first("Set aside:", aside, MOST_ASIDE, "more"),
+        _first("System under test:", facts, MOST_SYSTEM, "facts more"),
         folded("\n".join(f"Note: {note}" for note in found.notes)),
         "\n".join([*(f"Saved: {path}" for path in saved), f"Next:  {following}"]),
     ]
@@ -64,19 +66,6 @@ def _row(column: ColumnOutline) -> tuple[str, ...]:
     )
 
 
-def _aside(found: Outline) -> Iterator[str]:
-    aside = [column for column in found.columns if column.set_aside]
-    if aside:
-        yield "Set aside:"
-        yield from (f"  {column.name}: {column.set_aside}" for column in aside[:MOST_ASIDE])
-    if len(aside) > MOST_ASIDE:
-        yield f"  ... and {len(aside) - MOST_ASIDE} more: --json shows them all."
-
-
-def _system(found: Outline) -> Iterator[str]:
-    facts = [(key, " ".join(value.split())) for key, value in found.system.items()]
-    if facts:
-        yield "System under test:"
-        yield from (f"  {key}: {value[:LONGEST]}" for key, value in facts[:MOST_SYSTEM])
-    if len(facts) > MOST_SYSTEM:
-        yield f"  ... and {len(facts) - MOST_SYSTEM} facts more: --json shows them all."
+def _first(head: str, lines: Sequence[str], most: int, more: str) -> str:
+    rest = [f"  ... and {len(lines) - most} {more}: --json shows them all."] if len(lines) > most else []
+    return "\n".join([head, *(f"  {line}" for line in lines[:most]), *rest]) if lines else ""

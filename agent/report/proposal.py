@@ -49,7 +49,8 @@ def proposed(evidence: Evidence) -> Proposal | None:
     subject, machine = evidence.run.subject, evidence.run.machine
     if not _unexplained(evidence.verdict) or evidence.predicted or machine.program_openmp:
         return None
-    return proposal(subject, machine, tuple(_knobs(evidence)), evidence.run.limits.allow, _out(evidence))
+    out = evidence.run.run_dir.rstrip("/").rpartition("/")[0] or "."
+    return proposal(subject, machine, tuple(_knobs(evidence)), evidence.run.limits.allow, out)
 
 
 def _unexplained(verdict: Verdict) -> bool:
@@ -61,16 +62,13 @@ def _unexplained(verdict: Verdict) -> bool:
     return not early and (isinstance(verdict.cause, NotVisible) or not (left and left.undecided))
 
 
-def _out(evidence: Evidence) -> str:
-    """The folder of run folders."""
-    return evidence.run.run_dir.rstrip("/").rpartition("/")[0] or "."
-
-
 def _knobs(evidence: Evidence) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Give the parameters of mitigations that were looked up and could be applied, with levels to try."""
+    allow = evidence.run.limits.allow
     for key, candidate in evidence.candidates.items():
-        known, within = evidence.run.knowledge.mitigations.get(key), _allowed(candidate.scope, evidence)
-        if known is None or not candidate.automatic or candidate.unmet or not within:
+        known = evidence.run.knowledge.mitigations.get(key)
+        allowed = allow == "system" or candidate.scope == allow == "process"
+        if known is None or not candidate.automatic or candidate.unmet or not allowed:
             continue
         for parameter in known.parameters:
             levels = levels_of(parameter, evidence.run.machine)
@@ -78,16 +76,12 @@ def _knobs(evidence: Evidence) -> Iterator[tuple[str, tuple[str, ...]]]:
                 yield f"{key}.{parameter.name}", levels[:MOST_KNOB_LEVELS]
 
 
-def _allowed(scope: str, evidence: Evidence) -> bool:
-    return evidence.run.limits.allow == "system" or (scope == "process" and evidence.run.limits.allow == "process")
-
-
 def proposal(
     subject: Subject, machine: Machine, knobs: Sequence[tuple[str, tuple[str, ...]]], allow: str, out: str
 ) -> Proposal | None:
     """Put a space together: numbers of the command, then a knob, then the CPUs; None with too few cells for a surface.
 
-    `knobs`: parameters of mitigations, MITIGATION.PARAMETER, with their levels.
+    `knobs`: parameters of mitigations, MITIGATION.PARAMETER, with their levels; `out`: the folder of run folders.
     """
     if subject.per_iteration is not None or subject.on or subject.root != "/":
         return None

@@ -13,7 +13,7 @@ from ...prompts.render import render
 from ...tools.mpi.rank_summary import Ranks, RankSummary
 from ...tools.mpi.rows import RankRows, ranks_csv
 from ..terminal import folded, table
-from .numbers import number, p_value, percent, quantity
+from .numbers import number, p_cell, p_value, percent, quantity
 
 HEADER = (
     "RANK",
@@ -88,19 +88,15 @@ def _row(one: RankSummary) -> tuple[str, ...]:
         number(one.preemptions, 2),
         number(one.migrations, 2),
         _shares(one.slowest, one.interval.low, one.interval.high),
-        _chance(one.p_slowest),
+        p_cell(one.p_slowest),
         percent(one.slowest_of_slow, 2),
         _shares(one.explained, one.explained_interval.low, one.explained_interval.high),
-        _chance(one.p_explained),
+        p_cell(one.p_explained),
     )
 
 
 def _shares(share: float, low: float, high: float) -> str:
     return f"{percent(share, 2)} [{percent(low, 2)}, {percent(high, 2)}]"
-
-
-def _chance(p: float) -> str:
-    return p_value(p).removeprefix("p ").removeprefix("= ")
 
 
 def why(found: Ranks) -> Iterator[str]:
@@ -144,7 +140,7 @@ def host_rows(found: Ranks) -> list[tuple[str, ...]]:
             quantity(one.own_s, "s"),
             percent(one.slowest, 2),
             _shares(one.explained, one.explained_interval.low, one.explained_interval.high),
-            _chance(one.p_explained),
+            p_cell(one.p_explained),
         )
         for one in ranked[:MOST_ROWS]
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,6 @@ from ...tools.mpi.rows import RankRows, rank_rows, ranks_csv
 from .evidence import Evidence
 from .numbers import percent
 from .ranks import HEADER, places, runs, shown, why
-from .story import RankStory
 
 
 def explaining(evidence: Evidence) -> RankRows | None:
@@ -38,25 +38,23 @@ def csv_of(evidence: Evidence) -> bytes | None:
     return ranks_csv(replace(rows, runs=profiled.table.frame["order"].to_numpy(dtype=np.int64)[rows.runs]))
 
 
-def story(evidence: Evidence) -> RankStory | None:
+def story(evidence: Evidence) -> dict[str, Any] | None:
     """Tell of the ranks in a report; None where the program is not known to have any."""
-    try:
-        found = _found(evidence)
-    except VgoError as error:
-        return RankStory(str(error), (), (), ())
-    if found is None:
-        return None
-    sentence = f"{found.verdict.capitalize()}. {found.reason} {runs(found)}"
-    return RankStory(sentence, HEADER, tuple(shown(found)), (*why(found), *places(found), *found.notes))
+    found = _found(evidence)
+    if found is None or isinstance(found, str):
+        return {"sentence": found, "rows": ()} if found else None
+    return {
+        "sentence": f"{found.verdict.capitalize()}. {found.reason} {runs(found)}",
+        "head": HEADER,
+        "rows": shown(found),
+        "lines": (*why(found), *places(found), *found.notes),
+    }
 
 
 def remarks(evidence: Evidence) -> Iterator[str]:
     """Name the rank that slow runs wait for."""
-    try:
-        found = _found(evidence)
-    except VgoError:
-        return  # the report says why
-    if found is None or found.verdict not in ("one rank", "one host"):
+    found = _found(evidence)
+    if not isinstance(found, Ranks) or found.verdict not in ("one rank", "one host"):
         return
     ranks = [one for one in found.ranks if one.rank == found.rank]
     one: RankSummary | HostRanks = ranks[0] if ranks else next(one for one in found.hosts if one.host == found.host)
@@ -69,12 +67,16 @@ def remarks(evidence: Evidence) -> Iterator[str]:
     )
 
 
-def _found(evidence: Evidence) -> Ranks | None:
+def _found(evidence: Evidence) -> Ranks | str | None:
+    """Look at the ranks; a sentence where that cannot be done."""
     rows, profiled = explaining(evidence), evidence.runs_explained
     if rows is None or profiled is None:
         return None
     subject, limits = evidence.run.subject, evidence.run.limits
     outcome, lower = profiled.outcome[rows.runs], subject.lower_is_better
-    return of_ranks(
-        rows, outcome, subject.outcome, subject.unit, lower_is_better=lower, alpha=limits.alpha, seed=limits.seed
-    )
+    try:
+        return of_ranks(
+            rows, outcome, subject.outcome, subject.unit, lower_is_better=lower, alpha=limits.alpha, seed=limits.seed
+        )
+    except VgoError as error:
+        return str(error)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ...tools.statistics.spread import ArmSummary
 from ...tools.statistics.values import IntervalEstimate
@@ -13,18 +13,22 @@ from .story import Fact
 WIDTH = 60
 
 
-def statistics(outcome: ArmSummary, interval: IntervalEstimate | None, unit: str) -> Iterator[Fact]:
+def statistics(outcome: ArmSummary, interval: IntervalEstimate | None, unit: str) -> list[Fact]:
     """Name every statistic with its value, in the unit that suits the median."""
     show = scale(unit, outcome.median).show
-    yield Fact("mean", show(outcome.mean))
-    yield Fact("median", show(outcome.median))
     known = f" (95 %: {show(interval.low)} to {show(interval.high)})" if interval else ""
-    yield Fact("SD", show(outcome.sd) + known)
-    for name, value in (("MAD", outcome.mad), ("IQR", outcome.iqr), ("p95", outcome.p95), ("p99", outcome.p99)):
-        yield Fact(name, show(value))
-    yield Fact("CV", percent(outcome.cv))
-    yield Fact("range", f"{show(outcome.minimum)} to {show(outcome.maximum)}")
-    yield Fact("runs", number(outcome.n))
+    return [
+        Fact("mean", show(outcome.mean)),
+        Fact("median", show(outcome.median)),
+        Fact("SD", show(outcome.sd) + known),
+        Fact("MAD", show(outcome.mad)),
+        Fact("IQR", show(outcome.iqr)),
+        Fact("p95", show(outcome.p95)),
+        Fact("p99", show(outcome.p99)),
+        Fact("CV", percent(outcome.cv)),
+        Fact("range", f"{show(outcome.minimum)} to {show(outcome.maximum)}"),
+        Fact("runs", number(outcome.n)),
+    ]
 
 
 def histogram(outcomes: Sequence[float], unit: str, fancy: bool) -> tuple[str, ...]:

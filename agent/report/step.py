@@ -58,14 +58,15 @@ def text(stepped: StepResult, saved: Sequence[Path], fancy: bool) -> str:
 
 def _measured(stepped: StepResult, measured: MeasureResult, fancy: bool) -> dict[str, Any]:
     unit = stepped.request.subject.unit
+    counted = [row["outcome"] for row in stepped.rows if row["ok"] == 1]
     reason = f" ({measured.stop_reason})" if measured.stop_reason and not stepped.stopped else ""
     failed = f", {number(measured.failed)} failed" if measured.failed else ""
     subject = stepped.request.subject
     return {
         "sentence": f"{typed(subject)}: {number(measured.runs)} {subject.counted} count{failed}; "
         f"stopped by {_ended(stepped) or measured.stopped_by}{reason}.",
-        "facts": list(statistics(measured.outcome, measured.sd_interval, unit)),
-        "picture": histogram(_outcomes(stepped, measured.warm_up), unit, fancy),
+        "facts": statistics(measured.outcome, measured.sd_interval, unit),
+        "picture": histogram(counted[measured.warm_up :], unit, fancy),
         "findings": list(findings(measured, unit)),
         "layers": "",
         "hidden": (),
@@ -79,16 +80,15 @@ def _profiled(stepped: StepResult, profiled: ProfileResult, fancy: bool) -> dict
     bare = f", {number(profiled.bare.n)} bare ones between" if profiled.bare else ""
     ended = f"; stopped by {_ended(stepped)}" if stepped.stopped else ""
     failed = f", {number(profiled.failed)} failed" if profiled.failed else ""
-    rows = [(row.layers, row.runs, row.mean, row.spread, row.kept) for row in layers.layer_rows(profiled)]
     hidden = [Fact(name, reason) for name, reason in profiled.hidden.items()]
     more = len(hidden) - MOST_HIDDEN
     return {
         "sentence": f"{typed(subject)}: {number(len(counted))} {subject.counted} with "
         f"{number(profiled.columns)} columns{bare}{failed}{ended}.",
-        "facts": list(statistics(profiled.outcome, log_sd_interval(counted), subject.unit)),
+        "facts": statistics(profiled.outcome, log_sd_interval(counted), subject.unit),
         "picture": histogram(counted, subject.unit, fancy),
         "findings": [*(profiled.hosts.sentences if profiled.hosts else ()), *of_form(describe(counted), subject.unit)],
-        "layers": table(HEADER, rows),
+        "layers": table(HEADER, layers.layer_rows(profiled)),
         "hidden": [*hidden[:MOST_HIDDEN], *([Fact(f"... and {more} more", "(--json)")] if more > 0 else [])],
         "notes": [*layers.of_profile(profiled), *layers.missing_cells(stepped.rows)],
     }
@@ -104,10 +104,6 @@ def profiled_outcomes(stepped: StepResult) -> list[float]:
     }
     standing = {name for name, why in names.items() if not why} or set(names)
     return [row["outcome"] for row in stepped.rows if row["ok"] == 1 and row["layers"] in standing]
-
-
-def _outcomes(stepped: StepResult, warm_up: int) -> list[float]:
-    return [row["outcome"] for row in stepped.rows if row["ok"] == 1][warm_up:]
 
 
 def _ended(stepped: StepResult) -> str:

@@ -14,7 +14,6 @@ from ...tools.study.design import StudyDesign
 from ...tools.study.effects import Effect
 from ...tools.study.spreads import Against, Spread
 from ...tools.study.study import Study
-from ...tools.study.warm_up import WarmUpRun
 from ..study import StudyResult
 from ..terminal import table
 from .numbers import ABSENT, number, percent, ratio, scale
@@ -30,11 +29,11 @@ def planned(design: StudyDesign, rounds: int) -> str:
     """Say what a study would run, and what it would skip."""
     lines = [f"{len(design.settings)} settings, {rounds} rounds at most, on {design.machine}. Nothing was run."]
     lines += [table(("SETTING", "CHANGES"), [(one.name, one.told()) for one in design.settings])]
-    return "\n".join([*lines, *skipped(design)])
+    return "\n".join([*lines, *_skipped(design)])
 
 
-def skipped(design: StudyDesign) -> list[str]:
-    """Say which levels cannot be had here; those with one reason in one line."""
+def _skipped(design: StudyDesign) -> list[str]:
+    """Levels with one reason are in one line."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for one in design.skipped:
         reasons.setdefault((one.factor, one.reason), []).append(one.level)
@@ -59,29 +58,19 @@ def text(studied: StudyResult) -> str:
     if study.advice:
         parts += ["In a shell:", *(f"  {line}" for line in study.advice.shell)]
         parts += ["With Slurm:", *(f"  {line}" for line in study.advice.slurm), *study.advice.notes, ""]
-    parts += [
-        *failed(study.tried),
-        *alike(study.tried),
-        *skipped(study.design),
-        f"Report: {studied.folder / 'report.html'}",
-    ]
+    parts += [*left_out(study), f"Report: {studied.folder / 'report.html'}"]
     return "\n".join(parts)
 
 
-def failed(tried: Sequence[WarmUpRun]) -> list[str]:
-    """Name settings that failed in their warm-up run."""
-    return [f"Failed, so not run in rounds: {one.setting}: {one.failure}." for one in tried if one.failure]
-
-
-def alike(tried: Sequence[WarmUpRun]) -> list[str]:
-    """Name settings that turned out the same here."""
+def left_out(study: Study) -> list[str]:
+    """Name settings that failed in their warm-up run, that turned out the same here, and levels that cannot be had."""
+    failed = [f"Failed, so not run in rounds: {one.setting}: {one.failure}." for one in study.tried if one.failure]
     same: dict[str, list[str]] = {}
-    for one in tried:
+    for one in study.tried:
         if one.alike:
             same.setdefault(one.alike, []).append(one.setting)
-    return [
-        f"The same here as {first}, by what the runtime says: {', '.join(others)}." for first, others in same.items()
-    ]
+    alike = (f"The same here as {one}, by what the runtime says: {', '.join(others)}." for one, others in same.items())
+    return [*failed, *alike, *_skipped(study.design)]
 
 
 def settings(study: Study, unit: str) -> Table:

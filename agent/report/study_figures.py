@@ -11,6 +11,7 @@ from ...tools.statistics.values import FloatArray
 from ...tools.study.effects import Effect
 from ...tools.study.reservation import CoreReservation
 from .canvas import BASELINE, FAINT, INK, MITIGATED, canvas
+from .figures import short
 from .numbers import scale
 from .study import named
 
@@ -80,11 +81,6 @@ def forest(effects: Sequence[Effect]) -> str:
                 axes.plot([part.low, part.high], [place + off] * 2, "-", color=colour, linewidth=1.2)
                 axes.plot([part.value], [place + off], "o", color=colour, markersize=3)
         axes.set_xscale("log")
-        axes.set_yticks(range(len(shown)), [_short(one) for one in shown])
+        axes.set_yticks(range(len(shown)), [short(named(one), 58) for one in shown])
         axes.set(ylim=(len(shown) - 0.4, -0.6), xlabel="ratio: of the spread (vermillion), of the mean (blue)")
     return page.svg
-
-
-def _short(one: Effect) -> str:
-    words = named(one)
-    return words if len(words) <= 58 else f"{words[:57]}…"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,12 +54,8 @@ def _told(studied: StudyResult) -> dict[str, Any]:
         "effects": words.main_effects(study),
         "cores": words.cores(study, unit),
         "clocks": words.clocks(studied.rows),
-        "left_out": [*words.failed(study.tried), *words.alike(study.tried), *words.skipped(study.design)],
-        "changes": _changes(studied),
+        "left_out": words.left_out(study),
+        "changes": [(one.name, one.told()) for one in asked.design.settings],
         "table": TABLE,
         "page": FILE,
     }
-
-
-def _changes(studied: StudyResult) -> Sequence[tuple[str, str]]:
-    return [(one.name, one.told()) for one in studied.asked.design.settings]

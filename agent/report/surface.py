@@ -9,7 +9,7 @@ from ...tools.surface.explain import SurfaceExplanation
 from ...tools.surface.fitted import NO_MODEL, Surface, SurfaceRecord
 from ...tools.surface.stored import Fitted
 from ..terminal import folded, table
-from .numbers import number, p_value, percent, quantity
+from .numbers import number, p_cell, percent
 
 ERRORS = ("MODEL", "sqrt(mse)/mean", "mse", "mse/mean", "typical factor")
 VARIANCE = ("TERM", "df", "sum of squares", "F", "p", "eta2", "omega2")
@@ -25,10 +25,7 @@ def text(fitted: Fitted, explained: SurfaceExplanation, saved: Sequence[str]) ->
         table(ERRORS, error_rows(surface)),
         f"{share_title(surface)}\n" + table(SHARES, share_rows(explained)),
     ]
-    if explained.variance:
-        parts.append(f"{variance_title(surface)}\n{table(VARIANCE, variance_rows(explained.variance)[:MOST_EFFECTS])}")
-    if explained.by_runs:
-        parts.append(f"{runs_title(explained)}\n{table(VARIANCE, variance_rows(explained.by_runs)[:MOST_EFFECTS])}")
+    parts += [f"{title}\n{table(VARIANCE, rows[:MOST_EFFECTS])}" for title, rows in variances(surface, explained)]
     parts += [folded("\n".join([*notes(fitted, explained), *(f"Wrote {path}" for path in saved)]))]
     return "\n\n".join(part for part in parts if part)
 
@@ -105,50 +102,39 @@ def share_rows(explained: SurfaceExplanation) -> list[tuple[str, ...]]:
 
 def share_title(surface: Surface) -> str:
     """Say what the shares are of."""
-    scale = "log " if surface.record.logarithmic else ""
-    return f"How much of the variance of {scale}{surface.record.response} each setting explains (fitted surface):"
+    return f"How much of the variance of {_response(surface)} each setting explains (fitted surface):"
 
 
-def variance_title(surface: Surface) -> str:
-    """Say what the table of variance is of."""
-    scale = "log " if surface.record.logarithmic else ""
-    return f"Analysis of variance of {scale}{surface.record.response}, type II, one value a cell:"
+def _response(surface: Surface) -> str:
+    return f"{'log ' * surface.record.logarithmic}{surface.record.response}"
 
 
-def runs_title(explained: SurfaceExplanation) -> str:
-    """Say what the table of all runs is of."""
-    runs = number(explained.by_runs.runs) if explained.by_runs else ""
-    return f"Analysis of variance of {explained.by_runs_of}, type II, {runs} runs against the scatter within cells:"
+def variances(surface: Surface, explained: SurfaceExplanation) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
+    """Give title and lines of each table of variance: of the cells, of all runs."""
+    if explained.variance:
+        title = f"Analysis of variance of {_response(surface)}, type II, one value a cell:"
+        yield title, _variance_rows(explained.variance)
+    if explained.by_runs:
+        runs = f"{number(explained.by_runs.runs)} runs against the scatter within cells"
+        yield f"Analysis of variance of {explained.by_runs_of}, type II, {runs}:", _variance_rows(explained.by_runs)
 
 
-def variance_rows(found: Variance | None) -> list[tuple[str, ...]]:
-    """Give the lines of a table, the residual last."""
-    if found is None:
-        return []
+def _variance_rows(found: Variance) -> list[tuple[str, ...]]:
+    """The residual comes last."""
     rows = [
         (
             " x ".join(one.term),
             str(one.df),
             number(one.sum_squares, 3),
             number(one.f, 3),
-            p_value(one.p).removeprefix("p ").removeprefix("= "),
+            p_cell(one.p),
             number(one.eta2, 2),
             number(one.omega2, 2),
         )
         for one in found.effects
     ]
-    return [
-        *rows,
-        (
-            "residual" if found.runs is None else "within cells",
-            str(found.residual_df),
-            number(found.residual_squares, 3),
-            "",
-            "",
-            "",
-            "",
-        ),
-    ]
+    left = "residual" if found.runs is None else "within cells"
+    return [*rows, (left, str(found.residual_df), number(found.residual_squares, 3), *[""] * 4)]
 
 
 def notes(fitted: Fitted, explained: SurfaceExplanation) -> Iterator[str]:
@@ -165,8 +151,3 @@ def notes(fitted: Fitted, explained: SurfaceExplanation) -> Iterator[str]:
         yield f"Note: there are too few cells to test {pairs}."
     if fitted.response.margin is None:
         yield "Note: too few cells for prediction intervals."
-
-
-def unit_of(surface: Surface, value: float | None) -> str:
-    """Write a value of the response."""
-    return quantity(value, surface.record.unit)

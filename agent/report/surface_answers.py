@@ -17,11 +17,11 @@ from .surface import better_than_none
 
 def of_prediction(fitted: Fitted, config: Mapping[str, Level], found: Prediction, mean: Prediction | None) -> str:
     """Say what is predicted, how surely, and whether it may be relied on."""
-    lines = [f"{fitted.response.record.response} at {configuration(config)}: {interval(fitted.response, found)}."]
+    lines = [f"{fitted.response.record.response} at {configuration(config)}: {_interval(fitted.response, found)}."]
     if found.measured is not None:
         lines.append(f"Measured there: {_shown(fitted.response, found.measured)}.")
     if mean and fitted.mean:
-        lines.append(f"mean: {interval(fitted.mean, mean)}.")
+        lines.append(f"mean: {_interval(fitted.mean, mean)}.")
     if found.extrapolated:
         lines.append(f"Note: this is extrapolation: {found.extrapolated}. Measure there before you rely on it.")
     return folded("\n".join(lines))
@@ -32,14 +32,18 @@ def of_best(fitted: Fitted, found: Best) -> str:
     record = fitted.response.record
     under = f" subject to {found.subject_to}" if found.subject_to else ""
     asked = fitted.mean if found.goal == "mean" and fitted.mean else fitted.response
+    beside = "not measured: measure it before you rely on it."
+    if found.prediction.measured is not None:
+        beside = f"measured there: {_shown(asked, found.prediction.measured)}."
     lines = [
         f"Smallest {found.goal}{under}: {configuration(found.best.config)}",
-        f"{found.goal} {interval(asked, found.prediction)}; " + _measured(fitted, found),
+        f"{found.goal} {_interval(asked, found.prediction)}; {beside}",
         f"{number(found.allowed)} of {number(found.candidates)} configurations are allowed; "
         f"{number(found.near)} more could turn out as good.",
     ]
     if found.subject_to and found.allowed == found.candidates:
-        lines.append(f"Note: every configuration meets {found.subject_to}{_other_way(record.lower_is_better)}.")
+        other = "" if record.lower_is_better else "; a larger mean is better here: write one such as mean>=0.95*best"
+        lines.append(f"Note: every configuration meets {found.subject_to}{other}.")
     if not better_than_none(record):
         lines.append(
             "Note: no model predicts better than the mean of the other cells: chance may have chosen this one."
@@ -53,19 +57,6 @@ def of_best(fitted: Fitted, found: Best) -> str:
     if found.front:
         parts.append("From the best mean to the smallest spread:\n" + table(header, _some(fitted, found.front)))
     return "\n\n".join(parts)
-
-
-def _measured(fitted: Fitted, found: Best) -> str:
-    """Say what was measured at the best configuration, beside what the model says of it."""
-    if found.prediction.measured is None:
-        return "not measured: measure it before you rely on it."
-    asked = fitted.mean if found.goal == "mean" and fitted.mean else fitted.response
-    return f"measured there: {_shown(asked, found.prediction.measured)}."
-
-
-def _other_way(lower_is_better: bool) -> str:
-    """Say which way a condition on the mean must look where a larger one is better."""
-    return "" if lower_is_better else "; a larger mean is better here: write one such as mean>=0.95*best"
 
 
 def of_slice(surface: Surface, found: Slice) -> str:
@@ -84,8 +75,7 @@ def configuration(config: Mapping[str, Level]) -> str:
     return ", ".join(f"{name}={_level(value)}" for name, value in config.items())
 
 
-def interval(surface: Surface, found: Prediction) -> str:
-    """Write a prediction with its interval."""
+def _interval(surface: Surface, found: Prediction) -> str:
     value = _shown(surface, found.value)
     if found.low is None or found.high is None:
         return value

@@ -7,26 +7,14 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from ...knowledge.errors import VgoError
 from ...prompts.render import render
 from ...tools.surface.best import best
 from ...tools.surface.explain import SurfaceExplanation
 from ...tools.surface.slices import cut
 from ...tools.surface.stored import Fitted
 from .canvas import standalone
-from .surface import (
-    ERRORS,
-    SHARES,
-    VARIANCE,
-    error_rows,
-    headline,
-    notes,
-    runs_title,
-    share_rows,
-    share_title,
-    variance_rows,
-    variance_title,
-)
+from .saving import save_files
+from .surface import ERRORS, SHARES, VARIANCE, error_rows, headline, notes, share_rows, share_title, variances
 from .surface_figures import fit_figure, front_figure, share_figure, slice_figure
 
 CAPTIONS = {
@@ -49,14 +37,7 @@ def save_report(fitted: Fitted, explained: SurfaceExplanation, folder: Path) -> 
         "how": surface.record.how,
         "shares": (SHARES, share_rows(explained)),
         "share_title": share_title(surface),
-        "variances": [
-            (title, VARIANCE, variance_rows(found))
-            for title, found in (
-                (variance_title(surface), explained.variance),
-                (runs_title(explained), explained.by_runs),
-            )
-            if found
-        ],
+        "variances": [(title, VARIANCE, rows) for title, rows in variances(surface, explained)],
         "axes": [(axis.name, axis.words, f"{len(axis.levels)} levels") for axis in surface.record.axes],
         "notes": [note.removeprefix("Note: ") for note in notes(fitted, explained)],
         "captions": CAPTIONS,
@@ -65,12 +46,7 @@ def save_report(fitted: Fitted, explained: SurfaceExplanation, folder: Path) -> 
     files = {f"{name}.svg": standalone(svg) for name, svg in drawn.items()}
     files["report.md"] = render("surface.md.j2", **values, pictures=list(drawn))
     files["report.html"] = render("surface.html.j2", **values, pictures=marked)
-    try:
-        for name, content in files.items():
-            (folder / name).write_text(content, encoding="utf-8")
-    except OSError as error:
-        raise VgoError(f"Cannot write into {folder} ({error.strerror}); choose another folder for --save.") from error
-    return [str(folder / name) for name in files]
+    return list(map(str, save_files(folder, files)))
 
 
 def _pictures(fitted: Fitted, explained: SurfaceExplanation) -> Mapping[str, str]:

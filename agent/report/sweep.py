@@ -4,55 +4,33 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ...tools.subject import Subject
 from ...tools.sweep.adaptive import response_of
 from ...tools.sweep.sweep import Sweep
-from .numbers import number, percent, quantity
+from .numbers import number, percent, quantity, statistic_name
 
 MOST_LINES = 200
 """Cells in the report; cells.csv has all."""
-NAMES = {"sd": "SD", "cv": "CV", "mean": "mean", "median": "median", "p95": "p95", "p99": "p99"}
-"""Responses, as a person reads them."""
 Row = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Page:
-    """What the report says."""
-
-    title: str
-    """Name of the folder."""
-    command: str
-    """With the parameters in their places."""
-    sentence: str
-    best: tuple[str, ...]
-    notes: tuple[str, ...]
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    more: int
-    """Cells that are not shown."""
-    summary: dict[str, Any]
-    """The object of --json."""
-
-
-def sweep_page(sweep: Sweep, cells: Sequence[Row], subject: Subject, folder: Path) -> Page:
-    """Sum a sweep up."""
+def sweep_page(sweep: Sweep, cells: Sequence[Row], subject: Subject, folder: Path) -> dict[str, Any]:
+    """What the report and the terminal say of a sweep; `summary` is the object of --json."""
     summary = _summary(sweep, cells, subject, folder)
-    return Page(
-        title=folder.name,
-        command=" ".join(map(_word, sweep.space.command)),
-        sentence=_sentence(summary, sweep),
-        best=best_words(summary["best"], subject.unit),
-        notes=tuple(_notes(summary, sweep)),
-        head=("cell", *sweep.space.parameters, "runs", "mean", "SD [95 %]", "CV", "p99", "note"),
-        rows=tuple(_line(row, subject.unit) for row in cells[:MOST_LINES]),
-        more=max(0, len(cells) - MOST_LINES),
-        summary=summary,
-    )
+    return {
+        "title": folder.name,
+        "command": " ".join(map(_word, sweep.space.command)),
+        "sentence": _sentence(summary, sweep),
+        "best": best_words(summary["best"], subject.unit),
+        "notes": list(_notes(summary, sweep)),
+        "head": ("cell", *sweep.space.parameters, "runs", "mean", "SD [95 %]", "CV", "p99", "note"),
+        "rows": [_line(row, subject.unit) for row in cells[:MOST_LINES]],
+        "more": max(0, len(cells) - MOST_LINES),
+        "summary": summary,
+    }
 
 
 def _word(word: str) -> str:
@@ -116,7 +94,9 @@ def _sentence(summary: Mapping[str, Any], sweep: Sweep) -> str:
 
 def best_words(found: Mapping[str, Any], unit: str) -> tuple[str, ...]:
     """Say which cell is best by each response, that of the design first."""
-    return tuple(f"Best {NAMES[response]}: {_one_best(response, one, unit)}." for response, one in found.items())
+    return tuple(
+        f"Best {statistic_name(response)}: {_one_best(response, one, unit)}." for response, one in found.items()
+    )
 
 
 def _one_best(response: str, one: Mapping[str, Any], unit: str) -> str:
@@ -142,7 +122,7 @@ def _notes(summary: Mapping[str, Any], sweep: Sweep) -> Iterator[str]:
 
 
 def _line(row: Row, unit: str) -> tuple[str, ...]:
-    levels = tuple(number(level) if isinstance(level, float) else str(level) for level in _levels(row))
+    levels = (number(level) if isinstance(level, float) else str(level) for level in row["values"].values())
     bounds = "" if row["sd_low"] is None else f" [{quantity(row['sd_low'], unit)}, {quantity(row['sd_high'], unit)}]"
     known = "SD not known" if row["known_within"] is None else f"SD known within x{number(row['known_within'], 3)}"
     note = row["reason"] or ("" if row["enough"] else known)
@@ -156,7 +136,3 @@ def _line(row: Row, unit: str) -> tuple[str, ...]:
         quantity(row["p99"], unit),
         note,
     )
-
-
-def _levels(row: Row) -> list[Any]:
-    return list(row["values"].values())

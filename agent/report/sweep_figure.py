@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 
 from ...tools.sweep.level import Level, shown
 from ...tools.sweep.space import Space
 from .canvas import FAINT, INK, MITIGATED, canvas
-from .numbers import number, scale
-from .sweep import NAMES
+from .numbers import number, scale, statistic_name
 
 MOST_LEVELS = 30
 """Along an axis of a heat map; more levels are drawn as points."""
@@ -50,7 +50,7 @@ def figure(space: Space, cells: Sequence[Row], unit: str) -> str:
         return ""
     axes.sort(key=lambda axis: -_share(axis, rows, response))
     view = scale("" if response == "cv" else unit, max(abs(row[response]) for row in rows))
-    label = f"{NAMES[response]} in {view.unit}" if view.unit else NAMES[response]
+    label = f"{statistic_name(response)} in {view.unit}" if view.unit else statistic_name(response)
     values = np.array([row[response] for row in rows], dtype=np.float64) * view.factor
     words = f"{label} of {len(rows)} cells over {' and '.join(axis.name for axis in axes[:2])}."
     with canvas("sweep", words, 3.4) as page:
@@ -77,11 +77,8 @@ def _share(axis: Axis, rows: Sequence[Row], response: str) -> float:
     values = np.array([row[response] for row in rows], dtype=np.float64)
     places = np.array([axis.levels.index(row["values"][axis.name]) for row in rows])
     classes = places if len(axis.levels) <= 6 else places * 4 // len(axis.levels)
-    between = sum(
-        int((classes == one).sum()) * (values[classes == one].mean() - values.mean()) ** 2
-        for one in set(classes.tolist())
-    )
-    return float(between / max(((values - values.mean()) ** 2).sum(), 1e-300))
+    means = pd.Series(values).groupby(classes).transform("mean")
+    return float(((means - values.mean()) ** 2).sum() / max(((values - values.mean()) ** 2).sum(), 1e-300))
 
 
 def _fits(across: Axis, up: Axis, rows: Sequence[Row]) -> bool:
@@ -135,6 +132,5 @@ def _dots(area: Axes, across: Axis, up: Axis, rows: Sequence[Row], values: Any) 
 
 
 def _places(axis: Axis, rows: Sequence[Row]) -> Any:
-    if axis.numeric:
-        return np.array([row["values"][axis.name] for row in rows], dtype=np.float64)
-    return np.array([axis.levels.index(row["values"][axis.name]) for row in rows], dtype=np.float64)
+    levels = [row["values"][axis.name] for row in rows]
+    return np.array(levels if axis.numeric else list(map(axis.levels.index, levels)), dtype=np.float64)

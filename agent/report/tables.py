@@ -11,11 +11,10 @@ from ...prompts.render import render
 from ...tools.apply_mitigation import ApplyResult
 from ...tools.case import Finished, Record
 from ...tools.findings import Findings
-from ...tools.row import FIXED
+from ...tools.row import FIXED, RUNS
 from ..finished import FinishedRun
-from .story import ColumnRow, Fact
+from .story import Fact
 
-RUNS = "runs.csv"
 LEADING = ("call", "tool", "batch", "block")
 _MEANINGS = {
     "call": ("Step of the diagnosis in which the run was made.", ""),
@@ -89,12 +88,13 @@ def _split(table: bytes) -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
-def _columns(run: FinishedRun) -> Iterator[ColumnRow]:
+def _columns(run: FinishedRun) -> Iterator[tuple[str, ...]]:
+    """Name, unit, role, layer and meaning of each."""
     unit = run.subject.unit
     for name in (*LEADING, *FIXED):
         words, its_unit = _MEANINGS[name]
         role = "outcome" if name == "outcome" else "setting"
-        yield ColumnRow(name, its_unit.format(unit=unit), role, "", words)
+        yield name, its_unit.format(unit=unit), role, "", words
     headers = (_split(run.record.store.get(call.artefacts[RUNS]))[0] for call in _measuring(run.record))
     read = {name for header in headers for name in header}
     left = read - set(FIXED)
@@ -103,4 +103,4 @@ def _columns(run: FinishedRun) -> Iterator[ColumnRow]:
         left -= found.keys()
         for name, column in found.items():
             words = f"{column.description} ({column.source})" if column.source else column.description
-            yield ColumnRow(name, column.unit, column.role, layer.key, words)
+            yield name, column.unit, column.role, layer.key, words

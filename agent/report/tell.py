@@ -1,9 +1,10 @@
-"""From the evidence to the story: the verdict in words first, then what it rests on."""
+"""From the evidence to what the report says: the verdict in words first, then what it rests on."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from typing import Any
 
 from ...prompts.render import render
 from ...tools.claim import Claim, TooFew, runs_needed
@@ -23,22 +24,12 @@ from .factors import classes, factor_story, ranking, set_aside, tree_story
 from .further import further
 from .hosts import hosts_story
 from .mitigations import decided, suspects, tried, untried, winner
-from .numbers import ABSENT, number, p_value, percent, quantity, ratio, scale
+from .numbers import ABSENT, number, p_value, percent, quantity, ratio, scale, statistic_name
 from .remarks import findings, warnings
 from .spread import statistics
-from .story import ComparisonTable, Fact, StatisticComparison, Story, Suspect, Untried
+from .story import Suspect, Untried
 from .tables import absent
 from .trial import level_rows
-
-NAMES = {
-    "mean": "mean",
-    "median": "median",
-    "sd": "SD",
-    "cv": "CV",
-    "mad": "MAD",
-    "iqr": "IQR",
-}
-"""Statistics whose name for people is not their own."""
 
 
 def typed(subject: Subject) -> str:
@@ -46,46 +37,45 @@ def typed(subject: Subject) -> str:
     return " ".join(subject.command) if subject.shell else shlex.join(subject.command)
 
 
-def tell(evidence: Evidence) -> Story:
-    """Put everything in words."""
-    run, measured = evidence.run, evidence.measured
+def tell(evidence: Evidence) -> dict[str, Any]:
+    """Put everything in words, as the templates of the report ask for it; an empty part is left out there."""
+    run, measured, screened = evidence.run, evidence.measured, evidence.screened
     left, hidden = untried(evidence), suspects(evidence)
     sentence, next_steps = verdict_words(evidence, left, hidden)
-    return Story(
-        command=typed(run.subject),
-        outcome=run.subject.outcome,
-        verdict=title(evidence.verdict),
-        sentence=sentence,
-        next_steps=next_steps,
-        warnings=warnings(evidence),
-        baseline=tuple(_baseline(evidence)),
-        winner=winner(evidence),
-        table=_table(evidence),
-        factor=factor_story(evidence),
-        ranking=ranking(evidence),
-        set_aside=set_aside(evidence),
-        set_aside_columns=len(evidence.ranking.set_aside) if evidence.ranking else 0,
-        ranks=run_ranks.story(evidence),
-        layers=layers.rows(evidence),
-        bare_runs=layers.bare_runs(evidence),
-        search=layers.facts(evidence),
-        classes=classes(evidence),
-        tree=tree_story(evidence),
-        batches=tried(evidence),
-        untried=left,
-        suspects=hidden,
-        shape=findings(measured, run.subject.unit) if measured else (),
-        absent=absent(evidence.run),
-        how=tuple(how.how(evidence)),
-        machine=tuple(how.machine(evidence)),
-        calls=how.calls(evidence),
-        tip=run.tip,
-        levels=level_rows(evidence),
-        hosts=hosts_story(evidence),
-        parameter=evidence.screened.parameter if evidence.screened else "",
-        minimise=evidence.screened.minimise if evidence.screened else "",
-        verify="\n".join(f"vgo-agent {what} {shlex.quote(run.run_dir)}" for what in ("verify", "replay")),
-    )
+    return {
+        "command": typed(run.subject),
+        "outcome": run.subject.outcome,
+        "verdict": title(evidence.verdict),
+        "sentence": sentence,
+        "next_steps": next_steps,
+        "warnings": warnings(evidence),
+        "baseline": statistics(measured.outcome, measured.sd_interval, run.subject.unit) if measured else [],
+        "winner": winner(evidence),
+        "table": _table(evidence),
+        "factor": factor_story(evidence),
+        "ranking": ranking(evidence),
+        "set_aside": set_aside(evidence),
+        "set_aside_columns": len(evidence.ranking.set_aside) if evidence.ranking else 0,
+        "ranks": run_ranks.story(evidence),
+        "layers": [row for profile in evidence.profiles for row in layers.layer_rows(profile)],
+        "bare_runs": layers.bare_runs(evidence),
+        "search": layers.facts(evidence),
+        "classes": classes(evidence),
+        "tree": tree_story(evidence),
+        "batches": tried(evidence),
+        "untried": left,
+        "suspects": hidden,
+        "shape": findings(measured, run.subject.unit) if measured else (),
+        "absent": absent(evidence.run),
+        "how": list(how.how(evidence)),
+        "machine": list(how.machine(evidence)),
+        "calls": how.calls(evidence),
+        "tip": run.tip,
+        "screened": screened,
+        "levels": level_rows(screened, run.subject.unit) if screened else [],
+        "hosts": hosts_story(evidence),
+        "verify": "\n".join(f"vgo-agent {what} {shlex.quote(run.run_dir)}" for what in ("verify", "replay")),
+    }
 
 
 def verdict_words(
@@ -130,15 +120,15 @@ def randomised(batch: Batch) -> str:
 
 def _openings(evidence: Evidence, left: tuple[Untried, ...], hidden: tuple[Suspect, ...]) -> Openings:
     """What the record leaves to do."""
-    allow, candidates, best = evidence.run.limits.allow, evidence.candidates, evidence.telling
-    ready = [one for one in left if candidates[one.key].automatic and not candidates[one.key].unmet]
+    allow, candidates, best = evidence.run.limits.allow, [one.candidate for one in left], evidence.telling
+    ready = [one for one in candidates if one.automatic and not one.unmet]
     asks = allow != "system" and not evidence.run.record.no_system
     least = best.compared.comparison.shown("spread") if best and best.compared else ""
     return Openings(
-        ready=tuple(one.key for one in ready if one.scope == "process" or allow == "system"),
-        system=tuple(one.key for one in ready if one.scope != "process" and asks),
+        ready=tuple(one.mitigation for one in ready if one.scope == "process" or allow == "system"),
+        system=tuple(one.mitigation for one in ready if one.scope != "process" and asks),
         process=allow == "none" and any(one.scope == "process" for one in ready),
-        by_hand=tuple(one.key for one in left if not candidates[one.key].automatic),
+        by_hand=tuple(one.mitigation for one in candidates if not one.automatic),
         suspects=bool(hidden),
         absent=len(absent(evidence.run)),
         pairs_needed=_pairs_needed(evidence.verdict),
@@ -154,28 +144,23 @@ def _pairs_needed(verdict: Verdict) -> int:
     return needed if needed and isinstance(claim, Claim) and needed > min(claim.units) else 0
 
 
-def _baseline(evidence: Evidence) -> Iterator[Fact]:
-    if evidence.measured is None:
-        return
-    yield from statistics(evidence.measured.outcome, evidence.measured.sd_interval, evidence.run.subject.unit)
-
-
-def _table(evidence: Evidence) -> ComparisonTable | None:
+def _table(evidence: Evidence) -> dict[str, Any] | None:
+    """Baseline and mitigated side by side: the numbers of the verdict, else those of the best that was tried."""
     batch = evidence.telling
     if batch is None or batch.compared is None:
         return None
-    comparison, confirmed = batch.compared.comparison, batch is evidence.confirming
-    return ComparisonTable(
-        mitigation=batch.applied.mitigation,
-        confirmed=confirmed,
-        batch=batch.applied.batch,
-        pairs=randomised(batch),
-        rows=tuple(_row(found, comparison, evidence.run.subject.unit) for found in comparison.described.ratios),
-        claim=_said(batch.applied.mitigation, decided(batch, evidence) or comparison.spread, comparison),
-        p_spread=_p(comparison.spread),
-        p_mean=_p(comparison.claims["mean"]),
-        modes=f"{comparison.described.baseline_modes} → {comparison.described.other_modes}",
-    )
+    comparison = batch.compared.comparison
+    return {
+        "mitigation": batch.applied.mitigation,
+        "confirmed": batch is evidence.confirming,
+        "batch": batch.applied.batch,
+        "pairs": randomised(batch),
+        "rows": [_row(found, comparison, evidence.run.subject.unit) for found in comparison.described.ratios],
+        "claim": _said(batch.applied.mitigation, decided(batch, evidence) or comparison.spread, comparison),
+        "p_spread": _p(comparison.spread),
+        "p_mean": _p(comparison.claims["mean"]),
+        "modes": f"{comparison.described.baseline_modes} → {comparison.described.other_modes}",
+    }
 
 
 def _said(mitigation: str, spread: Claim | TooFew, comparison: Comparison) -> str:
@@ -189,11 +174,11 @@ def _p(claim: Claim | TooFew) -> str:
     return p_value(claim.p_value) if isinstance(claim, Claim) else ABSENT
 
 
-def _row(found: BootstrapRatio, comparison: Comparison, unit: str) -> StatisticComparison:
+def _row(found: BootstrapRatio, comparison: Comparison, unit: str) -> tuple[str, ...]:
     mean, known = comparison.described.ratio("mean").baseline, claimed(found, comparison) or found
     show = percent if found.statistic == "cv" else scale(unit, mean or 0.0).show
-    return StatisticComparison(
-        NAMES.get(found.statistic, found.statistic),
+    return (
+        statistic_name(found.statistic),
         show(found.baseline),
         show(found.other),
         ratio(found.value),

@@ -22,15 +22,15 @@ def tree(fitted: DecisionTree) -> str:
     """Draw it."""
     rows: dict[int, float] = {}
     leaves = _place(fitted, fitted.nodes[0], rows, 0)
-    depth = _depth(fitted, fitted.nodes[0])
+    nodes = _walk(fitted, fitted.nodes[0], 0)
     height = ROW * max(leaves, 2) + 0.1
     words = f"Decision tree with {leaves} leaves: " + " ".join(fitted.text().split())
     with canvas("tree", words, height) as page:
         axes = page.figure.add_axes((0, 0, 1, 1))
         axes.set_axis_off()
         axes.set(xlim=(0, WIDTH), ylim=(max(leaves, 2) - 0.4, -0.6))
-        step = (WIDTH - ANSWER) / max(depth, 1)
-        for level, node in _walk(fitted, fitted.nodes[0], 0):
+        step = (WIDTH - ANSWER) / max(1, *(level for level, _ in nodes))
+        for level, node in nodes:
             _draw(axes, fitted, node, 0.05 + level * step, step, rows)
     return page.svg
 
@@ -71,12 +71,6 @@ def _place(fitted: DecisionTree, node: TreeNode, rows: dict[int, float], used: i
     second = _place(fitted, fitted.nodes[node.right], rows, used + first)
     rows[node.id] = (rows[node.left] + rows[node.right]) / 2
     return first + second
-
-
-def _depth(fitted: DecisionTree, node: TreeNode) -> int:
-    if node.left is None or node.right is None:
-        return 0
-    return 1 + max(_depth(fitted, fitted.nodes[node.left]), _depth(fitted, fitted.nodes[node.right]))
 
 
 def _walk(fitted: DecisionTree, node: TreeNode, level: int) -> list[tuple[int, TreeNode]]:

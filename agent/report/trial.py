@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from ...tools.claim import TooFew
+from ...tools.claim import Claim
 from ...tools.claim_words import interval
 from ...tools.comparison import Comparison, claimed
 from ...tools.experiment.race import MEASURE_OF
@@ -14,8 +14,7 @@ from ...tools.remedies import values_of
 from ...tools.screen_levels import LevelResult, ScreenResult
 from ..terminal import table
 from .evidence import Evidence
-from .numbers import number, percent, quantity, ratio
-from .story import LevelRow
+from .numbers import number, percent, quantity, ratio, statistic_name
 
 STATISTICS = ("sd", "cv", "mean", "p95")
 HEADER = ("", "BASELINE", "WITH IT", "RATIO")
@@ -25,7 +24,7 @@ def details(evidence: Evidence) -> tuple[str, ...]:
     """Lines for a terminal; none where the user chose no mitigation."""
     if not evidence.run.plan.mitigation:
         return ()
-    parts = [part for part in (_levels(evidence), _arms(evidence), _checks(evidence)) if part]
+    parts = filter(None, (_levels(evidence), _arms(evidence), "\n".join(_proofs(evidence))))
     return tuple(line for part in parts for line in (*part.split("\n"), ""))
 
 
@@ -49,46 +48,32 @@ def values(evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def level_rows(evidence: Evidence) -> tuple[LevelRow, ...]:
-    """Every level of the screening, the baseline first."""
-    screened = evidence.screened
-    if screened is None:
-        return ()
-    unit = evidence.run.subject.unit
-    return tuple(_row(level, screened, unit) for level in (screened.baseline, *screened.levels))
+def level_rows(screened: ScreenResult, unit: str) -> list[tuple[str, ...]]:
+    """Every level of the screening, the baseline first: name, runs, SD, CV, mean, p95, ratio, best or why dropped."""
+    return [_row(level, level.level == screened.best, unit) for level in (screened.baseline, *screened.levels)]
 
 
-def _row(level: LevelResult, screened: ScreenResult, unit: str) -> LevelRow:
-    found, claim = level.summary, level.claim
-    kept = "best" if level.level == screened.best else level.dropped
-    return LevelRow(
-        level=level.level,
-        runs=number(found.n) if found else "0",
-        sd=quantity(found.sd, unit) if found and found.sd is not None else "",
-        cv=percent(found.cv) if found and found.cv is not None else "",
-        mean=quantity(found.mean, unit) if found else "",
-        p95=quantity(found.p95, unit) if found else "",
-        ratio="" if claim is None or isinstance(claim, TooFew) else interval(claim),
-        note=kept,
+def _row(level: LevelResult, best: bool, unit: str) -> tuple[str, ...]:
+    found = level.summary
+    return (
+        level.level,
+        number(found.n) if found else "0",
+        quantity(found.sd, unit) if found and found.sd is not None else "",
+        percent(found.cv) if found and found.cv is not None else "",
+        quantity(found.mean, unit) if found else "",
+        quantity(found.p95, unit) if found else "",
+        interval(level.claim) if isinstance(level.claim, Claim) else "",
+        "best" if best else level.dropped,
     )
 
 
 def _levels(evidence: Evidence) -> str:
-    rows, screened = level_rows(evidence), evidence.screened
+    screened = evidence.screened
     if screened is None:
         return ""
-    header = (
-        screened.parameter.upper(),
-        "RUNS",
-        "SD",
-        "CV",
-        "MEAN",
-        "P95",
-        f"{MEASURE_OF[screened.minimise].upper()} RATIO",
-        "",
-    )
-    cells = [(row.level, row.runs, row.sd, row.cv, row.mean, row.p95, row.ratio, row.note) for row in rows]
-    return table(header, cells)
+    ratio = f"{MEASURE_OF[screened.minimise].upper()} RATIO"
+    header = (screened.parameter.upper(), "RUNS", "SD", "CV", "MEAN", "P95", ratio, "")
+    return table(header, level_rows(screened, evidence.run.subject.unit))
 
 
 def _comparison(evidence: Evidence) -> Comparison | None:
@@ -101,7 +86,7 @@ def _arms(evidence: Evidence) -> str:
     if comparison is None:
         return ""
     rows = [
-        (one.statistic.replace("sd", "SD").replace("cv", "CV"), show(one.baseline), show(one.other), shown)
+        (statistic_name(one.statistic), show(one.baseline), show(one.other), shown)
         for one in comparison.described.ratios
         if one.statistic in STATISTICS and one.baseline is not None and one.other is not None
         for show in (percent if one.statistic == "cv" else partial(quantity, unit=unit),)
@@ -111,11 +96,6 @@ def _arms(evidence: Evidence) -> str:
     return table(HEADER, rows)
 
 
-def _checks(evidence: Evidence) -> str:
-    lines = list(_proofs(evidence))
-    return "\n".join(lines)
-
-
 def _proofs(evidence: Evidence) -> Iterator[str]:
     """The three levels of the proof, and what was told when all was put back."""
     if not evidence.batches:
@@ -123,12 +103,9 @@ def _proofs(evidence: Evidence) -> Iterator[str]:
     last = evidence.batches[-1]
     for check in last.applied.checks:
         mark = "ok " if check.passed else "NOT"
-        yield f"  {mark} level {check.level}: {check.what} is {check.seen}" + _expected(check.passed, check.expected)
+        expected = f", expected {check.expected}" if check.expected and not check.passed else ""
+        yield f"  {mark} level {check.level}: {check.what} is {check.seen}{expected}"
     for moved in last.compared.moved if last.compared else ():
         mark = "ok " if moved.fell else "NOT"
         seen = f"{quantity(moved.baseline, moved.unit)} to {quantity(moved.mitigated, moved.unit)}"
         yield f"  {mark} level 3: {moved.column} {moved.words}, {seen}"
-
-
-def _expected(passed: bool, expected: str) -> str:
-    return "" if passed or not expected else f", expected {expected}"

@@ -32,7 +32,6 @@ class Following:
     """The events and rows of one folder so far; looking again costs what has come since."""
 
     def __init__(self, folder: RunFolder) -> None:
-        """Read nothing yet."""
         self.folder = folder
         self.events: list[Event] = []
         self._broken: VgoError | None = None

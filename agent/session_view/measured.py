@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -51,10 +50,6 @@ class RunArrays:
     def outcome(self, condition: str = BASELINE) -> Floats:
         """Outcomes of the runs that count, in run order."""
         return self.columns["outcome"][self.where(condition)]
-
-    def column(self, name: str, condition: str = BASELINE) -> Floats:
-        """One column over the runs that count."""
-        return self.columns[name][self.where(condition)]
 
 
 @dataclass
@@ -118,20 +113,6 @@ def read_table(data: bytes, call_id: str, tool: str) -> RunArrays:
     texts = frame["condition"].to_list()
     conditions = tuple(dict.fromkeys(texts))
     place = {name: number for number, name in enumerate(conditions)}
-    columns = {one.name: _floats(one) for one in frame.iter_columns() if one.dtype.is_numeric() or one.is_empty()}
+    numbers = (one for one in frame.iter_columns() if one.dtype.is_numeric() or one.is_empty())
+    columns = {one.name: np.array(one.cast(polars.Float64).to_numpy(), dtype=np.float64) for one in numbers}
     return RunArrays(call_id, tool, columns, conditions, np.array([place[text] for text in texts], np.int64))
-
-
-def _floats(column: Any) -> Floats:
-    import polars
-
-    return np.array(column.cast(polars.Float64).to_numpy(), dtype=np.float64)
-
-
-def joined(parts: Iterable[RunArrays]) -> dict[str, Floats]:
-    """Gather outcomes by condition over several calls, in the order in which they ran."""
-    found: dict[str, list[Floats]] = {}
-    for part in parts:
-        for condition in part.conditions:
-            found.setdefault(condition, []).append(part.outcome(condition))
-    return {condition: np.concatenate(arrays) for condition, arrays in found.items()}

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from ...tools.subject import Limits
 from ...tools.verdict import Verdict, from_json
 from ..transcript import Event, LimitsChanged, RunEnd, RunStart, VerdictGiven, elapsed_s
-from .measured import Floats, RunArrays, joined
+from .measured import RunArrays
 from .step import SessionStep, steps_of
 
 Status = Literal["not begun", "going on", "finished", "interrupted", "failed"]
@@ -22,8 +22,6 @@ class Cut:
 
     value: float
     """In the unit of the outcome."""
-    kind: str
-    how: str
     slow: tuple[bool, ...]
     """Of the runs with layers that stand, in run order."""
     shape: Mapping[str, Any]
@@ -40,8 +38,6 @@ class SessionView:
     outcome: str = "wall time"
     """What a run is judged by, in a word or two."""
     lower_is_better: bool = True
-    planner: str = ""
-    model: str = ""
     limits: Limits = NO_LIMITS
     status: Status = "not begun"
     reason: str = ""
@@ -57,22 +53,14 @@ class SessionView:
 
     def result(self, tool: str) -> Mapping[str, Any] | None:
         """Give the last result of a tool; None before it has one."""
-        found = [step.result for step in self.steps if step.tool == tool and step.result is not None]
-        return found[-1] if found else None
-
-    def results(self, tool: str) -> tuple[Mapping[str, Any], ...]:
-        """Give all results of a tool."""
-        return tuple(step.result for step in self.steps if step.tool == tool and step.result is not None)
+        return next(
+            (step.result for step in reversed(self.steps) if step.tool == tool and step.result is not None), None
+        )
 
     @property
     def current(self) -> SessionStep | None:
         """The step that was chosen or goes on."""
         return next((step for step in reversed(self.steps) if step.state in ("chosen", "going on")), None)
-
-    @property
-    def outcomes(self) -> dict[str, Floats]:
-        """Outcomes by condition, over the calls that measured."""
-        return joined(self.measured)
 
     @property
     def cut(self) -> Cut | None:
@@ -81,7 +69,7 @@ class SessionView:
         if found is None:
             return None
         classes = found["classes"]
-        return Cut(classes["cut"], classes["kind"], classes.get("how", ""), tuple(classes["slow"]), found["shape"])
+        return Cut(classes["cut"], tuple(classes["slow"]), found["shape"])
 
     @property
     def modes(self) -> tuple[float, ...]:
@@ -101,11 +89,6 @@ class SessionView:
         """Factors, most important first."""
         found = self.result("rank_factors")
         return tuple(found["factors"]) if found else ()
-
-    @property
-    def comparisons(self) -> tuple[Mapping[str, Any], ...]:
-        """What every batch of pairs has shown."""
-        return self.results("compare")
 
     @property
     def used_s(self) -> float:
@@ -129,7 +112,7 @@ def view_of(events: Sequence[Event], rows: Sequence[RunArrays] = (), folder: str
     if start is None:
         return SessionView(folder=folder, measured=tuple(rows))
     steps = steps_of(events)
-    status, reason = _status(events)
+    end = events[-1].body
     concluded = [step.result for step in steps if step.tool == "conclude" and step.result is not None]
     given = any(isinstance(event.body, VerdictGiven) for event in events)
     changed = [event.body.limits for event in events if isinstance(event.body, LimitsChanged)]
@@ -140,19 +123,12 @@ def view_of(events: Sequence[Event], rows: Sequence[RunArrays] = (), folder: str
         unit=subject.unit,
         outcome=subject.name,
         lower_is_better=subject.lower_is_better,
-        planner=start.planner,
-        model=start.model.name if start.model else "",
         limits=changed[-1] if changed else start.limits,
-        status=status,
-        reason=reason,
+        status=end.status if isinstance(end, RunEnd) else "going on",
+        reason=end.reason if isinstance(end, RunEnd) else "",
         steps=steps,
         measured=tuple(rows),
         verdict=from_json(concluded[-1]["verdict"]) if given else None,
         events=len(events),
         elapsed_s=elapsed_s(events),
     )
-
-
-def _status(events: Sequence[Event]) -> tuple[Status, str]:
-    end = events[-1].body
-    return (end.status, end.reason) if isinstance(end, RunEnd) else ("going on", "")

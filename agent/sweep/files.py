@@ -43,8 +43,8 @@ class Files:
             path = self.folder / RUNS
             write_table(runs_table(sweep, str(path), self.layers.values(), facts), path, fresh=True)
         write(self.folder / CELLS, cells_csv(cells))
-        write(self.folder / SUMMARY, json.dumps(page.summary, indent=2).encode() + b"\n")
+        write(self.folder / SUMMARY, json.dumps(page["summary"], indent=2).encode() + b"\n")
         write(self.folder / "report.md", render("sweep.md.j2", page=page).encode())
         picture = Markup(figure(sweep.space, cells, self.subject.unit))
         write(self.folder / "report.html", render("sweep.html.j2", page=page, picture=picture).encode())
-        return page.summary, folded(render("sweep.txt.j2", page=page))
+        return page["summary"], folded(render("sweep.txt.j2", page=page))

@@ -42,7 +42,6 @@ class ChatApp(App[None]):
     ]
 
     def __init__(self, session: ChatSession, theme: str = "dark", first: str = "") -> None:
-        """Take a session, and the first line to do."""
         super().__init__()
         self.session = session
         self._named = THEMES[theme]

@@ -12,12 +12,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from ..consent import recorded
 from ..run_folder import RunFolder
-from .wire import LONGEST, SOCKET, Mode, WorkerState, listening, state_line
+from .wire import LONGEST, SOCKET, Mode, WorkerState, line_of, listening
 
 UNWATCHED_S = 3600.0
 """How long a question, a pause or a step by hand waits while nobody watches."""
@@ -57,8 +57,6 @@ class Control:
 
     def wait_while_paused(self) -> None:
         """Return at once most times."""
-        if not self.state.paused:
-            return
         self.wait_until(lambda: not self.state.paused)
 
     def wait_until(self, holds: Callable[[], object]) -> None:
@@ -82,7 +80,7 @@ class Control:
     def _send(self) -> None:
         for place, watcher in enumerate(list(self._watchers)):
             try:
-                watcher.sendall(state_line(replace(self.state, in_charge=place == 0)))
+                watcher.sendall(line_of(asdict(replace(self.state, in_charge=place == 0))))
             except OSError:  # it has gone, or does not read; the thread that listens will see the end
                 with contextlib.suppress(OSError):
                     watcher.shutdown(socket.SHUT_RDWR)

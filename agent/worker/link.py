@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import subprocess
 import sys
@@ -14,15 +13,13 @@ from ...tools.stop import OUTLIVES
 from ..run_folder import RunFolder
 from .wire import LOG, Mode, WorkerState, connected, line_of, state_of
 
-PACKAGE = f"{__package__}"
-
 
 def started(folder: RunFolder, mode: Mode) -> subprocess.Popen[bytes]:
     """Start a worker in a session of its own: it outlives this process and its terminal."""
     try:
         with (folder.path / LOG).open("wb") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", PACKAGE, str(folder.path.resolve()), mode, OUTLIVES],
+                [sys.executable, "-m", str(__package__), str(folder.path.resolve()), mode, OUTLIVES],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -46,7 +43,6 @@ class WorkerConnection:
     """One connection; `look` never waits."""
 
     def __init__(self, opened: socket.socket) -> None:
-        """Take an open connection."""
         opened.setblocking(False)
         self._socket = opened
         self._held = b""
@@ -75,7 +71,7 @@ class WorkerConnection:
             changed = True
             *lines, self._held = (self._held + came).split(b"\n")
             if lines:
-                self.state, self.heard = state_of(json.loads(lines[-1])), True
+                self.state, self.heard = state_of(lines[-1]), True
         return changed
 
     def tell(self, do: str, **more: Any) -> None:

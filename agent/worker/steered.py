@@ -11,17 +11,17 @@ from ...tools.execution.bench import Progress
 from ...tools.situation import Slot
 from ...tools.subject import Limits
 from ..planners.base import Choice, View
+from ..steering import Unsteered
 from ..transcript import Decision, ToolEnd
 from .control import Control
 
 ASKED = "you asked for it"
 
 
-class Steered:
+class Steered(Unsteered):
     """One diagnosis, steered through a control."""
 
     def __init__(self, control: Control) -> None:
-        """Begin without a question."""
         self._control = control
         self._questions = 0
 
@@ -72,10 +72,6 @@ class Steered:
             return Limits.model_validate({**now.model_dump(), **wanted})
         except ValidationError:
             return now
-
-    def goes_on(self, decisions: int) -> bool:
-        """End with the verdict."""
-        return False
 
     def wish(self, view: View) -> Choice | None:
         """Give what the user wishes; in step mode, wait for a wish."""

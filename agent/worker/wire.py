@@ -7,9 +7,11 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+
+from pydantic import TypeAdapter
 
 from ..run_folder import RunFolder
 
@@ -44,22 +46,17 @@ class WorkerState:
     """Whether this watcher may command; the others only watch."""
 
 
+_STATE = TypeAdapter(WorkerState)
+
+
 def line_of(values: dict[str, Any]) -> bytes:
     """Render one line."""
     return json.dumps(values, separators=(",", ":")).encode() + b"\n"
 
 
-def state_line(state: WorkerState) -> bytes:
-    """Render the state."""
-    return line_of(asdict(state))
-
-
-def state_of(values: dict[str, Any]) -> WorkerState:
+def state_of(line: bytes) -> WorkerState:
     """Read a state; what a newer version adds is left out."""
-    known = {name: values[name] for name in WorkerState.__dataclass_fields__ if name in values}
-    for name in ("wishes", "restored"):
-        known[name] = tuple(known.get(name, ()))
-    return WorkerState(**known)
+    return _STATE.validate_json(line)
 
 
 @contextmanager

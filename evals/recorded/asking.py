@@ -21,9 +21,10 @@ from ...tools.subject import Subject
 from ..workloads.registry import find
 from ..workloads.subject import subject_of as subject_of_workload
 from .draft import truth_of_workload
+from .folders import TRUTH
 from .program import again
 from .recording_plan import RecordingPlan
-from .schema import TRUTH, Truth
+from .schema import Truth
 from .truth import nearest, read_truth
 
 FLAGS = ("layers", "timeout", "on_failure", "quiet")

@@ -20,13 +20,14 @@ from ...tools.run_table import LAYERS, read_layers, write_layers
 from ...tools.subject import Limits
 from ..scores.agreement import filled
 from .draft import case_file, case_yaml, truth_to_fill, truth_yaml
+from .folders import CASE, RECORDING, TABLE, TRUTH
 from .machine_words import machine_words
 from .manifest import seal, sealing
 from .pieces import series_name
 from .record import Recorder
 from .recorded_case import read_case
 from .recording_plan import visible
-from .schema import CASE, RECORDING, TABLE, TRUTH, CaseFile, Profiling, Recording, Truth
+from .schema import CaseFile, Profiling, Recording, Truth
 from .table import Part, write_table
 from .workshop import MitigationRecording, Surveyed, Workshop
 

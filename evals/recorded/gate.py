@@ -17,10 +17,10 @@ from ...tools.row import BASELINE, FIXED
 from ...tools.run_table import described
 from ...tools.steps.apply_mitigation import MOST_PAIRS
 from .bench import BATCHES, SHARE
-from .folders import case_folders
+from .folders import CASE, CASES, TABLE, case_folders
 from .manifest import refuse_unsealed
 from .recorded_case import TRIAL, RecordedCase, read_case
-from .schema import CASE, CASES, SERIES, TABLE
+from .schema import SERIES
 from .table import INTEGERS, TEXTS, read_table
 from .truth import read_truth
 

@@ -15,7 +15,8 @@ from ...layers.schema import Layer
 from ...tools.row import BASELINE, Row
 from ...tools.run_table import LAYERS, read_layers
 from ...tools.subject import Limits
-from .schema import CASE, RECORDING, SERIES, TABLE, CaseFile, Recording, Series
+from .folders import CASE, RECORDING, TABLE
+from .schema import SERIES, CaseFile, Recording, Series
 from .unnamed import unnamed
 
 TRIAL = "trial"

@@ -12,12 +12,6 @@ from ...tools.machine import Machine
 from ...tools.mitigation.checks import Check
 from ...tools.subject import Limits, Subject
 from ...tools.verdict import TitlePattern
-from .folders import CASE as CASE
-from .folders import CASES as CASES
-from .folders import MANIFEST as MANIFEST
-from .folders import RECORDING as RECORDING
-from .folders import TABLE as TABLE
-from .folders import TRUTH as TRUTH
 
 SERIES = "series"
 """Column of the table that says what a row was measured for."""

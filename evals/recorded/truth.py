@@ -13,8 +13,9 @@ from ...knowledge.errors import VgoError
 from ...knowledge.files import duplicate_keys, read_model
 from ...knowledge.loader import Knowledge
 from ...knowledge.loader import load as load_knowledge
+from .folders import TRUTH
 from .manifest import sealing
-from .schema import TRUTH, Recording, Truth
+from .schema import Recording, Truth
 
 FACTORS = ("causes", "also_true")
 MITIGATIONS = ("accepted", "must_not_help")

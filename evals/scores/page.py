@@ -5,18 +5,14 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from ...prompts.render import render
-from ..papers.knowledge_cases import HEADER, cells, score_rows, summarise
 from .difference import Difference
-from .kinds import KINDS
+from .kinds import COLUMNS, KINDS
 from .pictures import pictures
 from .required import missed
 from .results import Results
+from .summary import Grouping
 from .tables import (
-    COLUMNS,
-    TextTable,
-    by_difficulty,
-    by_split,
-    by_tag,
+    by_group,
     difference_lines,
     duel_line,
     duels,
@@ -30,6 +26,7 @@ from .tables import (
 )
 from .words import MAIN
 
+GROUPINGS: tuple[Grouping, ...] = ("split", "difficulty", "tag")
 GROUPED = ("verdict", "cause@1", "injected@1", "false_alarm", "regret")
 """Scores that are shown by split, by difficulty and by tag."""
 
@@ -47,23 +44,22 @@ def markdown(results: Results, found: Difference | None = None) -> str:
 
 
 def _values(results: Results, found: Difference | None) -> dict[str, object]:
-    asked, shown = score_rows(), overview(results)
+    shown = overview(results)
     return {
         "results": results,
         "overview": turned(shown),
-        "legend": [(COLUMNS[name], kind.words) for name, kind in KINDS.items() if COLUMNS.get(name) in shown.header],
+        "legend": [(kind.column, kind.words) for kind in KINDS.values() if kind.column in shown.header],
         "duels": [duel_line(duel) for duel in duels(results)],
         "missed": list(missed(results, MAIN)) if MAIN in results.contestants else [],
         "required": requirements(results, MAIN) if MAIN in results.contestants else None,
         "notes": notes(results),
         "groups": [
             (COLUMNS[score], table)
-            for by in (by_split, by_difficulty, by_tag)
+            for grouping in GROUPINGS
             for score in GROUPED
-            if (table := by(results, score)).rows
+            if (table := by_group(results, grouping, score)).rows
         ],
         "grid": grid(results),
         "failures": [one._asdict() | {"score": COLUMNS[one.score]} for one in failures(results, results.contestants)],
-        "papers": (summarise(asked).sentence, TextTable(HEADER, tuple(map(cells, asked)))),
         "difference": None if found is None else difference_lines(found),
     }

@@ -11,7 +11,7 @@ from ...agent.report.canvas import BASELINE, FAINT, INK, MITIGATED, canvas
 from ...agent.report.figures import Floats
 from .required import bound_of
 from .results import Results
-from .summary import Summed, by_case, of_tag, summarise
+from .summary import Summed, by_case, cases_by, summarise
 
 MARKS = (
     *(("o", MITIGATED), ("^", BASELINE), ("s", INK), ("x", FAINT)),
@@ -39,7 +39,7 @@ def _tags(results: Results) -> str:
     """One line a tag, one mark a contestant, with its interval."""
     shares = {
         tag: {name: summarise(results, name, cases).scores.get("cause@1") for name in results.contestants}
-        for tag, cases in of_tag(results).items()
+        for tag, cases in cases_by(results, "tag").items()
     }
     cases = {tag: max((one.n for one in found.values() if one), default=0) for tag, found in shares.items()}
     first = sorted((tag for tag in shares if cases[tag]), key=lambda tag: -cases[tag])[:MOST_TAGS]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from .kinds import KINDS
 from .results import Results
-from .summary import Summed, by_case, of_split, summarise
+from .summary import Summed, by_case, cases_by, summarise
 
 LIVE_SD_RATIO = 0.374
 """Geometric mean of the SD ratios that the paper reports; it is required of live runs."""
@@ -47,7 +47,7 @@ def missed(results: Results, contestant: str) -> Iterator[str]:
     for required in REQUIRED:
         if required.score in ALWAYS and required.score not in told:
             yield f"{contestant}: no case of this choice tells {required.words}; choose more cases."
-    for split, cases in of_split(results).items():
+    for split, cases in cases_by(results, "split").items():
         scores = summarise(results, contestant, cases).scores
         for required in REQUIRED:
             found = scores.get(required.score)

@@ -19,6 +19,7 @@ from .intervals import geometric_mean, mcnemar, resampled, wilson
 from .kinds import CLOCK, KINDS, Way
 from .results import Results, ScoredAnswer
 
+Grouping = Literal["split", "difficulty", "tag"]
 Steadiness = Literal["right", "wrong", "flaky", "not judged"]
 WAYS: dict[Way, Callable[[Sequence[float]], float]] = {
     "rate": fmean,
@@ -140,22 +141,14 @@ def paired(one: Sequence[ScoredAnswer], other: Sequence[ScoredAnswer], first: st
     )
 
 
-def of_tag(results: Results) -> dict[str, set[str]]:
-    """Cases by tag, in the order of the tags."""
-    tags = sorted({tag for case in results.cases for tag in case.tags})
-    return {tag: {case.key for case in results.cases if tag in case.tags} for tag in tags}
-
-
-def of_split(results: Results) -> dict[str, set[str]]:
-    """Cases by split, those that have any."""
-    splits = [split for split in ("train", "held-out") if any(case.split == split for case in results.cases)]
-    return {split: {case.key for case in results.cases if case.split == split} for split in splits}
-
-
-def of_difficulty(results: Results) -> dict[str, set[str]]:
-    """Cases by difficulty, those that have any."""
-    levels = sorted({case.difficulty for case in results.cases})
-    return {str(level): {case.key for case in results.cases if case.difficulty == level} for level in levels}
+def cases_by(results: Results, grouping: Grouping) -> dict[str, set[str]]:
+    """Give the cases by split (train first), difficulty (1: one loud cause; 3: what no counter shows) or tag."""
+    found: dict[str, set[str]] = {}
+    for case in results.cases:
+        groups = {"split": (case.split,), "difficulty": (str(case.difficulty),), "tag": case.tags}[grouping]
+        for group in groups:
+            found.setdefault(group, set()).add(case.key)
+    return {group: found[group] for group in sorted(found, reverse=grouping == "split")}
 
 
 def _judged(rows: Sequence[ScoredAnswer], score: str) -> dict[tuple[str, int], float]:

@@ -9,39 +9,11 @@ from ...agent.report.numbers import ABSENT, number, ratio
 from ...agent.terminal import table
 from .difference import Difference
 from .intervals import fewest_without, wilson
-from .kinds import KINDS
+from .kinds import COLUMNS, KINDS
 from .required import REQUIRED, Required, bound_of, bound_words, reached
 from .results import Results, ScoredAnswer
-from .summary import ContestantSummary, Duel, Summed, by_case, duel, of_difficulty, of_split, of_tag, summarise
+from .summary import ContestantSummary, Duel, Grouping, Summed, by_case, cases_by, duel, summarise
 
-COLUMNS = {
-    "verdict": "verdict",
-    "alone": "alone",
-    "cause@1": "cause@1",
-    "injected@1": "injected@1",
-    "cause@3": "cause@3",
-    "mrr": "MRR",
-    "strict": "strict",
-    "false_alarm": "false alarms",
-    "mitigation": "mitigation",
-    "harm": "harmful",
-    "regret": "regret",
-    "sd_ratio": "SD ratio",
-    "cv_ratio": "CV ratio",
-    "untold_cost": "untold cost",
-    "evidence": "evidence",
-    "replay": "replay",
-    "runs": "runs",
-    "calls": "calls",
-    "program_s": "program s",
-    "seconds": "agent s",
-    "tokens": "tokens",
-    "illegal": "illegal",
-    "repeated": "repeated",
-    "fallbacks": "fallbacks",
-    "not_recorded": "not recorded",
-}
-"""Scores that the full table shows, and what they are called there."""
 BRIEF = (
     "verdict",
     "cause@1",
@@ -57,17 +29,8 @@ BRIEF = (
     "calls",
 )
 """Those for a terminal, as many from the front as it is wide; those that something is required of come first."""
-FAILURES = {
-    "verdict": 1.0,
-    "alone": 1.0,
-    "cause@1": 1.0,
-    "false_alarm": 0.0,
-    "mitigation": 1.0,
-    "harm": 0.0,
-    "untold_cost": 0.0,
-    "evidence": 1.0,
-}
-"""Scores whose every miss is told, and what is right; a regret is told above what is required of the median."""
+FAILURES = ("verdict", "alone", "cause@1", "false_alarm", "mitigation", "harm", "untold_cost", "evidence")
+"""Shares whose every miss is told; a regret is told above what is required of the median."""
 
 
 class TextTable(NamedTuple):
@@ -164,7 +127,9 @@ def notes(results: Results) -> list[str]:
 
 def requirements(results: Results, contestant: str) -> TextTable:
     """Hold a contestant against what the rule policy has to reach, each split apart."""
-    splits = {split: summarise(results, contestant, cases).scores for split, cases in of_split(results).items()}
+    splits = {
+        split: summarise(results, contestant, cases).scores for split, cases in cases_by(results, "split").items()
+    }
     body = []
     for required in REQUIRED:
         found = [scores.get(required.score) for scores in splits.values()]
@@ -179,28 +144,14 @@ def _held(required: Required, found: Summed | None) -> str:
     return cell(required.score, found, found.n) + ("" if reached(required, found) else " (missed)")
 
 
-def by_tag(results: Results, score: str) -> TextTable:
-    """Give one row a tag, one column a contestant."""
-    return _by_group(results, of_tag(results), score, "tag")
-
-
-def by_split(results: Results, score: str) -> TextTable:
-    """Give one row a split, one column a contestant."""
-    return _by_group(results, of_split(results), score, "split")
-
-
-def by_difficulty(results: Results, score: str) -> TextTable:
-    """Give one row a difficulty (1: one loud cause; 3: a trap, or what no counter shows), one column a contestant."""
-    return _by_group(results, of_difficulty(results), score, "difficulty")
-
-
-def _by_group(results: Results, groups: dict[str, set[str]], score: str, of: str) -> TextTable:
+def by_group(results: Results, grouping: Grouping, score: str) -> TextTable:
+    """Give one row a group, one column a contestant."""
     body = []
-    for group, cases in groups.items():
+    for group, cases in cases_by(results, grouping).items():
         found = [summarise(results, name, cases).scores.get(score) for name in results.contestants]
         if most := _most(found):
             body.append((group, str(most), *(cell(score, one, most) for one in found)))
-    return TextTable((of, "cases", *results.contestants), tuple(body))
+    return TextTable((grouping, "cases", *results.contestants), tuple(body))
 
 
 def grid(results: Results) -> TextTable:
@@ -236,9 +187,9 @@ def _wrong(row: ScoredAnswer) -> Iterator[tuple[str, str]]:
     if row.unfinished:
         yield "verdict", row.unfinished
         return
-    for score, right in FAILURES.items():
+    for score in FAILURES:
         one = row.scores.get(score)
-        if one is not None and one.value is not None and one.value != right:
+        if one is not None and one.value is not None and one.value != KINDS[score].more_is_better:
             yield score, one.reason
     regret, bound = row.scores.get("regret"), bound_of("regret")
     if row.answer.mitigation and regret is not None and regret.value is not None and regret.value > bound:

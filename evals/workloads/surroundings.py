@@ -107,32 +107,11 @@ def reads_limited() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def beside_realtime() -> Iterator[None]:
-    """Have a real-time neighbour on the last allowed CPU."""
-    with _neighbour("realtime", max(os.sched_getaffinity(0))):
-        yield
-
-
-@contextlib.contextmanager
-def beside_tenant() -> Iterator[None]:
-    """Have a tenant of all CPUs that comes and goes."""
-    with _neighbour("tenant", len(os.sched_getaffinity(0))):
-        yield
-
-
-@contextlib.contextmanager
 def beside_packets() -> Iterator[None]:
     """Have a neighbour that sends packets, which the kernel works through on the last allowed CPU."""
     cpus = os.sched_getaffinity(0)
     steered = _set("workload-packet-flood", LOOPBACK_STEERING, cpu_mask({max(cpus)}))
     with steered, _neighbour("packets", min(cpus)):
-        yield
-
-
-@contextlib.contextmanager
-def beside_disk() -> Iterator[None]:
-    """Have a neighbour that writes to the disk of the cache folder."""
-    with _neighbour("disk", input_folder()):
         yield
 
 
@@ -147,19 +126,6 @@ def since_the_beginning() -> Iterator[None]:
         os.environ.pop(BEGAN)
         if before is not None:
             os.environ[BEGAN] = before
-
-
-AROUND: Mapping[Around, Callable[[], AbstractContextManager[None]]] = {
-    "favoured": favoured,
-    "since_the_beginning": since_the_beginning,
-    "cpu_limited": cpu_limited,
-    "memory_limited": memory_limited,
-    "reads_limited": reads_limited,
-    "beside_realtime": beside_realtime,
-    "beside_packets": beside_packets,
-    "beside_disk": beside_disk,
-    "beside_tenant": beside_tenant,
-}
 
 
 def home_of(controller: str) -> tuple[Path, int] | None:
@@ -284,3 +250,16 @@ def _neighbour(kind: str, where: object) -> Iterator[None]:
 def neighbour_words(kind: str, where: object) -> tuple[str, ...]:
     """Return the command line of a neighbour."""
     return sys.executable, *ISOLATED, str(PROGRAMS / "neighbour.py"), kind, str(where)
+
+
+AROUND: Mapping[Around, Callable[[], AbstractContextManager[None]]] = {
+    "favoured": favoured,
+    "since_the_beginning": since_the_beginning,
+    "cpu_limited": cpu_limited,
+    "memory_limited": memory_limited,
+    "reads_limited": reads_limited,
+    "beside_realtime": lambda: _neighbour("realtime", max(os.sched_getaffinity(0))),
+    "beside_packets": beside_packets,
+    "beside_disk": lambda: _neighbour("disk", input_folder()),
+    "beside_tenant": lambda: _neighbour("tenant", len(os.sched_getaffinity(0))),
+}

@@ -27,18 +27,17 @@ class AmdCard:
     """One GPU."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the files that there are."""
         self.name = name_of(folder.parent.name)
         there = {level: next(iter(sorted(folder.glob(file))), None) for level, (file, _) in FILES.items()}
         self._paths = {level: path for level, path in there.items() if path}
         self._files = SysfsFiles(self._paths.values())
-        self._loss = ""
+        self.loss = ""
 
     def levels(self, pid: int) -> dict[str, float] | None:
         """Return clocks, heat, power, use; None where no file can be read."""
         said = zip(self._paths, map(in_force, self._files.read()), strict=True)
         found = {level: value * FILES[level][1] for level, value in said if value is not None}
-        self._loss = "" if found else f"GPU {self.name} fell off: see dmesg, then start the machine anew"
+        self.loss = "" if found else f"GPU {self.name} fell off: see dmesg, then start the machine anew"
         return found or None
 
     def counters(self) -> dict[str, float] | None:
@@ -48,10 +47,6 @@ class AmdCard:
     def settings(self) -> Mapping[str, Value]:
         """Return nothing."""
         return {}
-
-    def loss(self) -> str:
-        """Say that it fell off, and the cure."""
-        return self._loss
 
     def unknown(self, level: str) -> str:
         """Say that it does not tell a level."""

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from functools import cached_property
+from types import MappingProxyType
+from typing import Generic, Protocol, TypeVar
 
 from ..schema import Value
 
 ReadingT = TypeVar("ReadingT")
+OpenT = TypeVar("OpenT", bound="Open")
+
+
+class Open(Protocol):
+    """Something to be closed."""
+
+    def close(self) -> None:
+        """Close it."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +41,8 @@ class Probe:
 
     reads_output = False
     """It wants standard output and standard error of each run, whole."""
+    _absent: Mapping[str, str] = MappingProxyType({})
+    """What `absent` says."""
 
     def wrap(self, command: SpawnCommand) -> SpawnCommand:
         """Return what is to be spawned in place of the command."""
@@ -59,10 +72,20 @@ class Probe:
 
     def absent(self) -> Mapping[str, str]:
         """Name the columns that this machine cannot show, each with the reason and the cure."""
-        return {}
+        return self._absent
 
     def close(self) -> None:
         """Close what was opened, put back what was changed."""
+        self._closing.close()
+
+    @cached_property
+    def _closing(self) -> ExitStack:
+        return ExitStack()
+
+    def _keep(self, opened: OpenT) -> OpenT:
+        """Let `close` close it."""
+        self._closing.callback(opened.close)
+        return opened
 
 
 class TwoReadings(Probe, Generic[ReadingT]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from ..schema import Layer, Value
@@ -36,9 +36,8 @@ class BlockProbe(Probe):
     """Reads /proc/diskstats around a run; the settings of the queues once it is over."""
 
     def __init__(self, layer: Layer, root: Path) -> None:
-        """Open the file, and the settings of the disks that there are."""
         self._blocks = root / "sys/block"
-        self._file = KernelFile(root / "proc/diskstats")
+        self._file = self._keep(KernelFile(root / "proc/diskstats"))
         self._declared = Declared(layer)
         self._columns = [column.name for column in layer.columns]
         self._settings = {column.name.partition("*.")[2]: column.read for column in layer.columns if column.read}
@@ -67,7 +66,8 @@ class BlockProbe(Probe):
         values: dict[str, Value] = {}
         bottom: list[dict[str, float]] = []
         for name in [name for name in now if name in was and name in self._whole and self._shown(name, now)]:
-            did = activity(was[name], now[name])
+            # The requests that were under way as the run began are no counter.
+            did = growth(was[name], now[name]) | {"in_flight": was[name]["in_flight"]}
             values |= {f"disk.{name_of(name)}.{key}": value for key, value in derived(did, self._window_ms).items()}
             values |= {f"disk.{name_of(name)}.{key}": value for key, value in self._queue(name).items()}
             if self._whole[name]:
@@ -93,7 +93,7 @@ class BlockProbe(Probe):
 
     def close(self) -> None:
         """Close what was opened."""
-        self._file.close()
+        super().close()
         for files in self._queues.values():
             files.close()
 
@@ -105,7 +105,7 @@ class BlockProbe(Probe):
         for files in self._queues.values():
             files.close()
         folders = {name: self._blocks / name.replace("/", "!") for name in disks}
-        self._whole = {name: not any_in(folder / "slaves") for name, folder in folders.items() if folder.is_dir()}
+        self._whole = {name: not any(folder.glob("slaves/*")) for name, folder in folders.items() if folder.is_dir()}
         self._queues = {
             name: SysfsFiles([folders[name] / path for path in self._settings.values()]) for name in self._whole
         }
@@ -130,13 +130,6 @@ def disks_of(text: bytes | None) -> Disks:
     return disks
 
 
-def activity(was: Mapping[str, float], now: Mapping[str, float]) -> dict[str, float]:
-    """Return what grew, and the requests that were under way as the run began, which are no counter."""
-    did = growth(was, now)
-    did["in_flight"] = was["in_flight"]
-    return did
-
-
 def derived(did: Mapping[str, float], window_ms: float) -> dict[str, float]:
     """Add waits and shares; a disk without a request of a kind has no mean wait of that kind."""
     values = {key: value for key, value in did.items() if key not in ("busy_ms", "queue_ms")}
@@ -158,9 +151,3 @@ def setting(said: str) -> Value:
         return float(word)
     except ValueError:
         return word
-
-
-def any_in(folder: Path) -> bool:
-    """Tell whether a folder is there and has anything in it."""
-    entries: Iterable[Path] = folder.iterdir() if folder.is_dir() else ()
-    return any(True for _ in entries)

@@ -48,14 +48,15 @@ class BpfProbe(Probe):
     def __init__(self, layer: Layer, root: Path) -> None:
         """Start bpftrace; where it cannot run, every column is absent."""
         self._columns = [column.name for column in layer.columns]
-        self._reason = hindrance(root)
         self._tracer: subprocess.Popen[bytes] | None = None
         self._text = b""
         self._pid = 0
         self._asked = False
         self._questions = 0
         self._gathered: dict[str, float] = {}
-        if not self._reason:
+        if reason := hindrance(root):
+            self._absent = dict.fromkeys(self._columns, reason)
+        else:
             self._start()
 
     def started(self, pid: int) -> None:
@@ -73,10 +74,6 @@ class BpfProbe(Probe):
                 seen = reduced(maps, str(self._pid))
                 self._gathered = {name: value for name, value in seen.items() if name in self._columns}
         return self._gathered if self._tracer is not None else {}
-
-    def absent(self) -> Mapping[str, str]:
-        """Say why bpftrace cannot run, and what cures it."""
-        return dict.fromkeys(self._columns, self._reason) if self._reason else {}
 
     def close(self) -> None:
         """End bpftrace."""
@@ -133,7 +130,8 @@ class BpfProbe(Probe):
         # It complains about the limit of locked memory wherever it may not raise it, and goes on.
         lines = [line.strip() for line in said.decode(errors="replace").splitlines() if "RLIMIT_MEMLOCK" not in line]
         words = next((line for line in lines if "ERROR" in line), "it said nothing")[:200]
-        self._reason = f"bpftrace {what} ({words}): it needs root, CONFIG_BPF_SYSCALL and tracepoints"
+        reason = f"bpftrace {what} ({words}): it needs root, CONFIG_BPF_SYSCALL and tracepoints"
+        self._absent = dict.fromkeys(self._columns, reason)
 
 
 def hindrance(root: Path) -> str:

@@ -25,25 +25,17 @@ class Account(NamedTuple):
 
 def finest(root: Path) -> Account:
     """Open the best account there is: nanoseconds of all CPUs, nanoseconds up to the last switch, or clock ticks."""
-    for name in CPUACCT:
-        folder = root / "sys/fs/cgroup" / name
-        # Only the root of the hierarchy has a release agent; any other group counts its own tasks only.
-        if (folder / "release_agent").exists():
-            account = Account("cpuacct", KernelFile(folder / "cpuacct.usage_percpu"), parse_usage)
-            if works(account):
-                return account
-            account.file.close()
-    account = Account("schedstat", KernelFile(root / "proc/schedstat"), parse_schedstat)
-    if works(account):
-        return account
-    account.file.close()
+    folders = (root / "sys/fs/cgroup" / name for name in CPUACCT)
+    # Only the root of the hierarchy has a release agent; any other group counts its own tasks only.
+    tops = (folder for folder in folders if (folder / "release_agent").exists())
+    finer = [("cpuacct", folder / "cpuacct.usage_percpu", parse_usage) for folder in tops]
+    for name, path, parse in (*finer, ("schedstat", root / "proc/schedstat", parse_schedstat)):
+        account = Account(name, KernelFile(path), parse)
+        text = account.file.read()
+        if text is not None and parse(text):
+            return account
+        account.file.close()
     return Account("stat", KernelFile(root / "proc/stat"), parse_busy)
-
-
-def works(account: Account) -> bool:
-    """Tell whether the file is there and says something."""
-    text = account.file.read()
-    return text is not None and bool(account.parse(text))
 
 
 def parse_usage(text: bytes) -> dict[int, float]:

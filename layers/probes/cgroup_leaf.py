@@ -30,18 +30,16 @@ class Leaf(TwoReadings[Reading]):
 
     def __init__(self, columns: Iterable[str]) -> None:
         """Make the group and move into it; where that is refused every column is absent."""
-        self._columns = list(columns)
-        self._absent: dict[str, str] = {}
-        self._home, self._leaf, why = enter_leaf()
         self._files: list[KernelFile] = []
+        self._home, self._leaf, why = enter_leaf()
         if self._leaf is None:
-            self._absent = dict.fromkeys(self._columns, why)
+            self._absent = dict.fromkeys(columns, why)
             return
         names = ("cpu.stat", *(f"{name}.pressure" for name in PRESSURES))
-        self._files = [KernelFile(self._leaf / name) for name in names]
+        self._files = [self._keep(KernelFile(self._leaf / name)) for name in names]
         self._was = self._now = self._read()
         shown = self._changes()
-        self._absent = {name: self._why(name) for name in self._columns if name not in shown}
+        self._absent = {name: self._why(name) for name in columns if name not in shown}
 
     def values(self) -> Mapping[str, float]:
         """Return the differences; nothing of what went backwards."""
@@ -49,14 +47,9 @@ class Leaf(TwoReadings[Reading]):
             return {}
         return {name: value for name, value in self._changes().items() if value >= 0 and name not in self._absent}
 
-    def absent(self) -> Mapping[str, str]:
-        """Name what this machine cannot show."""
-        return self._absent
-
     def close(self) -> None:
         """Move back, with everything that was born in the group, and remove it."""
-        for file in self._files:
-            file.close()
+        super().close()
         if self._leaf is not None and self._home is not None:
             leave_leaf(self._leaf, self._home)
         self._leaf = None

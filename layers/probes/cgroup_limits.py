@@ -90,8 +90,9 @@ class CgroupLimitsProbe(TwoReadings[list[bytes | None]]):
     def __init__(self, layer: Layer, root: Path) -> None:
         """Open the files; which groups there are is settled now."""
         groups = own_groups(root)
-        self._opened = [(file, counters) for counters in FILES for file in opened(counters, groups)]
-        self._memory = [(file, limit) for use, limit in limited(groups) if (file := KernelFile(use)).read() is not None]
+        self._opened = [(self._keep(file), counters) for counters in FILES for file in opened(counters, groups)]
+        uses = [(self._keep(KernelFile(use)), limit) for use, limit in limited(groups)]
+        self._memory = [(file, limit) for file, limit in uses if file.read() is not None]
         self._was = self._now = self._read()
         self._used = [file.read() for file, _ in self._memory]
         shown = self.values()
@@ -119,15 +120,6 @@ class CgroupLimitsProbe(TwoReadings[list[bytes | None]]):
             values[SHARE] = max(shares)
         # A part that is not there, or went backwards, is not a number, and so is the sum.
         return {column: value for column, value in values.items() if value == value}
-
-    def absent(self) -> Mapping[str, str]:
-        """Name what no group around this process shows."""
-        return self._absent
-
-    def close(self) -> None:
-        """Close the files."""
-        for file in (*(file for file, _ in self._opened), *(file for file, _ in self._memory)):
-            file.close()
 
     def _read(self) -> list[bytes | None]:
         return [file.read() for file, _ in self._opened]

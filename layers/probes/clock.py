@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from .machine import read_whole
+from .base import Open
+from .machine import KernelFile
 from .sampler import SamplingProbe
-from .sysfs import SysfsFiles, number, read_once, text_of
+from .sysfs import SysfsFiles, last_cpu, number, read_once, text_of
 
 ALL = ("freq.mean_mhz", "freq.min_mhz", "freq.max_mhz", "freq.sd_mhz")
 OF_RUN = ("freq.run_cpu_mhz", "freq.run_cpu_min_mhz", "freq.run_cpu_sd_mhz")
 CLOCK_COLUMNS = ("freq.start_mhz", *ALL, *OF_RUN, "freq.cpu*.mhz")
-LAST_CPU = 36
-"""Place of field 39, the CPU, in /proc/PID/stat behind the name of the program."""
 
 
-class Clocks(Protocol):
+class Clocks(Open, Protocol):
     """Where the clock of each CPU is read."""
 
     def read(self) -> Any:
@@ -28,63 +26,42 @@ class Clocks(Protocol):
     def mhz(self, raw: Any) -> dict[int, float]:
         """Return MHz by CPU, without those that could not be read."""
 
-    def close(self) -> None:
-        """Close the files."""
 
-
-class Cpufreq:
+class Cpufreq(SysfsFiles):
     """`scaling_cur_freq` of each CPU; CPUs that share a clock are read once."""
 
     def __init__(self, root: Path, cpus: Iterable[int]) -> None:
-        """Open the files that there are."""
         policies: dict[Path, list[int]] = {}
         for cpu in cpus:
             file = root / f"sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq"
             if file.exists():
                 policies.setdefault(file.parent.resolve() / file.name, []).append(cpu)
         self._cpus = list(policies.values())
-        self._files = SysfsFiles(policies)
-
-    def read(self) -> list[bytes | None]:
-        """Read the files."""
-        return self._files.read()
+        super().__init__(policies)
 
     def mhz(self, raw: Sequence[bytes | None]) -> dict[int, float]:
         """Return MHz by CPU."""
         found = zip(self._cpus, map(number, raw), strict=True)
         return {cpu: khz / 1000 for cpus, khz in found if khz is not None for cpu in cpus}
 
-    def close(self) -> None:
-        """Close the files."""
-        self._files.close()
 
-
-class Cpuinfo:
+class Cpuinfo(KernelFile):
     """The `cpu MHz` lines of /proc/cpuinfo."""
 
     def __init__(self, root: Path, cpus: Iterable[int]) -> None:
-        """Open the file."""
         self._cpus = set(cpus)
-        self._file = os.open(root / "proc/cpuinfo", os.O_RDONLY | os.O_CLOEXEC)
+        super().__init__(root / "proc/cpuinfo")
 
-    def read(self) -> bytes:
-        """Read it whole."""
-        return read_whole(self._file)
-
-    def mhz(self, raw: bytes) -> dict[int, float]:
+    def mhz(self, raw: bytes | None) -> dict[int, float]:
         """Return MHz by CPU."""
         found: dict[int, float] = {}
         cpu = -1
-        for line in raw.splitlines():
+        for line in (raw or b"").splitlines():
             if line.startswith(b"processor"):
                 cpu = int(line.rpartition(b":")[2])
             elif line.startswith(b"cpu MHz") and cpu in self._cpus:
                 found[cpu] = float(line.rpartition(b":")[2])
         return found
-
-    def close(self) -> None:
-        """Close the file."""
-        os.close(self._file)
 
 
 def clocks(root: Path, cpus: Sequence[int]) -> Clocks | str:
@@ -119,10 +96,13 @@ class ClockProbe(SamplingProbe[ClockReading]):
     """Samples the clock."""
 
     def __init__(self, source: Clocks, interval_s: float, each: bool) -> None:
-        """Join the sampling thread; `each` gives one column for each CPU too."""
-        self._source = source
+        """`each` gives one column for each CPU too."""
+        self._source = self._keep(source)
         self._each = each
         self._cpus = self._source.mhz(self._source.read()).keys()
+        if not each:
+            off = "columns of single CPUs are off: ask for them with --layer frequency:per_cpu=true"
+            self._absent = {"freq.cpu*.mhz": off}
         super().__init__(interval_s)
 
     def read(self, pid: int) -> ClockReading:
@@ -147,21 +127,11 @@ class ClockProbe(SamplingProbe[ClockReading]):
             values |= {"freq.min_mhz": lowest, "freq.max_mhz": highest}
         values |= self._each_cpu([mhz for _, mhz in during]) if self._each else {}
         # The run may be on a CPU that is not watched.
-        here = [mhz[cpu] for reading, mhz in during if reading.stat and (cpu := last_cpu(reading.stat)) in mhz]
+        here = [mhz[cpu] for reading, mhz in during if (cpu := last_cpu(reading.stat)) in mhz]
         if here:
             values |= spread(("freq.run_cpu_mhz", "freq.run_cpu_sd_mhz"), here)
             values["freq.run_cpu_min_mhz"] = min(here)
         return values
-
-    def close(self) -> None:
-        """Leave the thread, close the files."""
-        super().close()
-        self._source.close()
-
-    def absent(self) -> Mapping[str, str]:
-        """Name the columns of single CPUs where they are off."""
-        off = "columns of single CPUs are off: ask for them with --layer frequency:per_cpu=true"
-        return {} if self._each else {"freq.cpu*.mhz": off}
 
     @staticmethod
     def _each_cpu(every: Sequence[Mapping[int, float]]) -> dict[str, float]:
@@ -173,8 +143,3 @@ def spread(names: tuple[str, str], mhz: Sequence[float]) -> dict[str, float]:
     """Return mean and SD under two names; one reading has no SD."""
     mean, sd = names
     return {mean: statistics.fmean(mhz)} | ({sd: statistics.stdev(mhz)} if len(mhz) > 1 else {})
-
-
-def last_cpu(stat: bytes) -> int:
-    """Return the CPU from /proc/PID/stat."""
-    return int(stat.rpartition(b")")[2].split()[LAST_CPU])

@@ -9,10 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from .sysfs import last_cpu, read_once
+
 CANDIDATES = 20
 """So many of the busiest are asked where they last ran."""
-LAST_CPU = 39 - 3
-"""Field 39 of /proc/PID/stat, counted from the one after the name."""
 
 
 class Culprit(NamedTuple):
@@ -40,15 +40,9 @@ def busiest(was: dict[int, int], now: dict[int, int], run: int, cpus: Iterable[i
     for pid in sorted(used, key=lambda pid: used[pid], reverse=True)[:CANDIDATES]:
         # It may have ended since; then nobody knows its name any more.
         with suppress(OSError):
-            if used[pid] > 0 and os.getpgid(pid) != run and last_cpu(pid) in wanted:
+            if used[pid] > 0 and os.getpgid(pid) != run and last_cpu(read_once(f"/proc/{pid}/stat")) in wanted:
                 return Culprit(command_of(pid), used[pid] / 1e9)
     return Culprit("none", 0.0)
-
-
-def last_cpu(pid: int) -> int:
-    """Return the CPU on which the main thread of a process runs or last ran; OSError where it has ended."""
-    # The name in brackets may hold anything.
-    return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[LAST_CPU])
 
 
 def command_of(pid: int) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..schema import Column
-from .base import Probe
 from .perf_events import PerfEvents
 
 EFFECTIVE = "freq.effective_mhz"
@@ -16,37 +15,24 @@ NOMINAL = "msr/tsc/ / task-clock"
 """The nominal clock, per unit of task-clock: ns."""
 
 
-class Effective(Probe):
+class Effective(PerfEvents):
     """Follows the program and its descendants, over exactly the time that they run."""
 
     def __init__(self, root: Path, boost: str = BOOST) -> None:
-        """Open the events on the calling thread: it must be the one that spawns."""
         reads = {"boost": boost, "nominal": NOMINAL}
         columns = [Column(name=name, description="", unit="", read=read) for name, read in reads.items()]
-        self._events = PerfEvents(columns, root)
-
-    def before(self) -> None:
-        """Read them."""
-        self._events.before()
-
-    def after(self) -> None:
-        """Read them again."""
-        self._events.after()
+        super().__init__(columns, root)
 
     def values(self) -> dict[str, float]:
         """Return the mean over all threads and processes of the run."""
-        found = self._events.values()
+        found = super().values()
         return {EFFECTIVE: found["boost"] * found["nominal"] * 1e3} if len(found) == 2 else {}
 
     def absent(self) -> Mapping[str, str]:
         """Name the column where the processor's counts are not shown."""
-        for reason in self._events.absent().values():
+        for reason in super().absent().values():
             why = reason.partition(":")[0]
             return {
                 EFFECTIVE: f"the processor's counts of its cycles are not shown ({why}): run on bare metal, as root"
             }
         return {}
-
-    def close(self) -> None:
-        """Close the events."""
-        self._events.close()

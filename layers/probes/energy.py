@@ -17,10 +17,9 @@ class Energy(SamplingProbe[list[bytes | None]]):
     """Sums what each counter went on between samples, so that several turns of a counter in a long run are seen."""
 
     def __init__(self, counters: Sequence[Path], interval_s: float) -> None:
-        """Open the counters in these folders."""
         self._names = unlike([zone_name(zone) for zone in counters])
         self._ranges = [number(read_once(str(zone / "max_energy_range_uj"))) or 0.0 for zone in counters]
-        self._files = SysfsFiles(zone / "energy_uj" for zone in counters)
+        self._files = self._keep(SysfsFiles(zone / "energy_uj" for zone in counters))
         super().__init__(interval_s)
 
     def read(self, pid: int) -> list[bytes | None]:
@@ -40,11 +39,6 @@ class Energy(SamplingProbe[list[bytes | None]]):
                 values[f"energy.{name}.j"] = used / 1e6
                 values[f"power.{name}.w"] = used / 1e6 / seconds
         return values
-
-    def close(self) -> None:
-        """Leave the thread, close the files."""
-        super().close()
-        self._files.close()
 
 
 def zones(root: Path) -> list[Path]:

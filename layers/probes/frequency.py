@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ...knowledge.errors import VgoError
@@ -31,7 +31,6 @@ class FrequencyProbe(Parts):
     """Reads the clock, its settings and the idle states of the CPUs that the run may use."""
 
     def __init__(self, layer: Layer, root: Path) -> None:
-        """Open what the columns of the layer need."""
         wanted = {column.name for column in layer.columns}
         cpus = chosen_cpus(root, layer.parameters.get("cpus", "allowed"))
         parts: list[Probe] = []
@@ -57,8 +56,8 @@ class FrequencySettingsProbe(Probe):
     def __init__(self, root: Path, cpus: Iterable[int]) -> None:
         """Open one set of files for each clock that the CPUs have; one file where all say the same now."""
         folders = sorted({(root / CPUS / f"cpu{cpu}/cpufreq").resolve() for cpu in cpus})
-        self._files = {column: watched(name, folders) for column, name in (TEXTS | LIMITS).items()}
-        self._turbo = SysfsFiles(root / CPUS / path for path in TURBO)
+        self._files = {column: self._keep(watched(name, folders)) for column, name in (TEXTS | LIMITS).items()}
+        self._turbo = self._keep(SysfsFiles(root / CPUS / path for path in TURBO))
         missing = {*self._files, "freq.turbo"} - set(self.values())
         self._absent = {column: why_unset(column, folders) for column in missing}
 
@@ -74,15 +73,6 @@ class FrequencySettingsProbe(Probe):
             if switch is not None:
                 values["freq.turbo"] = float(switch.strip() == on)
         return values
-
-    def absent(self) -> Mapping[str, str]:
-        """Name what this processor's driver does not have."""
-        return self._absent
-
-    def close(self) -> None:
-        """Close the files."""
-        for files in (*self._files.values(), self._turbo):
-            files.close()
 
 
 def watched(name: str, folders: Sequence[Path]) -> SysfsFiles:

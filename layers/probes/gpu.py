@@ -16,33 +16,26 @@ from .sampler import SamplingProbe
 Levels = Mapping[str, float]
 
 
-class Fold(NamedTuple):
-    """How the samples of a level become a column."""
-
-    column: str
-    level: str
-    fold: Callable[[Sequence[float]], float]
-
-
-FOLDS = (
-    Fold("sm_mhz", "sm_mhz", statistics.fmean),
-    Fold("sm_min_mhz", "sm_mhz", min),
-    Fold("memory_mhz", "memory_mhz", statistics.fmean),
-    Fold("temp_c", "temp_c", statistics.fmean),
-    Fold("temp_max_c", "temp_c", max),
-    Fold("power_w", "power_w", statistics.fmean),
-    Fold("busy", "busy", statistics.fmean),
-    Fold("memory_busy", "memory_busy", statistics.fmean),
-    Fold("memory_used_bytes", "memory_used_bytes", max),
-    Fold("memory_free_bytes", "memory_free_bytes", min),
-    Fold("others", "others", max),
-    Fold("pstate", "pstate", statistics.fmean),
-    Fold("pcie_generation", "pcie_generation", min),
-    Fold("pcie_width", "pcie_width", min),
-    Fold("pcie_tx_bytes_s", "pcie_tx_bytes_s", statistics.fmean),
-    Fold("pcie_rx_bytes_s", "pcie_rx_bytes_s", statistics.fmean),
-    *(Fold(f"limit.{reason}", f"limit.{reason}", statistics.fmean) for reason in REASONS),
-)
+FOLDS: Mapping[str, tuple[str, Callable[[Sequence[float]], float]]] = {
+    "sm_mhz": ("sm_mhz", statistics.fmean),
+    "sm_min_mhz": ("sm_mhz", min),
+    "memory_mhz": ("memory_mhz", statistics.fmean),
+    "temp_c": ("temp_c", statistics.fmean),
+    "temp_max_c": ("temp_c", max),
+    "power_w": ("power_w", statistics.fmean),
+    "busy": ("busy", statistics.fmean),
+    "memory_busy": ("memory_busy", statistics.fmean),
+    "memory_used_bytes": ("memory_used_bytes", max),
+    "memory_free_bytes": ("memory_free_bytes", min),
+    "others": ("others", max),
+    "pstate": ("pstate", statistics.fmean),
+    "pcie_generation": ("pcie_generation", min),
+    "pcie_width": ("pcie_width", min),
+    "pcie_tx_bytes_s": ("pcie_tx_bytes_s", statistics.fmean),
+    "pcie_rx_bytes_s": ("pcie_rx_bytes_s", statistics.fmean),
+    **{f"limit.{reason}": (f"limit.{reason}", statistics.fmean) for reason in REASONS},
+}
+"""Column: the level of which it is, and how its samples become one number."""
 SUMMED = (
     "power_w",
     "energy_j",
@@ -54,7 +47,7 @@ SUMMED = (
 )
 """Of several GPUs, the sum too: `gpu.power_w`."""
 ONE = "there is but one GPU, whose own column tells it: no cure is needed"
-LEVEL_OF = {fold.column: fold.level for fold in FOLDS} | {"temp_start_c": "temp_c"}
+LEVEL_OF = {column: level for column, (level, _) in FOLDS.items()} | {"temp_start_c": "temp_c"}
 
 
 class GpuCard(Protocol):
@@ -62,6 +55,8 @@ class GpuCard(Protocol):
 
     name: str
     """As in the columns: `0`, or `card0` of another maker."""
+    loss: str
+    """Why it fell off, and the cure; empty where it is there."""
 
     def levels(self, pid: int) -> Levels | None:
         """Return what it shows now; None where it has fallen off."""
@@ -71,9 +66,6 @@ class GpuCard(Protocol):
 
     def settings(self) -> Mapping[str, Value]:
         """Return how it is set."""
-
-    def loss(self) -> str:
-        """Say why it fell off, and the cure; empty where it is there."""
 
     def unknown(self, name: str, /) -> str:
         """Say why it does not tell a level, a counter or a setting; empty where it does."""
@@ -90,11 +82,9 @@ class GpuProbe(SamplingProbe[GpuReading]):
     """Samples the GPUs of all makers, and reads their counters at the start and at the end of a run."""
 
     def __init__(self, layer: Layer, root: Path) -> None:
-        """Open the drivers' libraries and files."""
         self._layer = layer
-        self._nvidia = Nvidia(rates=bool(layer.parameters.get("pcie_rates", False)))
-        self._amd = amd_cards(root)
-        self._cards: list[GpuCard] = [*self._nvidia.cards, *self._amd]
+        self._nvidia = self._keep(Nvidia(rates=bool(layer.parameters.get("pcie_rates", False))))
+        self._cards: list[GpuCard] = [*self._nvidia.cards, *map(self._keep, amd_cards(root))]
         self._was: list[Levels | None] = []
         self._now: list[Levels | None] = []
         super().__init__(float(layer.parameters.get("interval_ms", 100)) / 1000)
@@ -139,15 +129,8 @@ class GpuProbe(SamplingProbe[GpuReading]):
                 absent |= self._unknown(name)
         return absent
 
-    def close(self) -> None:
-        """Leave the thread, close the library and the files."""
-        super().close()
-        self._nvidia.close()
-        for card in self._amd:
-            card.close()
-
     def _unknown(self, name: str) -> dict[str, str]:
-        reasons = {card.name: card.loss() or card.unknown(LEVEL_OF.get(name, name)) for card in self._cards}
+        reasons = {card.name: card.loss or card.unknown(LEVEL_OF.get(name, name)) for card in self._cards}
         missing = {card: reason for card, reason in reasons.items() if reason}
         if len(missing) == len(reasons):
             return {f"gpu.*.{name}": "; ".join(dict.fromkeys(missing.values()))}
@@ -163,7 +146,7 @@ class GpuProbe(SamplingProbe[GpuReading]):
         start = [levels["temp_c"] for pid, levels in seen if pid == 0 and levels and "temp_c" in levels]
         values |= {"temp_start_c": start[0]} if start else {}
         during = [levels for pid, levels in seen if pid and levels]
-        for column, level, fold in FOLDS:
+        for column, (level, fold) in FOLDS.items():
             if known := [levels[level] for levels in during if level in levels]:
                 values[column] = float(fold(known))
         return values | {name: now[name] - count for name, count in was.items() if now.get(name, -1) >= count}

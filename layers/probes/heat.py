@@ -35,9 +35,8 @@ class Heat(SamplingProbe[list[bytes | None]]):
     """Samples all sensors."""
 
     def __init__(self, found: Sequence[Sensors], interval_s: float) -> None:
-        """Open the sensors."""
         self._sensors = found
-        self._files = SysfsFiles(path for sensors in found for path in sensors.paths)
+        self._files = self._keep(SysfsFiles(path for sensors in found for path in sensors.paths))
         super().__init__(interval_s)
 
     def read(self, pid: int) -> list[bytes | None]:
@@ -63,11 +62,6 @@ class Heat(SamplingProbe[list[bytes | None]]):
             else:
                 values[f"cooling.{sensors.name}.state"] = max(known)
         return values
-
-    def close(self) -> None:
-        """Leave the thread, close the files."""
-        super().close()
-        self._files.close()
 
     def _levels(self, raw: list[bytes | None]) -> list[float | None]:
         """Return the highest of each group's sensors; None where one of them is gone, which may be the highest."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from .base import TwoReadings
@@ -21,7 +21,6 @@ class Idle(TwoReadings[tuple[float, list[bytes | None]]]):
     """Differences of time and usage of each state, summed over the CPUs."""
 
     def __init__(self, root: Path, cpus: Sequence[int]) -> None:
-        """Open the files of each state of each CPU."""
         folders = [
             folder
             for cpu in cpus
@@ -29,9 +28,11 @@ class Idle(TwoReadings[tuple[float, list[bytes | None]]]):
         ]
         self._states = [name_of(text_of(folder / "name")) for folder in folders]
         self._cpus = len({folder.parent for folder in folders})
-        self._counts = SysfsFiles(folder / name for folder in folders for name in ("time", "usage"))
-        self._switches = SysfsFiles(folder / name for folder in folders for name in ("latency", "disable"))
+        self._counts = self._keep(SysfsFiles(folder / name for folder in folders for name in ("time", "usage")))
+        self._switches = self._keep(SysfsFiles(folder / name for folder in folders for name in ("latency", "disable")))
         self._was = self._now = self._read()
+        if not folders:
+            self._absent = dict.fromkeys(IDLE_COLUMNS, ABSENT)
 
     def values(self) -> dict[str, float]:
         """Return the share of the CPUs' time in each state, entries, and the settings of the states."""
@@ -47,15 +48,6 @@ class Idle(TwoReadings[tuple[float, list[bytes | None]]]):
         if entries and len(entries) == len(set(self._states)):
             values["idle.entries"] = sum(entries.values())
         return values
-
-    def absent(self) -> Mapping[str, str]:
-        """Name all columns where the CPUs have no idle states."""
-        return {} if self._states else dict.fromkeys(IDLE_COLUMNS, ABSENT)
-
-    def close(self) -> None:
-        """Close the files."""
-        self._counts.close()
-        self._switches.close()
 
     def _read(self) -> tuple[float, list[bytes | None]]:
         return time.monotonic(), self._counts.read()

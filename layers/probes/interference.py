@@ -6,7 +6,6 @@ What is seen in that moment cannot come from the run.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import resource
 import time
@@ -17,14 +16,15 @@ from typing import NamedTuple
 from ..schema import Layer, Value
 from .base import Probe
 from .busy import cpu_ticks
-from .culprit import busiest, cpu_clocks, last_cpu
+from .culprit import busiest, cpu_clocks
 from .machine import Declared, ticks_per_second
+from .perf_open import libc
 from .surroundings import RESOURCES, CPUs, Surroundings, SurroundingsWindow, steal
+from .sysfs import last_cpu, read_once
 
 PREFIX = "interference."
 BEFORE, EXCESS = "_before", "_excess"
 NOWHERE: CPUs = frozenset()
-LIBC = ctypes.CDLL(None)
 
 
 class Ours(NamedTuple):
@@ -38,12 +38,11 @@ class InterferenceProbe(Probe):
     """Reads the surroundings at both ends of an idle moment, and at both ends of the run."""
 
     def __init__(self, layer: Layer, root: Path) -> None:
-        """Open the files."""
         self._idle_s = float(layer.parameters.get("idle_ms", 0)) / 1000
         self._who = bool(layer.parameters.get("who", False)) and root == Path("/")
         self._declared = Declared(layer)
         self._columns = [column.name for column in layer.columns]
-        self._near = Surroundings(root)
+        self._near = self._keep(Surroundings(root))
         self._first = self._near.read_inwards()
         self._idle: SurroundingsWindow | None = None
         self._ours: list[Ours] = []
@@ -71,20 +70,18 @@ class InterferenceProbe(Probe):
         self._pid = pid
         self._allowed = affinity(pid)
         self._thread_s = time.thread_time()
-        self._ours = [Ours(LIBC.sched_getcpu(), self._thread_s - self._start.thread_s)]
+        self._ours = [Ours(libc().sched_getcpu(), self._thread_s - self._start.thread_s)]
 
     def at_exit(self, pid: int) -> None:
         """Note the CPUs that it was bound to, and the one on which it ended."""
         self._bound = affinity(pid)
-        try:
-            self._last = frozenset({last_cpu(pid)})
-        except OSError:
-            self._last = NOWHERE
+        cpu = last_cpu(read_once(f"/proc/{pid}/stat"))
+        self._last = frozenset({cpu}) if cpu >= 0 else NOWHERE
 
     def after(self) -> None:
         """Read as the run ends."""
         self._end = self._near.read_outwards()
-        self._ours.append(Ours(LIBC.sched_getcpu(), self._end.thread_s - self._thread_s))
+        self._ours.append(Ours(libc().sched_getcpu(), self._end.thread_s - self._thread_s))
         self._clocks_now = cpu_clocks() if self._who else {}
 
     def values(self) -> dict[str, Value]:
@@ -118,10 +115,6 @@ class InterferenceProbe(Probe):
             known |= {"others", "others_last_cpu"}
         return {column: reason for column in self._columns if (reason := self._why(column, known))}
 
-    def close(self) -> None:
-        """Close the files."""
-        self._near.close()
-
     def _why(self, column: str, known: set[str]) -> str:
         """Say why a column is not shown; empty where it is."""
         key = column.removeprefix(PREFIX)
@@ -140,7 +133,6 @@ class InterferenceProbe(Probe):
         return ""
 
     def _missing(self, key: str) -> str:
-        """Say which file lacks it."""
         name = next((name for name in RESOURCES if key.startswith(f"psi.{name}_")), "")
         file = self._near.files[name or FILE_OF.get(key.partition(".")[0], "stat")]
         why = file.why or f"{file.path} does not have it on this kernel"

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..schema import Layer, Value
-from .base import Probe
+from .base import TwoReadings
+from .cgroup_tree import stalls
 
 Key = TypeVar("Key")
 Parser = Callable[[Iterable[bytes]], dict[str, float]]
@@ -72,28 +73,17 @@ class KernelFile:
         self.why = f"{self.path} cannot be read ({error.strerror})"
 
 
-class CounterFile(Probe):
+class CounterFile(TwoReadings[bytes | None]):
     """Reads one file before and after each run; the file is opened once."""
 
     def __init__(self, source: MachineFile, columns: Iterable[str]) -> None:
-        """Open the file and find which of the layer's columns it has."""
         self._source = source
         self._mine = [column for column in columns if column.startswith(source.prefixes)]
-        self._file = KernelFile(source.path)
-        self._was: bytes | None = None
-        self._now: bytes | None = None
+        self._file = self._keep(KernelFile(source.path))
+        self._was = self._now = None
         self._zeros: dict[str, float] = {}
-        self._absent: dict[str, str] = {}
         self._lines = -1
         self._learn(self._file.read())
-
-    def before(self) -> None:
-        """Read the file."""
-        self._was = self._file.read() if self._mine else None
-
-    def after(self) -> None:
-        """Read the file again."""
-        self._now = self._file.read() if self._mine else None
 
     def values(self) -> dict[str, float]:
         """Return the change of each column; nothing of what went backwards or was not there both times."""
@@ -115,13 +105,8 @@ class CounterFile(Probe):
                 values[name] = change
         return values
 
-    def absent(self) -> Mapping[str, str]:
-        """Name the columns that the file does not have."""
-        return self._absent
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+    def _read(self) -> bytes | None:
+        return self._file.read() if self._mine else None
 
     def _learn(self, text: bytes | None) -> None:
         """Find which columns the file has, at first and whenever it got longer or shorter."""
@@ -174,19 +159,11 @@ class Declared:
     """Keeps the columns that a layer declares, those with names that the machine fills in too."""
 
     def __init__(self, layer: Layer) -> None:
-        """Take them from the layer."""
-        self._layer = layer
-        self._known: dict[str, bool] = {}
+        self._has = functools.cache(lambda name: layer.column(name) is not None)
 
     def __call__(self, values: Mapping[str, Value]) -> dict[str, Value]:
         """Leave out what the layer does not declare."""
-        return {name: value for name, value in values.items() if self.has(name)}
-
-    def has(self, name: str) -> bool:
-        """Tell whether the layer declares it."""
-        if name not in self._known:
-            self._known[name] = self._layer.column(name) is not None
-        return self._known[name]
+        return {name: value for name, value in values.items() if self._has(name)}
 
 
 def parse_stat(lines: Iterable[bytes]) -> dict[str, float]:
@@ -240,11 +217,7 @@ def interrupt_name(label: bytes, words: list[bytes]) -> str:
 
 def parse_pressure(resource: str, lines: Iterable[bytes]) -> dict[str, float]:
     """Read one file of /proc/pressure: stall totals in microseconds."""
-    values = {}
-    for line in lines:
-        kind, total = line.partition(b" ")[0].decode(), line.rpartition(b"=")[2]
-        values[f"psi.{resource}_{kind}_us"] = float(total)
-    return values
+    return {f"psi.{resource}_{kind}_us": us for kind, us in stalls(b"\n".join(lines)).items()}
 
 
 @functools.cache
@@ -255,18 +228,15 @@ def ticks_per_second() -> int:
 
 def sources(root: Path) -> tuple[MachineFile, ...]:
     """Return the files below a root, the dearest to read first: so the cheap ones are read nearest to the run."""
-    top = "" if root == Path("/") else str(root)
-    pressure = "boot with psi=1 on a kernel with CONFIG_PSI"
+    proc, pressure = root / "proc", "boot with psi=1 on a kernel with CONFIG_PSI"
     return (
         MachineFile(
-            f"{top}/proc/interrupts", ("irq.",), parse_interrupts, "not every kind of machine raises it", head=True
+            f"{proc}/interrupts", ("irq.",), parse_interrupts, "not every kind of machine raises it", head=True
         ),
-        MachineFile(f"{top}/proc/vmstat", ("vm.",), parse_vmstat),
-        MachineFile(f"{top}/proc/stat", ("cpu.", "stat.", "softirq."), parse_stat),
+        MachineFile(f"{proc}/vmstat", ("vm.",), parse_vmstat),
+        MachineFile(f"{proc}/stat", ("cpu.", "stat.", "softirq."), parse_stat),
         *(
-            MachineFile(
-                f"{top}/proc/pressure/{name}", (f"psi.{name}_",), functools.partial(parse_pressure, name), pressure
-            )
+            MachineFile(f"{proc}/pressure/{name}", (f"psi.{name}_",), functools.partial(parse_pressure, name), pressure)
             for name in ("cpu", "memory", "io")
         ),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 from ..schema import Layer
@@ -38,22 +38,21 @@ def open_memory(layer: Layer, root: Path) -> Probe:
     columns = [column.name for column in layer.columns]
     vmstat = MachineFile(str(root / "proc/vmstat"), ("vm.",), parse_vmstat)
     interval_ms = float(layer.parameters.get("interval_ms", 20))
+    own = [name for name in columns if name in OWN]
     parts: list[Probe] = [
         CounterFile(vmstat, columns),
         Zones(root, [name for name in columns if name.rpartition(".")[2] in ("huge_share", "huge_mib", "margin_mib")]),
         MemoryProbe(root, columns),
         Merging(root, columns),
-        Own([name for name in columns if name in OWN], interval_ms),
     ]
-    return Parts(layer, parts)
+    return Parts(layer, [*parts, *([Own("memory", own, interval_ms)] if own else [])])
 
 
 class MemoryProbe(Probe):
     """Reads /proc/meminfo at the start of a run."""
 
     def __init__(self, root: Path, columns: Iterable[str]) -> None:
-        """Open the file."""
-        self._file = KernelFile(root / "proc/meminfo")
+        self._file = self._keep(KernelFile(root / "proc/meminfo"))
         self._said = self._file.read()
         shown = self.values()
         why = f"{self._file.why or f'{self._file.path} does not tell it'}: it needs a kernel and a /proc that show it"
@@ -67,21 +66,13 @@ class MemoryProbe(Probe):
         """Parse it."""
         return {LEVELS[name]: size for name, size in sizes(self._said or b"").items() if name in LEVELS}
 
-    def absent(self) -> Mapping[str, str]:
-        """Name what the file does not tell."""
-        return self._absent
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
 
 class Merging(Probe):
     """Reads what same-page merging (KSM) shares at the start of a run, and how much it looks at during the run."""
 
     def __init__(self, root: Path, columns: Iterable[str]) -> None:
-        """Open the files."""
-        self._sharing, self._scanned = (KernelFile(root / KSM / name) for name in ("pages_sharing", "pages_scanned"))
+        self._sharing = self._keep(KernelFile(root / KSM / "pages_sharing"))
+        self._scanned = self._keep(KernelFile(root / KSM / "pages_scanned"))
         self.before()
         self.after()
         shown = self.values()
@@ -104,46 +95,18 @@ class Merging(Probe):
             values["memory.ksm_scanned_pages"] = self._now - self._was
         return values
 
-    def absent(self) -> Mapping[str, str]:
-        """Name what the kernel does not show."""
-        return self._absent
 
-    def close(self) -> None:
-        """Close both."""
-        self._sharing.close()
-        self._scanned.close()
-
-
-class Own(Probe):
+class Own(Looks[Smaps]):
     """Samples smaps_rollup of the program and its descendants; tells the moment at which they had most in memory."""
 
-    def __init__(self, columns: Iterable[str], interval_ms: float) -> None:
-        """Start to sample, if there is a column for it."""
-        self._columns = list(columns)
-        self._absent: dict[str, str] = {}
-        self._looks = Looks(smaps, interval_ms / 1e3) if self._columns else None
-
-    def before(self) -> None:
-        """Begin."""
-        if self._looks is not None:
-            self._looks.before()
-
-    def started(self, pid: int) -> None:
-        """Note the process."""
-        if self._looks is not None:
-            self._looks.started(pid)
-
-    def after(self) -> None:
-        """End."""
-        if self._looks is not None:
-            self._looks.after()
+    def look(self, pid: int) -> Smaps | None:
+        """Read the sums over all mappings of a process; None for one that has none, as a zombie."""
+        said = sizes(read_once(f"/proc/{pid}/smaps_rollup") or b"")
+        return said if b"Rss" in said else None
 
     def values(self) -> dict[str, float]:
         """Return the sums over processes where the sum of resident memory was largest."""
-        if self._looks is None:
-            return {}
-        sums = [added(processes) for processes in self._looks.enough()]
-        self._absent = {} if sums else dict.fromkeys(self._columns, self._looks.why_not_enough("memory"))
+        sums = [added(processes) for processes in self.enough()]
         if not sums:
             return {}
         most = max(sums, key=lambda own: own[b"Rss"])
@@ -151,21 +114,6 @@ class Own(Probe):
         if most[b"Anonymous"]:
             values["memory.own_huge_share"] = 100 * most[b"AnonHugePages"] / most[b"Anonymous"]
         return values
-
-    def absent(self) -> Mapping[str, str]:
-        """Say so where the last run was too short to be looked at."""
-        return self._absent
-
-    def close(self) -> None:
-        """Stop sampling."""
-        if self._looks is not None:
-            self._looks.close()
-
-
-def smaps(pid: int) -> Smaps | None:
-    """Read the sums over all mappings of a process; None for one that has none, as a zombie."""
-    said = sizes(read_once(f"/proc/{pid}/smaps_rollup") or b"")
-    return said if b"Rss" in said else None
 
 
 def sizes(said: bytes) -> Smaps:

@@ -71,9 +71,9 @@ class MpiProbe(Probe):
         self._library, self._why = (Path(named).absolute(), "") if named else built()
         if named and not self._library.is_file():
             self._why = f"there is no library {named}: name the file of libmpiP.so with --layer mpi:library=PATH"
-        self._folder = own_folder("mpi")
+        self._folder = Path(self._closing.enter_context(own_folder("mpi")))
         self._told = False
-        self._ran = False
+        self._absent = self._all_absent(self._why)
 
     def wrap(self, command: SpawnCommand) -> SpawnCommand:
         """Let every process load the library, before what the user loads."""
@@ -82,33 +82,28 @@ class MpiProbe(Probe):
         others = command.environment.get("LD_PRELOAD", "")
         added = {
             "LD_PRELOAD": f"{self._library}:{others}" if others else str(self._library),
-            "VGO_MPI_REPORT": self._folder.name,
-            "MPIP": f"{command.environment.get('MPIP', '')} -f {self._folder.name}".strip(),
+            "VGO_MPI_REPORT": str(self._folder),
+            "MPIP": f"{command.environment.get('MPIP', '')} -f {self._folder}".strip(),
         }
         return replace(command, environment={**command.environment, **added})
 
     def before(self) -> None:
         """Remove the reports of the run before."""
-        for entry in os.scandir(self._folder.name):
-            os.unlink(entry.path)
+        for path in self._folder.iterdir():
+            path.unlink()
 
     def values(self) -> Mapping[str, Value]:
         """Read the reports of all ranks; a rank that died wrote none, so its cells are missing."""
         if self._why:
             return {}
-        texts = [path.read_text(errors="replace") for path in sorted(Path(self._folder.name).iterdir())]
+        texts = [path.read_text(errors="replace") for path in sorted(self._folder.iterdir())]
         ranks = [rank for text in texts for rank in read_report(text)]
-        self._ran, self._told = True, self._told or bool(ranks)
+        self._told = self._told or bool(ranks)
+        self._absent = self._all_absent("" if self._told else SILENT)
         return figures(ranks)
 
-    def absent(self) -> Mapping[str, str]:
-        """Name every column without a library, or when no run told anything."""
-        why = self._why or (SILENT if self._ran and not self._told else "")
+    def _all_absent(self, why: str) -> dict[str, str]:
         return dict.fromkeys(self._names, f"MPI is not seen, since {why}.") if why else {}
-
-    def close(self) -> None:
-        """Remove the reports."""
-        self._folder.cleanup()
 
 
 def read_report(text: str) -> list[RankReport]:
@@ -159,15 +154,13 @@ def _of_rank(rank: RankReport) -> Iterator[tuple[str, Value]]:
             yield f"mpi.{rank.rank}.{name}", value
 
 
-def built(folder: Path | None = None) -> tuple[Path, str]:
+def built() -> tuple[Path, str]:
     """Build our library once for this compiler and source; return where it lies, or why it does not."""
     compiler = shutil.which("mpicc")
-    place = folder or user_cache_path("vgo-agent") / "pmpi"
+    place = user_cache_path("vgo-agent") / "pmpi"
     if compiler is None:
-        return (
-            place,
-            "mpicc is not installed: apt install libopenmpi-dev, or name libmpiP with --layer mpi:library=PATH",
-        )
+        cure = "apt install libopenmpi-dev, or name libmpiP with --layer mpi:library=PATH"
+        return place, f"mpicc is not installed: {cure}"
     source = SOURCE.read_bytes()
     mark = hashlib.sha256(source + os.path.realpath(compiler).encode() + _version(compiler)).hexdigest()[:16]
     library = place / f"pmpi-{mark}.so"

@@ -28,12 +28,11 @@ class NetworkProbe(TwoReadings[dict[str, bytes | None]]):
     """Reads the files of /proc/net around a run that any column of the layer needs."""
 
     def __init__(self, layer: Layer, root: Path) -> None:
-        """Open the files."""
         self._reads = {column.name: column.read for column in layer.columns}
         wanted = {read.partition(" ")[0] for read in self._reads.values()}
         # /proc/net is that of the process that reads; the run lives in the same network namespace.
         folder = root / "proc/net"
-        self._files = {name: KernelFile(folder / PARSERS[name][0]) for name in PARSERS if name in wanted}
+        self._files = {name: self._keep(KernelFile(folder / PARSERS[name][0])) for name in PARSERS if name in wanted}
         self._declared = Declared(layer)
         self._was = self._now = self._read()
         self._parsed: dict[str, tuple[bytes, Counters]] = {}
@@ -66,11 +65,6 @@ class NetworkProbe(TwoReadings[dict[str, bytes | None]]):
             elif read not in there:
                 absent[column] = f"/proc/net does not have {read or 'it'} on this kernel: {CURE}"
         return absent
-
-    def close(self) -> None:
-        """Close the files."""
-        for file in self._files.values():
-            file.close()
 
     def _read(self) -> dict[str, bytes | None]:
         return {name: file.read() for name, file in self._files.items()}

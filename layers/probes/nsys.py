@@ -35,11 +35,12 @@ class NsysProbe(Probe):
     def __init__(self, layer: Layer, root: Path) -> None:
         """Find nsys; without it every column is absent."""
         self._layer = layer
+        self._columns = [column.name for column in layer.columns]
         self._program = shutil.which("nsys") or ""
         self._trace = str(layer.parameters.get("trace", "cuda"))
-        self._folder = own_folder("nsys")
-        self._recording = Path(self._folder.name) / "run.nsys-rep"
-        self._why_none = "" if self._program else f"nsys is not installed: {layer.cure}"
+        self._recording = Path(self._closing.enter_context(own_folder("nsys"))) / "run.nsys-rep"
+        if not self._program:
+            self._absent = dict.fromkeys(self._columns, f"nsys is not installed: {layer.cure}")
 
     def wrap(self, command: SpawnCommand) -> SpawnCommand:
         """Let nsys start the program; it samples no CPU, which would cost more."""
@@ -57,19 +58,12 @@ class NsysProbe(Probe):
         """Ask nsys for its statistics."""
         if not self._program:
             return {}
-        found, self._why_none = {}, f"nsys made no recording of the last run: {self._layer.cure}"
+        found, why_none = {}, f"nsys made no recording of the last run: {self._layer.cure}"
         if self._recording.exists():
-            said, self._why_none = statistics_of(self._program, self._recording)
+            said, why_none = statistics_of(self._program, self._recording)
             found = columns_of(list(rows(said)))
+        self._absent = dict.fromkeys(self._columns, why_none) if why_none else {}
         return {name: value for name, value in found.items() if self._layer.column(name)}
-
-    def absent(self) -> Mapping[str, str]:
-        """Name every column where there is no nsys, or where it gave nothing."""
-        return dict.fromkeys((column.name for column in self._layer.columns), self._why_none) if self._why_none else {}
-
-    def close(self) -> None:
-        """Remove the recordings."""
-        self._folder.cleanup()
 
 
 def statistics_of(program: str, recording: Path) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from .cgroup_tree import numbers
 from .machine import CounterFile, KernelFile, MachineFile, growth, parse_vmstat
 from .parts import Missing, Parts
 from .running import Looks, threads
-from .sysfs import cpu_numbers, read_once, text_of
+from .sysfs import cpu_numbers, last_cpu, read_once, text_of
 
 NODES = "sys/devices/system/node"
 COUNTERS = {
@@ -27,8 +27,6 @@ COUNTERS = {
 """Key in a node's numastat: end of the column's name."""
 PLACES = re.compile(rb" N(\d+)=(\d+)")
 PAGE_SIZE = re.compile(rb" kernelpagesize_kB=(\d+)")
-PROCESSOR = 39
-"""Field of /proc/PID/stat."""
 SAMPLED = ("numa.off_node_share", "numa.node.*.own_mib")
 Nodes = Mapping[int, int]
 """CPU: its node."""
@@ -50,7 +48,7 @@ def open_numa(layer: Layer, root: Path) -> Probe:
         [
             CounterFile(vmstat, columns),
             Allocations(folders, columns),
-            NumaProbe(nodes, sampled, interval_ms),
+            NumaProbe("numa", sampled, interval_ms, nodes),
             LastNode(nodes),
         ],
     )
@@ -60,8 +58,7 @@ class Allocations(TwoReadings[dict[str, bytes | None]]):
     """Reads numastat of each node around a run."""
 
     def __init__(self, folders: Iterable[Path], columns: Iterable[str]) -> None:
-        """Open the files."""
-        self._files = {folder.name: KernelFile(folder / "numastat") for folder in folders}
+        self._files = {folder.name: self._keep(KernelFile(folder / "numastat")) for folder in folders}
         self._was = self._now = self._read()
         shown = {name.rpartition(".")[2] for name in self.values()}
         ends = {name: name.rpartition(".")[2] for name in columns if name.startswith("numa.node.")}
@@ -78,15 +75,6 @@ class Allocations(TwoReadings[dict[str, bytes | None]]):
             values["numa.remote_share"] = 100 * other / (local + other)
         return values
 
-    def absent(self) -> Mapping[str, str]:
-        """Name what the nodes do not tell."""
-        return self._absent
-
-    def close(self) -> None:
-        """Close the files."""
-        for file in self._files.values():
-            file.close()
-
     def _read(self) -> dict[str, bytes | None]:
         return {name: file.read() for name, file in self._files.items()}
 
@@ -100,31 +88,27 @@ class MemoryPlacement(NamedTuple):
     """On nodes other than those of the CPUs of its threads."""
 
 
-class NumaProbe(Probe):
+class NumaProbe(Looks[MemoryPlacement]):
     """Samples numa_maps of the program and its descendants."""
 
-    def __init__(self, nodes: Nodes, columns: Iterable[str], interval_ms: float) -> None:
-        """Start to sample, if there is a column for it."""
-        self._columns = list(columns)
-        self._absent: dict[str, str] = {}
-        self._looks = Looks(lambda pid: placed(pid, nodes), interval_ms / 1e3)
+    def __init__(self, layer: str, columns: Iterable[str], interval_ms: float, nodes: Nodes) -> None:
+        self._nodes = nodes
+        super().__init__(layer, columns, interval_ms)
 
-    def before(self) -> None:
-        """Begin."""
-        self._looks.before()
-
-    def started(self, pid: int) -> None:
-        """Note the process."""
-        self._looks.started(pid)
-
-    def after(self) -> None:
-        """End."""
-        self._looks.after()
+    def look(self, pid: int) -> MemoryPlacement | None:
+        """Read where the memory of a process lies and how much of it is off the nodes of its threads' CPUs."""
+        with open(f"/proc/{pid}/numa_maps", "rb") as file:
+            kb = places(file.read())
+        cpus = [last_cpu(read_once(f"/proc/{pid}/task/{thread}/stat")) for thread in threads(pid)]
+        at = Counter(self._nodes[cpu] for cpu in cpus if cpu in self._nodes)
+        if not kb or not at:
+            return None
+        off = sum(size * (1 - at[node] / at.total()) for node, size in kb.items())
+        return MemoryPlacement(kb, off)
 
     def values(self) -> dict[str, float]:
         """Return the share off the node over all looks, and the memory by node at the look that found most."""
-        looks = self._looks.enough()
-        self._absent = {} if looks else dict.fromkeys(self._columns, self._looks.why_not_enough("numa"))
+        looks = self.enough()
         if not looks:
             return {}
         by_node = [sum((Counter(one.kb) for one in processes), Counter[int]()) for processes in looks]
@@ -134,20 +118,11 @@ class NumaProbe(Probe):
         most = max(by_node, key=Counter.total)
         return values | {f"numa.node.{node}.own_mib": kb / 1024 for node, kb in most.items()}
 
-    def absent(self) -> Mapping[str, str]:
-        """Say so where the last run was too short to be looked at."""
-        return self._absent
-
-    def close(self) -> None:
-        """Stop sampling."""
-        self._looks.close()
-
 
 class LastNode(Probe):
     """Reads from the zombie on which node the main thread ended."""
 
     def __init__(self, nodes: Nodes) -> None:
-        """Take the node of each CPU."""
         self._nodes = nodes
         self._cpu = -1
 
@@ -157,7 +132,7 @@ class LastNode(Probe):
 
     def at_exit(self, pid: int) -> None:
         """Read the CPU."""
-        self._cpu = last_cpu(f"/proc/{pid}/stat")
+        self._cpu = last_cpu(read_once(f"/proc/{pid}/stat"))
 
     def values(self) -> dict[str, float]:
         """Return its node."""
@@ -170,18 +145,6 @@ def counters(said: bytes | None) -> dict[str, float]:
     return {COUNTERS[name]: pages for name, pages in found.items() if name in COUNTERS}
 
 
-def placed(pid: int, nodes: Nodes) -> MemoryPlacement | None:
-    """Read where the memory of a process lies and how much of it is off the nodes of its threads' CPUs."""
-    with open(f"/proc/{pid}/numa_maps", "rb") as file:
-        kb = places(file.read())
-    cpus = [last_cpu(f"/proc/{pid}/task/{thread}/stat") for thread in threads(pid)]
-    at = Counter(nodes[cpu] for cpu in cpus if cpu in nodes)
-    if not kb or not at:
-        return None
-    off = sum(size * (1 - at[node] / at.total()) for node, size in kb.items())
-    return MemoryPlacement(kb, off)
-
-
 def places(said: bytes) -> dict[int, float]:
     """Read numa_maps: kB by node."""
     sizes: dict[int, float] = {}
@@ -190,9 +153,3 @@ def places(said: bytes) -> dict[int, float]:
         for node, pages in PLACES.findall(line):
             sizes[int(node)] = sizes.get(int(node), 0.0) + float(pages) * float(size[1] if size else 4)
     return sizes
-
-
-def last_cpu(path: str) -> int:
-    """Read the CPU that a thread is or was last on; -1 where it has gone."""
-    fields = (read_once(path) or b"").rpartition(b")")[2].split()
-    return int(fields[PROCESSOR - 3]) if len(fields) > PROCESSOR - 3 else -1

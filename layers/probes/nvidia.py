@@ -53,12 +53,11 @@ class NvidiaCard:
     """One GPU; what it cannot tell is found out once, when it is opened."""
 
     def __init__(self, nvml: Any, number: int, rates: bool) -> None:
-        """Get hold of the GPU, and ask everything once."""
         self.name = str(number)
         self._unknown: dict[str, str] = {} if rates else {name: RATES_OFF for names in RATES for name in names}
         self._nvml = nvml
         self._lost = {getattr(nvml, name) for name in LOST}
-        self._loss = ""
+        self.loss = ""
         try:
             self._handle = nvml.nvmlDeviceGetHandleByIndex(number)
         except nvml.NVMLError as error:
@@ -82,10 +81,6 @@ class NvidiaCard:
     def settings(self) -> Mapping[str, Value]:
         """Return its model, limit and modes."""
         return self._ask(self._settings) or {}
-
-    def loss(self) -> str:
-        """Say that it fell off, and the cure."""
-        return self._loss
 
     def unknown(self, name: str) -> str:
         """Say why it does not tell a level, a counter or a setting; empty where it does."""
@@ -118,11 +113,11 @@ class NvidiaCard:
                 if error.value in self._lost:
                     self._lose(error)
                     return None
-        self._loss = ""
+        self.loss = ""
         return found
 
     def _lose(self, error: Exception) -> None:
-        self._loss = (
+        self.loss = (
             f"GPU {self.name} fell off ({error}): see dmesg for its Xid error, then reset it or start the machine anew"
         )
 

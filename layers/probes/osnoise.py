@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,17 +40,15 @@ class OsnoiseProbe(Probe):
         """Start the tracer; where it cannot be, every column is absent."""
         self._columns = [column.name for column in layer.columns]
         self._folder = root / TRACING
-        self._reason = hindrance(self._folder)
-        self._undo = ExitStack()
         self._began_s = self._ended_s = 0.0
-        if not self._reason:
-            try:
-                self._start(*(f"{layer.parameters[name]:.0f}" for name in ("runtime_us", "period_us")))
-            except OSError as error:
-                self.close()
-                self._reason = (
-                    f"the osnoise tracer cannot be started ({error.strerror}): run as root, and end other tracers"
-                )
+        if reason := hindrance(self._folder):
+            self._lack(reason)
+            return
+        try:
+            self._start(*(f"{layer.parameters[name]:.0f}" for name in ("runtime_us", "period_us")))
+        except OSError as error:
+            self.close()
+            self._lack(f"the osnoise tracer cannot be started ({error.strerror}): run as root, and end other tracers")
 
     def before(self) -> None:
         """Note the time, in the clock of the trace."""
@@ -62,36 +60,32 @@ class OsnoiseProbe(Probe):
 
     def values(self) -> dict[str, float]:
         """Sum up the periods that ended during the run; nothing for a run shorter than a period."""
-        if self._reason:
+        if self._absent:
             return {}
         try:
             text = (self._folder / INSTANCE / "trace").read_text()
             write(self._folder / INSTANCE / "trace", "")
         except OSError as error:
-            self._reason = f"the trace cannot be read any more ({error.strerror}): look at {self._folder / INSTANCE}"
+            self._lack(f"the trace cannot be read any more ({error.strerror}): look at {self._folder / INSTANCE}")
             return {}
         return summed([period for period in periods(text) if self._began_s < period.end_s <= self._ended_s])
 
-    def absent(self) -> Mapping[str, str]:
-        """Say why the tracer is not there, and the cure."""
-        return dict.fromkeys(self._columns, self._reason) if self._reason else {}
-
-    def close(self) -> None:
-        """Switch the tracer off and put its settings back."""
-        self._undo.close()
+    def _lack(self, reason: str) -> None:
+        self._absent = dict.fromkeys(self._columns, reason)
 
     def _start(self, runtime_us: str, period_us: str) -> None:
+        """Switch the tracer on; `close` puts everything back."""
         instance = self._folder / INSTANCE
         with suppress(FileExistsError):
             instance.mkdir()
-            self._undo.callback(remove, instance)
+            self._closing.callback(remove, instance)
         # The kernel refuses a runtime above the period, so the old period goes first when both are put back.
         for name, text in (("runtime_us", runtime_us), ("period_us", period_us)):
             file = self._folder / "osnoise" / name
-            self._undo.callback(write, file, file.read_text().strip())
+            self._closing.callback(write, file, file.read_text().strip())
             write(file, text)
         write(instance / "trace_clock", "mono")
-        self._undo.callback(write, instance / "current_tracer", "nop")
+        self._closing.callback(write, instance / "current_tracer", "nop")
         write(instance / "current_tracer", "osnoise")
 
 

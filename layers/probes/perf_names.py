@@ -22,47 +22,23 @@ from .perf_open import (
 )
 from .perf_sysfs import NoEvent, Pmu, core_pmus, pmus, pmus_named
 
-SOFTWARE_EVENTS = {
-    name: number
-    for number, names in enumerate(
-        (
-            "cpu-clock",
-            "task-clock",
-            "page-faults faults",
-            "context-switches cs",
-            "cpu-migrations migrations",
-            "minor-faults",
-            "major-faults",
-            "alignment-faults",
-            "emulation-faults",
-            "dummy",
-            "bpf-output",
-            "cgroup-switches",
-        )
-    )
-    for name in names.split()
-}
-HARDWARE_EVENTS = {
-    name: number
-    for number, names in enumerate(
-        (
-            "cycles cpu-cycles",
-            "instructions",
-            "cache-references",
-            "cache-misses",
-            "branch-instructions branches",
-            "branch-misses",
-            "bus-cycles",
-            "stalled-cycles-frontend idle-cycles-frontend",
-            "stalled-cycles-backend idle-cycles-backend",
-            "ref-cycles",
-        )
-    )
-    for name in names.split()
-}
+
+def numbered(names: str) -> dict[str, int]:
+    """Number names by their places, from 0; names of one thing stand together with a comma."""
+    return {name: number for number, both in enumerate(names.split()) for name in both.split(",")}
+
+
+SOFTWARE_EVENTS = numbered(
+    "cpu-clock task-clock page-faults,faults context-switches,cs cpu-migrations,migrations minor-faults major-faults "
+    "alignment-faults emulation-faults dummy bpf-output cgroup-switches"
+)
+HARDWARE_EVENTS = numbered(
+    "cycles,cpu-cycles instructions cache-references cache-misses branch-instructions,branches branch-misses "
+    "bus-cycles stalled-cycles-frontend,idle-cycles-frontend stalled-cycles-backend,idle-cycles-backend ref-cycles"
+)
 """perf's names of PERF_COUNT_SW_* and PERF_COUNT_HW_* of linux/perf_event.h."""
-CACHES = {name: n for n, name in enumerate(("L1-dcache", "L1-icache", "LLC", "dTLB", "iTLB", "branch", "node"))}
-OPERATIONS = {"load": 0, "store": 1, "prefetch": 2}
+CACHES = numbered("L1-dcache L1-icache LLC dTLB iTLB branch node")
+OPERATIONS = numbered("load store prefetch")
 CACHE = re.compile(rf"({'|'.join(CACHES)})-(?:({'|'.join(OPERATIONS)})(e?s|-misses)|(misses))")
 MODIFIERS = re.compile(r"(?P<event>.+):(?P<modes>[ukh]+)")
 """`:u` counts in user mode alone, `:k` in the kernel; no tracepoint is called so."""

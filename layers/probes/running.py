@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import TypeVar
 
-from .sampler import Sampler
-from .sysfs import read_once
+from .sampler import SamplingProbe
 
 T = TypeVar("T")
 FEWEST = 3
@@ -19,36 +19,39 @@ REST = 200
 the maps of a large program, whose lock a look holds, are left alone."""
 
 
-class Looks(Sampler[list[T]]):
+class Looks(SamplingProbe[list[T]]):
     """Looks at every process of the running tree."""
 
-    def __init__(self, look: Callable[[int], T | None], interval_s: float) -> None:
-        """Take what to do with each process; it may give None or raise OSError for one that has just ended."""
-        self._look = look
+    def __init__(self, layer: str, columns: Iterable[str], interval_ms: float) -> None:
+        """`columns` are absent after a run that was too short."""
+        shorter = max(1, round(interval_ms / 4))
+        self._too_short = dict.fromkeys(
+            columns,
+            f"the runs end before they are seen {FEWEST} times, {interval_ms:g} ms apart: "
+            f"--layer {layer}:interval_ms={shorter}",
+        )
         self._resting_until = 0.0
-        super().__init__(self._look_at_all, interval_s)
+        super().__init__(interval_ms / 1e3)
+
+    def look(self, pid: int) -> T | None:
+        """Read of one process; None or OSError for one that has just ended."""
+        raise NotImplementedError
 
     def enough(self) -> list[list[T]]:
         """Return the looks of the run just ended, one value for each process; none where there were too few."""
         looks = [seen for _, seen in self.samples()]
-        return looks if len(looks) >= FEWEST else []
+        self._absent = {} if len(looks) >= FEWEST else self._too_short
+        return [] if self._absent else looks
 
-    def why_not_enough(self, layer: str) -> str:
-        """Say why there were too few, and the cure."""
-        shorter = max(1, round(self.interval_s * 1e3 / 4))
-        return (
-            f"the runs end before they are seen {FEWEST} times, {self.interval_s * 1e3:g} ms apart: "
-            f"--layer {layer}:interval_ms={shorter}"
-        )
-
-    def _look_at_all(self, pid: int) -> list[T] | None:
+    def read(self, pid: int) -> list[T] | None:
+        """Look at all, unless it is time to rest."""
         if pid == 0 or time.monotonic() < self._resting_until:
             return None
         spent = time.thread_time()
         seen = []
         for process in tree(pid):
             with suppress(OSError):
-                if (value := self._look(process)) is not None:
+                if (value := self.look(process)) is not None:
                     seen.append(value)
         self._resting_until = time.monotonic() + REST * (time.thread_time() - spent)
         return seen or None
@@ -58,8 +61,9 @@ def tree(pid: int) -> Iterator[int]:
     """Walk over a process and its descendants, as far as the kernel tells (CONFIG_PROC_CHILDREN)."""
     yield pid
     for thread in threads(pid):
-        for child in (read_once(f"/proc/{pid}/task/{thread}/children") or b"").split():
-            yield from tree(int(child))
+        with suppress(OSError):  # The thread has ended.
+            for child in Path(f"/proc/{pid}/task/{thread}/children").read_bytes().split():
+                yield from tree(int(child))
 
 
 def threads(pid: int) -> list[str]:

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -21,7 +21,7 @@ more often than that, so that none of them begins with a thread being woken."""
 SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 
 
-class Sampler(Generic[T]):
+class SamplingProbe(Probe, Generic[T]):
     """Calls `read(pid)` at the start of each run, every `interval_s` seconds in it, and at its end.
 
     The first and the last reading are made by the caller, on its own thread; `read` must not mind another thread in it.
@@ -29,9 +29,8 @@ class Sampler(Generic[T]):
     reading is missing.
     """
 
-    def __init__(self, read: Callable[[int], T | None], interval_s: float = 0.1) -> None:
-        """Start the thread, or join the one that there is."""
-        self._read = read
+    def __init__(self, interval_s: float) -> None:
+        """Start the thread, or join the one that there is; what `read` needs is there already."""
         self.interval_s = interval_s
         self.due = time.monotonic() + interval_s
         """Monotonic time of the next reading; the thread's own."""
@@ -39,6 +38,11 @@ class Sampler(Generic[T]):
         self._run: list[tuple[float, T]] | None = None
         self._ended: list[tuple[float, T]] = []
         _ROUNDS.join(self)
+        self._closing.callback(self._leave)
+
+    def read(self, pid: int) -> T | None:
+        """Take one sample; parse later, in `values`."""
+        raise NotImplementedError
 
     @property
     def running(self) -> bool:
@@ -74,65 +78,31 @@ class Sampler(Generic[T]):
         # A reading of the thread may have been under way at the end, and have been stored after the last one.
         return sorted(self._ended, key=lambda reading: reading[0])
 
-    def close(self) -> None:
-        """Leave the thread, which ends with its last sampler."""
+    def _leave(self) -> None:
         self._run = None
         _ROUNDS.leave(self)
 
     def _take(self, readings: list[tuple[float, T]]) -> None:
         now = time.monotonic()
         try:
-            value = self._read(self.pid)
+            value = self.read(self.pid)
         except OSError:
             return
         if value is not None:
             readings.append((now, value))
 
 
-class SamplingProbe(Probe, Generic[T]):
-    """A probe that samples: `read` is what its sampler calls, `values` looks at `samples()`."""
-
-    def __init__(self, interval_s: float) -> None:
-        """Join the thread; what `read` needs is there already."""
-        self._sampler = Sampler(self.read, interval_s)
-
-    def read(self, pid: int) -> T | None:
-        """Take one sample; parse later, in `values`."""
-        raise NotImplementedError
-
-    def samples(self) -> list[tuple[float, T]]:
-        """Return the samples of the run just ended."""
-        return self._sampler.samples()
-
-    def before(self) -> None:
-        """Sample, and begin a run."""
-        self._sampler.before()
-
-    def started(self, pid: int) -> None:
-        """Note the process."""
-        self._sampler.started(pid)
-
-    def after(self) -> None:
-        """Sample, and end the run."""
-        self._sampler.after()
-
-    def close(self) -> None:
-        """Leave the thread."""
-        self._sampler.close()
-
-
 class SamplerThread:
     """The thread: goes round the samplers, and reads those that are in a run."""
 
     def __init__(self) -> None:
-        """Have no thread yet."""
         self._lock = threading.Lock()
-        self._samplers: tuple[Sampler[Any], ...] = ()
+        self._samplers: tuple[SamplingProbe[Any], ...] = ()
         self._wanted = threading.Event()
         self._asleep = False
         self._thread: threading.Thread | None = None
 
-    def join(self, sampler: Sampler[Any]) -> None:
+    def join(self, sampler: SamplingProbe[Any]) -> None:
         """Take one more sampler; the first starts the thread."""
         with self._lock:
             self._samplers += (sampler,)
@@ -143,7 +113,7 @@ class SamplerThread:
                 self._thread = threading.Thread(target=self._go, args=(allowed,), name="sampler", daemon=True)
                 self._thread.start()
 
-    def leave(self, sampler: Sampler[Any]) -> None:
+    def leave(self, sampler: SamplingProbe[Any]) -> None:
         """Drop a sampler; the last ends the thread."""
         with self._lock:
             self._samplers = tuple(one for one in self._samplers if one is not sampler)
@@ -182,7 +152,7 @@ class SamplerThread:
 _ROUNDS = SamplerThread()
 
 
-def go_round(samplers: Iterable[Sampler[Any]]) -> float:
+def go_round(samplers: Iterable[SamplingProbe[Any]]) -> float:
     """Sample what is due; return the seconds until the next one is."""
     now = time.monotonic()
     for sampler in samplers:

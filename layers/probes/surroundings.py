@@ -46,7 +46,6 @@ class Surroundings:
     """Reads the files that tell of interrupts, pressure, steal and the busy time of each CPU."""
 
     def __init__(self, root: Path) -> None:
-        """Open them; what is not there gives nothing."""
         self.account = finest(root)
         # The dearest to read comes first, and the account of the CPUs last, so that it hugs what is measured.
         self.files = {

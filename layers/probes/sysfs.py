@@ -26,7 +26,7 @@ class SysfsFiles:
     """How many are open in all of them."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
-        """Open the first of them; OSError is left to the reading."""
+        """Open as many as there is room for; OSError is left to the reading."""
         self.paths = [str(path) for path in paths]
         self._open = [GONE] * len(self.paths)
         for number, path in enumerate(self.paths[: room()]):
@@ -36,10 +36,6 @@ class SysfsFiles:
     def read(self) -> list[bytes | None]:
         """Return what each says now; None for one that cannot be read."""
         return [self._one(number) for number in range(len(self.paths))]
-
-    def reasons(self) -> list[str]:
-        """Say of each file why it cannot be read; empty for one that can."""
-        return [why_not(path) for path in self.paths]
 
     def close(self) -> None:
         """Close them."""
@@ -76,9 +72,8 @@ def try_to_open(path: str) -> int:
 
 def read_once(path: str) -> bytes | None:
     """Read the first page of a file; None where that fails."""
-    try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
+    file = try_to_open(path)
+    if file == GONE:
         return None
     try:
         return os.read(file, 4096)
@@ -121,6 +116,13 @@ def grown(was: bytes | None, now: bytes | None) -> float | None:
 def by_number(paths: Iterable[Path]) -> list[Path]:
     """Sort paths so that hwmon10 comes after hwmon9."""
     return sorted(paths, key=lambda path: [int(part) if part.isdigit() else -1 for part in DIGITS.split(path.name)])
+
+
+def last_cpu(stat: bytes | None) -> int:
+    """Read from /proc/PID/stat the CPU that a thread is or was last on; -1 where the thread has gone."""
+    # The name in brackets may hold anything; what follows it starts with field 3.
+    fields = (stat or b"").rpartition(b")")[2].split()
+    return int(fields[39 - 3]) if fields else -1
 
 
 def cpu_numbers(said: str) -> set[int]:

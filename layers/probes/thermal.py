@@ -16,7 +16,6 @@ class ThermalProbe(Parts):
     """Reads what the columns of the layer need."""
 
     def __init__(self, layer: Layer, root: Path) -> None:
-        """Open the sensors and counters."""
         wanted = {column.name for column in layer.columns}
         interval_s = float(layer.parameters.get("interval_ms", 100)) / 1000
         parts: list[Probe] = []

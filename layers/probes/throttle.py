@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from pathlib import Path
 
 from .base import TwoReadings
@@ -29,11 +28,17 @@ class Throttle(TwoReadings[dict[str, list[bytes | None]]]):
         for column, name in COLUMNS.items():
             there = [folder for folder in folders if (folder / "thermal_throttle" / name).is_file()]
             if there:
-                self._files[column] = SysfsFiles(folder / "thermal_throttle" / name for folder in there)
+                self._files[column] = self._keep(SysfsFiles(folder / "thermal_throttle" / name for folder in there))
                 parts = ("physical_package_id", "core_id")[: 2 if name.startswith("core") else 1]
                 self._owners[column] = [
                     tuple(text_of(folder / "topology" / part) for part in parts) for folder in there
                 ]
+        self._absent = {
+            column: f"the processor shows no such count (/sys/devices/system/cpu/cpu*/thermal_throttle/{name}): "
+            "it takes an Intel processor, and not a virtual one"
+            for column, name in COLUMNS.items()
+            if column not in self._files
+        }
         self._was = self._now = self._read()
 
     def values(self) -> dict[str, float]:
@@ -48,20 +53,6 @@ class Throttle(TwoReadings[dict[str, list[bytes | None]]]):
             if not math.isnan(total):
                 values[column] = total
         return values
-
-    def absent(self) -> Mapping[str, str]:
-        """Name the counts that this processor does not have."""
-        return {
-            column: f"the processor shows no such count (/sys/devices/system/cpu/cpu*/thermal_throttle/{name}): "
-            "it takes an Intel processor, and not a virtual one"
-            for column, name in COLUMNS.items()
-            if column not in self._files
-        }
-
-    def close(self) -> None:
-        """Close the files."""
-        for files in self._files.values():
-            files.close()
 
     def _read(self) -> dict[str, list[bytes | None]]:
         return {column: files.read() for column, files in self._files.items()}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from .base import Probe
+from .machine import ticks_per_second
+from .sysfs import last_cpu
 
 SCHED = re.compile(rb"nr_(migrations|switches)\s*:\s*(\d+)")
 IO_COLUMNS = {
@@ -34,7 +35,7 @@ class Zombie(Probe):
         for name, mine in self._files.items():
             shown = self._parsed(name, self._read(os.getpid(), name))
             reason = f"/proc/PID/{name} does not show it on this kernel: it needs one that counts it"
-            self._absent |= {column: reason for column in mine if column not in shown and column not in self._absent}
+            self._absent = {column: reason for column in mine if column not in shown} | self._absent
         if "blkio_delay_ms" in wanted and not delays_counted():
             self._absent["blkio_delay_ms"] = "the kernel does not count delays: sysctl -w kernel.task_delayacct=1"
         self._raw = {}
@@ -54,10 +55,6 @@ class Zombie(Probe):
             shown = self._parsed(name, raw)
             values |= {c: shown[c] for c in self._files[name] if c in shown and c not in self._absent}
         return values
-
-    def absent(self) -> Mapping[str, str]:
-        """Name the columns that this kernel does not show."""
-        return self._absent
 
     def _read(self, pid: int, name: str) -> bytes | None:
         try:
@@ -90,10 +87,8 @@ def parse_schedstat(raw: bytes) -> dict[str, float]:
 
 def parse_stat(raw: bytes) -> dict[str, float]:
     """Read fields 39 (processor) and 42 (block I/O delay in ticks) of /proc/PID/stat."""
-    # The name in brackets may hold anything; what follows it starts with field 3.
-    fields = raw.rpartition(b")")[2].split()
-    ticks = int(fields[42 - 3])
-    return {"last_cpu": float(fields[39 - 3]), "blkio_delay_ms": ticks * 1000 / ticks_per_second()}
+    ticks = int(raw.rpartition(b")")[2].split()[42 - 3])
+    return {"last_cpu": float(last_cpu(raw)), "blkio_delay_ms": ticks * 1000 / ticks_per_second()}
 
 
 def parse_io(raw: bytes) -> dict[str, float]:
@@ -105,12 +100,6 @@ def parse_io(raw: bytes) -> dict[str, float]:
 def delays_counted() -> bool:
     """Tell whether delay accounting is on; kernels before 5.14 have no switch and count."""
     return not DELAY_SWITCH.exists() or DELAY_SWITCH.read_text().strip() != "0"
-
-
-@functools.cache
-def ticks_per_second() -> int:
-    """Return the unit of the times in /proc."""
-    return os.sysconf("SC_CLK_TCK")
 
 
 FILES = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 from .base import Probe
@@ -23,8 +23,7 @@ class Zones(Probe):
     """Reads /proc/buddyinfo; the marks below which the kernel reclaims are read once."""
 
     def __init__(self, root: Path, columns: Iterable[str]) -> None:
-        """Open the file."""
-        self._file = KernelFile(root / "proc/buddyinfo")
+        self._file = self._keep(KernelFile(root / "proc/buddyinfo"))
         page = os.sysconf("SC_PAGESIZE")
         self._page_mib = page / (1 << 20)
         self._huge_order = (int(text_of(root / HUGE) or HUGE_USUAL) // page).bit_length() - 1
@@ -52,14 +51,6 @@ class Zones(Probe):
         if free:
             values |= {f"memory.{SHARE}": 100 * huge / free, f"memory.{HUGE_MIB}": huge * self._page_mib}
         return values
-
-    def absent(self) -> Mapping[str, str]:
-        """Name what the files do not tell."""
-        return self._absent
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
 
 
 def free_blocks(said: bytes) -> dict[str, list[int]]:

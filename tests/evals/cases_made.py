@@ -13,20 +13,9 @@ import numpy as np
 import polars as pl
 import yaml
 
+from vgo_agent.evals.recorded.folders import CASE, MANIFEST, RECORDING, TABLE, TRUTH
 from vgo_agent.evals.recorded.recorded_case import TRIAL
-from vgo_agent.evals.recorded.schema import (
-    CASE,
-    MANIFEST,
-    RECORDING,
-    SERIES,
-    TABLE,
-    TRUTH,
-    CaseFile,
-    Profiling,
-    Recording,
-    Trial,
-    Truth,
-)
+from vgo_agent.evals.recorded.schema import SERIES, CaseFile, Profiling, Recording, Trial, Truth
 from vgo_agent.knowledge.loader import load
 from vgo_agent.layers.loader import load_layers
 from vgo_agent.tools.experiment.rotation import BARE, bare_runs, rotated

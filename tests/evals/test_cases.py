@@ -10,9 +10,10 @@ import pytest
 
 from vgo_agent.evals.recorded.doubts import doubts
 from vgo_agent.evals.recorded.draft import truth_of_workload
+from vgo_agent.evals.recorded.folders import CASES, TABLE
 from vgo_agent.evals.recorded.gate import load_cases
 from vgo_agent.evals.recorded.recorded_case import RecordedCase
-from vgo_agent.evals.recorded.schema import CASES, SERIES, TABLE
+from vgo_agent.evals.recorded.schema import SERIES
 from vgo_agent.evals.recorded.truth import read_truth, why_not
 from vgo_agent.evals.workloads.registry import workloads
 

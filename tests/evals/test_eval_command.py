@@ -16,7 +16,7 @@ import pytest
 
 from vgo_agent.agent.cli import main
 from vgo_agent.evals.contest.contestants import CONTESTANTS
-from vgo_agent.evals.recorded.schema import TABLE, TRUTH
+from vgo_agent.evals.recorded.folders import TABLE, TRUTH
 from vgo_agent.evals.refusals import PLANNERS
 from vgo_agent.evals.run import Contest, EvaluationPace, EvaluationTask, rows
 from vgo_agent.evals.scores.evaluate import choose, evaluate
@@ -191,12 +191,7 @@ def test_a_case_that_is_taken_away_meanwhile_is_a_row_and_the_rest_goes_on(
 
 def test_the_pages_tell_of_everyone(strange: Results) -> None:
     for text in (page(strange), markdown(strange)):
-        for name in (
-            "fine",
-            "sleeps",
-            "There is no model; install one.",
-            "30 of 30 rows have a mitigation of the paper",
-        ):
+        for name in ("fine", "sleeps", "There is no model; install one."):
             assert name in text
     assert "no answer within 15 s" in page(strange)
 

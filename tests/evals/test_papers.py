@@ -15,15 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from vgo_agent.evals.papers import cases as cases_module
-from vgo_agent.evals.papers.cases import Cure, PaperCase, load_cases
-from vgo_agent.evals.papers.knowledge_cases import RowScore, cells, score, score_rows, summarise
-from vgo_agent.evals.papers.loader import HERE, find_claim, load_papers
-from vgo_agent.evals.papers.schema import Publication, ReportedNumber, SourceLocation, bare, stands
-from vgo_agent.evals.papers.verbatim import unfound
 from vgo_agent.evals.scores.required import LIVE_SD_RATIO
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.loader import load, notes
+
+from .papers import cases as cases_module
+from .papers.cases import Cure, PaperCase, load_cases
+from .papers.knowledge_cases import RowScore, score, score_rows, summarise
+from .papers.loader import HERE, find_claim, load_papers
+from .papers.schema import Publication, ReportedNumber, SourceLocation, bare, stands
+from .papers.verbatim import unfound
 
 ROOT = Path(__file__).parents[2]
 PAPERS = load_papers()
@@ -38,7 +39,7 @@ DOCUMENTS = sorted(
         *ROOT.glob("*.md"),
         *ROOT.glob("docs/*.md"),
         *ROOT.glob("*/README.md"),
-        *ROOT.glob("evals/*/README.md"),
+        *ROOT.glob("tests/evals/*/README.md"),
     )
     if not path.parts[-2].startswith(".")
 )
@@ -161,7 +162,7 @@ def test_the_quoted_numbers_of_a_text_are_found_and_a_wrong_one_is_seen() -> Non
 # What the knowledge offers
 
 
-def test_every_row_of_both_tables_is_shown_with_value_and_reason() -> None:
+def test_every_row_of_both_tables_is_scored_with_a_reason() -> None:
     named = [
         f"{table.id}.{row.id}"
         for table in VGO.tables
@@ -170,10 +171,7 @@ def test_every_row_of_both_tables_is_shown_with_value_and_reason() -> None:
     ]
     assert sorted(case.row for case in CASES) == sorted(named)
     assert len(named) == 30
-    for row in SCORES:
-        offered = "yes" if row.value_here else "no"
-        assert cells(row) == (row.row, row.factor, offered, str(row.place), row.reason)
-        assert row.reason
+    assert all(row.reason for row in SCORES)
 
 
 @pytest.mark.parametrize("row", SCORES, ids=lambda row: row.row)

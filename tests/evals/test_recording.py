@@ -22,10 +22,11 @@ from vgo_agent.evals.record_command import add_record
 from vgo_agent.evals.recorded.asking import asked_for
 from vgo_agent.evals.recorded.doubts import doubts
 from vgo_agent.evals.recorded.draft import truth_to_fill
+from vgo_agent.evals.recorded.folders import CASES
 from vgo_agent.evals.recorded.gate import admitted
 from vgo_agent.evals.recorded.recorded_case import TRIAL, RecordedCase, read_case
 from vgo_agent.evals.recorded.recording_plan import RecordingPlan
-from vgo_agent.evals.recorded.schema import CASES, SERIES, Truth
+from vgo_agent.evals.recorded.schema import SERIES, Truth
 from vgo_agent.evals.recorded.truth import read_truth
 from vgo_agent.evals.workloads.registry import find, missing
 

@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-import vgo_agent.evals.retrieval
-from vgo_agent.evals.retrieval.loader import Half, identities, load_questions
-from vgo_agent.evals.retrieval.question import Kind, RetrievalQuestion, place
 from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.loader import load
 
-README = (Path(vgo_agent.evals.retrieval.__path__[0]) / "README.md").read_text()
+from .retrieval.loader import Half, identities, load_questions
+from .retrieval.question import Kind, RetrievalQuestion, place
+
+README = (Path(__file__).parent / "retrieval" / "README.md").read_text()
 KNOWN = load()
 HALVES = {half: load_questions(half) for half in get_args(Half)}
 TUNED, HELD_OUT = HALVES["tuned"], HALVES["held_out"]

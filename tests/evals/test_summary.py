@@ -17,10 +17,10 @@ from vgo_agent.evals.scores.page import markdown
 from vgo_agent.evals.scores.required import missed
 from vgo_agent.evals.scores.results import CaseDescription, Results, ScoredAnswer, UnsoundCase
 from vgo_agent.evals.scores.score import Score
-from vgo_agent.evals.scores.summary import duel, of_split, of_tag, summarise
+from vgo_agent.evals.scores.summary import cases_by, duel, summarise
 from vgo_agent.evals.scores.tables import (
     brief,
-    by_difficulty,
+    by_group,
     difference_lines,
     failure_lines,
     grid,
@@ -145,8 +145,8 @@ def test_a_duel_leaves_out_what_one_of_the_two_was_not_judged_on() -> None:
 
 def test_groups_by_tag_and_split() -> None:
     made = results(rules={"h1": (1,), "t1": (0,)})
-    assert of_tag(made) == {"h": {"h1"}, "made": {"h1", "t1"}, "t": {"t1"}}
-    assert of_split(made) == {"train": {"t1"}, "held-out": {"h1"}}
+    assert cases_by(made, "tag") == {"h": {"h1"}, "made": {"h1", "t1"}, "t": {"t1"}}
+    assert cases_by(made, "split") == {"train": {"t1"}, "held-out": {"h1"}}
 
 
 marks = st.dictionaries(st.sampled_from("abcdef"), st.tuples(*[st.sampled_from((0.0, 1.0, None))] * 3), min_size=1)
@@ -252,7 +252,7 @@ def test_a_score_over_fewer_cases_than_anothers_says_so() -> None:
     column = upright.header.index("regret")
     assert [line[column] for line in upright.rows] == ["1.5 [1, 2]", "1.5 [1.5, 1.5] (n 1)"]
     assert "Regret and ratios are over the 2 cases in which a mitigation is known to help." in notes(made)
-    assert [line[:2] for line in by_difficulty(made, "regret").rows] == [("1", "2")]
+    assert [line[:2] for line in by_group(made, "difficulty", "regret").rows] == [("1", "2")]
 
 
 def test_seconds_are_shown_and_are_no_difference() -> None:

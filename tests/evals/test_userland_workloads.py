@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from vgo_agent.evals.workloads.needs import huge_pages_always
+from vgo_agent.evals.workloads.needs import LACKS
 from vgo_agent.evals.workloads.surroundings import PROGRAMS
 from vgo_agent.evals.workloads.workload import INPUT_BYTES
 
@@ -35,7 +35,7 @@ def test_large_blocks_fault_in_again_unless_malloc_keeps_its_memory(tmp_path: Pa
 
 def test_the_walk_goes_over_as_much_memory_as_told(tmp_path: Path) -> None:
     argv = ready("random-walk", tmp_path)
-    if reason := huge_pages_always():
+    if reason := LACKS["small pages"]():
         pytest.skip(reason)
     small, large = launch(*argv, "256").usage.ru_minflt, launch(*argv, "4096").usage.ru_minflt
     assert large - small == pytest.approx((4096 - 256) / 4, rel=0.1)

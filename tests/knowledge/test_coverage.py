@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import pytest
 
-from vgo_agent.evals.papers.loader import load_papers
 from vgo_agent.knowledge.loader import load
 from vgo_agent.knowledge.named import meant
 from vgo_agent.knowledge.schema import KnownFactor, Mitigation
+
+from ..evals.papers.loader import load_papers
 
 KNOWN = load()
 FACTORS = 60

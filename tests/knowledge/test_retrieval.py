@@ -6,9 +6,10 @@ import statistics
 
 import pytest
 
-from vgo_agent.evals.retrieval.loader import Half, load_questions
-from vgo_agent.evals.retrieval.question import place
 from vgo_agent.knowledge.index import Index
+
+from ..evals.retrieval.loader import Half, load_questions
+from ..evals.retrieval.question import place
 
 
 @pytest.mark.parametrize(("half", "least"), [("tuned", 0.9), ("held_out", 0.8)])

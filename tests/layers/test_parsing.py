@@ -136,7 +136,7 @@ def test_the_stat_of_a_process_is_read_past_any_name(name, cpu, ticks):
     fields = [b"0"] * 50
     fields[39 - 3], fields[42 - 3] = str(cpu).encode(), str(ticks).encode()
     parsed = zombie.parse_stat(b"4711 (" + name + b") " + b" ".join(fields) + b"\n")
-    assert parsed == {"last_cpu": float(cpu), "blkio_delay_ms": ticks * 1000 / zombie.ticks_per_second()}
+    assert parsed == {"last_cpu": float(cpu), "blkio_delay_ms": ticks * 1000 / machine.ticks_per_second()}
 
 
 @given(st.integers(1, 2**50), counts, counts)

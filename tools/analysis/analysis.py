@@ -31,7 +31,6 @@ class Analysis(FiniteResult):
     verdict: Verdict
     reason: str
     outcome: str
-    """Column."""
     unit: str
     lower_is_better: bool
     runs: int
@@ -62,6 +61,5 @@ class Analysis(FiniteResult):
     sampled: int | None = None
     """Runs behind what only explains, where the table was too large for all; AUCs and p-values look at every run."""
     set_aside: Mapping[str, str] = {}
-    """Column to reason."""
     warnings: tuple[str, ...] = ()
     """Each says what to do about it."""

@@ -17,7 +17,6 @@ class AnalysisOptions:
     steady_cv: float = 0.01
     """At or below this coefficient of variation there is nothing to reduce."""
     depth: int = 3
-    """Of the tree."""
     permutations: int = 2000
     seed: int = 1
     explain: bool = True

@@ -82,7 +82,6 @@ def read_clock(host: Host, theirs_s: float, sent_s: float, landed_s: float) -> N
 
 
 def _versions(first: First) -> list[str]:
-    """Say which version there is another than here."""
     ours = importlib.metadata.version("vgo-agent")
     theirs = first.versions["vgo-agent"]
     if not theirs:

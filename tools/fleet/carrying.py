@@ -50,7 +50,6 @@ class Carrying:
     _host: dict[str, str] = field(default_factory=dict)
     """Worker to its host."""
     _losses: Counter[str] = field(default_factory=Counter)
-    """Times that each host was lost."""
     _looked: float = 0.0
     """When it was last asked who is there."""
     _since: float = field(default_factory=time.monotonic)
@@ -60,7 +59,6 @@ class Carrying:
     _returned: Returned = field(init=False)
 
     def __post_init__(self) -> None:
-        """Know the hosts."""
         self._returned = Returned(self.fleet.link, self.fleet.hosts.values())
 
     def go(self) -> None:

@@ -23,7 +23,6 @@ class Dealer:
     """That can be given something."""
     chance: random.Random
     flying: dict[str, tuple[Block, ...]] = field(default_factory=dict)
-    """What each host is doing."""
     done: dict[str, int] = field(default_factory=dict)
     """Runs that each host has been given and has not lost."""
     again: deque[Block] = field(default_factory=deque)

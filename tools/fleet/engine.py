@@ -53,7 +53,6 @@ class Fleet:
     _mean_s: float = 0.0
 
     def __post_init__(self) -> None:
-        """Expect runs as long as those of the trial."""
         trials = [host.sight.wall_s for host in self.hosts.values() if host.sight]
         self._run_s = self._mean_s = max(trials, default=0.0)
 

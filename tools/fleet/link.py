@@ -73,7 +73,6 @@ class Link:
     _workers: dict[str, Worker] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Fetch answers by this client."""
         self._fetcher = Fetcher(self.client)
 
     def send(self, worker: str, function: Callable[..., Any], *given: Any) -> None:

@@ -32,7 +32,6 @@ class Order(Frozen):
     lenient: bool = False
     """With `trial`: it may fail, since it is one setting of many."""
     expected: Expected = Expected()
-    """What is known of baseline runs."""
     series: str = ""
     layers: dict[str, Layer] = {}
     """By spec, all that a condition or a look may name."""
@@ -83,7 +82,6 @@ class HostAnswer(Frozen):
     tried: tuple[WarmUpRun, ...] = ()
     """Its warm-up runs."""
     clock_s: float = 0.0
-    """The clock of the host when it answered."""
     spent_s: float = 0.0
     """For which the program ran."""
     lost: bool = False

@@ -29,7 +29,6 @@ class Station:
     """The process that measures, started when it is needed."""
 
     def __init__(self) -> None:
-        """Nothing is started yet."""
         self._cell: subprocess.Popen[bytes] | None = None
         self._turn = threading.Lock()
 

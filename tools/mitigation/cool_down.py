@@ -40,7 +40,6 @@ class CoolDownWait:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Wait for nothing yet; a test has a clock of its own."""
         self._action = action
         self._thermometer = thermometer
         self._clock, self._sleep = clock, sleep

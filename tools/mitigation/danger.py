@@ -46,7 +46,6 @@ def dangers(
 
 
 def _cpus(spawn: Spawn, machine: Machine) -> frozenset[int]:
-    """CPUs that the run may use."""
     cpus = frozenset(machine.cpus)
     for kind in (spawn.affinity, spawn.group.cpus):
         if kind:

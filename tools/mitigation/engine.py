@@ -16,18 +16,18 @@ from ..subject import Subject
 from .checks import Check
 from .cool_down import cooling
 from .gpu import GpuSettings, gpu_switchable
-from .holds import held
+from .holds import Holds
 from .journal import Journal, journal_folder
 from .knobs import resolve
 from .launching import mitigated
 from .parameters import with_values
 from .restore import restore_entries
 from .run_group import in_own_group
-from .scripts import scripted
+from .scripts import MitigationScript
 from .settings import switchable
 from .verification import Starts, prove
 from .watchdog import guarded
-from .working_copy import SHARED_MEMORY, WorkingCopy, working_copy
+from .working_copy import WorkingCopy, working_copy
 
 
 class MitigationSwitch(Protocol):
@@ -83,7 +83,6 @@ def applied(
     machine: Machine,
     *,
     root: Path = Path("/"),
-    shared_memory: Path = SHARED_MEMORY,
     source: Path | None = None,
 ) -> Iterator[Applied]:
     """Prepare a mitigation of the launch `base` and put everything back at the end; nothing is set before `on`.
@@ -98,7 +97,7 @@ def applied(
         opening.prepare(apply, launch)
         opening.open(apply, launch)
         if apply.tmpfs_directory:
-            launch = _moved(launch, stack.enter_context(working_copy(Path(subject.directory), shared_memory)))
+            launch = _moved(launch, stack.enter_context(working_copy(Path(subject.directory))))
         launch = stack.enter_context(in_own_group(launch, apply.spawn, machine, root))
         if apply.cool_down:
             # After everything is set, so that a run begins as cool as it is then.
@@ -139,9 +138,10 @@ class _Opening:
         if apply.gpu != Gpu():
             self.parts.append(enter(gpu_switchable(key, apply.gpu, launch.environment, self.journal)))
         if apply.hold:
-            self.parts.append(enter(held(apply.hold, self.root)))
+            self.parts.append(enter(contextlib.closing(Holds(apply.hold, self.root))))
         if apply.script:
-            self.parts.append(enter(scripted(self.mitigation, apply.script, self.journal, self.source)))
+            script = MitigationScript(self.mitigation, apply.script, self.journal, self.source)
+            self.parts.append(enter(contextlib.closing(script)))
 
 
 def _moved(launch: Launch, copy: WorkingCopy) -> Launch:

@@ -2,56 +2,43 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from ...knowledge.actions import Gpu
 from ...knowledge.errors import VgoError
 from ..execution.launch import Launch
-from ..stop import held
 from .checks import Check
 from .gpu_clocks import GpuClockHistory, capped, watch
 from .gpu_values import BASE, GpuValues, gpu_values, untold, visible
-from .journal import Journal, JournalEntry, SavedKnob, new_entry, put_back
+from .journal import Journal, SavedKnob, new_entry
 from .kernel_file import GPU
-from .switching import changed_meanwhile, checked, unset
+from .knobs import Knob
+from .settings import MitigationKnobs, closed_at_the_end, saved_knobs
 from .verification import Starts
 
 NVML_CLOCK_GRAPHICS, NVML_CLOCK_MEM = 0, 2
 """Of nvmlClockType_t."""
-CULPRITS = "nvidia-smi? a job scheduler?"
 MOST_RUNS = 3
 """So often is a program run until its GPU has been seen busy."""
 
 
-class GpuSettings:
-    """The GPU part of one mitigation; its entry stands in the journal as long as this lives."""
+class GpuSettings(MitigationKnobs):
+    """The GPU part of one mitigation."""
 
-    def __init__(self, knobs: Mapping[str, str], entry: JournalEntry, journal: Journal) -> None:
-        """Change nothing yet; `knobs` gives the value asked for by path."""
-        self._knobs = knobs
-        self._entry = entry
-        self._journal = journal
-        self._values = gpu_values()
-        self._touched = False
-        self.told: list[str] = []
-        """What a user should hear."""
+    maker = "driver"
+    culprits = "nvidia-smi? a job scheduler?"
 
     def on(self) -> tuple[Check, ...]:
-        """Set the values and read each back (level 1); a knob that someone else changed is left alone and told."""
-        self._touched = True
-        with self._values.opened():
-            for group in self._entry.groups:
-                self._write(group)
-            if not self._entry.applied:
-                self._confirm()
-            return tuple(self._check(group) for group in self._entry.groups)
+        """Set the values and read each back (level 1), with NVML open all the time."""
+        with gpu_values().opened():
+            return super().on()
 
     def off(self) -> tuple[Check, ...]:
         """Put the old values back and check them (level 1)."""
-        with self._values.opened():
-            return tuple(self._unset(group) for group in reversed(self._entry.groups))
+        with gpu_values().opened():
+            return super().off()
 
     def prove(self, launch: Launch, spawner: Starts, timeout_s: float | None = None) -> tuple[Check, ...]:
         """Run the program, outside the data, and look at the locked clocks meanwhile (level 2); the knobs must be on.
@@ -62,62 +49,32 @@ class GpuSettings:
         if not locked:
             return ()
         for _ in range(MOST_RUNS):
-            seen = watch(self._values, locked, lambda: spawner.run(launch, timeout_s=timeout_s))
+            seen = watch(gpu_values(), locked, lambda: spawner.run(launch, timeout_s=timeout_s))
             if all(one.busy or one.lost for one in seen.values()):
                 break
-        return tuple(_held(path, self._knobs[path], one) for path, one in seen.items())
+        return tuple(_held(path, self._knobs[path].value, one) for path, one in seen.items())
 
     def close(self) -> None:
-        """Put everything back, and only then forget it."""
+        """Put everything back, and say what cannot be known."""
+        super().close()
         if self._touched:
-            self.told += (returned.said for returned in put_back(self._entry) if returned.foreign)
-            self.told += (
-                f"{path}: unlocked now; NVML does not tell whether it was locked before"
-                for path in self._knobs
-                if untold(path)
-            )
-        self._journal.remove(self._entry)
+            unlocked = "unlocked now; NVML does not tell whether it was locked before"
+            self.told += (f"{path}: {unlocked}" for path in self._knobs if untold(path))
 
     def _write(self, group: SavedKnob) -> None:
-        now = self._values.read(group.path)
-        if now == group.saved[group.path]:
-            self._values.write(group.path, self._knobs[group.path])
-        elif self._entry.applied and now != group.wanted:
-            raise changed_meanwhile(group, now, CULPRITS)
-
-    def _confirm(self) -> None:
-        """Journal what the GPU made of the values: from now on any other one is someone else's."""
-        groups = tuple(
-            group.model_copy(update={"wanted": self._values.read(group.path)}) for group in self._entry.groups
-        )
-        self._entry = self._entry.model_copy(update={"groups": groups, "applied": True})
-        self._journal.record(self._entry)
-
-    def _check(self, group: SavedKnob) -> Check:
-        return checked(self._values, group, self._knobs[group.path], CULPRITS)
-
-    def _unset(self, group: SavedKnob) -> Check:
-        return unset(self._values, group, self._entry.applied, self._touched, CULPRITS)
+        """Also where it is so already: what is set here is held against the driver, which forgets."""
+        self._files.write(group.path, self._knobs[group.path].value)
 
 
-@contextlib.contextmanager
 def gpu_switchable(
     mitigation: str, action: Gpu, environment: Mapping[str, str], journal: Journal
-) -> Iterator[GpuSettings]:
+) -> AbstractContextManager[GpuSettings]:
     """Journal the old values, and put them back at the end whatever happens; the caller holds the journal's lock."""
     values = gpu_values()
-    knobs = gpu_knobs(action, environment)
+    knobs = [Knob(path, value) for path, value in gpu_knobs(action, environment).items()]
     with values.opened():
-        saved = {path: values.read(path) for path in knobs}
-    groups = tuple(SavedKnob(path=path, wanted=value, saved={path: saved[path]}) for path, value in knobs.items())
-    entry = new_entry(f"{mitigation}-gpu", groups, Path("/"))
-    journal.record(entry)
-    settings = GpuSettings(knobs, entry, journal)
-    try:
-        yield settings
-    finally:
-        with held():
-            settings.close()
+        saved = saved_knobs(knobs, values)
+    return closed_at_the_end(GpuSettings(knobs, new_entry(f"{mitigation}-gpu", saved, Path("/")), journal, values))
 
 
 def gpu_knobs(action: Gpu, environment: Mapping[str, str]) -> dict[str, str]:
@@ -150,7 +107,6 @@ def _held(path: str, asked: str, seen: GpuClockHistory) -> Check:
 
 
 def _asked(values: GpuValues, uuid: str, action: Gpu) -> Iterator[tuple[str, str]]:
-    """Name each knob of one GPU with its value."""
     if action.persistence:
         yield "persistence", "1"
     if action.exclusive:

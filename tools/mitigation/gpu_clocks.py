@@ -66,18 +66,13 @@ class GpuClockHistory(NamedTuple):
         return f"{spread}, held down by {', '.join(held_down)} of the samples" if held_down else spread
 
 
-def supported_mhz(values: GpuValues, uuid: str) -> tuple[int, ...]:
-    """List the clocks that the cores may have beside the highest clock of the memory, the lowest first."""
-    memory = max(values.query(uuid, "nvmlDeviceGetSupportedMemoryClocks"))
-    return tuple(sorted(values.query(uuid, "nvmlDeviceGetSupportedGraphicsClocks", memory)))
-
-
 def capped(values: GpuValues, uuid: str, cap: str) -> str:
     """Give the lowest and the highest clock that a cap leaves, `345-1410`; `max-2` counts from the highest down.
 
     VgoError where the GPU does not list it, with the clocks that it has near it.
     """
-    listed = supported_mhz(values, uuid)
+    memory = max(values.query(uuid, "nvmlDeviceGetSupportedMemoryClocks"))
+    listed = sorted(values.query(uuid, "nvmlDeviceGetSupportedGraphicsClocks", memory))
     if not listed:
         raise VgoError(f"{uuid} lists no clocks, so that none can be its cap: leave the mitigation out.")
     below = int(cap.partition("-")[2] or 0)

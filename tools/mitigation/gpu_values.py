@@ -106,7 +106,6 @@ class GpuValues(KernelFiles):
     """
 
     def __init__(self) -> None:
-        """Load nothing yet."""
         super().__init__()
         self._nvml: Any = None
         self._gpus: dict[str, Any] = {}
@@ -184,22 +183,17 @@ class GpuValues(KernelFiles):
             raise VgoError(f"No GPU can be set: {NO_PACKAGE}.") from error
         try:
             nvml.nvmlInit()
+            self._nvml, self._gpus = nvml, {}
+            count = int(nvml.nvmlDeviceGetCount())
         except nvml.NVMLError as error:
             raise VgoError(f"No GPU can be set: {refusal(nvml, error)}.") from error
-        self._nvml, self._gpus = nvml, {}
-        for number in range(self._count(nvml)):
+        for number in range(count):
             try:
                 gpu = nvml.nvmlDeviceGetHandleByIndex(number)
                 self._gpus[nvml.nvmlDeviceGetUUID(gpu)] = gpu
             except nvml.NVMLError as error:
                 if error.value not in self._lost():  # one that fell off has no UUID any more
                     raise self._refused(error, f"GPU {number}", "telling its UUID") from error
-
-    def _count(self, nvml: Any) -> int:
-        try:
-            return int(nvml.nvmlDeviceGetCount())
-        except nvml.NVMLError as error:
-            raise VgoError(f"No GPU can be set: {refusal(nvml, error)}.") from error
 
     def _lost(self) -> set[int]:
         return {getattr(self._nvml, name) for name in LOST}

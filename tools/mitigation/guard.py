@@ -25,6 +25,7 @@ from ..execution.running import Noted, noted, noted_orphans, output_name
 from ..execution.tree import PATIENCE_S as ENDING_S
 from ..execution.tree import end_tree, living, stat
 from .kernel_file import GPU, KernelFiles, is_setting
+from .owner import Owner, begun
 from .put_back import put_group_back
 
 LIFELINE, RUNNING = 3, 4
@@ -66,7 +67,7 @@ def wait_for_end(agent: int, start: int) -> None:
     with contextlib.suppress(BrokenPipeError):
         os.write(LIFELINE, READY)
     watching = False
-    while alive(agent, start):
+    while Owner(agent, start).alive:
         if LIFELINE in [file for file, _ in poll.poll(LOOK_MS if watching else None)]:
             said = b""
             with contextlib.suppress(ConnectionResetError):
@@ -83,12 +84,6 @@ def end_overdue(agent: int, run: Noted) -> None:
     late_s, fields = time.monotonic() - run.until_ns / 1e9, stat(run.pid)
     if run.until_ns and late_s > ENDING_S and fields and int(fields[1]) == agent:
         end_tree(lambda: [run.pid])
-
-
-def alive(pid: int, start: int) -> bool:
-    """Tell whether a process lives; a zombie does not."""
-    fields = stat(pid)
-    return bool(fields) and int(fields[19]) == start and fields[0] not in ("Z", "X", "x")
 
 
 def end_run(agent: int, start: int) -> None:
@@ -108,12 +103,6 @@ def leads(pid: int) -> bool:
         return os.getpgid(pid) == pid
     except ProcessLookupError:
         return False
-
-
-def begun(pid: int) -> int:
-    """When a process began: field 22 of its stat file."""
-    fields = stat(pid)
-    return int(fields[19]) if fields else 0
 
 
 def members(agent: int, start: int) -> Iterator[int]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from ...knowledge.actions import Hold
@@ -20,7 +19,7 @@ class Holds:
     """The files of one mitigation."""
 
     def __init__(self, holds: Sequence[Hold], root: Path = Path("/")) -> None:
-        """Hold nothing yet; refuse what is no request of this kind."""
+        """Refuse what is no request of this kind."""
         self._holds = holds
         self._root = root
         self._open: dict[str, int] = {}
@@ -75,13 +74,3 @@ class Holds:
 def _read(file: int) -> int:
     (value,) = struct.unpack("=i", os.pread(file, 4, 0))
     return int(value)
-
-
-@contextlib.contextmanager
-def held(holds: Sequence[Hold], root: Path = Path("/")) -> Iterator[Holds]:
-    """Make holds that end with the context."""
-    kept = Holds(holds, root)
-    try:
-        yield kept
-    finally:
-        kept.close()

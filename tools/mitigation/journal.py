@@ -21,9 +21,7 @@ from .gpu_values import gpu_values
 from .guard import TOLD
 from .kernel_file import GPU, KernelFiles, is_setting
 from .owner import Owner, boot_id, this_process
-from .put_back import KnobReturn
-from .put_back import as_before as as_before
-from .put_back import put_group_back as put_group_back
+from .put_back import KnobReturn, put_group_back
 
 _DRAFT = re.compile(r"-(\d+)-(\d+)\.draft$")
 _WAIT_S, _PAUSE_S = 5.0, 0.01

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ...knowledge.errors import VgoError
+from ...layers.probes.sysfs import cpu_numbers
 
 # `always [madvise] never`; sched/preempt marks its choice as `(full)`.
 _MARKED = re.compile(r"(?:^|\s)(?:\[(\S+)\]|\((\S+)\))(?=\s|$)")
@@ -60,19 +61,14 @@ def in_force(text: str) -> str:
 
 
 def cpu_list(text: str) -> tuple[int, ...]:
-    """Parse the kernel's way of naming CPUs: `0-3,8`."""
-    cpus: list[int] = []
-    for part in filter(None, text.strip().split(",")):
-        first, _, last = part.partition("-")
-        cpus.extend(range(int(first), int(last or first) + 1))
-    return tuple(cpus)
+    """Parse the kernel's way of naming CPUs, `0-3,8`: in ascending order."""
+    return tuple(sorted(cpu_numbers(text)))
 
 
 class KernelFiles:
     """The files below `root`; only tests have another root than `/`."""
 
     def __init__(self, root: Path = Path("/")) -> None:
-        """Look below `root`."""
         self.root = root
 
     def read(self, path: str) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
 
 from .kernel_file import cpu_list
 from .process import Process, ProcessObservation
@@ -24,14 +22,16 @@ def of_ranks(asked: str, affinity: Cpus | None, process: Process) -> ProcessObse
     apart: no CPU is of two ranks; numa: each rank stays on one memory node; free: all that their launcher may use;
     within: none but those of `affinity`. `process` is the launcher, a script around it, or a rank.
     """
+    if not process.folder.exists():
+        raise ProcessLookupError(process.pid)
     top = Process(process.stat(_PARENT), process.proc) if _rank(process) is not None else process
     found: dict[int, Cpus] = {}
     expected = 1
-    for member in _descendants(top):
+    for member in top.family():
         rank = _rank(member)
         if rank is not None and rank not in found:
             found[rank] = frozenset(cpu_list(member.status("Cpus_allowed_list")))
-            expected = max(expected, _on_host(member))
+            expected = max(expected, _number(_variables(member), ON_HOST) or 1)
     words, holds = _ASKED[asked]
     if not found:
         return ProcessObservation(words, "no MPI rank among its processes", False)
@@ -41,28 +41,8 @@ def of_ranks(asked: str, affinity: Cpus | None, process: Process) -> ProcessObse
     return ProcessObservation(words, seen, holds(found, affinity, top))
 
 
-def _descendants(process: Process) -> Iterator[Process]:
-    """The process and all below it, whichever of its threads started them."""
-    yield process
-    for thread in (process.folder / "task").iterdir():
-        for child in _children(thread):
-            with contextlib.suppress(FileNotFoundError):  # it has ended: a script starts and ends many
-                yield from _descendants(Process(child, process.proc))
-
-
-def _children(thread: Path) -> list[int]:
-    try:
-        return [int(child) for child in (thread / "children").read_text().split()]
-    except OSError:  # the thread has ended
-        return []
-
-
 def _rank(process: Process) -> int | None:
     return _number(_variables(process), RANK)
-
-
-def _on_host(process: Process) -> int:
-    return _number(_variables(process), ON_HOST) or 1
 
 
 def _variables(process: Process) -> Mapping[str, str]:

@@ -6,7 +6,7 @@ import os
 import re
 import resource
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from ...knowledge.actions import Verify
@@ -163,7 +163,7 @@ def _environment(verify: Verify, launch: Launch, process: Process) -> ProcessObs
     return ProcessObservation(_shown(expected), _shown(seen), seen == expected)
 
 
-def _shown(variables: dict[str, str | None]) -> str:
+def _shown(variables: Mapping[str, str | None]) -> str:
     return " ".join(f"{name}={value}" if value is not None else f"{name} not set" for name, value in variables.items())
 
 
@@ -186,17 +186,19 @@ def _anon_huge_pages(_: Verify, __: Launch, process: Process) -> ProcessObservat
 
 
 def _resident_inputs(_: Verify, launch: Launch, __: Process) -> ProcessObservation:
-    shares = {file.name: resident_share(file) for file in launch.prewarm}
-    seen = ", ".join(f"{name} {share:.0%}" for name, share in shares.items()) or "no input file"
-    return ProcessObservation(
-        "all of each in the page cache", seen, bool(shares) and all(share == 1 for share in shares.values())
-    )
+    shares = [(file.name, resident_share(file)) for file in launch.prewarm]
+    held = bool(shares) and all(share == 1 for _, share in shares)
+    return ProcessObservation("all of each in the page cache", _in_percent(shares), held)
 
 
 def _evicted_inputs(_: Verify, launch: Launch, __: Process) -> ProcessObservation:
-    shares = {file.name: resident_share(file) if file.stat().st_size else 0.0 for file in launch.evict}
-    seen = ", ".join(f"{name} {share:.0%}" for name, share in shares.items()) or "no input file"
-    return ProcessObservation("none of any in the page cache", seen, bool(shares) and not any(shares.values()))
+    shares = [(file.name, resident_share(file) if file.stat().st_size else 0.0) for file in launch.evict]
+    gone = bool(shares) and not any(share for _, share in shares)
+    return ProcessObservation("none of any in the page cache", _in_percent(shares), gone)
+
+
+def _in_percent(shares: Sequence[tuple[str, float]]) -> str:
+    return ", ".join(f"{name} {share:.0%}" for name, share in shares) or "no input file"
 
 
 def _synced(_: Verify, __: Launch, process: Process) -> ProcessObservation:

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import get_args
+from typing import NamedTuple, get_args
 
 from ...knowledge.actions import Apply
 from ...knowledge.schema import Keeper, Mitigation
@@ -57,7 +57,7 @@ def _kept(format: Keeper, target: PermanentTarget, notes: tuple[str, ...]) -> Pe
     else:
         draft = _drafted(format, mitigation.apply, target)
     if said:
-        draft = _WITH_SAID.get(format, _appended)(draft, said, target)
+        draft = _FORMATS[format].with_said(draft, said, target)
     if not draft.lines:
         return PermanentForm(format, "", "", draft.notes, draft.why or "it sets nothing of that kind")
     heading = f"# {mitigation.name} ({mitigation.key}), by vgo-agent export"
@@ -66,15 +66,15 @@ def _kept(format: Keeper, target: PermanentTarget, notes: tuple[str, ...]) -> Pe
     lines = (*first, heading, *(f"# {note}" for note in notes), *draft.lines)
     if format == "cmdline":
         lines = draft.lines
-    path = draft.path or _PATHS[format].format(
-        key=mitigation.key, dashed=mitigation.key.replace("_", "-"), unit=_unit(target.program)
+    path = draft.path or _FORMATS[format].path.format(
+        dashed=mitigation.key.replace("_", "-"), unit=_unit(target.program)
     )
     return PermanentForm(format, path, "\n".join(lines) + "\n", notes, "")
 
 
 def _drafted(format: Keeper, apply: Apply, target: PermanentTarget) -> FormatLines:
     try:
-        return _WRITERS[format](apply, target)
+        return _FORMATS[format].write(apply, target)
     except NoCpuLeft as error:
         return FormatLines(why=str(error))
 
@@ -119,33 +119,25 @@ def _into_profile(draft: FormatLines, said: str, target: PermanentTarget) -> For
     return FormatLines(tuple(lines[1:]), draft.notes or system.PROFILE_NOTES)
 
 
-_WITH_SAID: Mapping[Keeper, Callable[[FormatLines, str, PermanentTarget], FormatLines]] = {
-    "systemd": _into_service,
-    "slurm": _into_job,
-    "cmdline": _on_the_line,
-    "tuned": _into_profile,
-}
-_WRITERS: Mapping[Keeper, Callable[[Apply, PermanentTarget], FormatLines]] = {
-    "systemd": systemd,
-    "slurm": slurm,
-    "openmp": launch.openmp,
-    "docker": launch.docker,
-    "shell": launch.shell,
-    "sysctl": system.sysctl,
-    "tmpfiles": system.tmpfiles,
-    "udev": system.udev,
-    "tuned": system.tuned,
-    "cmdline": system.cmdline,
-}
-_PATHS: Mapping[Keeper, str] = {
-    "systemd": "/etc/systemd/system/{unit}.service.d/50-vgo-agent-{dashed}.conf",
-    "sysctl": "/etc/sysctl.d/90-vgo-agent-{dashed}.conf",
-    "tmpfiles": "/etc/tmpfiles.d/vgo-agent-{dashed}.conf",
-    "udev": "/etc/udev/rules.d/90-vgo-agent-{dashed}.rules",
-    "tuned": "/etc/tuned/vgo-agent-{dashed}/tuned.conf",
-    "cmdline": "",
-    "slurm": "",
-    "openmp": "",
-    "docker": "",
-    "shell": "",
+class KeeperFormat(NamedTuple):
+    """How one format is written."""
+
+    write: Callable[[Apply, PermanentTarget], FormatLines]
+    path: str = ""
+    """The file that it belongs in; empty where that is the user's."""
+    with_said: Callable[[FormatLines, str, PermanentTarget], FormatLines] = _appended
+    """Adds what the file of the mitigation says for this format."""
+
+
+_FORMATS: Mapping[Keeper, KeeperFormat] = {
+    "systemd": KeeperFormat(systemd, "/etc/systemd/system/{unit}.service.d/50-vgo-agent-{dashed}.conf", _into_service),
+    "slurm": KeeperFormat(slurm, with_said=_into_job),
+    "openmp": KeeperFormat(launch.openmp),
+    "docker": KeeperFormat(launch.docker),
+    "shell": KeeperFormat(launch.shell),
+    "sysctl": KeeperFormat(system.sysctl, "/etc/sysctl.d/90-vgo-agent-{dashed}.conf"),
+    "tmpfiles": KeeperFormat(system.tmpfiles, "/etc/tmpfiles.d/vgo-agent-{dashed}.conf"),
+    "udev": KeeperFormat(system.udev, "/etc/udev/rules.d/90-vgo-agent-{dashed}.rules"),
+    "tuned": KeeperFormat(system.tuned, "/etc/tuned/vgo-agent-{dashed}/tuned.conf", _into_profile),
+    "cmdline": KeeperFormat(system.cmdline, with_said=_on_the_line),
 }

@@ -19,6 +19,8 @@ from .knobs import resolve
 
 PROC_SYS = "/proc/sys/"
 INPUT = "INPUT"
+PERIOD_US = 100_000
+"""The usual period of a CPU quota."""
 UNNAMED = "Put the files that the program reads in the place of INPUT, or name its command with --for."
 PROGRAMS = ("/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin")
 NO_FAN = "the driver takes the speed of a fan from NVML, and nvidia-smi has no option for it"
@@ -55,6 +57,10 @@ class PermanentTarget(NamedTuple):
     def inputs(self) -> tuple[str, ...]:
         """The arguments that are files, or a word that stands for them."""
         return tuple(os.path.abspath(word) for word in self.program[1:] if os.path.isfile(word)) or (INPUT,)
+
+    def lacks_inputs(self, apply: Apply) -> bool:
+        """Tell whether the word stands for files that are to be read or dropped."""
+        return (apply.prewarm_inputs or apply.evict_inputs) and self.inputs == (INPUT,)
 
 
 class KernelSetting(NamedTuple):

@@ -15,8 +15,8 @@ from ..subject import Subject
 from .by_hand import added_variables, shell_line
 from .permanent_computed import computed, computing, without_computed
 from .permanent_draft import (
-    INPUT,
     NO_FAN,
+    PERIOD_US,
     UNNAMED,
     FormatLines,
     KernelSetting,
@@ -36,8 +36,6 @@ ALL_OF_CACHE = "a container reads through the page cache of its host: do it ther
 OWN_VARIABLES = "a container gets the variables of its image and none of the user's: give none with --env"
 IN_MEMORY = 'sh -c \'cp -a "$0"/. . && exec "$@"\' DIRECTORY'
 _NAMESPACED = ("net.", "kernel.msg", "kernel.sem", "kernel.shm", "fs.mqueue.")
-PERIOD_US = 100_000
-"""The usual period of a CPU quota."""
 _OF_OPENMP = ("OMP_", "GOMP_", "KMP_")
 
 
@@ -163,5 +161,5 @@ def _notes_of_shell(apply: Apply, target: PermanentTarget) -> Iterator[str]:
         yield ALTERNATIVES
     if apply.gpu != Gpu():
         yield "As root, and again after each boot." if apply.gpu.persistence else f"As root. {FORGOTTEN}"
-    if (apply.prewarm_inputs or apply.evict_inputs) and target.inputs == (INPUT,):
+    if target.lacks_inputs(apply):
         yield UNNAMED

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ...knowledge.actions import Apply
 from .by_hand import KEPT_ENVIRONMENT, THP_OFF, added_variables
 from .permanent_draft import (
-    INPUT,
+    PERIOD_US,
     UNNAMED,
     FormatLines,
     PermanentTarget,
@@ -62,7 +62,7 @@ def _notes(apply: Apply, target: PermanentTarget, unnamed: bool) -> Iterator[str
     yield from (*SERVICE_NOTES, *of_this_machine(apply.spawn, target))
     if unnamed:
         yield "Put the command of the service in the place of PROGRAM, or name it with --for."
-    if (apply.prewarm_inputs or apply.evict_inputs) and target.inputs == (INPUT,):
+    if target.lacks_inputs(apply):
         yield UNNAMED
     if apply.tmpfs_directory:
         yield "Put its working directory in the place of DIRECTORY; what it writes there goes when it stops."
@@ -96,7 +96,6 @@ def _service(apply: Apply, target: PermanentTarget) -> Iterator[str]:
 
 
 def _before(apply: Apply, target: PermanentTarget) -> Iterator[str]:
-    """Do what comes before each start."""
     if apply.tmpfs_directory:
         copy = f"ExecStartPre={whole_path('cp')} -a DIRECTORY/. {MEMORY}"
         yield from (f"RuntimeDirectory={FOLDER}", f"WorkingDirectory={MEMORY}", f"Environment=TMPDIR={MEMORY}", copy)
@@ -141,7 +140,7 @@ def _grouped(apply: Apply) -> Iterator[str]:
 def _quota(value: str) -> str:
     """Turn `max`, `-1` or `quota period` into a percentage of one CPU; empty means no limit."""
     quota, _, period = value.partition(" ")
-    return f"{100 * int(quota) // int(period or 100_000)}%" if quota.isdigit() else ""
+    return f"{100 * int(quota) // int(period or PERIOD_US)}%" if quota.isdigit() else ""
 
 
 def _without_option(apply: Apply) -> list[str]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from ...knowledge.actions import Apply, Gpu, Spawn
 from ..subject import Subject
 from .by_hand import IO_CLASSES, THP_OFF, added_variables, page_cache, policy_line, temporary, variables
-from .permanent_draft import INPUT, UNNAMED, FormatLines, PermanentTarget, in_groups
+from .permanent_draft import UNNAMED, FormatLines, PermanentTarget, in_groups
 from .permanent_system import GOVERNOR
 
 NO_JOB = "Slurm has no option for it"
@@ -78,7 +78,6 @@ def _of_step(apply: Apply) -> Iterator[str]:
 
 
 def _before(apply: Apply, target: PermanentTarget) -> Iterator[str]:
-    """Give the lines of the script before the step."""
     if not (apply.clear_environment or apply.tmpfs_directory):
         yield from (f"export {name}={shlex.quote(value)}" for name, value in added_variables(apply).items())
     for letter, limit in (("s", apply.spawn.limits.stack), ("l", apply.spawn.limits.memlock)):
@@ -106,7 +105,6 @@ def launchers(apply: Apply) -> list[str]:
 
 def _notes(apply: Apply, target: PermanentTarget) -> Iterator[str]:
     spawn = apply.spawn
-    unnamed = (apply.prewarm_inputs or apply.evict_inputs) and target.inputs == (INPUT,)
     notes = {
         BINDING: spawn.affinity is not None,
         CORE_SPEC: spawn.affinity == "all_but_reserved",
@@ -115,6 +113,6 @@ def _notes(apply: Apply, target: PermanentTarget) -> Iterator[str]:
         VARIABLES: apply.clear_environment,
         WHOLE_MEMORY: "--mem=0" in _memory(apply),
         ONE_NODE: apply.tmpfs_directory or apply.prewarm_inputs or apply.evict_inputs or apply.sync_first,
-        UNNAMED: unnamed,
+        UNNAMED: target.lacks_inputs(apply),
     }
     yield from (note for note, holds in notes.items() if holds)

@@ -7,11 +7,11 @@ documentation (`sysctl.*=`, transparent_hugepage=) and in the source of TuneD's 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from ...knowledge.actions import Apply
 from .permanent_computed import performance
-from .permanent_draft import PROC_SYS, FormatLines, KernelSetting, PermanentTarget, no_setting, settings
+from .permanent_draft import PROC_SYS, FormatLines, KernelSetting, PermanentTarget, in_groups, no_setting, settings
 
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
 GOVERNOR = re.compile(r"/sys/devices/system/cpu/(cpu\*/cpufreq|cpufreq/policy\*)/scaling_governor")
@@ -32,26 +32,18 @@ BELOW_SYS = "TuneD's sysfs plug-in refuses what is not below /sys"
 
 def sysctl(apply: Apply, target: PermanentTarget) -> FormatLines:
     """Write lines of sysctl.d for what lies below /proc/sys."""
-    found, missing = settings(apply, target)
-    chosen = [one for one in found if one.path.startswith(PROC_SYS)]
-    lines = tuple(f"{'-' * one.optional}{one.key} = {one.value}" for one in chosen)
-    return _draft(lines, chosen, missing, _why(apply, missing, "below /proc/sys"), "sysctl --system")
+    return _each(_of_sysctl, "below /proc/sys", "sysctl --system", apply, target)
 
 
 def tmpfiles(apply: Apply, target: PermanentTarget) -> FormatLines:
     """Write `w` lines for what lies below /sys or /proc/irq; a pattern stays one."""
-    found, missing = settings(apply, target)
-    chosen = [one for one in found if not one.path.startswith(PROC_SYS)]
-    lines = tuple(f"w{'-' * one.optional} {_escaped(one.path)} - - - - {_escaped(one.value)}" for one in chosen)
-    return _draft(lines, chosen, missing, _why(apply, missing, "below /sys"), "systemd-tmpfiles --create")
+    return _each(_of_tmpfiles, "below /sys", "systemd-tmpfiles --create", apply, target)
 
 
 def udev(apply: Apply, target: PermanentTarget) -> FormatLines:
     """Write rules for disks and network cards, which can appear after boot."""
-    found, missing = settings(apply, target)
-    rules = {one: rule for one in found if (rule := _rule(one))}
-    why = _why(apply, missing, "of a disk or a network card")
-    return _draft(tuple(rules.values()), rules, missing, why, "udevadm control --reload && udevadm trigger")
+    then = "udevadm control --reload && udevadm trigger"
+    return _each(_rule, "of a disk or a network card", then, apply, target)
 
 
 def tuned(apply: Apply, target: PermanentTarget) -> FormatLines:
@@ -89,19 +81,28 @@ def cmdline(apply: Apply, target: PermanentTarget) -> FormatLines:
     return FormatLines((" ".join(words),), (*BOOT_NOTES, *_of(found)))
 
 
-def _draft(
-    lines: tuple[str, ...], chosen: Iterable[KernelSetting], missing: list[str], why: str, then: str
+def _each(
+    line: Callable[[KernelSetting], str], place: str, then: str, apply: Apply, target: PermanentTarget
 ) -> FormatLines:
-    if not lines:
-        return FormatLines(why=why)
-    return FormatLines(lines, (f"At once: {then}", *_of(chosen), *_left_out(missing)))
-
-
-def _why(apply: Apply, missing: list[str], place: str) -> str:
+    """Write one line for each setting that has one; it counts after a boot, or after the command `then`."""
+    found, missing = settings(apply, target)
+    lines = {one: text for one in found if (text := line(one))}
+    if lines:
+        return FormatLines(tuple(lines.values()), (f"At once: {then}", *_of(lines), *_left_out(missing)))
     if missing:
-        return "; ".join(missing)
-    found = any(not write.path.startswith("{cgroup.") for write in apply.write)
-    return f"what it sets is not {place}" if found else no_setting(apply)
+        return FormatLines(why="; ".join(missing))
+    elsewhere = len(in_groups(apply)) < len(apply.write)
+    return FormatLines(why=f"what it sets is not {place}" if elsewhere else no_setting(apply))
+
+
+def _of_sysctl(one: KernelSetting) -> str:
+    return f"{'-' * one.optional}{one.key} = {one.value}" if one.path.startswith(PROC_SYS) else ""
+
+
+def _of_tmpfiles(one: KernelSetting) -> str:
+    if one.path.startswith(PROC_SYS):
+        return ""
+    return f"w{'-' * one.optional} {_escaped(one.path)} - - - - {_escaped(one.value)}"
 
 
 def _of(found: Iterable[KernelSetting]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +21,6 @@ class Process:
     """The files of one process; a file that is gone or empty raises ProcessLookupError."""
 
     def __init__(self, pid: int, proc: Path = Path("/proc")) -> None:
-        """Open nothing yet."""
         self.pid = pid
         self.proc = proc
         self.folder = proc / str(pid)
@@ -47,11 +47,9 @@ class Process:
         return dict(word.split("=", 1) for word in words if "=" in word)
 
     def family(self) -> Iterator[Process]:
-        """The process and all below it: a script's work is done by its children."""
+        """The process and all below it, whichever of its threads started them: a script's work is done by those."""
         yield self
-        try:
-            children = (self.folder / "task" / str(self.pid) / "children").read_text().split()
-        except OSError:
-            return
-        for child in children:
-            yield from Process(int(child), self.proc).family()
+        for children in self.folder.glob("task/*/children"):
+            with suppress(OSError):  # the thread has ended
+                for child in children.read_text().split():
+                    yield from Process(int(child), self.proc).family()

@@ -9,20 +9,10 @@ from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 from ...knowledge.errors import VgoError
-from .kernel_file import Gone
+from .kernel_file import Gone, KernelFiles
 
 UNTOLD = "not told"
 """What is read of a knob that does not tell its value: taken for ours."""
-
-
-class KnobBackend(Protocol):
-    """A back end, as far as it is needed here."""
-
-    def read(self, path: str) -> str:
-        """Read the value in force."""
-
-    def put_back(self, saved: Mapping[str, str]) -> tuple[str, ...]:
-        """Set a coupled group to what it was; name the paths that still differ."""
 
 
 class JournalledKnob(Protocol):
@@ -49,7 +39,7 @@ class KnobReturn(NamedTuple):
     """Someone else changed it in between, so it was left alone."""
 
 
-def put_group_back(values: KnobBackend, group: JournalledKnob, known: bool) -> KnobReturn | None:
+def put_group_back(values: KernelFiles, group: JournalledKnob, known: bool) -> KnobReturn | None:
     """Put one group back and check all of it; None when it is as before.
 
     With `known` what is neither the old value nor `wanted` is someone else's. The old value beside a sibling that
@@ -71,6 +61,6 @@ def put_group_back(values: KnobBackend, group: JournalledKnob, known: bool) -> K
     return KnobReturn(f"{group.path}: {now} -> {old}", foreign=False)
 
 
-def as_before(values: KnobBackend, group: JournalledKnob) -> bool:
+def as_before(values: KernelFiles, group: JournalledKnob) -> bool:
     """Tell whether a knob and its siblings have the values they had."""
     return all(values.read(path) == old for path, old in group.saved.items())

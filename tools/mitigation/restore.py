@@ -76,18 +76,13 @@ def _restore(journal: Journal, entry: JournalEntry) -> list[str]:
     if entry.boot_id != boot_id():
         told = [f"{entry.mitigation}: forgotten, because its settings ended with the boot that they were made in"]
     else:
-        told = _put_back(entry)
+        told = [returned.said for returned in put_back(entry)]
+        if entry.revert:
+            from .scripts import ran  # it loads the knowledge base
+
+            ran(entry.revert)
+            told.append(f"{entry.mitigation}: reverted by `{' '.join(entry.revert)}`")
     journal.remove(entry)
-    return told
-
-
-def _put_back(entry: JournalEntry) -> list[str]:
-    told = [returned.said for returned in put_back(entry)]
-    if entry.revert:
-        from .scripts import ran  # it loads the knowledge base
-
-        ran(entry.revert)
-        told.append(f"{entry.mitigation}: reverted by `{' '.join(entry.revert)}`")
     return told
 
 

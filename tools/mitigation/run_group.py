@@ -13,6 +13,7 @@ from pathlib import Path
 from ...knowledge.actions import ControlGroup, Controller, Spawn
 from ...knowledge.errors import VgoError
 from ...layers.probes.cgroup_tree import MOUNT, own_groups, unified
+from ...layers.probes.sysfs import text_of
 from ..execution.launch import Launch, RunGroup
 from ..machine import GroupPlace, Machine
 from .cpu_choice import chosen_cpus
@@ -55,7 +56,7 @@ def places(root: Path = Path("/")) -> dict[str, GroupPlace]:
     for controller in CONTROLLERS:
         if controller in groups:
             folder = groups[controller][0]
-            mems = _text(folder / "cpuset.mems") if controller == "cpuset" else ""
+            mems = text_of(folder / "cpuset.mems") if controller == "cpuset" else ""
             place = GroupPlace(folder=str(folder), version=1, mems=mems)
         else:
             handing = next((one for one in groups.get("", []) if controller in _handed(one)), None)
@@ -131,9 +132,10 @@ def made_group(part: ControlGroupFolder, homes: dict[str, list[Path]]) -> Iterat
         _remove(folder)
 
 
-def remove_run_groups(root: Path = Path("/")) -> list[str]:
+def remove_run_groups() -> list[str]:
     """Remove the groups that dead agents left, with what runs in them moved out where that is possible; name them."""
-    tops = {root / MOUNT / controller for controller in CONTROLLERS} | {unified(root) or root / MOUNT}
+    mount = Path("/") / MOUNT
+    tops = {mount / controller for controller in CONTROLLERS} | {unified() or mount}
     told = []
     for top in sorted(top.resolve() for top in tops if top.is_dir()):
         for parent, names, _ in os.walk(top, topdown=False):
@@ -206,11 +208,4 @@ def _quota(group: ControlGroup, place: GroupPlace) -> dict[str, str]:
 
 def _handed(folder: Path) -> list[str]:
     """Controllers that the folder hands to the groups below it."""
-    return _text(folder / "cgroup.subtree_control").split()
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return ""
+    return text_of(folder / "cgroup.subtree_control").split()

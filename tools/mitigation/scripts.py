@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from ...knowledge.actions import Script
@@ -23,12 +22,16 @@ _VALUE = r"[\w.,+:-]+"
 
 
 class MitigationScript:
-    """The script of one mitigation."""
+    """The script of one mitigation; the way back stands in the journal as long as this lives."""
 
-    def __init__(self, script: Script) -> None:
-        """Run nothing yet."""
+    def __init__(self, mitigation: Mitigation, script: Script, journal: Journal, source: Path | None) -> None:
+        """Refuse what is not trusted; the caller holds the journal's lock."""
+        refuse_untrusted(mitigation, script, source)
         self._script = script
         self._set = False
+        entry = new_entry(f"{mitigation.key}-script", (), Path("/"))
+        self._journal, self._entry = journal, entry.model_copy(update={"revert": script.revert})
+        journal.record(self._entry)
 
     def on(self) -> tuple[Check, ...]:
         """Apply, and ask whether it is in force (level 1)."""
@@ -39,11 +42,15 @@ class MitigationScript:
 
     def off(self) -> tuple[Check, ...]:
         """Revert, and ask whether it is no longer in force (level 1)."""
-        self.close()
+        self._revert()
         return (self._check("not in force", False),)
 
     def close(self) -> None:
-        """Revert what was applied."""
+        """Revert what was applied, and only then forget it."""
+        self._revert()
+        self._journal.remove(self._entry)
+
+    def _revert(self) -> None:
         if self._set:
             ran(self._script.revert)
             self._set = False
@@ -52,22 +59,6 @@ class MitigationScript:
         done = _run(self._script.verify).returncode == 0
         seen = "in force" if done else "not in force"
         return Check(level=1, what=" ".join(self._script.verify), expected=expected, seen=seen, passed=done == wanted)
-
-
-@contextlib.contextmanager
-def scripted(
-    mitigation: Mitigation, script: Script, journal: Journal, source: Path | None
-) -> Iterator[MitigationScript]:
-    """Journal the way back, and go it at the end whatever happens; the caller holds the journal's lock."""
-    refuse_untrusted(mitigation, script, source)
-    entry = new_entry(f"{mitigation.key}-script", (), Path("/")).model_copy(update={"revert": script.revert})
-    journal.record(entry)
-    kept = MitigationScript(script)
-    try:
-        yield kept
-    finally:
-        kept.close()
-        journal.remove(entry)
 
 
 def refuse_untrusted(mitigation: Mitigation, script: Script, source: Path | None = None) -> None:

@@ -5,31 +5,36 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TypeVar
 
+from ...knowledge.errors import VgoError
 from ..stop import held
 from .checks import Check
 from .journal import Journal, JournalEntry, SavedKnob, new_entry, put_back
 from .kernel_file import KernelFiles, KernelRefusal, in_force
 from .knobs import Knob, rounded, same
-from .put_back import as_before
-from .switching import changed_meanwhile, checked, unset
-
-CULPRITS = "tuned? sysctl?"
+from .put_back import as_before, put_group_back
 
 
 class MitigationKnobs:
     """The knobs of one mitigation; the entry stands in the journal as long as this lives."""
 
-    def __init__(self, knobs: Iterable[Knob], entry: JournalEntry, journal: Journal) -> None:
-        """Change nothing yet."""
+    maker = "kernel"
+    """Who may make another value of the one that is set."""
+    culprits = "tuned? sysctl?"
+    """Who else may set it."""
+
+    def __init__(self, knobs: Iterable[Knob], entry: JournalEntry, journal: Journal, files: KernelFiles) -> None:
         self._knobs = {knob.path: knob for knob in knobs}
         self._entry = entry
         self._journal = journal
-        self._files = KernelFiles(Path(entry.root))
+        self._files = files
         self._touched = self._set = False
         self.told: list[str] = []
         """What a user should hear: settings left out, rounded, or changed by someone else."""
+        journal.record(entry)
 
     def on(self) -> tuple[Check, ...]:
         """Set the values and read each back (level 1); a knob that someone else changed is left alone and told."""
@@ -48,11 +53,17 @@ class MitigationKnobs:
         self._set = False
         return checks
 
+    def close(self) -> None:
+        """Put everything back, and only then forget it."""
+        if self._touched:
+            self.told += (returned.said for returned in put_back(self._entry) if returned.foreign)
+        self._journal.remove(self._entry)
+
     def _refuse_foreign(self) -> None:
         """The entry says what to go back to, so all must still be like that."""
         for group in self._entry.groups:
             if not as_before(self._files, group):
-                raise changed_meanwhile(group, self._files.read(group.path), CULPRITS)
+                raise self._changed(group, self._files.read(group.path))
 
     def _write(self, group: SavedKnob) -> None:
         knob = self._knobs[group.path]
@@ -72,39 +83,55 @@ class MitigationKnobs:
         if not self._knobs:
             raise KernelRefusal(f"Nothing of {self._entry.mitigation} can be set here ({why}).")
 
-    def _check(self, group: SavedKnob) -> Check:
-        return checked(self._files, group, in_force(self._knobs[group.path].value), CULPRITS)
-
-    def _unset(self, group: SavedKnob) -> Check:
-        return unset(self._files, group, self._entry.applied, self._touched, CULPRITS)
-
     def _confirm(self) -> None:
-        """Journal what the kernel made of the values: from now on any other one is someone else's."""
+        """Journal what was made of the values: from now on any other one is someone else's."""
         groups = list[SavedKnob]()
         for group in self._entry.groups:
             if group.path in self._knobs:
                 asked, seen = in_force(self._knobs[group.path].value), self._files.read(group.path)
                 groups.append(group.model_copy(update={"wanted": seen}))
                 if not same(asked, seen) and rounded(asked, seen):
-                    self.told.append(f"{group.path}: the kernel made {seen} of {asked}")
+                    self.told.append(f"{group.path}: the {self.maker} made {seen} of {asked}")
         self._entry = self._entry.model_copy(update={"groups": tuple(groups), "applied": True})
         self._journal.record(self._entry)
 
-    def close(self) -> None:
-        """Put everything back, and only then forget it."""
-        if self._touched:
-            self.told.extend(returned.said for returned in put_back(self._entry) if returned.foreign)
-        self._journal.remove(self._entry)
+    def _check(self, group: SavedKnob) -> Check:
+        asked, seen = in_force(self._knobs[group.path].value), self._files.read(group.path)
+        if seen != group.wanted:
+            raise self._changed(group, seen)
+        passed = same(asked, seen) or rounded(asked, seen)
+        return Check(level=1, what=group.path, expected=asked, seen=seen, passed=passed)
+
+    def _unset(self, group: SavedKnob) -> Check:
+        returned = put_group_back(self._files, group, self._entry.applied) if self._touched else None
+        seen, old = self._files.read(group.path), group.saved[group.path]
+        if returned and returned.foreign:
+            raise self._changed(group, seen)
+        return Check(level=1, what=group.path, expected=old, seen=seen, passed=seen == old)
+
+    def _changed(self, group: SavedKnob, seen: str) -> VgoError:
+        """The runs from here on would be labelled with a condition that does not hold."""
+        return VgoError(
+            f"Someone else set {group.path} to {seen} during the measurement (it was {group.saved[group.path]}, and "
+            f"{group.wanted} for the mitigation): find out who ({self.culprits}) and measure again."
+        )
+
+
+KnobsT = TypeVar("KnobsT", bound=MitigationKnobs)
+
+
+def switchable(
+    mitigation: str, knobs: Sequence[Knob], journal: Journal, root: Path = Path("/")
+) -> AbstractContextManager[MitigationKnobs]:
+    """Journal the old values, and put them back at the end whatever happens; the caller holds the journal's lock."""
+    files = KernelFiles(root)
+    entry = new_entry(mitigation, saved_knobs(knobs, files), root)
+    return closed_at_the_end(MitigationKnobs(knobs, entry, journal, files))
 
 
 @contextlib.contextmanager
-def switchable(
-    mitigation: str, knobs: Sequence[Knob], journal: Journal, root: Path = Path("/")
-) -> Iterator[MitigationKnobs]:
-    """Journal the old values, and put them back at the end whatever happens; the caller holds the journal's lock."""
-    entry = new_entry(mitigation, _groups(knobs, KernelFiles(root)), root)
-    journal.record(entry)
-    settings = MitigationKnobs(knobs, entry, journal)
+def closed_at_the_end(settings: KnobsT) -> Iterator[KnobsT]:
+    """Put the old values back at the end of the context, and let no signal come between."""
     try:
         yield settings
     finally:
@@ -112,7 +139,8 @@ def switchable(
             settings.close()
 
 
-def _groups(knobs: Sequence[Knob], files: KernelFiles) -> tuple[SavedKnob, ...]:
+def saved_knobs(knobs: Sequence[Knob], files: KernelFiles) -> tuple[SavedKnob, ...]:
+    """Read what is to be put back."""
     shared = Counter(path for knob in knobs for path in {knob.path, *knob.siblings})
     return tuple(
         SavedKnob(

@@ -15,8 +15,6 @@ from .checks import ENDED, UNREADABLE, Check
 from .observation import READERS, observe
 from .process import Process
 
-__all__ = ["ENDED", "Check", "Starts", "Watcher", "prove", "verify_process"]
-
 _MOST_ATTEMPTS = 100
 _LONG_ENOUGH_NS = 1_000_000_000
 """What did not show in runs of this length together was not there; a program of a millisecond gets many tries,
@@ -51,7 +49,6 @@ class Watcher:
     """Looks at a run from a thread until everything asked for has shown, or the run has ended."""
 
     def __init__(self, verify: Verify, launch: Launch) -> None:
-        """Watch nothing yet."""
         self._verify = verify
         self._launch = launch
         self._ended = threading.Event()

@@ -86,12 +86,6 @@ def _copy_file(source: str, target: str) -> None:
 
 def _ignored(folder: str, names: list[str]) -> set[str]:
     """Leave out our results, and sockets and pipes, which cannot be copied."""
-    return {
-        name
-        for name in names
-        if name == _NOT_COPIED or not (os.path.isdir(path := os.path.join(folder, name)) or _is_plain(path))
-    }
-
-
-def _is_plain(path: str) -> bool:
-    return os.path.isfile(path) or os.path.islink(path)
+    copied = (os.path.isdir, os.path.isfile, os.path.islink)
+    paths = {name: os.path.join(folder, name) for name in names}
+    return {name for name, path in paths.items() if name == _NOT_COPIED or not any(kind(path) for kind in copied)}

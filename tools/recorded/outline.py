@@ -63,7 +63,6 @@ class Outline(FiniteResult):
     order: str = ""
     """The column that gives the order of the runs; "": that of the file."""
     group: tuple[str, ...] = ()
-    """Columns whose combinations are looked at one by one."""
     groups: int = 1
     columns: tuple[ColumnOutline, ...] = ()
     system: Mapping[str, str] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 from ...knowledge.errors import VgoError
@@ -24,17 +25,21 @@ def read(path: Path, leave_out: Collection[str] = (), mapping: Meanings | None =
     x 200 columns (1.6 GB of numbers) the process peaks at 2.2 GB from CSV and 1.8 GB from Parquet. Raises VgoError for
     whatever cannot be read.
     """
-    if files_in(path):
-        recorded = read_folder(path, mapping.in_file(leave_out) if mapping else leave_out)
-        return countable_only(meant(recorded, mapping) if mapping else recorded)
-    source = open_source(path, mapping.texts if mapping else frozenset())
+    leave_out = mapping.in_file(leave_out) if mapping else leave_out
+    recorded = read_folder(path, leave_out) if files_in(path) else _read_file(path, leave_out, mapping)
+    return countable_only(meant(recorded, mapping) if mapping else recorded)
+
+
+def _read_file(path: Path, leave_out: Collection[str], mapping: Meanings | None) -> RecordedRuns:
+    source = open_source(path, mapping.texts if mapping else frozenset(), leave_out)
     form = next((form for form in FORMATS if form.recognises(source)), None)
     if form is None:
         raise _unknown(source)
-    recorded = counted(form.read(source, mapping.in_file(leave_out) if mapping else leave_out))
+    recorded = counted(form.read(source))
     if recorded.frame.is_empty():
         raise VgoError(f"{source.given} holds no runs: record some, or name another file.")
-    return countable_only(meant(recorded, mapping) if mapping else recorded)
+    left = [name for name in leave_out if name in recorded.frame.columns]
+    return replace(recorded, frame=recorded.frame.drop(left), left_out=(*recorded.left_out, *left))
 
 
 def _unknown(source: TableSource) -> VgoError:

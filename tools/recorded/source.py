@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from io import BufferedReader
 from itertools import islice
@@ -40,6 +41,8 @@ class TableSource:
     """The first bytes, unpacked, without the mark that some editors put before UTF-8."""
     texts: frozenset[str] = frozenset()
     """Columns that are text whatever they look like, as a mapping says."""
+    leave_out: Collection[str] = ()
+    """Columns that need not be read."""
 
     def beside(self, ending: str) -> Path:
         """Name the file that would stand beside this one and share its stem."""
@@ -74,7 +77,7 @@ class TableSource:
             raise _broken_gzip(self.given) from error
 
 
-def open_source(path: Path, texts: frozenset[str] = frozenset()) -> TableSource:
+def open_source(path: Path, texts: frozenset[str] = frozenset(), leave_out: Collection[str] = ()) -> TableSource:
     """Find the file behind a path, which may be a run folder or the page beside a table, and look into it."""
     given = str(path)
     target = _table_behind(path)
@@ -87,7 +90,7 @@ def open_source(path: Path, texts: frozenset[str] = frozenset()) -> TableSource:
         raise _broken_gzip(given) from error
     except OSError as error:
         raise VgoError(f"{given} cannot be read: {error.strerror}.") from error
-    source = TableSource(target, given, head, texts)
+    source = TableSource(target, given, head, texts, leave_out)
     _refuse_at_sight(source)
     return source
 

@@ -81,16 +81,15 @@ def _only_numbers(table: RecordedRuns, contrast: Contrast) -> str | None:
 def _filtered(table: RecordedRuns, contrast: Contrast) -> RecordedRuns:
     """Keep the rows that --where asks for."""
     asked: dict[str, list[str]] = {}
-    for column, value in contrast.where:
-        asked.setdefault(column, []).append(value)
-    frame = table.frame
-    for column, values in asked.items():
-        there = _column(table, frame, column, "--where")
-        kept = frame.filter(_is_one_of(there, [one for value in values for one in _alternatives(there, value)]))
+    for name, value in contrast.where:
+        asked.setdefault(name, []).append(value)
+    for name, values in asked.items():
+        column = column_of(table, name, "--where")
+        kept = table.frame.filter(_is_one_of(column, [one for value in values for one in _alternatives(column, value)]))
         if kept.is_empty():
-            raise VgoError(f"No run of {table.source} has {column}={listed(values, 4, 'or')}: {_has(frame[column])}.")
-        frame = kept
-    return replace(table, frame=frame)
+            raise VgoError(f"No run of {table.source} has {name}={listed(values, 4, 'or')}: {_has(column)}.")
+        table = replace(table, frame=kept)
+    return table
 
 
 def _alternatives(column: pl.Series, value: str) -> list[str]:
@@ -106,18 +105,16 @@ def _narrowed(table: RecordedRuns, contrast: Contrast) -> RecordedRuns:
     usual = {name: value for name, value in table.usual.items() if name not in asked and name in table.frame.columns}
     if contrast.condition is None and len(usual) != len(table.usual):
         return table
-    frame = table.frame
     for name, value in usual.items():
-        frame = frame.filter(_is_one_of(frame[name], [value]))
-    return replace(table, frame=frame)
+        table = replace(table, frame=table.frame.filter(_is_one_of(table.frame[name], [value])))
+    return table
 
 
 def _conditions(table: RecordedRuns, contrast: Contrast) -> list[tuple[str, RecordedRuns]]:
     if contrast.condition is None:
         raise VgoError(f"{table.source} alone has no two arms: give a second table, or --condition {_may_be(table)}.")
-    column = _column(table, table.frame, contrast.condition, "--condition")
-    text = _text(column)
-    names = list(contrast.among) or text.drop_nulls().unique(maintain_order=True).to_list()
+    column = column_of(table, contrast.condition, "--condition")
+    names = list(contrast.among) or column.cast(pl.String).drop_nulls().unique(maintain_order=True).to_list()
     if len(names) > MOST_ARMS:
         raise VgoError(f"{column.name} has {len(names)} values: choose some with --condition {column.name}=A,B.")
     parts = [(name, replace(table, frame=table.frame.filter(_is_one_of(column, [name])))) for name in names]
@@ -180,10 +177,11 @@ def _baseline_first(found: list[RecordedArm], contrast: Contrast) -> list[Record
     return [chosen[0], *(arm for arm in found if arm is not chosen[0])]
 
 
-def _column(table: RecordedRuns, frame: pl.DataFrame, name: str, option: str) -> pl.Series:
-    if name not in frame.columns:
-        raise VgoError(f"{table.source} has no column {name} ({option}): {nearest(name, frame.columns)}.")
-    return frame[name]
+def column_of(table: RecordedRuns, name: str, option: str) -> pl.Series:
+    """Give the column that an option names; VgoError where there is none."""
+    if name not in table.frame.columns:
+        raise VgoError(f"{table.source} has no column {name} ({option}): {nearest(name, table.frame.columns)}.")
+    return table.frame[name]
 
 
 def _is_one_of(column: pl.Series, values: Collection[str]) -> pl.Series:
@@ -191,11 +189,7 @@ def _is_one_of(column: pl.Series, values: Collection[str]) -> pl.Series:
     if column.dtype.is_numeric():
         numbers = [number for value in values if (number := _number(value)) is not None]
         return column.cast(pl.Float64).is_in(numbers).fill_null(False)
-    return _text(column).is_in(list(values)).fill_null(False)
-
-
-def _text(column: pl.Series) -> pl.Series:
-    return column.cast(pl.String)
+    return column.cast(pl.String).is_in(list(values)).fill_null(False)
 
 
 def _number(value: str) -> float | None:
@@ -206,8 +200,7 @@ def _number(value: str) -> float | None:
 
 
 def _has(column: pl.Series) -> str:
-    values = _text(column.drop_nulls().unique(maintain_order=True)).to_list()
-    return f"it has {listed(values, 8)}"
+    return f"it has {listed(column.drop_nulls().unique(maintain_order=True).cast(pl.String).to_list(), 8)}"
 
 
 def _may_be(table: RecordedRuns) -> str:

@@ -10,10 +10,10 @@ import polars as pl
 
 from ...knowledge.errors import VgoError
 from ..claim import Arms
-from ..recorded.columns import listed, nearest
+from ..recorded.columns import listed
 from ..recorded.recorded import RecordedRuns
 from ..strata import Stratified, stratified
-from .arms import RecordedArm, arms
+from .arms import RecordedArm, arms, column_of
 from .compare import ComparedOutcome, against, arms_of, what_to_know
 from .question import Contrast
 
@@ -61,7 +61,7 @@ def _compared(
     found, left_out = dict[str, Arms](), dict[str, str]()
     for cell in dict.fromkeys((*baseline, *other)):
         first, second = baseline.get(cell), other.get(cell)
-        if first is None or second is None or min(map(_runs, (first, second))) < 2:
+        if not (first and second) or min(np.isfinite(arm.values).sum() for arm in (first, second)) < 2:
             left_out[cell] = "fewer than two runs of an arm"
             continue
         try:
@@ -73,16 +73,11 @@ def _compared(
     return found, left_out
 
 
-def _runs(arm: RecordedArm) -> int:
-    return int(np.isfinite(arm.values).sum())
-
-
 def _by_cell(arm: RecordedArm, by: Sequence[str]) -> dict[str, RecordedArm]:
     """Split an arm by the values of columns, cells in the order of their first run; a run that lacks one is in none."""
     frame = arm.recorded.frame
     for name in by:
-        if name not in frame.columns:
-            raise VgoError(f"{arm.recorded.source} has no column {name} (--by): {nearest(name, frame.columns)}.")
+        column_of(arm.recorded, name, "--by")
     keyed = frame.select(pl.col(list(by)).cast(pl.String)).with_row_index("row ").drop_nulls()
     rows = keyed.group_by(list(by), maintain_order=True).agg("row ")
     if rows.height > MOST_CELLS:

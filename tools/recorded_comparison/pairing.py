@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 
 from ...knowledge.errors import VgoError
-from ..recorded.columns import listed, nearest
+from ..recorded.columns import listed
 from ..recorded.sampled import ITERATION
 from ..statistics.values import FloatArray, IntArray
-from .arms import RecordedArm
+from .arms import RecordedArm, column_of
 
 OF_A_DIAGNOSIS = ("call", "pair")
 """The columns that tell pairs in a table of our own."""
@@ -40,7 +40,9 @@ def pairs(baseline: RecordedArm, other: RecordedArm, columns: tuple[str, ...]) -
         _keyed(other, columns), on=_places(columns), how="inner", maintain_order="left"
     )
     if joined.height < 2:
-        raise VgoError(f"{baseline.name} and {other.name} share {joined.height} of {_named(columns)}: name others.")
+        raise VgoError(
+            f"{baseline.name} and {other.name} share {joined.height} of the values of {listed(columns)}: name others."
+        )
     alone = baseline.values.size + other.values.size - 2 * joined.height
     runs = _both(joined["run"].to_numpy(), joined["run_right"].to_numpy())
     return MatchedRuns(joined["value"].to_numpy(), joined["value_right"].to_numpy(), alone, runs)
@@ -61,13 +63,9 @@ def _keyed(arm: RecordedArm, columns: tuple[str, ...]) -> pl.DataFrame:
 
     Key columns are called by their place, since a table may have a `value` or a `run` of its own.
     """
-    frame = arm.recorded.frame
-    for name in columns:
-        if name not in frame.columns:
-            raise VgoError(f"{arm.recorded.source} has no column {name} (--pair): {nearest(name, frame.columns)}.")
     keys = _places(columns)
-    keyed = frame.select(pl.col(name).alias(key) for name, key in zip(columns, keys, strict=True))
-    keyed = keyed.with_columns(pl.Series("value", arm.values), pl.Series("run", arm.runs))
+    named = [column_of(arm.recorded, name, "--pair").alias(key) for name, key in zip(columns, keys, strict=True)]
+    keyed = pl.DataFrame([*named, pl.Series("value", arm.values), pl.Series("run", arm.runs)])
     keyed = keyed.filter(pl.Series(np.isfinite(arm.values))).drop_nulls()
     if "pair" in columns and arm.recorded.format == "vgo-agent":
         keyed = keyed.filter(pl.col(keys[columns.index("pair")]) >= 0)
@@ -86,7 +84,3 @@ def _places(columns: tuple[str, ...]) -> list[str]:
 def _both(x: IntArray, y: IntArray) -> IntArray:
     """Number pairs of runs."""
     return x * (int(y.max(initial=0)) + 1) + y
-
-
-def _named(columns: tuple[str, ...]) -> str:
-    return f"the values of {listed(columns)}"

@@ -19,23 +19,23 @@ class Inflation(NamedTuple):
     """How many dependent runs say as much as one independent one; 1 where they are independent."""
 
     mean: float
-    """Of the mean."""
     square: float
     """Of the mean squared deviation, so of the SD."""
     lag1: float
     """Rank correlation of neighbours; 0 where nothing varies."""
 
 
-def inflation(values: FloatArray) -> Inflation:
+def inflation(values: FloatArray, ordered: bool = True) -> Inflation:
     """Measure, from runs in run order, how much their dependence inflates variances.
 
     Only when neighbours resemble each other (`GATE`): a correction that is always estimated would cost independent
     runs accuracy. Then the greater of Geyer's initial monotone sequence (1992, "Practical Markov chain Monte Carlo")
     and of what the lag-1 correlation alone gives under AR(1): (1 + r) / (1 - r) for the mean and, since squares of a
     normal AR(1) correlate by r^2, (1 + r^2) / (1 - r^2) for the square. r is mended for its bias, -(1 + 3 r) / n.
+    Not `ordered`: the order means nothing, and runs count as independent.
     """
     n = values.size
-    if n < 10 or values.min() == values.max():
+    if not ordered or n < 10 or values.min() == values.max():
         return Inflation(1.0, 1.0, 0.0)
     lag1 = float(autocorrelation(rankdata(values))[1])
     if lag1 < GATE / math.sqrt(n):

@@ -49,7 +49,7 @@ def log_sd_interval(values: ArrayLike, level: float = 0.95, *, ordered: bool = T
     shape = kurtosis(x)
     if shape is None:
         return None
-    dependence = inflation(x) if ordered else Inflation(1.0, 1.0, 0.0)
+    dependence = inflation(x, ordered)
     worth = x.size / dependence.square
     if worth < min(LEAST_EFFECTIVE, x.size):
         return None

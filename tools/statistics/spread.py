@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...knowledge.errors import VgoError
-from .sd_interval import log_sd_interval as log_sd_interval
 from .values import FiniteResult, finite, number, sorted_quantile
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from ...knowledge.errors import VgoError
 from ...knowledge.shape import Frozen
 from ..row import BASELINE
-from ..surface.constraint import constraint
+from ..sweep.where import condition
 from .environment import StudyEnvironment
 from .factors import THREADS, Factor, FactorLevel, Factors
 from .placing import placed
@@ -90,7 +90,7 @@ def design(factors: Factors, here: StudyEnvironment, wished: Wished = Wished()) 
     """Lay out the study for a machine; raises VgoError where nothing can be varied, or too much."""
     _refuse_unknown(factors, wished)
     if wished.subject_to:
-        constraint(wished.subject_to, LIMIT_NAMES)
+        condition(wished.subject_to, LIMIT_NAMES, "--subject-to")
     skipped: list[Skipped] = []
     found = [_available(_with_binaries(factor, wished), here, wished, skipped) for factor in factors.factors]
     studied = [_studied(factor, levels, wished) for factor, levels in found]

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -138,24 +139,13 @@ def _p_value(estimate: _Estimate, rounds: int) -> float:
 
 def _contrasts(design: StudyDesign, runs: Runs) -> Iterator[_Contrast]:
     for factor in design.factors:
-        crossed = [one for one in design.crossed if one.key != factor.key]
         for level in factor.levels[1:]:
-            yield from _main(factor, level, crossed if level in factor.crossed else [], design, runs)
+            others = _others(design, {factor.key}) if level in factor.crossed else [design.centre]
+            yield from _contrast((factor.key,), (level,), (_reference(factor, level),), others, runs)
     for first, second in itertools.combinations(design.crossed, 2):
-        rest = [one for one in design.crossed if one.key not in (first.key, second.key)]
+        both, reference = (first.key, second.key), (first.crossed[0], second.crossed[0])
         for pair in itertools.product(first.crossed[1:], second.crossed[1:]):
-            yield from _interaction((first, second), pair, rest, design, runs)
-
-
-def _main(
-    factor: StudyFactor, level: str, rest: Sequence[StudyFactor], design: StudyDesign, runs: Runs
-) -> Iterator[_Contrast]:
-    cells = []
-    reference = _reference(factor, level)
-    for others in _others(rest, design.centre):
-        changed, kept = (runs(others | {factor.key: one}) for one in (level, reference))
-        cells.append({changed: 0.0} if changed == kept else {changed: 1.0, kept: -1.0})
-    yield from _averaged((factor.key,), (level,), (reference,), cells)
+            yield from _contrast(both, pair, reference, _others(design, set(both)), runs)
 
 
 def _reference(factor: StudyFactor, level: str) -> str:
@@ -165,42 +155,38 @@ def _reference(factor: StudyFactor, level: str) -> str:
     return factor.levels[1] if level != factor.levels[1] else factor.levels[0]
 
 
-def _interaction(
-    factors: tuple[StudyFactor, StudyFactor],
-    levels: tuple[str, str],
-    rest: Sequence[StudyFactor],
-    design: StudyDesign,
-    runs: Runs,
-) -> Iterator[_Contrast]:
-    first, second = factors
-    reference = first.crossed[0], second.crossed[0]
-    cells = []
-    for others in _others(rest, design.centre):
-        cell: dict[str | None, float] = {}
-        for a, b in itertools.product((0, 1), (0, 1)):
-            at = {first.key: (reference[0], levels[0])[a], second.key: (reference[1], levels[1])[b]}
-            name = runs(others | at)
-            cell[name] = cell.get(name, 0.0) + (1.0 if a == b else -1.0)
-        cells.append(cell)
-    yield from _averaged((first.key, second.key), levels, reference, cells)
+def _others(design: StudyDesign, varied: Collection[str]) -> list[dict[str, str]]:
+    """List the levels of all factors, crossed but for those that a contrast varies."""
+    rest = [one for one in design.crossed if one.key not in varied]
+    keys = [one.key for one in rest]
+    return [
+        design.centre | dict(zip(keys, chosen, strict=True))
+        for chosen in itertools.product(*(one.crossed for one in rest))
+    ]
 
 
-def _others(rest: Sequence[StudyFactor], centre: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    for chosen in itertools.product(*(one.crossed for one in rest)):
-        yield dict(centre) | dict(zip((one.key for one in rest), chosen, strict=True))
-
-
-def _averaged(
+def _contrast(
     factors: tuple[str, ...],
     levels: tuple[str, ...],
     reference: tuple[str, ...],
-    cells: Sequence[Mapping[str | None, float]],
+    others: Sequence[Mapping[str, str]],
+    runs: Runs,
 ) -> Iterator[_Contrast]:
-    """Average over the cells that have all their settings; where all cells are one setting there is no contrast."""
+    """Average, of one factor, the differences to its reference; of two, the differences of such differences.
+
+    Over the others at which all settings were run; where they all are one setting there is no contrast.
+    """
+    cells = []
+    for at in others:
+        cell: dict[str | None, float] = defaultdict(float)
+        for back in itertools.product((False, True), repeat=len(factors)):
+            chosen = (old if is_back else new for new, old, is_back in zip(levels, reference, back, strict=True))
+            cell[runs({**at, **dict(zip(factors, chosen, strict=True))})] += (-1.0) ** sum(back)
+        cells.append(cell)
     whole = [cell for cell in cells if None not in cell]
-    weights: dict[str, float] = {}
+    weights: dict[str, float] = defaultdict(float)
     for cell in whole:
         for name, weight in cell.items():
-            weights[str(name)] = weights.get(str(name), 0.0) + weight / len(whole)
+            weights[str(name)] += weight / len(whole)
     if any(abs(weight) > 1e-12 for weight in weights.values()):
         yield _Contrast(factors, levels, reference, len(whole), weights)

@@ -39,7 +39,6 @@ class FactorLevel(Frozen):
     background: Literal["", Where] = ""
     """Where a job of ours runs beside the program."""
     work: Work = "compute"
-    """What that job does."""
     preload: str = ""
     """A library by its soname."""
     program: str = ""
@@ -87,10 +86,6 @@ class Factors(Frozen):
         if len(set(keys)) < len(keys) or THREADS not in keys:
             raise ValueError(f"each factor is given once, and {THREADS} is one of them")
         return self
-
-    def factor(self, key: str) -> Factor | None:
-        """Find a factor."""
-        return next((factor for factor in self.factors if factor.key == key), None)
 
 
 def read_factors(path: Path = SHIPPED) -> Factors:

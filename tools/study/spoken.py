@@ -33,11 +33,6 @@ class Spoken(Frozen):
     settings: dict[str, str] = {}
     """Those that matter to how threads run."""
 
-    @property
-    def bound(self) -> bool:
-        """Every thread may use one CPU only."""
-        return bool(self.places) and all(place.isdigit() for _, place in self.places)
-
     def alike(self, other: Spoken) -> bool:
         """Tell whether two runs were set up in the same way; False where no threads were seen."""
         return self.threads is not None and self == other
@@ -71,7 +66,6 @@ class Ear(Probe):
     reads_output = True
 
     def __init__(self) -> None:
-        """Nothing was said yet."""
         self.heard = Spoken()
 
     def said(self, output: bytes, error: bytes) -> None:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-import numpy as np
-
 from ...knowledge.shape import Frozen
 from ..claim import Claim
 from ..claim_words import interval, word
 from ..row import BASELINE, Row
 from ..statistics.exchange import FEWEST
 from ..subject import Subject
-from ..surface.constraint import constraint
+from ..sweep.where import condition
 from .advice import Advice, advice
 from .design import LIMIT_NAMES, LIMITED, StudyDesign
 from .effects import Effect, Runs, effects
@@ -53,10 +51,6 @@ class Study(Frozen):
         if self.advice is None:
             return f"no setting is {word('less')}"
         return f"{self.chosen} is {word('less')}" + ("" if self.confirmed else ", not confirmed")
-
-    def spread(self, name: str) -> Spread | None:
-        """Find the numbers of a setting."""
-        return next((one for one in self.spreads if one.setting == name), None)
 
 
 def measured(design: StudyDesign, tried: Sequence[WarmUpRun]) -> tuple[StudySetting, ...]:
@@ -102,11 +96,12 @@ def within_limit(found: Sequence[Spread], limit: str, lower_is_better: bool) -> 
     """Give the settings that keep to a limit, all where it is empty; `best` is the best mean of all."""
     if not limit:
         return list(found)
-    known = [one for one in found if one.mean is not None]
-    values = {name: np.array([getattr(one, name) for one in known], dtype=np.float64) for name in LIMITED}
-    best = values["mean"].min() if lower_is_better else values["mean"].max()
-    holds = constraint(limit, LIMIT_NAMES).holds({**values, "best": best}, len(known))
-    return [one for one, keeps in zip(known, holds, strict=True) if keeps]
+    means = [one.mean for one in found if one.mean is not None]
+    if not means:
+        return []
+    best, kept = min(means) if lower_is_better else max(means), condition(limit, LIMIT_NAMES, "--subject-to")
+    values = ((one, {name: getattr(one, name) for name in LIMITED}) for one in found)
+    return [one for one, its in values if None not in its.values() and kept.holds({**its, "best": best})]
 
 
 def _ratio(one: Spread) -> float:

@@ -27,7 +27,6 @@ class Core(Frozen):
     kind: Kind = "P"
     """E: an efficiency core of a hybrid processor; P where all cores are alike."""
     node: int = 0
-    """Its memory node."""
 
 
 class Topology(Frozen):

@@ -82,7 +82,6 @@ def _measured(surface: Surface, point: FloatArray) -> float | None:
 
 
 def _outside(surface: Surface, point: FloatArray, config: Mapping[str, Level]) -> str:
-    """Say in which way a configuration lies outside what was measured."""
     for axis in surface.record.axes:
         if axis.scale == "named":
             continue

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...knowledge.errors import VgoError
 from ..recorded.columns import listed
+from ..statistics.surface.ranked import evenly
 from ..statistics.values import FiniteResult, FloatArray
 
 Level = float | str
@@ -53,16 +54,8 @@ class SurfaceAxis(FiniteResult):
         if self.scale == "log":
             given, levels = np.log(np.maximum(given, levels[0] * 1e-6)), np.log(levels)
         if self.scale == "levels":
-            return self._evenly(given, levels)[:, None]
+            return evenly(given, levels)[:, None]
         placed: FloatArray = ((given - levels[0]) / (levels[-1] - levels[0]))[:, None]
-        return placed
-
-    def _evenly(self, given: FloatArray, levels: FloatArray) -> FloatArray:
-        """Place by rank; beyond the ends by the mean distance of levels."""
-        steps = len(levels) - 1
-        beyond = np.minimum(given - levels[0], 0) + np.maximum(given - levels[-1], 0)
-        rank = np.interp(given, levels, np.arange(len(levels)))
-        placed: FloatArray = rank / steps + beyond / (levels[-1] - levels[0])
         return placed
 
     def _by_name(self, values: Sequence[Level]) -> FloatArray:

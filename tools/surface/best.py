@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ...knowledge.errors import VgoError
 from ..statistics.surface.front import pareto_front
 from ..statistics.values import BoolArray, FiniteResult, FloatArray, IntArray
+from ..sweep.where import condition
 from .ask import predict
 from .axes import Level, SurfaceAxis, encode
-from .constraint import constraint
 from .fitted import Prediction, Surface
 from .stored import Fitted
 
@@ -163,30 +163,18 @@ def _allowed(fitted: Fitted, found: Field, text: str) -> BoolArray:
     if not text:
         return np.ones(size, dtype=np.bool_)
     record = fitted.response.record
-    values: dict[str, Any] = {name: np.array(column) for name, column in found.columns.items()}
-    values[record.response] = found.response
-    values |= _of_mean(record.lower_is_better, found)
-    if fitted.mean is None and record.response != "mean":
-        _refuse_mean(text, values)
-    return constraint(text, values).holds(values, size)
-
-
-def _of_mean(lower_is_better: bool, found: Field) -> Mapping[str, Any]:
-    """Give the names `mean` and `best`, the best mean of all candidates."""
-    if found.mean is None:
-        return {}
-    return {"mean": found.mean, "best": float(found.mean.min() if lower_is_better else found.mean.max())}
-
-
-def _refuse_mean(text: str, values: Mapping[str, Any]) -> None:
-    """Say why no mean is known, before the expression is read."""
-    words = "".join(char if char.isalnum() or char == "_" else " " for char in text).split()
-    if {"mean", "best"} & set(words) - set(values):
+    known: dict[str, Sequence[Level]] = {**found.columns, record.response: found.response.tolist()}
+    if found.mean is not None:
+        best_mean = float(found.mean.min() if record.lower_is_better else found.mean.max())
+        known |= {"mean": found.mean.tolist(), "best": [best_mean] * size}
+    elif record.response != "mean" and {"mean", "best"} & set(re.findall(r"\w+", text)) - set(known):
         raise VgoError("The table gives no mean of a cell, so --subject-to cannot speak of it: fit a table of runs.")
+    met = condition(text, known, "--subject-to")
+    rows = zip(*known.values(), strict=True)
+    return np.array([met.holds(dict(zip(known, row, strict=True))) for row in rows])
 
 
 def _combinations(axes: tuple[SurfaceAxis, ...], seed: int) -> list[tuple[Level, ...]]:
-    """Cross all levels; of very many a random part."""
     count = math.prod(len(axis.levels) for axis in axes)
     if count <= MOST_CANDIDATES:
         return list(itertools.product(*(axis.levels for axis in axes)))

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import cKDTree
 from sklearn.dummy import DummyRegressor
+from threadpoolctl import threadpool_limits
 
 from ...knowledge.errors import VgoError
 from ..statistics.surface.catalogue import MODELS
 from ..statistics.surface.errors import MOST_GROUPS, Errors, errors, groups, unseen
 from ..statistics.surface.hybrid import HybridRecipe
 from ..statistics.surface.model import SurfaceEstimator, SurfaceModel, Untuned
-from ..statistics.surface.threads import one_thread
 from ..statistics.values import FiniteResult, FloatArray
 from .axes import Level, SurfaceAxis, encode
 from .cells import CellOutcomes
@@ -69,7 +69,6 @@ class SurfaceRecord(FiniteResult):
     weights: dict[str, float] = {}
     """Of the members, where the model is the hybrid."""
     how: str
-    """How the errors were found."""
     scored: tuple[Scored, ...]
     """The models, and the mean of the others without one, the best first."""
     unseen: tuple[float | None, ...]
@@ -211,7 +210,7 @@ def fit_surface(
 
 def fitted_again(record: SurfaceRecord, models: Sequence[str], one_by_one: bool = False) -> Surface:
     """Score models on the cells of a record, and fit the best one."""
-    with one_thread():
+    with threadpool_limits(limits=1):  # the matrices are small: threads that spin for each other took ten times the CPU
         return surface(_scored(record, models, one_by_one))
 
 
@@ -222,7 +221,9 @@ def _scored(record: SurfaceRecord, models: Sequence[str], one_by_one: bool) -> S
     group = groups(len(y), record.seed, MOST_GROUPS if one_by_one or len(y) < FEW else FOLDS)
     recipes = {**{name: MODELS[name] for name in models}, NO_MODEL: Untuned(DummyRegressor().fit)}
     told = {name: back(record, unseen(recipe, points, y, group, one_by_one)) for name, recipe in recipes.items()}
-    scored = sorted((Scored(model=name, errors=errors(values, told[name])) for name in recipes), key=_error)
+    scored = sorted(
+        (Scored(model=name, errors=errors(values, told[name])) for name in recipes), key=lambda one: one.errors.relative
+    )
     best = next(one.model for one in scored if one.model != NO_MODEL)
     recipe = MODELS[best].tuned(points, y)
     whole = int(group.max()) + 1
@@ -236,10 +237,6 @@ def _scored(record: SurfaceRecord, models: Sequence[str], one_by_one: bool) -> S
             "unseen": tuple(float(value) if np.isfinite(value) else None for value in told[best]),
         }
     )
-
-
-def _error(scored: Scored) -> float:
-    return scored.errors.relative
 
 
 def unit_of(response: str, unit: str) -> str:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
+from threadpoolctl import threadpool_limits
 
 from ...knowledge.errors import VgoError
 from ...knowledge.user_files import regular
 from ...knowledge.wrong import first
-from ..statistics.surface.threads import one_thread
 from ..statistics.values import FiniteResult
 from .cells import CellOutcomes
 from .fitted import Surface, SurfaceRecord, surface
@@ -66,5 +66,5 @@ def load(path: Path) -> Fitted:
         raise VgoError(f"{file} cannot be read ({error.strerror}): name a folder of `surface fit --save`.") from error
     except ValidationError as error:
         raise VgoError(f"{file}: {first(error)}, or save the surface again with `surface fit`.") from error
-    with one_thread():
+    with threadpool_limits(limits=1):
         return Fitted(response=surface(stored.response), mean=surface(stored.mean) if stored.mean else None)

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from ..statistics.values import FloatArray
 from .cell import identity
 from .designs import Values, hypercube, sifted
 from .level import Level
@@ -26,7 +26,6 @@ WORTHWHILE = 0.01
 """An improvement by less, of a logarithm a hundredth of the response, is not sought."""
 LEAST_TOLD = 2
 """Cells with a response, below which the next ones are drawn at random."""
-Floats = npt.NDArray[np.float64]
 
 
 class MeasuredCell(NamedTuple):
@@ -81,7 +80,7 @@ def candidates(space: Space, told: Sequence[MeasuredCell], rng: np.random.Genera
     return [values for values in sifted(space, drawn).cells if identity(values) not in run]
 
 
-def scaled(responses: Sequence[float]) -> Floats:
+def scaled(responses: Sequence[float]) -> FloatArray:
     """Take logarithms where all are positive: a spread has a scale, and its error is a share of it."""
     found = np.asarray(responses, dtype=np.float64)
     return np.log(found) if bool((found > 0).all()) else found
@@ -91,10 +90,9 @@ class Coordinates:
     """Cells as points: numbers from 0 to 1, on the scale of their range; one coordinate for each word."""
 
     def __init__(self, space: Space) -> None:
-        """Find the ends of each parameter."""
         self._axes = [(name, _Axis(parameter)) for name, parameter in space.parameters.items()]
 
-    def of(self, cells: Sequence[Values]) -> Floats:
+    def of(self, cells: Sequence[Values]) -> FloatArray:
         """Give the points, shape (cells, coordinates)."""
         rows = [[one for name, axis in self._axes for one in axis.of(values[name])] for values in cells]
         return np.asarray(rows, dtype=np.float64).reshape(len(cells), -1)
@@ -118,13 +116,15 @@ class _Axis:
         return [(level - self._low) / (self._high - self._low)]
 
 
-def _scored(points: Floats, responses: Floats, at: Floats, seek: str, seed: int) -> tuple[Floats, Floats]:
+def _scored(
+    points: FloatArray, responses: FloatArray, at: FloatArray, seek: str, seed: int
+) -> tuple[FloatArray, FloatArray]:
     """Score candidates, more is better, and give the mean that is expected there."""
     means, sds = _expected(points, responses, at, seed)
     return (sds if seek == "unknown" else expected_improvement(means, sds, float(responses.min()))), means
 
 
-def expected_improvement(means: Floats, sds: Floats, best: float) -> Floats:
+def expected_improvement(means: FloatArray, sds: FloatArray, best: float) -> FloatArray:
     """Give by how much each is expected to fall below the best, less what is not worth a run; 0 where all is known."""
     from scipy.special import ndtr
 
@@ -134,7 +134,7 @@ def expected_improvement(means: Floats, sds: Floats, best: float) -> Floats:
     return np.where(sds > 0, gains * ndtr(z) + sds * density, 0.0)
 
 
-def _expected(points: Floats, responses: Floats, at: Floats, seed: int) -> tuple[Floats, Floats]:
+def _expected(points: FloatArray, responses: FloatArray, at: FloatArray, seed: int) -> tuple[FloatArray, FloatArray]:
     """Fit a Gaussian process with a Matern kernel, one length a coordinate, and noise; its mean and SD, less noise."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.gaussian_process import GaussianProcessRegressor

@@ -45,11 +45,6 @@ class CellSetting:
         pinned = sorted(self.launch.affinity or ())
         return f"{self.subject.model_dump_json()} {pinned} {self.mitigation.model_dump_json()}"
 
-    @property
-    def scope(self) -> Scope:
-        """How far it reaches."""
-        return self.mitigation.scope
-
     def would(self, machine: Machine) -> tuple[str, ...]:
         """List every write, hold, variable and change of the start."""
         pinned = self.launch.affinity
@@ -206,12 +201,9 @@ def _cpus(lists: list[str], parts: list[Mitigation], machine: Machine) -> frozen
         raise VgoError(f"{lists[0]!r} is no list of CPUs: write one such as 0-1,4.")
     cpus = frozenset(cpu_list(lists[0]))
     if not cpus or not cpus <= set(machine.cpus):
-        raise VgoError(f"The CPUs {lists[0]} are not among those that this process may use: {_listed(machine.cpus)}.")
+        allowed = ",".join(map(str, machine.cpus))
+        raise VgoError(f"The CPUs {lists[0]} are not among those that this process may use: {allowed}.")
     return cpus
-
-
-def _listed(cpus: tuple[int, ...]) -> str:
-    return ",".join(map(str, cpus))
 
 
 def _joined(parts: list[Mitigation], pinned: bool) -> Mitigation:

@@ -60,7 +60,6 @@ class Sweep:
     """The schedule has come to its end."""
 
     def __post_init__(self) -> None:
-        """Take up what an earlier process left."""
         asked = self.space.repetitions
         self.numbers = -(-asked.most // (asked.block or 1))
         self.cells = [Cell(**{**row, "batch": one["batch"]}) for one in self.drawn.rows for row in one["cells"]]

@@ -103,7 +103,6 @@ def in_order(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def _row(row: Mapping[str, Any], cell: Cell) -> dict[str, Any]:
-    """A run as the table has it."""
     kept = {name: value for name, value in row.items() if name != "begun"}
     return {**kept, "batch": cell.batch, "round": row["pair"], "pair": -1, **cell.values}
 

@@ -1,15 +1,14 @@
-"""Conditions on a cell, such as `record <= size and mode != 'read'`: parsed into a tree, and only known nodes run."""
+"""Conditions on settings, such as `record <= size and mode != 'read'`: parsed into a tree, and only known nodes run."""
 
 from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ...knowledge.errors import VgoError
-from .level import Level
 
 LONGEST, DEEPEST = 1000, 20
 _ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -44,46 +43,48 @@ class WhereClause:
 
     text: str
     tree: ast.expr
+    given: str
+    """Where it was given, as refusals say it."""
 
-    def holds(self, values: Mapping[str, Level]) -> bool:
-        """Tell whether it holds of a cell; raises VgoError where its parts do not fit together."""
+    def holds(self, values: Mapping[str, Any]) -> bool:
+        """Tell whether it holds of these numbers and words; raises VgoError where its parts do not fit together."""
         try:
-            return bool(_value(self.tree, values))
+            if not isinstance(found := _value(self.tree, values), bool):
+                raise TypeError("it compares nothing")
+            return found
         except (TypeError, ZeroDivisionError, OverflowError) as error:
             raise WhereRefusal(
-                f"where: {self.text!r} cannot be computed ({error}): compare what is of one kind."
+                f"{self.given}: {self.text!r} cannot be computed ({error}): compare what is of one kind."
             ) from error
 
 
-def condition(text: str, names: Collection[str]) -> WhereClause:
-    """Parse a condition over these parameters."""
+def condition(text: str, names: Collection[str], given: str = "where") -> WhereClause:
+    """Parse a condition over these names; raises WhereRefusal for anything but arithmetic, comparison and logic."""
     if len(text) > LONGEST:
-        raise WhereRefusal(f"where: a condition has more than {LONGEST} characters: make several of it.")
+        raise WhereRefusal(f"{given}: a condition has more than {LONGEST} characters: shorten it.")
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise WhereRefusal(f"where: {text!r} is no condition: write one such as a <= b.") from error
-    _refuse(tree, text, names, 0)
-    return WhereClause(text, tree)
+        raise WhereRefusal(f"{given}: {text!r} is no condition: write one such as a <= b.") from error
+    if why := next(_refusals(tree, names, 0), ""):
+        raise WhereRefusal(f"{given}: {text!r} {why}.")
+    return WhereClause(text, tree, given)
 
 
-def _refuse(node: ast.AST, text: str, names: Collection[str], depth: int) -> None:
-    """Refuse what is not a name, a number, a word, or arithmetic and comparison of those."""
+def _refusals(node: ast.AST, names: Collection[str], depth: int) -> Iterator[str]:
     if depth > DEEPEST:
-        raise WhereRefusal(f"where: {text!r} is nested too deeply: make several of it.")
+        yield "is nested too deeply: shorten it"
     if not isinstance(node, _KNOWN):
-        raise WhereRefusal(
-            f"where: {text!r} has more than names, numbers, words, + - * / // %, comparison, and, or, not, in."
-        )
+        yield "has more than names, numbers, words, + - * / // %, comparison, and, or, not, in: write it with those"
     if isinstance(node, ast.Name) and node.id not in names:
-        raise WhereRefusal(f"where: {text!r} names {node.id}, which is no parameter: there are {', '.join(names)}.")
+        yield f"names {node.id}, which is not known here: use {', '.join(names)}"
     if isinstance(node, ast.Constant) and type(node.value) not in (int, float, str):
-        raise WhereRefusal(f"where: {text!r} has {node.value!r}, which is no number and no word.")
+        yield f"has {node.value!r}: use numbers and words"
     for child in ast.iter_child_nodes(node):
-        _refuse(child, text, names, depth + 1)
+        yield from _refusals(child, names, depth + 1)
 
 
-def _value(node: ast.expr, values: Mapping[str, Level]) -> Any:
+def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
     match node:
         case ast.Constant():
             return node.value
@@ -99,7 +100,7 @@ def _value(node: ast.expr, values: Mapping[str, Level]) -> Any:
             return _logic(node, values)
 
 
-def _arithmetic(node: ast.BinOp, values: Mapping[str, Level]) -> Any:
+def _arithmetic(node: ast.BinOp, values: Mapping[str, Any]) -> Any:
     """Compute with numbers only: a word times a number could fill the memory."""
     left, right = _value(node.left, values), _value(node.right, values)
     if not (isinstance(left, int | float) and isinstance(right, int | float)):
@@ -107,7 +108,7 @@ def _arithmetic(node: ast.BinOp, values: Mapping[str, Level]) -> Any:
     return _ARITHMETIC[type(node.op)](left, right)
 
 
-def _compared(node: ast.Compare, values: Mapping[str, Level]) -> bool:
+def _compared(node: ast.Compare, values: Mapping[str, Any]) -> bool:
     left = _value(node.left, values)
     for operation, right in zip(node.ops, node.comparators, strict=True):
         value = _value(right, values)
@@ -117,7 +118,7 @@ def _compared(node: ast.Compare, values: Mapping[str, Level]) -> bool:
     return True
 
 
-def _logic(node: ast.expr, values: Mapping[str, Level]) -> Any:
+def _logic(node: ast.expr, values: Mapping[str, Any]) -> Any:
     if isinstance(node, ast.BoolOp):
         wanted = all if isinstance(node.op, ast.And) else any
         return wanted(_value(one, values) for one in node.values)

@@ -8,21 +8,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ...chat.reply import ChatReply
+    from .dialog import Dialog
     from .session import SessionScreen
 
 
 def _budget(screen: SessionScreen, reply: ChatReply) -> None:
     from .budget import BudgetDialog
 
-    def given(line: str | None) -> None:
-        if line:
-            screen.action_say(line)
-
-    screen.app.push_screen(BudgetDialog(screen.session.view), given)
-
-
-def _question(screen: SessionScreen, reply: ChatReply) -> None:
-    screen.show_question()
+    _say_given(screen, BudgetDialog(screen.session.view))
 
 
 def _report(screen: SessionScreen, reply: ChatReply) -> None:
@@ -35,19 +28,7 @@ def _report(screen: SessionScreen, reply: ChatReply) -> None:
 def _runs(screen: SessionScreen, reply: ChatReply) -> None:
     from .start import StartScreen
 
-    def chosen(line: str | None) -> None:
-        if line:
-            screen.action_say(line)
-
-    screen.app.push_screen(StartScreen(screen.session), chosen)
-
-
-def _run(screen: SessionScreen, reply: ChatReply) -> None:
-    screen.rebuild()
-
-
-def _files(screen: SessionScreen, reply: ChatReply) -> None:
-    screen.show_files()
+    _say_given(screen, StartScreen(screen.session))
 
 
 def _recorded(screen: SessionScreen, reply: ChatReply) -> None:
@@ -61,11 +42,7 @@ def _delete(screen: SessionScreen, reply: ChatReply) -> None:
     from ...past.listing import described
     from .delete import DeleteScreen
 
-    def sure(line: str | None) -> None:
-        if line:
-            screen.action_say(line)
-
-    screen.app.push_screen(DeleteScreen(described(listed(Path(reply.about[0])))), sure)
+    _say_given(screen, DeleteScreen(described(listed(Path(reply.about[0])))))
 
 
 def _copy(screen: SessionScreen, reply: ChatReply) -> None:
@@ -74,19 +51,19 @@ def _copy(screen: SessionScreen, reply: ChatReply) -> None:
     screen.app.notify("Handed to the clipboard of your terminal; where it takes none, copy it from the chat.")
 
 
-def _screenshot(screen: SessionScreen, reply: ChatReply) -> None:
-    screen.save_picture(reply.about[0])
+def _say_given(screen: SessionScreen, dialog: Dialog[str]) -> None:
+    screen.app.push_screen(dialog, lambda line: screen.action_say(line) if line else None)
 
 
 OPENED: dict[str, Callable[[SessionScreen, ChatReply], None]] = {
     "budget": _budget,
-    "question": _question,
+    "question": lambda screen, _: screen.show_question(),
     "report": _report,
     "runs": _runs,
-    "run": _run,
-    "files": _files,
+    "run": lambda screen, _: screen.rebuild(),
+    "files": lambda screen, _: screen.show_files(),
     "recorded": _recorded,
     "delete": _delete,
     "copy": _copy,
-    "screenshot": _screenshot,
+    "screenshot": lambda screen, reply: screen.save_picture(reply.about[0]),
 }

@@ -56,6 +56,7 @@ class Approve(Dialog[dict[str, str]]):
         Binding("up,pageup", "turn(-1)", "Read", key_display="↑↓"),
         Binding("down,pagedown", "turn(1)", "Read on", show=False),
     ]
+    FOCUSED = "#line"  # whatever is typed next is a line, and no answer
     CSS = """
     Approve { align: center middle; }
     Approve > Vertical { width: 90%; max-width: 100; height: auto; max-height: 90%;
@@ -67,7 +68,6 @@ class Approve(Dialog[dict[str, str]]):
     """
 
     def __init__(self, session: ChatSession, question: Mapping[str, Any]) -> None:
-        """Take the session, which answers what is asked, and the question as the diagnosis asks it."""
         super().__init__()
         self._session, self._question = session, question
 
@@ -85,10 +85,6 @@ class Approve(Dialog[dict[str, str]]):
     def _words(self) -> list[str]:
         sources = [f"  source: {one}" for one in self._question.get("sources", ())]
         return [*asked({**self._question, "later": LATER}), *sources]
-
-    def on_mount(self) -> None:
-        """Whatever is typed next is a line, and no answer."""
-        self.query_one(ApprovalInput).focus()
 
     def on_resize(self) -> None:
         """Leave the answers their room."""
@@ -152,7 +148,6 @@ class Approve(Dialog[dict[str, str]]):
             self._say(lines)
 
     def _say(self, lines: list[str]) -> None:
-        """Write below what is asked, and show it."""
         text = self.query_one("#text", VerticalScroll)
         text.mount(Static(_text(lines), classes="said"))
         text.scroll_end(animate=False)

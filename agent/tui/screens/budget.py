@@ -18,6 +18,7 @@ class BudgetDialog(Dialog[str]):
     """Gives the command that sets the budget; None where it is left as it is."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Leave it")]
+    FOCUSED = "#minutes"
     HELP_WORDS = "Enter sets both numbers, from the next step on; Escape leaves them as they are."
     CSS = """
     BudgetDialog { align: center middle; }
@@ -28,7 +29,6 @@ class BudgetDialog(Dialog[str]):
     """
 
     def __init__(self, view: SessionView) -> None:
-        """Take what holds now."""
         super().__init__()
         self._view = view
 

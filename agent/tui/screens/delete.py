@@ -21,7 +21,8 @@ from .dialog import Dialog
 class DeleteScreen(Dialog[str]):
     """Gives the line that deletes it, or an empty one."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "give(False)", "Keep")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss('')", "Keep")]
+    FOCUSED = "#keep"
     HELP_WORDS = "Escape keeps the run. Tab and Enter press a button; letters do nothing."
     CSS = """
     DeleteScreen { align: center middle; }
@@ -31,7 +32,6 @@ class DeleteScreen(Dialog[str]):
     """
 
     def __init__(self, one: Past) -> None:
-        """Take the run."""
         super().__init__()
         self._one = one
 
@@ -52,14 +52,6 @@ class DeleteScreen(Dialog[str]):
                 yield Button("Delete it", id="delete", variant="error")
         yield Keys()
 
-    def on_mount(self) -> None:
-        """Enter keeps it."""
-        self.query_one("#keep", Button).focus()
-
     def on_button_pressed(self, event: Button.Pressed) -> None:
         """Answer."""
-        self.action_give(event.button.id == "delete")
-
-    def action_give(self, sure: bool) -> None:
-        """Close with the answer."""
-        self.dismiss(f"/delete {quote(str(self._one.folder))} yes" if sure else "")
+        self.dismiss(f"/delete {quote(str(self._one.folder))} yes" if event.button.id == "delete" else "")

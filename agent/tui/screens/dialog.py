@@ -19,6 +19,12 @@ class Dialog(ModalScreen[Given]):
     ]
     HELP_WORDS: ClassVar[str] = "Escape goes back."
     """What F1 says."""
+    FOCUSED: ClassVar[str] = "VerticalScroll"
+    """What has the keys at first, even where the terminal itself has lost the focus meanwhile."""
+
+    def on_mount(self) -> None:
+        """Give it the keys."""
+        self.query_one(self.FOCUSED).focus()
 
     def action_help(self) -> None:
         """Say what can be done here."""

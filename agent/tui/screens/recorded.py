@@ -53,7 +53,6 @@ class RecordedScreen(Dialog[None]):
 
     def on_mount(self) -> None:
         """Ask the process that computes."""
-        self.query_one(VerticalScroll).focus()
         self._ask()
 
     @work(thread=True)

@@ -26,7 +26,6 @@ class ReportScreen(Dialog[None]):
     """
 
     def __init__(self, folder: RunFolder) -> None:
-        """Take the folder of a run that has ended."""
         super().__init__()
         self._folder = folder
 
@@ -39,7 +38,3 @@ class ReportScreen(Dialog[None]):
         with VerticalScroll():
             yield Markdown(text)
         yield Keys()
-
-    def on_mount(self) -> None:
-        """Let the arrow keys scroll."""
-        self.query_one(VerticalScroll).focus()

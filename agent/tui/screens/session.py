@@ -18,7 +18,6 @@ from ...chat.actions import do
 from ...chat.progress import progress_of
 from ...chat.reply import ChatReply
 from ...chat.talk import Exchange, keep, kept
-from ...run_folder import RunFolder
 from ...session_view.view import SessionView
 from ..messages import LineSubmitted, SourceAsked, StepAsked
 from ..widgets.card import StepCard
@@ -69,7 +68,6 @@ class SessionScreen(Screen[None]):
     """
 
     def __init__(self, session: ChatSession) -> None:
-        """Take the session to show."""
         super().__init__()
         self.session = session
         self._talk: list[Exchange] = []
@@ -101,14 +99,12 @@ class SessionScreen(Screen[None]):
 
     def rebuild(self) -> None:
         """Show the run anew, from its folder alone."""
-        self._begin(self.session.folder)
-        self.draw()
-
-    def _begin(self, folder: RunFolder | None) -> None:
+        folder = self.session.folder
         self._followed, self._answered = folder.path if folder else None, 0
         self._talk = list(kept(folder)) if folder else []
         self._before.clear()
         self.query_one(ConversationView).clear()
+        self.draw()
 
     def _follow(self) -> None:
         """Go on below what stands there where a command has begun another run: its calls have names of those before."""

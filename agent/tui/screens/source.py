@@ -30,7 +30,6 @@ class SourceScreen(Dialog[None]):
     """
 
     def __init__(self, desk: Desk, view: SessionView, source: Mapping[str, Any]) -> None:
-        """Take the desk, which knows it, the run that it was said of, and the reference."""
         super().__init__()
         self._desk, self._view, self._source = desk, view, source
 
@@ -42,7 +41,6 @@ class SourceScreen(Dialog[None]):
 
     def on_mount(self) -> None:
         """Let the desk find the rest."""
-        self.query_one(VerticalScroll).focus()
         self._find()
 
     @work(thread=True)

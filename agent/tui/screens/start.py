@@ -30,13 +30,14 @@ class StartScreen(Dialog[str]):
     """A table of runs, newest first; leaving it without a choice gives an empty line."""
 
     HELP_WORDS = TOLD
+    FOCUSED = "DataTable"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open", "Open", show=True),
         Binding("r", "resume", "Resume"),
         Binding("space", "mark", "Mark"),
         Binding("c", "compare", "Compare"),
         Binding("d,delete", "delete", "Delete"),
-        Binding("escape,n", "leave", "Chat"),
+        Binding("escape,n", "dismiss('')", "Chat"),
     ]
     CSS = """
     StartScreen { background: $background; }
@@ -46,7 +47,6 @@ class StartScreen(Dialog[str]):
     """
 
     def __init__(self, session: ChatSession) -> None:
-        """Take the session whose runs are listed."""
         super().__init__()
         self._session = session
         self._runs: list[Past] = []
@@ -62,7 +62,6 @@ class StartScreen(Dialog[str]):
     def on_mount(self) -> None:
         """Read the folder without holding the screen up."""
         self.query_one(DataTable).add_columns("", *HEADER)
-        self.query_one(DataTable).focus()
         self.read()
 
     @work(thread=True, exclusive=True)
@@ -163,7 +162,3 @@ class StartScreen(Dialog[str]):
         reply = do(self._session, line)
         found = past(self._session.out)
         self.app.call_from_thread(self._fill, found, reply.text)
-
-    def action_leave(self) -> None:
-        """Go to the chat."""
-        self.dismiss("")

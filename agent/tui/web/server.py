@@ -38,10 +38,9 @@ MOST_CELLS = 1000
 class AppServer(Server):
     """The app behind a token; nothing is fetched from anywhere else."""
 
-    def __init__(self, command: Sequence[str], token: str = "") -> None:
-        """Take what starts the app; without a token, draw one."""
+    def __init__(self, command: Sequence[str]) -> None:
         super().__init__(join(command), host=LOOPBACK, title="vgo-agent")
-        self.token = token or secrets.token_urlsafe(24)
+        self.token = secrets.token_urlsafe(24)
         self._open: set[web.WebSocketResponse] = set()
 
     async def _make_app(self) -> web.Application:

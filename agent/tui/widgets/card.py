@@ -27,7 +27,6 @@ class StepCard(Collapsible):
     """
 
     def __init__(self, step: SessionStep) -> None:
-        """Take the step as it is now."""
         super().__init__(title="", collapsed=True, classes=f"card-{step.call_id}")
         self._step = step
         self._shown: tuple[SessionStep, str] | None = None

@@ -18,16 +18,8 @@ class Conclusion(Static):
     """
 
     def __init__(self, verdict: Verdict) -> None:
-        """Take the verdict of a run."""
-        super().__init__(concluded(verdict))
-
-
-def concluded(verdict: Verdict) -> Text:
-    """Put the verdict in words."""
-    text = Text(f"Verdict: {title(verdict)}", style="bold")
-    lines = [headline(verdict)]
-    if proof := confirmed(verdict):
-        lines.append(f"by hand: {proof.command}")
-    for line in lines:
-        text.append(Text(f"\n{printable(line)}", style="not bold"))
-    return text
+        lines = [headline(verdict)]
+        if proof := confirmed(verdict):
+            lines.append(f"by hand: {proof.command}")
+        text = Text(f"Verdict: {title(verdict)}", style="bold")
+        super().__init__(text.append("".join(f"\n{printable(line)}" for line in lines), style="not bold"))

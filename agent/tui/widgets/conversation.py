@@ -31,7 +31,6 @@ class ConversationView(VerticalScroll):
     """
 
     def __init__(self) -> None:
-        """Begin empty."""
         super().__init__()
         self._cards: dict[str, StepCard] = {}
         self._begun: dict[str, int] = {}

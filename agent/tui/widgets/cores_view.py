@@ -26,13 +26,10 @@ class CoresView(PictureView):
         Binding("down", "scroll_cores(1)", "Down", show=False),
     ]
 
-    def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
-        """Begin without a reading."""
-        super().__init__(fancy=fancy, id=id)
-        self._before: CoresSnapshot | None = None
-        self._rates: tuple[CoreRates, ...] = ()
-        self._first = 0
-        self._reading: Timer | None = None
+    _before: CoresSnapshot | None = None
+    _rates: tuple[CoreRates, ...] = ()
+    _first = 0
+    _reading: Timer | None = None
 
     def on_mount(self) -> None:
         """Make the timer; it runs while this is shown."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import events
@@ -31,13 +32,12 @@ class DistributionView(PlotView):
         Binding("escape", "drop", "Put back"),
     ]
 
+    @dataclass
     class CutMoved(Message):
         """The cut line stands elsewhere; nothing is recorded yet."""
 
-        def __init__(self, cut: float) -> None:
-            """`cut` in the unit of the outcome."""
-            super().__init__()
-            self.cut = cut
+        cut: float
+        """In the unit of the outcome."""
 
     class KeepPressed(Message):
         """The user wants the cut where it stands now."""
@@ -45,13 +45,10 @@ class DistributionView(PlotView):
     class CutDropped(Message):
         """The user wants the cut as it is recorded."""
 
-    def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
-        """Begin without runs."""
-        super().__init__(fancy=fancy, id=id)
-        self._outcomes = PlottedOutcomes()
-        self.cutting = Cutting()
-        """Where the line stands."""
-        self._modes: tuple[float, ...] = ()
+    _outcomes = PlottedOutcomes()
+    cutting = Cutting()
+    """Where the line stands."""
+    _modes: tuple[float, ...] = ()
 
     def show(self, outcomes: PlottedOutcomes, cutting: Cutting, modes: tuple[float, ...]) -> None:
         """Show these runs and this cut; a cut that was moved is drawn at once, since a key moved it."""

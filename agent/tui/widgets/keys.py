@@ -19,10 +19,10 @@ class Keys(Footer):
     Keys HorizontalGroup { height: 1; }
     """
 
-    def __init__(self, classes: str | None = None) -> None:
-        """Take no more room than the keys need."""
-        super().__init__(compact=True, classes=classes)
-        self._wide = 0
+    _wide = 0
+
+    def __init__(self) -> None:
+        super().__init__(compact=True)
 
     def compose(self) -> ComposeResult:
         """Fill line after line."""

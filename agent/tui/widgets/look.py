@@ -52,7 +52,6 @@ class SessionLookPane(LookPane):
             self.fit()
 
     def _turn_to(self, files: Mapping[str, Any] | None) -> None:
-        """Put away what was shown."""
         self._files, self._profile, self._place = files, ("", ""), 0
         self._beside = overlays_of(files) if files else ()
         self._named, self.measuring = "", False

@@ -2,42 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from textual.message import Message
 
 from ...look.messages import OpenedTable, Refitted
 
 
+@dataclass
 class CutRefitted(Message):
     """The cut was moved and refitted; nothing is recorded."""
 
-    def __init__(self, refitted: Refitted) -> None:
-        """What came of it."""
-        super().__init__()
-        self.refitted = refitted
+    refitted: Refitted
 
 
+@dataclass
 class CutKept(Message):
     """The user wants the cut recorded, as a step by hand."""
 
-    def __init__(self, cut: float) -> None:
-        """`cut` in the unit of the outcome."""
-        super().__init__()
-        self.cut = cut
+    cut: float
+    """In the unit of the outcome."""
 
 
+@dataclass
 class TableOpened(Message):
     """A table that was asked for can be looked at."""
 
-    def __init__(self, opened: OpenedTable) -> None:
-        """What there is."""
-        super().__init__()
-        self.opened = opened
+    opened: OpenedTable
 
 
+@dataclass
 class RequestRefused(Message):
     """What was asked for cannot be done; one sentence says why."""
 
-    def __init__(self, sentence: str) -> None:
-        """For the user."""
-        super().__init__()
-        self.sentence = sentence
+    sentence: str

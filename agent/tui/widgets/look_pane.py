@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -32,7 +31,7 @@ from ...look.messages import (
     TablePage,
 )
 from ...look.scenes import Looking, Overlay, Scatter
-from ...look.what_if import WhatIf, looking_at, ranking
+from ...look.what_if import WhatIf, ranking
 from ...terminal import speaks_unicode
 from .distribution_view import DistributionView
 from .look_messages import CutKept, CutRefitted, RequestRefused, TableOpened
@@ -65,9 +64,9 @@ class LookPane(Vertical):
         for number, (name, title) in enumerate(TABS.items(), 1)
     ]
 
-    def __init__(self, *, fancy: bool | None = None, id: str | None = None, classes: str | None = None) -> None:
+    def __init__(self, *, fancy: bool | None = None) -> None:
         """`fancy`: the terminal can show more than ASCII; None: as its encoding says."""
-        super().__init__(id=id, classes=classes)
+        super().__init__()
         self._fancy = speaks_unicode(sys.__stdout__ or sys.stdout) if fancy is None else fancy
         self.state = WhatIf(Looking())
         self.measuring = False
@@ -117,36 +116,31 @@ class LookPane(Vertical):
         """Say what to open once somebody moves the cut or pages through the runs; what was open is closed."""
         if self._alone:
             self.state = WhatIf(Looking())
-        self._source, self._reading = source, ""
-        self._scatters.clear()
-        self._computers.forget()
-        self.query_one(PagedTable).say(NO_TABLE)
+        self._put_away(source)
         self.read_rows()
 
     def close_table(self) -> None:
         """Forget the table that is open, and what it showed."""
-        self._source, self._alone, self.state, self._reading = None, False, WhatIf(Looking()), ""
+        self._alone, self.state = False, WhatIf(Looking())
+        self._put_away(None)
+        self._spread()
+
+    def _put_away(self, instead: OpenFile | None) -> None:
+        self._source, self._reading = instead, ""
         self._scatters.clear()
         self._computers.forget()
         self.query_one(PagedTable).say(NO_TABLE)
-        self._spread()
-
-    async def warm(self) -> None:
-        """Start the process that refits before it is needed; not while a program is measured."""
-        await self._computers.warm()
 
     def choose(self, tab: str) -> None:
         """Show a tab, and give what is in it the keys."""
         self.query_one("#tabs", TabbedContent).active = tab
         self.query_one(f"TabPane#{tab} > *").focus()
 
+    action_choose = choose
+
     def focus_tab(self) -> None:
         """Give the keys to what is shown."""
         self.choose(self.query_one("#tabs", TabbedContent).active)
-
-    def action_choose(self, tab: str) -> None:
-        """Show a tab."""
-        self.choose(tab)
 
     @on(TabbedContent.TabActivated)
     def read_rows(self) -> None:
@@ -163,43 +157,37 @@ class LookPane(Vertical):
     @on(DistributionView.CutMoved)
     def move_cut(self, event: DistributionView.CutMoved) -> None:
         """Draw the cut where it is now, and fit there."""
-        event.stop()
         self.state = self.state.at(event.cut)
         self._spread()
         self.fit()
 
     @on(DistributionView.KeepPressed)
-    def keep_cut(self, event: DistributionView.KeepPressed) -> None:
+    def keep_cut(self) -> None:
         """Let the app record the cut; it counts as moved until it has."""
-        event.stop()
         if self.state.moved is not None:
             self.post_message(CutKept(self.state.moved))
 
     @on(DistributionView.CutDropped)
-    def drop_cut(self, event: DistributionView.CutDropped) -> None:
+    def drop_cut(self) -> None:
         """Put the cut back."""
-        event.stop()
         self.state = self.state.back()
         self._spread()
 
     @on(TreeView.ColumnChosen)
     def show_column(self, event: TreeView.ColumnChosen) -> None:
         """Show a column of the tree against the outcome."""
-        event.stop()
         self.query_one(FactorView).look_at(event.column)
         self.choose("factor")
 
     @on(FactorView.ColumnRequested)
     def read_column(self, event: FactorView.ColumnRequested) -> None:
         """Read the numbers of a column."""
-        event.stop()
         if self._open():
             self._computers.ask(ReadColumn(event.column))
 
     @on(PagedTable.PageRequested)
     def read_page(self, event: PagedTable.PageRequested) -> None:
         """Read rows."""
-        event.stop()
         if self.computing:
             self._computers.ask(ReadPage(event.first, PAGE, event.order.by, event.order.descending))
 
@@ -226,20 +214,20 @@ class LookPane(Vertical):
         return True
 
     def _answered(self, question: LookQuestion, answer: LookAnswer) -> None:
-        """Take in an answer of the processes."""
         if self.is_attached and self.app.is_running:  # else the tabs are being taken away
-            takes: dict[type, Callable[[Any], None]] = {
-                OpenedTable: self._take_table,
-                Shaped: self._take_shape,
-                Refitted: self._take_fit,
-                ColumnRead: self._take_column,
-                TablePage: self.query_one(PagedTable).put,
-            }
-            if isinstance(answer, Failed):
-                self._reading = ""
-                self._refuse(question, answer)
-            else:
-                takes[type(answer)](answer)
+            match answer:
+                case Failed():
+                    self._refuse(question, answer)
+                case OpenedTable():
+                    self._take_table(answer)
+                case Shaped():
+                    self._take_shape(answer)
+                case Refitted():
+                    self._take_fit(answer)
+                case ColumnRead():
+                    self._take_column(answer)
+                case TablePage():
+                    self.query_one(PagedTable).put(answer)
             self._spread()
 
     def _take_fit(self, found: Refitted) -> None:
@@ -252,6 +240,7 @@ class LookPane(Vertical):
         self._scatters[read.name] = Scatter(read.name, read.values, outcomes, read.unit, read.r2)
 
     def _refuse(self, question: LookQuestion, failed: Failed) -> None:
+        self._reading = ""
         if isinstance(question, OpenFile):
             self._computers.forget()
             self._named = failed.sentence if self._alone else ""
@@ -270,11 +259,10 @@ class LookPane(Vertical):
     def _take_shape(self, shaped: Shaped) -> None:
         self._reading = ""
         if self._alone and self.state.moved is None:
-            self.state = WhatIf(looking_at(shaped))
+            self.state = WhatIf(Looking(shaped.outcomes, shaped.cut, shaped.modes))
             self.fit()
 
     def _spread(self) -> None:
-        """Hand every tab what it shows."""
         state, looking = self.state, self.state.looking
         self.query_one(DistributionView).show(looking.outcomes, state.cutting, looking.modes)
         self.query_one(RunOrderView).show(looking.outcomes, state.cutting)

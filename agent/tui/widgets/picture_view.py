@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 from rich.segment import Segment
 from textual.geometry import Region
@@ -11,7 +11,7 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
-from ...look.canvas import TextCanvas
+from ...look.canvas import Ink, TextCanvas
 from ...look.frame import Picture
 
 EVERY_S = 0.25
@@ -36,28 +36,16 @@ class PictureView(Widget, can_focus=True):
     PictureView > .look--curve-on-slow { color: $foreground; background: $text-error 45%; text-style: bold; }
     PictureView > .look--mitigated-on-baseline { color: $text-success; background: $foreground 15%; text-style: bold; }
     """
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "look--plain",
-        "look--faint",
-        "look--fast",
-        "look--slow",
-        "look--curve",
-        "look--cut",
-        "look--cursor",
-        "look--baseline",
-        "look--mitigated",
-        "look--curve-on-fast",
-        "look--curve-on-slow",
-        "look--mitigated-on-baseline",
-    }
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"look--{ink}" for ink in get_args(Ink)}
 
-    def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
+    _picture: Picture | None = None
+    _drawn_s = 0.0
+    _soon: Timer | None = None
+
+    def __init__(self, *, fancy: bool = True) -> None:
         """`fancy`: the terminal can show more than ASCII."""
-        super().__init__(id=id)
+        super().__init__()
         self.fancy = fancy
-        self._picture: Picture | None = None
-        self._drawn_s = 0.0
-        self._soon: Timer | None = None
 
     def picture(self, canvas: TextCanvas) -> Picture:
         """Draw what is to be seen now."""
@@ -67,11 +55,6 @@ class PictureView(Widget, can_focus=True):
     def text(self) -> str:
         """What is shown, a line a row, without colours."""
         return self._current().canvas.text()
-
-    @property
-    def waits(self) -> bool:
-        """Whether something newer will be drawn soon."""
-        return self._soon is not None
 
     def changed(self) -> None:
         """There is something new to show: draw it, a few times a second at most."""
@@ -113,7 +96,6 @@ class PictureView(Widget, can_focus=True):
         self.refresh()
 
     def _current(self) -> Picture:
-        """The picture of this size; drawn anew where there is none."""
         width, height = self.size
         canvas = self._picture.canvas if self._picture else None
         if canvas is None or (canvas.width, canvas.height) != (width, height):

@@ -29,12 +29,9 @@ class PlotView(PictureView):
         Binding("ctrl+right", "move(10)", "Far right", show=False),
     ]
 
-    def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
-        """`fancy`: the terminal can show more than ASCII."""
-        super().__init__(fancy=fancy, id=id)
-        self.window: AxisWindow | None = None
-        """None shows everything."""
-        self.cursor: float | None = None
+    window: AxisWindow | None = None
+    """None shows everything."""
+    cursor: float | None = None
 
     @property
     def span(self) -> AxisWindow | None:
@@ -48,7 +45,7 @@ class PlotView(PictureView):
     @property
     def step(self) -> float:
         """What one cell spans; 0 without a plot. What waits to be drawn is drawn: keys act on what there is."""
-        if self.waits:
+        if self._soon is not None:
             self.redraw()
         framed = self._current().framed
         return framed.x.step if framed else 0.0

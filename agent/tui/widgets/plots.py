@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
@@ -30,10 +32,7 @@ NO_COMPARISON = "There is nothing to compare yet: try a mitigation, or open a se
 class RunOrderView(PlotView):
     """Outcomes in run order."""
 
-    def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
-        """Begin without runs."""
-        super().__init__(fancy=fancy, id=id)
-        self._outcomes, self._cutting = PlottedOutcomes(), Cutting()
+    _outcomes, _cutting = PlottedOutcomes(), Cutting()
 
     def show(self, outcomes: PlottedOutcomes, cutting: Cutting) -> None:
         """Show these runs."""
@@ -56,22 +55,17 @@ class FactorView(PlotView):
 
     BINDINGS: ClassVar[list[BindingType]] = CHOOSE
 
+    @dataclass
     class ColumnRequested(Message):
         """A column is to be shown whose numbers are not here."""
 
-        def __init__(self, column: str) -> None:
-            """Name the column."""
-            super().__init__()
-            self.column = column
+        column: str
 
-    def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
-        """Begin without factors."""
-        super().__init__(fancy=fancy, id=id)
-        self._columns: tuple[str, ...] = ()
-        self._scatters: Mapping[str, Scatter] = {}
-        self._cut: float | None = None
-        self.column = ""
-        """That is shown."""
+    _columns: tuple[str, ...] = ()
+    _scatters: Mapping[str, Scatter] = MappingProxyType({})
+    _cut: float | None = None
+    column = ""
+    """That is shown."""
 
     def show(self, columns: tuple[str, ...], scatters: Mapping[str, Scatter], cut: float | None) -> None:
         """Offer these columns, the most convincing first; those in `scatters` can be drawn."""
@@ -112,11 +106,8 @@ class OverlayView(PlotView):
 
     BINDINGS: ClassVar[list[BindingType]] = CHOOSE
 
-    def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
-        """Begin without comparisons."""
-        super().__init__(fancy=fancy, id=id)
-        self._overlays: tuple[Overlay, ...] = ()
-        self._place = 0
+    _overlays: tuple[Overlay, ...] = ()
+    _place = 0
 
     def show(self, overlays: tuple[Overlay, ...]) -> None:
         """Offer these; the newest, which is the last, is shown where there are more than before."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.text import Text
@@ -26,13 +28,13 @@ class SortedTable(DataTable[Text]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("s", "sort", "Sort")]
 
-    def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
-        """Begin empty."""
+    _table = SmallTable((), ())
+    _order = SortOrder()
+    _rows: Sequence[Row] = ()
+
+    def __init__(self, *, fancy: bool, id: str) -> None:
         super().__init__(id=id, zebra_stripes=True, cursor_type="cell", show_row_labels=False)
         self._arrows = ("▲", "▼") if fancy else ("^", "v")
-        self._table = SmallTable((), ())
-        self._order = SortOrder()
-        self._rows: list[Row] = []
 
     @property
     def row_at_cursor(self) -> Row:
@@ -58,12 +60,12 @@ class SortedTable(DataTable[Text]):
             self._order = self._order.toggled(self._table.header[column])
             self._fill(self._table.header, self._sorted())
 
-    def _sorted(self) -> list[Row]:
+    def _sorted(self) -> Sequence[Row]:
         if self._order.by not in self._table.header:
-            return list(self._table.rows)
+            return self._table.rows
         return ordered(self._table.rows, self._table.header.index(self._order.by), self._order.descending)
 
-    def _fill(self, header: tuple[str, ...], rows: list[Row]) -> None:
+    def _fill(self, header: tuple[str, ...], rows: Sequence[Row]) -> None:
         """Put rows in; the cursor stays where it is."""
         cursor, self._rows = self.cursor_coordinate, rows
         self.clear(columns=True)
@@ -89,20 +91,16 @@ class PagedTable(SortedTable):
     PagedTable { border-bottom: solid $primary; }
     """
 
+    @dataclass
     class PageRequested(Message):
         """Rows are to be read."""
 
-        def __init__(self, first: int, order: SortOrder) -> None:
-            """`first` counts from 0."""
-            super().__init__()
-            self.first = first
-            self.order = order
+        first: int
+        """From 0."""
+        order: SortOrder
 
-    def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
-        """Begin empty."""
-        super().__init__(fancy=fancy, id=id)
-        self._header: tuple[str, ...] = ()
-        self._first = self._total = 0
+    _header: tuple[str, ...] = ()
+    _first = _total = 0
 
     @property
     def begun(self) -> bool:

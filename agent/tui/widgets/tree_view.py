@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import events
@@ -24,20 +25,15 @@ class TreeView(PictureView):
         Binding("enter", "ask", "Show column"),
     ]
 
+    @dataclass
     class ColumnChosen(Message):
         """The user wants to see a column of the tree."""
 
-        def __init__(self, column: str) -> None:
-            """Name the column."""
-            super().__init__()
-            self.column = column
+        column: str
 
-    def __init__(self, *, fancy: bool = True, id: str | None = None) -> None:
-        """Begin without a tree."""
-        super().__init__(fancy=fancy, id=id)
-        self._tree: DecisionTree | None = None
-        self._lines: tuple[TreeLine, ...] = ()
-        self._chosen = 0
+    _tree: DecisionTree | None = None
+    _lines: tuple[TreeLine, ...] = ()
+    _chosen = 0
 
     def show(self, tree: DecisionTree | None) -> None:
         """Show a tree."""

@@ -21,11 +21,6 @@ def write(file: int, safely: bool) -> None:
             os.fdatasync(file)
 
 
-def main(arguments: list[str]) -> None:
-    """Run once and print the time of the writing."""
-    file = os.open(".", os.O_TMPFILE | os.O_RDWR, 0o600)
-    print_time(lambda: write(file, arguments != ["buffered"]))
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    file = os.open(".", os.O_TMPFILE | os.O_RDWR, 0o600)
+    print_time(lambda: write(file, sys.argv[1:] != ["buffered"]))

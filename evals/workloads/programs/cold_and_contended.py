@@ -18,15 +18,9 @@ def read_and_compute(file: int) -> None:
     compute(1)
 
 
-def main(arguments: list[str]) -> None:
-    """Run once and print the time of the reading and the arithmetic; what is evicted hits the next run."""
-    file = open_input(arguments)
-    fixed = arguments[1:]
+if __name__ == "__main__":
+    file, fixed = open_input(), sys.argv[2:]
     evict, loud = (fixed[0] == "evict", fixed[1] == "loud") if fixed else (chance(0.5), chance(0.5))
     print_ms(time_beside(loud, lambda: read_and_compute(file)))
     if evict:
         drop_from_page_cache(file)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

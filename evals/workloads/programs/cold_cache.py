@@ -8,15 +8,9 @@ import sys
 
 from work import chance, drop_from_page_cache, open_input, print_time, read_all
 
-
-def main(arguments: list[str]) -> None:
-    """Run once and print the time of the reading; what is evicted hits the next run."""
-    file = open_input(arguments)
-    evict = arguments[1] == "evict" if arguments[1:] else chance(0.3)
+if __name__ == "__main__":
+    file = open_input()
+    evict = sys.argv[2] == "evict" if sys.argv[2:] else chance(0.3)
     print_time(lambda: read_all(file))
     if evict:
         drop_from_page_cache(file)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -5,13 +5,7 @@ import sys
 
 from work import compute, print_time
 
-
-def main(arguments: list[str]) -> None:
-    """Run once and print the time of the arithmetic."""
-    if arguments == ["last"]:
+if __name__ == "__main__":
+    if sys.argv[1:] == ["last"]:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     print_time(lambda: compute(5))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

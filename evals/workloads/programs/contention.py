@@ -4,17 +4,8 @@ The neighbour is forked in every run, sleeps in the others, is an ordinary proce
 outlives the run. Under SCHED_FIFO the program keeps the CPU. An argument, `loud` or `quiet`, fixes the neighbour.
 """
 
-import sys
-
-from forked import time_beside
-from work import chance, compute, print_ms
-
-
-def main(arguments: list[str]) -> None:
-    """Run once and print the time of the arithmetic."""
-    loud = arguments[0] == "loud" if arguments else chance(0.4)
-    print_ms(time_beside(loud, lambda: compute(5)))
-
+from forked import loud, time_beside
+from work import compute, print_ms
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    print_ms(time_beside(loud(0.4), lambda: compute(5)))

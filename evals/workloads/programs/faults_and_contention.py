@@ -5,10 +5,8 @@ never outlives the run. malloc told to keep its memory removes the one part, SCH
 together leave nothing. Two arguments fix the rounds that give memory back and the neighbour (`loud` or `quiet`).
 """
 
-import sys
-
-from forked import time_beside
-from work import chance, churn, compute, drawn, print_ms
+from forked import loud, time_beside
+from work import amount, churn, compute, print_ms
 
 ROUNDS = 50
 
@@ -19,11 +17,6 @@ def compute_and_churn(batches: int) -> None:
     churn(batches, ROUNDS)
 
 
-def main(arguments: list[str]) -> None:
-    """Run once and print the time of the arithmetic and the churn."""
-    batches, loud = (int(arguments[0]), arguments[1] == "loud") if arguments else (drawn(0, ROUNDS), chance(0.5))
-    print_ms(time_beside(loud, lambda: compute_and_churn(batches)))
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    batches = amount(0, ROUNDS)
+    print_ms(time_beside(loud(0.5, argument=2), lambda: compute_and_churn(batches)))

@@ -4,10 +4,9 @@ Both cost CPU time. malloc told to keep its memory removes the one part, a pinne
 only both together leave nothing. Two arguments fix the rounds that give memory back and the hops.
 """
 
-import sys
 import time
 
-from work import churn, copy_and_hop, drawn, print_time
+from work import amount, churn, copy_and_hop, print_time
 
 CHURNS, COPIES = 25, 100
 
@@ -18,11 +17,6 @@ def churn_and_hop(batches: int, hops: int) -> None:
     copy_and_hop(hops, COPIES)
 
 
-def main(arguments: list[str]) -> None:
-    """Run once and print the time of both parts."""
-    batches, hops = map(int, arguments) if arguments else (drawn(0, CHURNS), drawn(0, COPIES))
-    print_time(lambda: churn_and_hop(batches, hops), time.process_time_ns)
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    batches, hops = amount(0, CHURNS), amount(0, COPIES, argument=2)
+    print_time(lambda: churn_and_hop(batches, hops), time.process_time_ns)

@@ -8,10 +8,9 @@ An argument, `loud` or `quiet`, fixes the neighbour.
 import contextlib
 import os
 import signal
-import sys
 
-from forked import time_beside
-from work import chance, compute, print_ms
+from forked import loud, time_beside
+from work import compute, print_ms
 
 
 def start_process() -> None:
@@ -22,12 +21,6 @@ def start_process() -> None:
         os.waitpid(child, 0)
 
 
-def main(arguments: list[str]) -> None:
-    """Run once and print the time of the arithmetic."""
-    loud = arguments[0] == "loud" if arguments else chance(0.5)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for children, so their usage is nobody's
-    print_ms(time_beside(loud, lambda: compute(5), start_process))
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for children, so their usage is nobody's
+    print_ms(time_beside(loud(0.5), lambda: compute(5), start_process))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 
-from work import compute
+from work import chance, compute
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,6 +14,11 @@ if TYPE_CHECKING:
 
 KILL = 9  # signal.SIGKILL; importing signal costs milliseconds
 NEIGHBOUR_SECONDS = 5.0
+
+
+def loud(share: float, argument: int = 1) -> bool:
+    """Tell whether the argument at that place says so, else draw it in this share of the runs."""
+    return sys.argv[argument] == "loud" if sys.argv[argument:] else chance(share)
 
 
 def disturb() -> None:

@@ -5,10 +5,9 @@ the interpreter's: no counter of the system shows it. An argument fixes the shar
 """
 
 import gc
-import sys
 import time
 
-from work import drawn, print_time
+from work import amount, print_time
 
 LISTS = 60_000
 LIVE_LISTS = 3_000
@@ -25,15 +24,10 @@ def make_and_drop(share: int) -> None:
             fresh[0] = fresh
 
 
-def main(arguments: list[str]) -> None:
-    """Run once and print the time of the making and dropping."""
-    share = int(arguments[0]) if arguments else drawn(0, 100)
+if __name__ == "__main__":
+    share = amount(0, 100)
     live = [[None] for _ in range(LIVE_LISTS)]
     make_and_drop(100)  # the memory for the garbage is there before the clock starts, whatever the share
     gc.collect()
     print_time(lambda: make_and_drop(share), time.process_time_ns)
     live.clear()
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -23,12 +23,7 @@ def search(words: set[str] | list[str], wanted: str) -> int:
     return len(words)
 
 
-def main(arguments: list[str]) -> None:
-    """Run once and print the time of the search."""
-    words = {f"word{number}" for number in range(WORDS)}
-    order = sorted(words) if arguments else words
-    print_time(lambda: search(order, "word7"), time.process_time_ns)
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    words = {f"word{number}" for number in range(WORDS)}
+    order = sorted(words) if sys.argv[1:] else words
+    print_time(lambda: search(order, "word7"), time.process_time_ns)

@@ -7,9 +7,8 @@ Arguments: FILE [READS]; the second fixes the number of reads.
 
 import mmap
 import os
-import sys
 
-from work import compute, drawn, open_input, print_time
+from work import amount, compute, drawn, open_input, print_time
 
 MOST_READS = 8
 BLOCK_BYTES = 64 * 1024
@@ -24,12 +23,6 @@ def compute_and_read(file: int, reads: int) -> None:
         os.preadv(file, [buffer], drawn(0, blocks - 1) * BLOCK_BYTES)
 
 
-def main(arguments: list[str]) -> None:
-    """Run once and print the time of computing and reading."""
-    file = open_input(arguments, os.O_RDONLY | os.O_DIRECT)
-    reads = int(arguments[1]) if arguments[1:] else drawn(0, MOST_READS)
-    print_time(lambda: compute_and_read(file, reads))
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    file, reads = open_input(os.O_RDONLY | os.O_DIRECT), amount(0, MOST_READS, argument=2)
+    print_time(lambda: compute_and_read(file, reads))

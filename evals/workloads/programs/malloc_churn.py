@@ -6,19 +6,12 @@ thresholds (MALLOC_TRIM_THRESHOLD_, MALLOC_MMAP_THRESHOLD_) the rounds cost the 
 An argument fixes the number of rounds that allocate six at a time.
 """
 
-import sys
 import time
 
-from work import churn, drawn, print_time
+from work import amount, churn, print_time
 
 ROUNDS = 100
 
-
-def main(arguments: list[str]) -> None:
-    """Run once and print the time of the churn."""
-    batches = int(arguments[0]) if arguments else drawn(0, ROUNDS)
-    print_time(lambda: churn(batches, ROUNDS), time.process_time_ns)
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    batches = amount(0, ROUNDS)
+    print_time(lambda: churn(batches, ROUNDS), time.process_time_ns)

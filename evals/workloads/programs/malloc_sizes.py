@@ -6,24 +6,17 @@ nothing; huge pages make it worse, since 2 MB are cleared where 64 KB are used.
 An argument fixes the share of large blocks in percent.
 """
 
-import sys
 import time
 
 from malloc import allocator, touch
-from work import drawn, due, print_time
+from work import amount, drawn, due, print_time
 
 BLOCKS = 600
 SMALL, LEAST, MOST = 64 << 10, 256 << 10, 4 << 20
 
 
-def main(arguments: list[str]) -> None:
-    """Run once and print the time of all blocks."""
-    share = int(arguments[0]) if arguments else drawn(0, 100)
-    large = BLOCKS * share // 100
+if __name__ == "__main__":
+    large = BLOCKS * amount(0, 100) // 100
     sizes = [drawn(LEAST, MOST) if due(block, large, BLOCKS) else SMALL for block in range(BLOCKS)]
     libc = allocator()
     print_time(lambda: touch(libc, sizes, SMALL), time.process_time_ns)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

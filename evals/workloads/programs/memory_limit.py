@@ -9,7 +9,7 @@ import mmap
 import os
 import sys
 
-from work import drawn, open_input, print_time, read_all
+from work import amount, open_input, print_time, read_all
 
 MEGABYTE = 1 << 20
 TOUCHED = 8
@@ -22,16 +22,11 @@ def touch(mapped: mmap.mmap, place: int) -> None:
         mapped[page]
 
 
-def main(arguments: list[str]) -> None:
-    """Run once and print the time of the touching."""
-    file = open_input(arguments)
+if __name__ == "__main__":
+    file = open_input()
     size = os.fstat(file).st_size
-    place = int(arguments[1]) if arguments[1:] else drawn(0, size // MEGABYTE - TOUCHED)
+    place = amount(0, size // MEGABYTE - TOUCHED, argument=2)
     mapped = mmap.mmap(file, size, prot=mmap.PROT_READ)
     print_time(lambda: touch(mapped, place))
-    if not arguments[1:]:
+    if not sys.argv[2:]:
         read_all(file)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -4,11 +4,10 @@ With huge pages (GLIBC_TUNABLES=glibc.malloc.hugetlb=1, or THP always) 2 MB cost
 An argument fixes the megabytes.
 """
 
-import sys
 import time
 
 from malloc import allocator, touch
-from work import drawn, print_time
+from work import amount, print_time
 
 LEAST, MOST = 16, 128
 BLOCK_MB = 4
@@ -16,12 +15,7 @@ SIZE = (BLOCK_MB << 20) - 4096
 """Room for malloc's header, so that the mapping is a whole number of huge pages."""
 
 
-def main(arguments: list[str]) -> None:
-    """Run once and print the time of the touching."""
-    megabytes = int(arguments[0]) if arguments else drawn(LEAST, MOST)
-    libc = allocator()
-    print_time(lambda: touch(libc, [SIZE] * (megabytes // BLOCK_MB), SIZE), time.process_time_ns)
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sizes = [SIZE] * (amount(LEAST, MOST) // BLOCK_MB)
+    libc = allocator()
+    print_time(lambda: touch(libc, sizes, SIZE), time.process_time_ns)

@@ -6,10 +6,9 @@ An argument fixes the number of hand-overs.
 """
 
 import os
-import sys
 import time
 
-from work import compute, drawn, print_time
+from work import amount, compute, print_time
 
 
 def start_child() -> tuple[int, int, int]:
@@ -38,15 +37,10 @@ def compute_and_ask(ask: int, listen: int, turns: int) -> None:
         os.read(listen, 1)
 
 
-def main(arguments: list[str]) -> None:
-    """Run once and print the time of the arithmetic and the hand-overs."""
-    turns = int(arguments[0]) if arguments else drawn(0, 500)
+if __name__ == "__main__":
+    turns = amount(0, 500)
     ask, listen, child = start_child()
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     print_time(lambda: compute_and_ask(ask, listen, turns), time.process_time_ns)
     os.close(ask)
     os.waitpid(child, 0)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

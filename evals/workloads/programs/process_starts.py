@@ -7,10 +7,9 @@ An argument fixes the number of commands.
 
 import os
 import resource
-import sys
 import time
 
-from work import compute, drawn, print_time
+from work import amount, compute, print_time
 
 COMMAND = ("/bin/true",)
 
@@ -28,11 +27,6 @@ def cpu_ns() -> int:
     return time.process_time_ns() + int((children.ru_utime + children.ru_stime) * 1e9)
 
 
-def main(arguments: list[str]) -> None:
-    """Run once and print the time of the arithmetic and the commands."""
-    commands = int(arguments[0]) if arguments else drawn(0, 16)
-    print_time(lambda: compute_and_start(commands), cpu_ns)
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    commands = amount(0, 16)
+    print_time(lambda: compute_and_start(commands), cpu_ns)

@@ -4,10 +4,9 @@ Each sleep ends late by the timer slack of the process, 50 microseconds unless i
 A process under a real-time policy has no slack. An argument fixes the number of sleeps.
 """
 
-import sys
 import time
 
-from work import drawn, due, print_time
+from work import amount, due, print_time
 
 STEPS = 200
 SLEEP_S = 1e-6
@@ -22,11 +21,6 @@ def compute_and_sleep(sleeps: int) -> None:
             time.sleep(SLEEP_S)
 
 
-def main(arguments: list[str]) -> None:
-    """Run once and print the time of it all."""
-    sleeps = int(arguments[0]) if arguments else drawn(0, STEPS)
-    print_time(lambda: compute_and_sleep(sleeps))
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sleeps = amount(0, STEPS)
+    print_time(lambda: compute_and_sleep(sleeps))

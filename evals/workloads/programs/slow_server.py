@@ -40,14 +40,9 @@ def compute_and_ask(connection: socket.socket) -> None:
     connection.recv(1)
 
 
-def main(arguments: list[str]) -> None:
-    """Run once and print the time of the arithmetic and the question."""
-    delay_ms = float(arguments[0]) if arguments else drawn(0, 40_000) / 1e3
+if __name__ == "__main__":
+    delay_ms = float(sys.argv[1]) if sys.argv[1:] else drawn(0, 40_000) / 1e3
     port, server = start_server(delay_ms)
     with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
         print_time(lambda: compute_and_ask(connection))
     os.waitpid(server, 0)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -5,9 +5,8 @@ An argument fixes the number of times.
 """
 
 import os
-import sys
 
-from work import drawn, due, print_time
+from work import amount, due, print_time
 
 STEPS = 20
 BLOCK_BYTES = 16 * 1024
@@ -24,14 +23,9 @@ def compute_and_write(file: int, syncs: int) -> None:
             os.fdatasync(file)
 
 
-def main(arguments: list[str]) -> None:
-    """Run once and print the time of it all."""
-    syncs = int(arguments[0]) if arguments else drawn(0, STEPS)
+if __name__ == "__main__":
+    syncs = amount(0, STEPS)
     file = os.open(".", os.O_TMPFILE | os.O_RDWR, 0o600)
     os.write(file, bytes(BLOCK_BYTES))
     os.fsync(file)  # the blocks are there before the clock starts
     print_time(lambda: compute_and_write(file, syncs))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -45,11 +45,16 @@ def print_ms(taken_ns: int) -> None:
     print(f"time_ms {taken_ns / 1e6:.4f}")
 
 
-def open_input(arguments: list[str], flags: int = os.O_RDONLY) -> int:
+def amount(least: int, most: int, argument: int = 1) -> int:
+    """Take the argument at that place, else draw a number evenly."""
+    return int(sys.argv[argument]) if sys.argv[argument:] else drawn(least, most)
+
+
+def open_input(flags: int = os.O_RDONLY) -> int:
     """Open the file that is the first argument."""
-    if not arguments:
+    if not sys.argv[1:]:
         sys.exit("Give the file to read, such as one of 20 MB on a disk.")
-    return os.open(arguments[0], flags)
+    return os.open(sys.argv[1], flags)
 
 
 def compute(powers: int) -> None:

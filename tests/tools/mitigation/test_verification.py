@@ -14,10 +14,11 @@ from vgo_agent.knowledge.actions import Verify
 from vgo_agent.knowledge.schema import Mitigation
 from vgo_agent.tools.execution.launch import Launch
 from vgo_agent.tools.execution.spawn import Spawner
+from vgo_agent.tools.mitigation.checks import ENDED
 from vgo_agent.tools.mitigation.kernel_file import in_force
 from vgo_agent.tools.mitigation.observation import READERS
 from vgo_agent.tools.mitigation.residency import resident_share
-from vgo_agent.tools.mitigation.verification import ENDED, prove, verify_process
+from vgo_agent.tools.mitigation.verification import prove, verify_process
 
 Output = Literal["", "null", "file"]
 OUTPUTS: tuple[tuple[Output, bool], ...] = (("null", True), ("file", False))

@@ -222,7 +222,7 @@ def test_where_a_limit_is_stated_the_steadiest_that_keeps_to_it_is_recommended(
 
 
 def test_a_limit_that_speaks_of_what_is_not_known_is_refused_before_any_run() -> None:
-    with pytest.raises(VgoError, match=r"--subject-to speaks of p99.*use best, cv, mean and sd"):
+    with pytest.raises(VgoError, match=r"--subject-to: .* names p99, .*: use mean, sd, cv, best"):
         design(read_factors(), StudyEnvironment(Topology(cores=())), Wished(subject_to="p99 < 3"))
 
 

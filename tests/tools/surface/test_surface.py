@@ -1,4 +1,4 @@
-"""A surface from a table to an answer: axes, responses, intervals, extrapolation, storage, constraints."""
+"""A surface from a table to an answer: axes, responses, intervals, extrapolation, storage."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.recorded.recorded import RecordedRuns
 from vgo_agent.tools.surface.ask import predict
 from vgo_agent.tools.surface.axes import axis_of
 from vgo_agent.tools.surface.best import best, field
 from vgo_agent.tools.surface.both import fit_both
 from vgo_agent.tools.surface.cells import CellOutcomes, SurfaceOptions, cells
-from vgo_agent.tools.surface.constraint import constraint
 from vgo_agent.tools.surface.fitted import fit_surface, surface
 from vgo_agent.tools.surface.response import response_of
 from vgo_agent.tools.surface.stored import Fitted, load, save
@@ -177,37 +175,6 @@ def test_combinations_that_were_not_measured_are_candidates_near_cells_alone() -
     frame = runs().filter(~((pl.col("threads") == 4) & (pl.col("freq") == 2.4)))
     found = field(Fitted(fit_surface(gathered(frame), "sd", ("mars",))))
     assert len(found.response) == 40 and (found.measured < 0).sum() == 2
-
-
-NAMES = ("mean", "best", "threads", "host")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "__import__('os').system('true')",
-        "mean.__class__ < 1",
-        "mean < (lambda: 1)()",
-        "[x for x in mean] < 1",
-        "mean < 2 ** 99999999",
-        "mean <",
-        "mean + 1",
-        "frequency < 2",
-        "threads in (1, 2)",
-        "(" * 300 + "mean<1" + ")" * 300,
-        "mean<1 and " * 200 + "mean<1",
-    ],
-)
-def test_what_is_no_comparison_is_refused_with_the_cure(text: str) -> None:
-    with pytest.raises(VgoError, match=r"--subject-to .*(write|use|shorten)"):
-        constraint(text, NAMES)
-
-
-def test_names_and_numbers_are_not_compared() -> None:
-    values = {"mean": np.ones(2), "host": np.array(["a", "b"])}
-    with pytest.raises(VgoError, match="quotes"):
-        constraint("host < 2", NAMES).holds(values, 2)
-    assert constraint("host == 'b' or -mean > 0", NAMES).holds(values, 2).tolist() == [False, True]
 
 
 def test_zero_spread_is_kept_above_zero() -> None:

@@ -32,7 +32,7 @@ def setting(machine: Machine = MACHINE, **parameters) -> CellSetting:
 
 def test_an_argument_alone_changes_nothing_of_the_machine():
     found = setting(size={"levels": [1]})
-    assert (found.scope, found.would(MACHINE)) == ("process", ())
+    assert (found.mitigation.scope, found.would(MACHINE)) == ("process", ())
 
 
 def test_several_parameters_become_one_mitigation():
@@ -52,7 +52,7 @@ def test_several_parameters_become_one_mitigation():
     assert apply.environment["GLIBC_TUNABLES"] == "glibc.malloc.tcache_count=7"
     assert found.launch.affinity == frozenset({0, 1})
     assert verify.group and verify.affinity and "GLIBC_TUNABLES" in verify.environment
-    assert found.scope == "cgroup"
+    assert found.mitigation.scope == "cgroup"
     assert any("cpu.cfs_quota_us = 50000" in line for line in found.would(MACHINE))
 
 

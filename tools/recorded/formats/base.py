@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..recorded import RecordedRuns
@@ -15,5 +15,4 @@ class Format:
 
     name: str
     recognises: Callable[[TableSource], bool]
-    read: Callable[[TableSource, Collection[str]], RecordedRuns]
-    """The second argument names columns that need not be read."""
+    read: Callable[[TableSource], RecordedRuns]

@@ -215,9 +215,9 @@ def _first_long_line(source: TableSource, dialect: Dialect) -> tuple[int, int] |
     return next(((reader.line_num, len(row)) for row in reader if len(row) > len(dialect.header)), None)
 
 
-def _read(source: TableSource, leave_out: Collection[str]) -> RecordedRuns:
-    frame, notes = read_table(source, leave_out)
-    left = tuple(name for name in leave_out if name in dialect_of(source).header)
+def _read(source: TableSource) -> RecordedRuns:
+    frame, notes = read_table(source, source.leave_out)
+    left = tuple(name for name in source.leave_out if name in dialect_of(source).header)
     return RecordedRuns(frame, source.given, "csv", left_out=left, notes=notes)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 
 from ..mapping import read_mapping
@@ -19,9 +18,9 @@ def _recognises(source: TableSource) -> bool:
     return source.beside(SIDECAR).is_file() and bool(header_of(source))
 
 
-def _read(source: TableSource, leave_out: Collection[str]) -> RecordedRuns:
+def _read(source: TableSource) -> RecordedRuns:
     meanings = read_mapping(source.beside(SIDECAR))
-    outside = meanings.in_file(leave_out)
+    outside = meanings.in_file(source.leave_out)
     table = read_table(replace(source, texts=source.texts | meanings.texts), outside)
     left = tuple(name for name in outside if name in header_of(source))
     return meant(RecordedRuns(table.frame, source.given, "csv", left_out=left, notes=table.notes), meanings)

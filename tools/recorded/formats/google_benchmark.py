@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import polars as pl
@@ -44,7 +44,7 @@ class _File(BaseModel):
     benchmarks: list[_Repetition] = Field(min_length=1)
 
 
-def _read(source: TableSource, leave_out: Collection[str]) -> RecordedRuns:
+def _read(source: TableSource) -> RecordedRuns:
     file = load(source, _File, "Google Benchmark")
     made = [one for one in file.benchmarks if one.run_type != "aggregate" and "real_time" in one.model_fields_set]
     worked = [one for one in made if not (one.error_occurred or one.skipped)]
@@ -61,7 +61,7 @@ def _read(source: TableSource, leave_out: Collection[str]) -> RecordedRuns:
     rates = [name for name in _RATES if name in frame.columns]
     varied = frame["threads"].n_unique() > 1
     return RecordedRuns(
-        frame.drop(leave_out, strict=False),
+        frame,
         source.given,
         "google-benchmark",
         outcome="real_time",
@@ -78,7 +78,6 @@ def _read(source: TableSource, leave_out: Collection[str]) -> RecordedRuns:
         },
         system=dict(flat({key: value for key, value in file.context.items() if key != "caches"})),
         group=("benchmark",) if several else (),
-        left_out=tuple(name for name in leave_out if name in frame.columns),
         notes=tuple(_notes(file, made, worked, mixed)),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
@@ -26,7 +26,7 @@ class _Export(BaseModel):
     results: list[_Command] = Field(min_length=1)
 
 
-def _read(source: TableSource, leave_out: Collection[str]) -> RecordedRuns:
+def _read(source: TableSource) -> RecordedRuns:
     export = load(source, _Export, "hyperfine")
     frame = pl.DataFrame([row for command in export.results for row in _rows(command)], infer_schema_length=None)
     frame, notes = _without_failed(frame)
@@ -37,7 +37,7 @@ def _read(source: TableSource, leave_out: Collection[str]) -> RecordedRuns:
         parameters and command.parameters.keys() == set(parameters) for command in export.results
     )
     return RecordedRuns(
-        frame.drop(leave_out, strict=False),
+        frame,
         source.given,
         "hyperfine",
         outcome="time",
@@ -51,7 +51,6 @@ def _read(source: TableSource, leave_out: Collection[str]) -> RecordedRuns:
         },
         levels=frozenset({"memory_usage_byte"} & set(frame.columns)),
         system={} if several else {"command": export.results[0].command},
-        left_out=tuple(name for name in leave_out if name in frame.columns),
         notes=notes,
     )
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 import polars as pl
 
 from ....knowledge.errors import VgoError
@@ -17,16 +15,16 @@ MEANINGS = "vgo-agent"
 """Key of the file's own metadata under which the mapping stands, as JSON."""
 
 
-def _read(source: TableSource, leave_out: Collection[str]) -> RecordedRuns:
+def _read(source: TableSource) -> RecordedRuns:
     try:
         lazy = pl.scan_parquet(source.path, glob=False)
         names = lazy.collect_schema().names()
-        frame = lazy.drop(leave_out, strict=False).collect(engine="streaming")
+        frame = lazy.drop(source.leave_out, strict=False).collect(engine="streaming")
         told = pl.read_parquet_metadata(source.path).get(MEANINGS)
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = str(error).splitlines()[0]
         raise VgoError(f"{source.given} is no whole Parquet file ({reason}): copy or write it again.") from error
-    left = tuple(name for name in leave_out if name in names)
+    left = tuple(name for name in source.leave_out if name in names)
     recorded = RecordedRuns(frame, source.given, "parquet", left_out=left)
     return meant(recorded, parse_mapping(told, f"the metadata of {source.given}")) if told else recorded
 

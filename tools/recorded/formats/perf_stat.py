@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -57,7 +57,7 @@ def _is_json(source: TableSource) -> bool:
     return is_json(source) and b'"counter-value"' in source.head
 
 
-def _read(source: TableSource, leave_out: Collection[str]) -> RecordedRuns:
+def _read(source: TableSource) -> RecordedRuns:
     rows = list(_rows(_readings(source)))
     if not rows:
         raise VgoError(f"{source.given} is of perf stat, but holds no event: give perf -x, or -j, and -o FILE.")
@@ -65,7 +65,7 @@ def _read(source: TableSource, leave_out: Collection[str]) -> RecordedRuns:
     events = list(dict.fromkeys(reading.event for reading in readings))
     cells = [{reading.event: reading.value for reading in row} for row in rows]
     frame = pl.DataFrame({event: pl.Series([row.get(event) for row in cells], dtype=pl.Float64) for event in events})
-    roles = {event: "consequence" for event in events if _consequence(event)}
+    roles = {event: "consequence" for event in events if re.split(r"[:.]", event)[0] in _CONSEQUENCES}
     units = {reading.event: _UNITS.get(reading.unit, reading.unit) for reading in readings if reading.unit}
     times = [row[0].time for row in rows if row[0].time is not None]
     if times:
@@ -74,14 +74,13 @@ def _read(source: TableSource, leave_out: Collection[str]) -> RecordedRuns:
         units |= {_INTERVAL: "s"}
     timed = _DURATION in events
     return RecordedRuns(
-        frame.drop(leave_out, strict=False),
+        frame,
         source.given,
         "perf stat",
         outcome=_DURATION if timed else None,
         lower_is_better={_DURATION: True} if timed else {},
         units=units,
         roles=roles | ({_DURATION: "outcome"} if timed else {}),
-        left_out=tuple(name for name in leave_out if name in frame.columns),
         notes=tuple(_notes(readings, times)),
     )
 
@@ -152,10 +151,6 @@ def _rows(readings: Iterator[_Reading | None]) -> Iterator[list[_Reading]]:
             row[reading.event] = reading
     if row:
         yield list(row.values())
-
-
-def _consequence(event: str) -> bool:
-    return re.split(r"[:.]", event)[0] in _CONSEQUENCES
 
 
 def _notes(readings: Sequence[_Reading], times: Sequence[float]) -> Iterator[str]:

@@ -36,7 +36,7 @@ class _Suite(BaseModel):
     metadata: dict[str, Any] = {}
 
 
-def _read(source: TableSource, leave_out: Collection[str]) -> RecordedRuns:
+def _read(source: TableSource) -> RecordedRuns:
     suite = load(source, _Suite, "pyperf")
     several = len(suite.benchmarks) > 1
     units = [_unit(suite, benchmark) for benchmark in suite.benchmarks]
@@ -51,7 +51,7 @@ def _read(source: TableSource, leave_out: Collection[str]) -> RecordedRuns:
     if not several and not frame.is_empty():
         frame = frame.drop("benchmark")
     return RecordedRuns(
-        frame.drop(leave_out, strict=False),
+        frame,
         source.given,
         "pyperf",
         outcome="value",
@@ -68,7 +68,6 @@ def _read(source: TableSource, leave_out: Collection[str]) -> RecordedRuns:
         levels=frozenset(name for name in frame.columns if name.startswith(_LEVELS)),
         system=_system(suite),
         group=("benchmark",) if several else (),
-        left_out=tuple(name for name in leave_out if name in frame.columns),
         notes=_notes(suite, several),
     )
 

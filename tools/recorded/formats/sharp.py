@@ -7,7 +7,7 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -60,10 +60,10 @@ def _recognises(source: TableSource) -> bool:
     return {"outer_time", "repeat"} <= set(header_of(source))
 
 
-def _read(source: TableSource, leave_out: Collection[str]) -> RecordedRuns:
+def _read(source: TableSource) -> RecordedRuns:
     page = _page(source)
     if page.meanings:
-        return _own(source, page.meanings, leave_out)
+        return _own(source, page.meanings)
     table = _table(source, page)
     frame, swept, constant = _with_sweep(table.frame, page)
     outcome = _outcome(frame)
@@ -76,7 +76,7 @@ def _read(source: TableSource, leave_out: Collection[str]) -> RecordedRuns:
     if swept:
         notes.append(f"Swept values were added from the page: {', '.join(swept)}.")
     return RecordedRuns(
-        frame.drop(leave_out, strict=False),
+        frame,
         source.given,
         "sharp",
         outcome=outcome,
@@ -85,19 +85,16 @@ def _read(source: TableSource, leave_out: Collection[str]) -> RecordedRuns:
         roles=_roles(frame, outcome, swept),
         descriptions=_facts(page, "description"),
         system=_system(page) | constant,
-        left_out=tuple(name for name in leave_out if name in frame.columns),
         notes=tuple(notes),
     )
 
 
-def _own(source: TableSource, meanings: Meanings, leave_out: Collection[str]) -> RecordedRuns:
+def _own(source: TableSource, meanings: Meanings) -> RecordedRuns:
     """Read a table that vgo-agent wrote: its clock is no SHARP's, and nothing must be guessed."""
     frame, notes = read_table(replace(source, texts=source.texts | meanings.texts | {"launch_id"}))
     added = {name: "id" for name in _IDS if name in frame.columns} | {"outer_time": "consequence"}
     recorded = RecordedRuns(frame, source.given, "sharp", roles=added, units={"outer_time": "s"}, notes=notes)
-    recorded = meant(recorded, meanings)
-    left = tuple(name for name in leave_out if name in frame.columns)
-    return replace(recorded, frame=recorded.frame.drop(left), format="sharp", left_out=left)
+    return replace(meant(recorded, meanings), format="sharp")
 
 
 def _page(source: TableSource) -> _Page:
@@ -143,7 +140,6 @@ def _table(source: TableSource, page: _Page) -> DelimitedTable:
 
 
 def _ragged(widths: Counter[int], dialect: Dialect, page: _Page) -> Iterator[str]:
-    """Say what became of rows that are not as wide as the header."""
     for width, rows in widths.items():
         extra = width - len(dialect.header)
         how = "named by the page." if width == len(page.fields) else _UNNAMED

@@ -28,16 +28,14 @@ _NOT_DIVIDED = {"max_rss_kb"}
 _FACTS = re.compile(r"```json\n(.*?)\n```", re.S)
 
 
-def _read(source: TableSource, leave_out: Collection[str]) -> RecordedRuns:
+def _read(source: TableSource) -> RecordedRuns:
     folder = source.path.parent
     layers = _layers(folder)
     known = _known(header_of(source), layers)
     texts = {name for name, column in known.items() if column.type == "text"} | {"layers"}
     frame, notes = read_table(replace(source, texts=source.texts | texts))
     recorded = measured(frame, source.given, layers, _facts(folder))
-    recorded = counted(replace(recorded, notes=(*notes, *recorded.notes)))
-    left = tuple(name for name in leave_out if name in frame.columns)
-    return replace(recorded, frame=recorded.frame.drop(left), left_out=left)
+    return counted(replace(recorded, notes=(*notes, *recorded.notes)))
 
 
 def measured(frame: pl.DataFrame, given: str, layers: Collection[Layer], facts: Mapping[str, Any]) -> RecordedRuns:
@@ -87,7 +85,6 @@ def _layers(folder: Path) -> list[Layer]:
 
 
 def _known(names: Collection[str], layers: Collection[Layer]) -> dict[str, Column]:
-    """Describe each column by the first layer that knows it."""
     found = ((name, next(filter(None, (layer.column(name) for layer in layers)), None)) for name in names)
     return {name: column for name, column in found if column}
 

@@ -30,12 +30,11 @@ def drifting(
     if looked.labels.basis.shape[1] == 1 and not looked.labels.dependent:
         return {}
     linked, moves = linked_as_it_stands(looked, alpha), _moves(looked)
-    place_of = {name: place for place, name in enumerate(looked.names)}
     found: dict[str, dict[str, str]] = {}
     for cluster, p_value in zip(clusters, p_values, strict=True):
-        place = place_of[cluster.speaker]
+        place = looked.place_of[cluster.speaker]
         if p_value > alpha and linked[place] and moves[place]:
-            found[cluster.name] = {member: _reason(looked, place_of[member]) for member in cluster.members}
+            found[cluster.name] = {member: _reason(looked, looked.place_of[member]) for member in cluster.members}
     return found
 
 
@@ -52,13 +51,12 @@ def shadows(
     spells are by luck, one that tells less of the same spell is no evidence either; only its own noise, which makes
     it look less like a spell, let it pass.
     """
-    place_of = {name: place for place, name in enumerate(looked.names)}
     strength = np.abs(looked.ranked.auc - 0.5)
     named = {cluster.name: cluster for cluster in clusters}
-    spells = sorted((place_of[named[name].speaker] for name in aside), key=lambda place: -strength[place])
+    spells = sorted((looked.place_of[named[name].speaker] for name in aside), key=lambda place: -strength[place])
     found: dict[str, dict[str, str]] = {}
     for name in visible:
-        place = place_of[named[name].speaker]
+        place = looked.place_of[named[name].speaker]
         stronger = [spell for spell in spells if strength[spell] > strength[place]][:1]
         if stronger and not _beside(looked, stronger[0], place, seed):
             reason = f"tells nothing beside {looked.names[stronger[0]]}, which comes in spells, as the outcome does"

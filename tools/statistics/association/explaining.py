@@ -21,15 +21,14 @@ def explained(
     looked: Looked, factors: Sequence[FactorAssociation], rows: IntArray, alpha: float, seed: int
 ) -> list[FactorAssociation]:
     """Complete the factors from the runs in `rows`, and put the more important of equally sure ones first."""
-    place_of = {name: place for place, name in enumerate(looked.names)}
-    clusters = [[place_of[name] for name in factor.members] for factor in factors]
+    clusters = [[looked.place_of[name] for name in factor.members] for factor in factors]
     ranked, labels = restrict(looked.ranked, looked.labels, rows)
     classes, block = looked.classes[rows], looked.labels.block
     shown = [place for place, factor in enumerate(factors) if factor.visible]
     groups = [place for place, factor in enumerate(factors) if factor.name in looked.columns.groups]
     # What tells most goes first, else it would be judged beside what only tells part of it.
     strongest = sorted(shown, key=lambda place: (factors[place].role != "setting", -abs(factors[place].auc - 0.5)))
-    asked = [clusters[place] if place in groups else [place_of[factors[place].column]] for place in strongest]
+    asked = [clusters[place] if place in groups else [looked.place_of[factors[place].column]] for place in strongest]
     own = independent(ranked, labels, asked, lambda place: looked.columns.values[rows, looked.kept[place]], alpha, seed)
     alone = dict(zip(strongest, own, strict=True))
     # A consequence that passed the sift by luck parts the classes as well as its cause: trees do not see shadows.
@@ -53,7 +52,7 @@ def explained(
                 "importance_high": weights[place].high if block == 1 else None,
                 "stability": steady[place],
                 "independent": alone.get(place),
-                **_interval(looked, factors[place], place_of[factors[place].column]),
+                **_interval(looked, factors[place], looked.place_of[factors[place].column]),
             }
         )
         for place in order
@@ -71,7 +70,6 @@ def _importance(looked: Looked, clusters: list[list[int]], rows: IntArray, seed:
 
 
 def _interval(looked: Looked, factor: FactorAssociation, column: int) -> dict[str, float]:
-    """Bounds of the AUC, for independent runs."""
     if looked.labels.block > 1:
         return {}
     found = auc_interval(looked.columns.values[:, looked.kept[column]], looked.classes, factor.auc)

@@ -63,7 +63,8 @@ def associate(
     looked = look(columns, classes, outcome, per, per_name, ordered, apart)
     clusters = _clusters(looked)
     groups = [place for place, cluster in enumerate(clusters) if cluster.name in columns.groups]
-    found = search(looked.ranked, looked.labels, _places(looked, clusters), permutations, seed, groups)
+    members = [[looked.place_of[name] for name in cluster.members] for cluster in clusters]
+    found = search(looked.ranked, looked.labels, members, permutations, seed, groups)
     # A pair can only be surer than the best column if its least p-value, paid for, is below that column's.
     decided = not explain and found.p_value / SHARE <= 1 / (1 + permutations) / (1 - SHARE)
     pairing = None if decided else pair(looked, clusters, found, alpha, permutations, seed)
@@ -108,12 +109,6 @@ def _visible(clusters: Sequence[Collinear], p_values: Sequence[float], alpha: fl
     return [cluster.name for cluster, p_value in zip(clusters, p_values, strict=True) if p_value <= alpha]
 
 
-def _places(looked: Looked, clusters: Sequence[Collinear]) -> list[list[int]]:
-    """Where the members of each cluster stand among the kept columns."""
-    place_of = {name: place for place, name in enumerate(looked.names)}
-    return [[place_of[name] for name in cluster.members] for cluster in clusters]
-
-
 def _factors(
     looked: Looked,
     clusters: Sequence[Collinear],
@@ -122,8 +117,6 @@ def _factors(
     standing: Sequence[int],
     alpha: float,
 ) -> list[FactorAssociation]:
-    """Describe the clusters that are not set aside, the most convincing first."""
-    place_of = {name: place for place, name in enumerate(looked.names)}
     factors = []
 
     def rank(place: int) -> tuple[bool, bool, float, float]:
@@ -133,7 +126,7 @@ def _factors(
 
     for place in sorted(standing, key=rank):
         cluster = clusters[place]
-        column = place_of[cluster.speaker]
+        column = looked.place_of[cluster.speaker]
         values = looked.columns.values[:, looked.kept[column]]
         auc, per_unit = _aucs(looked, column)
         factors.append(
@@ -161,7 +154,6 @@ def _aucs(looked: Looked, column: int) -> tuple[float, float | None]:
 def _cut_short(
     looked: Looked, clusters: Sequence[Collinear], pairing: Pairing | None, explaining: int | None
 ) -> tuple[str, ...]:
-    """Say what was not looked at in full."""
     runs, said = looked.classes.size, []
     if explaining is not None and explaining < runs:
         said.append(

@@ -28,6 +28,7 @@ MOSTLY = 0.9
 SUBSAMPLES = 100
 SUBSAMPLE_SHARE = 0.632
 TOP = 3
+DEPTH = 3
 
 
 class Importance(NamedTuple):
@@ -45,8 +46,6 @@ def importance(
     classes: ArrayLike,
     clusters: Sequence[Sequence[int]],
     seed: int = 0,
-    depth: int = 3,
-    leaf: int = 5,
     block: int = 1,
 ) -> list[Importance]:
     """Mean fall of the balanced accuracy on unseen runs when a whole cluster is shuffled, 5-fold, four times over.
@@ -64,7 +63,7 @@ def importance(
             if np.bincount(labels[test], minlength=int(labels.max()) + 1).min() == 0:
                 continue
             train = np.setdiff1d(np.arange(labels.size), test, assume_unique=True)
-            tree = classifier(depth, leaf, seed).fit(table[train], labels[train])
+            tree = classifier(DEPTH, seed).fit(table[train], labels[train])
             losses.append(_losses(tree, table[test], labels[test], clusters, rng))
     if not losses:
         return [Importance(None, None, None)] * len(clusters)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,6 +42,11 @@ class Looked:
     def names(self) -> tuple[str, ...]:
         """Of the kept columns."""
         return tuple(self.columns.names[place] for place in self.kept.tolist())
+
+    @cached_property
+    def place_of(self) -> dict[str, int]:
+        """Name of a kept column to its place among them."""
+        return {name: place for place, name in enumerate(self.names)}
 
     def values(self, name: str) -> FloatArray:
         """One column, shape (runs,)."""

@@ -60,9 +60,8 @@ def _beside(columns: Columns, classes: ArrayLike, per: ArrayLike, seed: int) -> 
     looked = look(both, classes, np.zeros(runs), per, ordered=False)
     last = len(looked.names) - 1
     strength = np.abs(looked.ranked.auc[: last + 1] - 0.5)
-    place_of = {name: place for place, name in enumerate(looked.names)}
     found = collinear(looked.ranked.raw, looked.names, strength, {ORDER: 1}, columns.groups)
-    clusters = [[place_of[name] for name in cluster.members] for cluster in found]
+    clusters = [[looked.place_of[name] for name in cluster.members] for cluster in found]
     own = next(number for number, cluster in enumerate(clusters) if last in cluster)
     steady = stability(looked.ranked, looked.labels, looked.classes, clusters, seed)[own]
     return importance(both.values[:, looked.kept], classes, [[last]], seed)[0].mean or 0.0, steady

@@ -117,7 +117,7 @@ def visible_pairs(
 
 
 def _unrelated(looked: Looked, first: str, second: str) -> bool:
-    one, other = (looked.ranked.raw[:, looked.names.index(name)] for name in (first, second))
+    one, other = (looked.ranked.raw[:, looked.place_of[name]] for name in (first, second))
     return abs(float(one @ other)) <= max(RELATED_Z / math.sqrt(looked.classes.size), RELATED)
 
 
@@ -144,8 +144,7 @@ def _rates(looked: Looked) -> BoolArray:
 
 
 def _speakers(looked: Looked, clusters: Sequence[Collinear]) -> IntArray:
-    place_of = {name: place for place, name in enumerate(looked.names)}
-    return np.array([place_of[cluster.speaker] for cluster in clusters], dtype=np.int64)
+    return np.array([looked.place_of[cluster.speaker] for cluster in clusters], dtype=np.int64)
 
 
 def _chosen(looked: Looked, clusters: Sequence[Collinear], statistics: Sequence[float]) -> list[int]:

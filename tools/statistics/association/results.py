@@ -64,7 +64,6 @@ class Association(FiniteResult):
     factors: tuple[FactorAssociation, ...] = ()
     """The most convincing first; those that are not visible too."""
     set_aside: Mapping[str, str] = {}
-    """Column to reason."""
     interactions: tuple[Interaction, ...] = ()
     """Visible pairs, the most convincing first."""
     clusters: int = 0

@@ -52,7 +52,6 @@ def independent(
 def _linked(
     ranked: RankedVectors, columns: Sequence[int], left: FloatArray, labels: Labels, basis: FloatArray, seed: int
 ) -> float:
-    """p-value of one factor, all its versions together."""
     residual = labels.residual - basis @ (basis.T @ labels.residual)
     if float(residual @ residual) <= NOTHING_LEFT * float(labels.residual @ labels.residual):
         return 1.0

@@ -23,6 +23,8 @@ MOST_UNSEEN = 20_000
 MANY = 5_000
 """Runs above which columns are cut into `BINS` steps of equally many runs: sorting them is what takes the time."""
 BINS = 256
+LEAF = 5
+"""Runs of an answer at least."""
 
 Singles = npt.NDArray[np.float32]
 
@@ -80,7 +82,6 @@ def fit_tree(
     names: Sequence[str],
     classes: ArrayLike,
     depth: int = 3,
-    leaf: int = 5,
     seed: int = 0,
     block: int = 1,
 ) -> DecisionTree:
@@ -95,11 +96,11 @@ def fit_tree(
         return DecisionTree(nodes=(_bare(classes, labels),), in_sample=0.5, cross_validated=None, runs=labels.size)
     rows = sample(labels, MOST_RUNS, seed)
     chosen, table = labels[rows], prepared(columns, rows)
-    fitted = classifier(depth, leaf, seed).fit(table, chosen)
+    fitted = classifier(depth, seed).fit(table, chosen)
     return DecisionTree(
         nodes=_nodes(fitted, table, columns, rows, names, chosen),
         in_sample=balanced_accuracy(chosen, fitted.predict(table)),
-        cross_validated=_unseen(table, chosen, depth, leaf, seed, block),
+        cross_validated=_unseen(table, chosen, depth, seed, block),
         runs=rows.size,
     )
 
@@ -127,13 +128,13 @@ def prepared(columns: FloatArray, rows: IntArray) -> Singles:
     return table
 
 
-def classifier(depth: int, leaf: int, seed: int) -> DecisionTreeClassifier:
+def classifier(depth: int, seed: int) -> DecisionTreeClassifier:
     """Make the tree that is used everywhere: classes weigh the same, equal splits are drawn by the seed."""
     from sklearn.tree import DecisionTreeClassifier  # half a second to load, which most commands can spare
 
     return DecisionTreeClassifier(
         max_depth=depth,
-        min_samples_leaf=leaf,
+        min_samples_leaf=LEAF,
         class_weight="balanced",
         # What rounding leaves of a pure node would be split once more.
         min_impurity_decrease=1e-9,
@@ -167,7 +168,7 @@ def balanced_accuracy(labels: IntArray, guesses: IntArray) -> float:
     return float((right[sizes > 0] / sizes[sizes > 0]).mean())
 
 
-def _unseen(table: Singles, labels: IntArray, depth: int, leaf: int, seed: int, block: int) -> float | None:
+def _unseen(table: Singles, labels: IntArray, depth: int, seed: int, block: int) -> float | None:
     rows = sample(labels, MOST_UNSEEN, seed)
     if rows.size < labels.size:
         table, labels = table[rows], labels[rows]
@@ -178,7 +179,7 @@ def _unseen(table: Singles, labels: IntArray, depth: int, leaf: int, seed: int, 
     for test in folds:
         train: BoolArray = np.ones(labels.size, dtype=np.bool_)
         train[test] = False
-        guesses[test] = classifier(depth, leaf, seed).fit(table[train], labels[train]).predict(table[test])
+        guesses[test] = classifier(depth, seed).fit(table[train], labels[train]).predict(table[test])
     return balanced_accuracy(labels, guesses)
 
 

@@ -98,7 +98,6 @@ class Bootstrap:
     """Both arms as measured, and resampled."""
 
     def __init__(self, baseline: FloatArray, other: FloatArray, drawing: Drawing) -> None:
-        """Draw: of pairs, the same pairs from either arm."""
         self.fewest = min(baseline.size, other.size) // drawing.whole
         resamples = affordable(max(baseline.size, other.size), drawing.resamples)
         self.normal = resamples < drawing.resamples
@@ -209,7 +208,6 @@ def _draws(sizes: tuple[int, int], resamples: int, drawing: Drawing) -> Iterator
 
 
 def _joined(parts: list[BootstrapReplicates]) -> BootstrapReplicates:
-    """Put the resamples of all chunks behind each other."""
     sides = list(zip(*parts, strict=True))
     return BootstrapReplicates(
         *({name: np.concatenate([rows[name] for rows in side]) for name in side[0]} for side in sides)

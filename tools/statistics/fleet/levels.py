@@ -11,7 +11,7 @@ from scipy.stats import trim_mean
 from scipy.stats.mstats import winsorize
 
 from ....knowledge.errors import VgoError
-from ..dependence import Inflation, inflation
+from ..dependence import inflation
 from ..values import FloatArray, IntArray
 
 TRIMMED = 0.1
@@ -56,7 +56,7 @@ def _location(logs: FloatArray, ordered: bool) -> tuple[float, float]:
     cut = int(TRIMMED * logs.size)
     kept = np.asarray(winsorize(logs, (cut / logs.size, cut / logs.size)))
     error = float(kept.std(ddof=1)) / ((1 - 2 * cut / logs.size) * math.sqrt(logs.size))
-    return float(trim_mean(logs, cut / logs.size)), error * math.sqrt(_inflation(logs, ordered).mean)
+    return float(trim_mean(logs, cut / logs.size)), error * math.sqrt(inflation(logs, ordered).mean)
 
 
 def _spread(logs: FloatArray, ordered: bool) -> tuple[float, float]:
@@ -66,8 +66,4 @@ def _spread(logs: FloatArray, ordered: bool) -> tuple[float, float]:
     if mean == 0:
         return math.nan, math.nan
     error = float(distance.std(ddof=1)) / (mean * math.sqrt(logs.size))
-    return math.log(mean), error * math.sqrt(_inflation(logs, ordered).square)
-
-
-def _inflation(logs: FloatArray, ordered: bool) -> Inflation:
-    return inflation(logs) if ordered else Inflation(1.0, 1.0, 0.0)
+    return math.log(mean), error * math.sqrt(inflation(logs, ordered).square)

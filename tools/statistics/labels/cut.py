@@ -5,23 +5,14 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from ....knowledge.errors import VgoError
 
 CutKind = Literal[
     "auto", "given", "percentile", "mean", "median", "between-modes", "before-tail", "tertiles", "quartiles", "search"
 ]
-NAMED: tuple[CutKind, ...] = (
-    "auto",
-    "mean",
-    "median",
-    "between-modes",
-    "before-tail",
-    "tertiles",
-    "quartiles",
-    "search",
-)
+NAMED: tuple[CutKind, ...] = tuple(kind for kind in get_args(CutKind) if kind not in ("given", "percentile"))
 CHOICES = f"a number, pNN (p90), several of either with commas between, or one of {', '.join(NAMED)}"
 
 

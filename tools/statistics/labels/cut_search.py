@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ....knowledge.errors import VgoError
-from ..association.tree import Singles
+from ..association.tree import Singles, prepared
 from ..shape.order import block_length
 from ..values import BoolArray, FiniteResult, FloatArray, IntArray, complete
 from .cut_p_value import cut_p_value, strongest
@@ -151,16 +151,9 @@ def _candidates(worse: FloatArray) -> FloatArray:
 def _search(raw: FloatArray, unit: FloatArray | None, worse: FloatArray, ordered: bool, seed: int) -> _Best:
     tried = _candidates(worse)
     columns = strongest(raw, unit, worse, tried, ordered=ordered, most=MOST_TREE_COLUMNS)
-    shown = _single(raw[:, columns])
+    shown = prepared(raw[:, columns], np.arange(len(raw)))
     criterion = np.array([_gain(shown, worse > cut, seed) for cut in tried])
     return _Best(float(tried[criterion.argmin()]), tried, criterion, columns)
-
-
-def _single(columns: FloatArray) -> Singles:
-    """Measure from the median: trees work in single precision, where large counters lose digits."""
-    away = columns - np.median(columns, axis=0)
-    reach = np.abs(away).max(axis=0)
-    return (away / np.where(reach > 0, reach, 1.0)).astype(np.float32)
 
 
 def _gain(shown: Singles, slow: BoolArray, seed: int) -> float:

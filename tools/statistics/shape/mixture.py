@@ -63,7 +63,6 @@ def _split(x: FloatArray, resolution: float, least: float) -> list[float]:
 
 
 def _valley(x: FloatArray, resolution: float) -> float | None:
-    """Find the least density between two modes, or None."""
     if x.size < LEAST_POINTS or x[0] == x[-1]:
         return None
     centre, scale = float(np.median(x)), float(x.std())
@@ -155,7 +154,6 @@ def _best_pair(z: FloatArray, floor: float) -> tuple[FloatArray, FloatArray, Flo
 
 
 def _single_bic(z: FloatArray) -> float:
-    """Least BIC of the single-humped laws."""
     log_n = np.log(z.size)
     normal = 2 * log_n + z.size * (np.log(2 * np.pi * z.var()) + 1)
     skewed = max(_skewed(z), _skewed(-z[::-1]))

@@ -39,7 +39,6 @@ class Outliers(FiniteResult):
     places: tuple[int, ...]
     """Indices of the first 20, from 0, in the order given."""
     values: tuple[float, ...]
-    """Their values."""
 
 
 def heavy(x: FloatArray) -> bool:

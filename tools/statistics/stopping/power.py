@@ -15,17 +15,12 @@ from .simulated_power import simulated_power
 
 EXPERIMENTS, EXCHANGES = 60, 160
 """A point: they leave some 10 % of the number open, and a hundred recorded runs more than that."""
+ALPHA, POWER = 0.05, 0.8
+LEAST, MOST = 30, 400
 FALL: tuple[Kind, ...] = ("scale", "tail")
 
 
-def pairs_needed(
-    values: ArrayLike,
-    ratio: float = 0.66,
-    alpha: float = 0.05,
-    power: float = 0.8,
-    least: int = 30,
-    most: int = 400,
-) -> int:
+def pairs_needed(values: ArrayLike, ratio: float = 0.66) -> int:
     """Say how many pairs show a ratio of SDs on runs of this shape, whether runs scatter less or slow ones get rarer.
 
     Simulated with the test of a claim, and the same on every call. The formula (z_alpha/2 + z_power)^2
@@ -35,11 +30,10 @@ def pairs_needed(
     if ratio <= 0 or ratio == 1:
         raise ValueError(f"a ratio of {ratio} cannot be shown by any number of runs")
     x = finite(values)
-    start = formula(x, ratio, alpha, power)
+    start = formula(x, ratio, ALPHA, POWER)
     if start is None:
-        return least
-    needed = [_needed(x, ratio, kind, alpha, power, start, most) for kind in FALL]
-    return min(max(least, *needed), most)
+        return LEAST
+    return min(max(LEAST, *(_needed(x, ratio, kind, start) for kind in FALL)), MOST)
 
 
 def formula(x: FloatArray, ratio: float, alpha: float, power: float) -> int | None:
@@ -51,19 +45,19 @@ def formula(x: FloatArray, ratio: float, alpha: float, power: float) -> int | No
     return math.ceil(z * z * (shape - 1) / 2 / math.log(ratio) ** 2)
 
 
-def _needed(x: FloatArray, ratio: float, kind: Kind, alpha: float, power: float, start: int, most: int) -> int:
+def _needed(x: FloatArray, ratio: float, kind: Kind, start: int) -> int:
     try:
         found = simulated_power(
             x,
             ratio,
             kind=kind,
-            alpha=alpha,
-            power=power,
+            alpha=ALPHA,
+            power=POWER,
             start=start,
-            most=most,
+            most=MOST,
             experiments=EXPERIMENTS,
             exchanges=EXCHANGES,
         )
     except VgoError:  # no cure of this kind reaches the ratio, so none needs planning for
         return 0
-    return found.runs or most
+    return found.runs or MOST

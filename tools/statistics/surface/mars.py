@@ -30,8 +30,6 @@ class Mars:
     terms: tuple[Term, ...]
     coefficients: FloatArray
     """Shape (terms,)."""
-    gcv: float
-    """Generalised cross-validation of the fit, per point."""
 
     def predict(self, x: FloatArray) -> FloatArray:
         """Add up the terms."""
@@ -44,10 +42,9 @@ def fit_mars(x: FloatArray, y: FloatArray, degree: int = DEGREE, most_terms: int
     knots = [_knots(column) for column in x.T]
     most = max(3, min(most_terms, len(y) // 2))
     terms = Forward(x, y, knots, min(degree, x.shape[1])).run(most, LEAST_GAIN)
-    kept, gcv = _pruned(terms, columns(terms, x), y)
-    chosen = [terms[place] for place in kept]
+    chosen = [terms[place] for place in _pruned(terms, columns(terms, x), y)]
     coefficients, *_ = np.linalg.lstsq(columns(chosen, x), y, rcond=None)
-    return Mars(tuple(chosen), np.asarray(coefficients, dtype=np.float64), gcv)
+    return Mars(tuple(chosen), np.asarray(coefficients, dtype=np.float64))
 
 
 def _knots(column: FloatArray) -> FloatArray:
@@ -59,13 +56,13 @@ def _knots(column: FloatArray) -> FloatArray:
     return inner[1:-1] if len(inner) > 2 else inner[:-1]
 
 
-def _pruned(terms: list[Term], made: FloatArray, y: FloatArray) -> tuple[list[int], float]:
+def _pruned(terms: list[Term], made: FloatArray, y: FloatArray) -> list[int]:
     """Take out one term after another, always the one that costs least, and keep the set of the lowest GCV."""
     scale = np.maximum(np.sqrt((made**2).sum(axis=0)), 1e-300)
     q, r = np.linalg.qr(made / scale)
     turned = q.T @ y
     outside = max(float(y @ y - turned @ turned), 0.0)
-    left = _independent(r)
+    left = [place for place in range(r.shape[1]) if abs(r[place, place]) > 1e-6]  # no combination of those before them
     best, lowest = left, np.inf
     while left:
         # With the orthonormal rows of the pseudo-inverse: leaving term k out costs beta_k^2 / |row k|^2.
@@ -82,12 +79,7 @@ def _pruned(terms: list[Term], made: FloatArray, y: FloatArray) -> tuple[list[in
         # Equal costs: the newest goes, whatever the order of the points.
         cheapest = int(np.flatnonzero(costs <= (1 + TIE) * costs.min())[-1])
         left = [term for place, term in enumerate(left) if place != cheapest]
-    return best, float(lowest)
-
-
-def _independent(r: FloatArray) -> list[int]:
-    """Places of the terms that are no combination of those before them."""
-    return [place for place in range(r.shape[1]) if abs(r[place, place]) > 1e-6]
+    return best
 
 
 def _gcv(squares: float, terms: int, points: int) -> float:

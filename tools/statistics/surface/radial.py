@@ -64,7 +64,6 @@ class RadialRecipe:
 def _stretched(
     x: FloatArray, y: FloatArray, stretch: FloatArray, place: int, smoothing: float, error: float
 ) -> tuple[FloatArray, float]:
-    """Try other stretches of one setting."""
     best = stretch
     for factor in SHARPNESS:
         tried = stretch.copy()

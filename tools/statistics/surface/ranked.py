@@ -49,13 +49,15 @@ def levels_of(x: FloatArray) -> tuple[FloatArray, ...]:
 
 
 def ranked(x: FloatArray, levels: Sequence[FloatArray]) -> FloatArray:
-    """Place points (points, dimensions) between the ranks of levels, 0 to 1; beyond the ends by the mean distance."""
-    columns = []
-    for values, known in zip(x.T, levels, strict=True):
-        steps, width = max(len(known) - 1, 1), float(known[-1] - known[0]) or 1.0
-        beyond = np.minimum(values - known[0], 0) + np.maximum(values - known[-1], 0)
-        columns.append(np.interp(values, known, np.arange(len(known))) / steps + beyond / width)
-    placed: FloatArray = np.column_stack(columns)
+    """Place points (points, dimensions) between the ranks of levels of each dimension."""
+    return np.column_stack([evenly(values, known) for values, known in zip(x.T, levels, strict=True)])
+
+
+def evenly(values: FloatArray, levels: FloatArray) -> FloatArray:
+    """Place values between the ranks of ascending levels, 0 to 1; beyond the ends by the mean distance of levels."""
+    steps, width = max(len(levels) - 1, 1), float(levels[-1] - levels[0]) or 1.0
+    beyond = np.minimum(values - levels[0], 0) + np.maximum(values - levels[-1], 0)
+    placed: FloatArray = np.interp(values, levels, np.arange(len(levels))) / steps + beyond / width
     return placed
 
 

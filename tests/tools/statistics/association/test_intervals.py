@@ -42,7 +42,7 @@ def test_the_interval_of_an_importance_covers_the_mean_loss_of_trees_on_new_runs
 
     losses = []
     for _ in range(60):
-        tree, (x, y) = classifier(3, 5, 0), draw(2000)
+        tree, (x, y) = classifier(3, 0), draw(2000)
         tree.fit(*draw(96))
         shuffled = x.copy()
         shuffled[:, 0] = rng.permutation(x[:, 0])

@@ -11,7 +11,6 @@ from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.statistics.fleet.drain import drained
 from vgo_agent.tools.statistics.fleet.levels import levels
 from vgo_agent.tools.statistics.fleet.odd import odd
-from vgo_agent.tools.statistics.fleet.planning import named_share
 from vgo_agent.tools.statistics.fleet.pooled import pooled
 from vgo_agent.tools.statistics.fleet.shares import shares
 from vgo_agent.tools.statistics.fleet.standing_out import between, differs, medians
@@ -52,18 +51,20 @@ def test_of_two_nodes_none_is_the_odd_one():
 
 def test_ordinary_fleets_are_seldom_accused():
     for nodes, between_sd in ((4, 0.0), (8, 0.02), (30, 0.02)):
-        _, wrong = named_share(
-            nodes=nodes, runs=20, slow_by=0.0, within=0.03, between=between_sd, margin=0.0, fleets=60, seed=3
-        )
-        assert wrong <= 0.15  # 5 % are allowed; more than 9 of 60 by luck: once in 1,000
+        fleets = [fleet(nodes, 20, between=between_sd, seed=seed) for seed in range(60)]
+        accused = sum(found_in(outcome, codes, margin=0.0).odd.any() for outcome, codes in fleets)
+        assert accused <= 9  # 5 % are allowed; more than 9 of 60 by luck: once in 1,000
 
 
 def test_more_runs_find_more():
     few, many = (
-        named_share(nodes=10, runs=runs, slow_by=0.05, within=0.1, between=0.005, margin=0.02, fleets=20)[0]
+        sum(
+            found_in(*fleet(10, runs, between=0.005, within=0.1, slow=(0,), by=0.1, seed=seed)).odd[0]
+            for seed in range(20)
+        )
         for runs in (5, 80)
     )
-    assert many > few + 0.3
+    assert many > few + 10
 
 
 @settings(max_examples=25, deadline=None)

@@ -7,8 +7,8 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from ...knowledge.schema import Entry
-from ...knowledge.shape import Frozen, Key
+from vgo_agent.knowledge.schema import Entry
+from vgo_agent.knowledge.shape import Frozen, Key
 
 MARK = re.compile(r"^(?:~|<=|>=|<|>)")
 Written = Annotated[str, Field(pattern=r"^(?:~|<=|>=|<|>)?-?\d*\.?\d+(?:E[+-]\d+)?$")]

@@ -10,12 +10,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ...knowledge import loader as knowledge
-from ...knowledge.errors import VgoError
-from ...knowledge.files import duplicate_keys, read_entry
-from ...knowledge.loader import Knowledge
-from ...knowledge.schema import Entry
-from ...knowledge.shape import Frozen, Key
+from vgo_agent.knowledge import loader as knowledge
+from vgo_agent.knowledge.errors import VgoError
+from vgo_agent.knowledge.files import duplicate_keys, read_entry
+from vgo_agent.knowledge.loader import Knowledge
+from vgo_agent.knowledge.schema import Entry
+from vgo_agent.knowledge.shape import Frozen, Key
+
 from .loader import load_papers
 from .schema import PaperRow, Publication
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...knowledge import loader as knowledge
-from ...knowledge.errors import VgoError
-from ...knowledge.files import duplicate_keys, read_entry
+from vgo_agent.knowledge import loader as knowledge
+from vgo_agent.knowledge.errors import VgoError
+from vgo_agent.knowledge.files import duplicate_keys, read_entry
+
 from .schema import Publication, ReportedNumber
 
 HERE = Path(__file__).parent / "reported"

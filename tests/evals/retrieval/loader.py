@@ -10,8 +10,9 @@ from typing import Annotated, Literal, get_args
 import yaml
 from pydantic import Field, TypeAdapter, ValidationError
 
-from ...knowledge import loader as knowledge
-from ...knowledge.errors import VgoError
+from vgo_agent.knowledge import loader as knowledge
+from vgo_agent.knowledge.errors import VgoError
+
 from .question import RetrievalQuestion
 
 Half = Literal["tuned", "held_out"]

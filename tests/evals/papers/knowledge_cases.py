@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ...knowledge import loader as knowledge
-from ...knowledge.loader import Knowledge
-from ...knowledge.shape import Frozen
+from vgo_agent.knowledge import loader as knowledge
+from vgo_agent.knowledge.loader import Knowledge
+from vgo_agent.knowledge.shape import Frozen
+
 from .cases import Cure, PaperCase, load_cases
 
 FIRST = 3
@@ -91,14 +92,6 @@ def summarise(scores: Sequence[RowScore]) -> CoverageSummary:
         sentence=f"{first} offered{_missed(s.row for s in scores if not s.value_here)}; "
         f"{listed}{_missed(s.row for s in scores if not s.value)}.",
     )
-
-
-def cells(one: RowScore) -> tuple[str, ...]:
-    """Show a row with its score, the place in the list and the reason, as HEADER names them."""
-    return one.row, one.factor, "yes" if one.value_here else "no", str(one.place or "none"), one.reason
-
-
-HEADER = ("row", "factor", "first three offered", "place listed", "reason")
 
 
 def _missed(rows: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from ...knowledge.shape import Frozen
+from vgo_agent.knowledge.shape import Frozen
 
 Kind = Literal["symptom", "output", "negative", "cure", "paper"]
 """What happens; what a tool prints; what it is not; how something is done; who measured it."""
