@@ -108,6 +108,7 @@ def _run(words: list[str], began_s: float) -> int:
         return _overview(words)
     parser = Parser(prog=f"vgo-agent {command.name}", description=sentence(command))
     module = import_module(command.module)
+    parser.epilog = module.EPILOG
     module.configure(parser)
     parse = parser.parse_intermixed_args if getattr(module, "MIXED", False) else parser.parse_args
     arguments = parse(words[1:])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ..knowledge.errors import VgoError
@@ -13,6 +13,7 @@ from ..knowledge.loader import Knowledge
 from ..knowledge.loader import load as load_knowledge
 from ..tools.conclude import ConcludeResult
 from ..tools.execution.expected import Expected
+from ..tools.execution.progress import Remark
 from ..tools.execution.spawn import Spawner
 from ..tools.layer_choice import choose
 from ..tools.machine import Machine
@@ -20,6 +21,7 @@ from ..tools.verdict import Verdict, exit_code, left_for_time
 from .began import process_age_s
 from .child import ChildFile
 from .clock import BudgetClock
+from .closing import Status, append_end, closing
 from .finished import FinishedRun
 from .graph import Loop
 from .interface import Interface
@@ -34,6 +36,13 @@ from .schemas import schemas_digest
 from .session import DiagnosisEnding, DiagnosisRequest
 from .steering import GivenMore, Steering
 from .transcript import Decision, LimitsChanged, RunEnd, RunStart, ToolEnd, Transcript, canonical, read
+
+OUTPUTS = (
+    "request.json",
+    *("runs.csv", "layers.json", "runs.md", "ranks.csv", "report.md", "report.html"),
+    "timing.jsonl",
+)
+"""Files of the run folder that the end record has the hashes of."""
 
 
 @dataclass
@@ -76,16 +85,10 @@ def conduct(
     if bodies(transcript.events, RunEnd):
         return _ending(part)  # nothing is written into a folder that is closed
     folder.note_time("conducting", age_s=process_age_s())
-    try:
+    with closing(partial(_close, part)):
         with planning(asked.planner, asked.model) as chosen:
             _loop(part, chosen, interface, steering)
         return _finish(part)
-    except (KeyboardInterrupt, SystemExit) as stop:  # SystemExit: the spawner makes it of SIGTERM and SIGHUP
-        _close(part, "interrupted", _why(stop))
-        raise
-    except VgoError as error:
-        _close(part, "failed", str(error))
-        raise
 
 
 def _given_more(part: Conducted, more_s: float | None, accept: tuple[str, ...], interface: Interface) -> Steering:
@@ -100,17 +103,12 @@ def _given_more(part: Conducted, more_s: float | None, accept: tuple[str, ...], 
             limits = more.limits(0, limits_of(transcript.events))
             transcript.reopen(LimitsChanged(limits=limits, elapsed_s=round(transcript.elapsed_s, 3)))
         else:
-            interface.told("nothing was left untried for want of time: the verdict stands")
+            interface.progressed(Remark("nothing was left untried for want of time: the verdict stands"))
     return more
 
 
 def _concluded(part: Conducted) -> Verdict:
     return record_of(part.transcript.events, part.folder).latest("conclude").read(ConcludeResult).verdict
-
-
-def _why(stop: KeyboardInterrupt | SystemExit) -> str:
-    how = "Ctrl-C" if isinstance(stop, KeyboardInterrupt) else f"exit {stop.code}"
-    return "; ".join([how, *getattr(stop, "__notes__", ())])
 
 
 def _loop(part: Conducted, chosen: Planning, interface: Interface, steering: Steering | None) -> None:
@@ -124,7 +122,6 @@ def _loop(part: Conducted, chosen: Planning, interface: Interface, steering: Ste
                 part.spawner,
                 interface,
                 part.asked.limits.layers,
-                listener=interface.progressed,
                 on_started=child,
                 conditions=True,
             )
@@ -224,36 +221,16 @@ def _finish(part: Conducted) -> DiagnosisEnding:
         write(part.folder.path / name, content)
     _note_end(part)
     clear_partial(part.folder)
-    _append_end(part, "finished", "")
+    append_end(part.transcript, part.folder, part.clock, OUTPUTS)
     return _ending(part)
 
 
-def _close(part: Conducted, status: str, reason: str) -> None:
+def _close(part: Conducted, status: Status, reason: str) -> None:
     """End the transcript of a diagnosis that did not reach a verdict; `resume` takes the end off again."""
     if not part.transcript.events or bodies(part.transcript.events, RunEnd):
         return
     _note_end(part)
-    _append_end(part, status, reason)
-
-
-def _append_end(part: Conducted, status: str, reason: str) -> None:
-    made = ("runs.csv", "layers.json", "runs.md", "ranks.csv", "report.md", "report.html")
-    names = ("request.json", *made, "timing.jsonl")
-    files = {name: part.folder.path / name for name in names}
-    digests = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items() if path.exists()}
-    transcript = part.transcript
-    transcript.append(
-        RunEnd.model_validate(
-            {
-                "status": status,
-                "reason": reason,
-                "count": len(transcript.events),
-                "tip": transcript.tip,
-                "outputs": digests,
-                "elapsed_s": round(part.clock.elapsed_s(), 3),
-            }
-        )
-    )
+    append_end(part.transcript, part.folder, part.clock, OUTPUTS, status, reason)
 
 
 def _note_end(part: Conducted) -> None:

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from ..knowledge.errors import VgoError
 from ..tools.verdict import factors_found, from_json, helpful
-from .experiment_folder import experiment_in, outcome
-from .transcript import Event, RunEnd, RunStart, ToolEnd, VerdictGiven
+from .experiment_folder import experiment_in
+from .transcript import Event, ExperimentStart, RunEnd, RunStart, ToolEnd, VerdictGiven
 
 TAIL = 1 << 16
 """Bytes read from the end of a transcript: the verdict and the call before it."""
@@ -49,17 +49,19 @@ def listed(folder: Path) -> ListedRun:
         start = Event.model_validate_json(first).body
         factor, ratio = _finding(events)
     except FileNotFoundError:
-        if one := experiment_in(folder):
-            headline, command = outcome(folder, one)
-            return ListedRun(when, headline, None, None, command, str(folder))
+        if kind := experiment_in(folder):
+            return ListedRun(when, f"({kind}, unfinished)", None, None, "", str(folder))
         begun = "not begun" if (folder / "request.json").exists() else "no transcript"
         return ListedRun(when, f"({begun})", None, None, "", str(folder))
     except OSError as error:
         return ListedRun(when, f"(unreadable: {error.strerror})", None, None, "", str(folder))
     except ValidationError:
         return ListedRun(when, "(broken)", None, None, "", str(folder))
-    command = " ".join(start.subject.command) if isinstance(start, RunStart) else ""
-    return ListedRun(when, _verdict(events), factor, ratio, command, str(folder))
+    command = " ".join(start.subject.command) if isinstance(start, RunStart | ExperimentStart) else ""
+    verdict = _verdict(events)
+    if isinstance(start, ExperimentStart):
+        verdict = f"({start.experiment}, {verdict[1:]}" if verdict[0] == "(" else f"{start.experiment}: {verdict}"
+    return ListedRun(when, verdict, factor, ratio, command, str(folder))
 
 
 def _ends(path: Path) -> tuple[bytes, list[bytes]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from ..tools.execution.bench import Progress
+from ..tools.execution.progress import ProgressEvent
 from .transcript import Decision, ToolEnd
 
 
@@ -16,19 +16,13 @@ class Interface(Protocol):
         """The first run is about to begin; no folder exists yet."""
 
     def loading(self, command: str, folder: str) -> None:
-        """The run folder exists; trial runs go on while libraries load."""
-
-    def restored(self, what: str) -> None:
-        """A setting that a dead process had left was put back."""
-
-    def told(self, what: str) -> None:
-        """Something befell the hosts of a cluster."""
+        """The run folder exists; trial runs of a diagnosis go on while libraries load."""
 
     def decided(self, decision: Decision) -> None:
         """The planner has chosen a call."""
 
-    def progressed(self, progress: Progress) -> None:
-        """One more run has ended; called for every run, so it must return at once most times."""
+    def progressed(self, event: ProgressEvent) -> None:
+        """One more run has ended, or something is said; called for every run, so it must return at once most times."""
 
     def ended(self, decision: Decision, end: ToolEnd) -> None:
         """A call has ended."""

@@ -13,15 +13,28 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from .progress import ASCII_BARS, BARS, Figures, Lines, bar_line, bins, described, ended_words, figures, named
+from ..tools.execution.progress import ProgressEvent, RunEnded
+from .progress import (
+    ASCII_BARS,
+    BARS,
+    Figures,
+    Lines,
+    bar_line,
+    bins,
+    described,
+    ended_words,
+    figures,
+    named,
+    runs_so_far,
+)
 from .terminal import amount, printable
 
 if TYPE_CHECKING:
-    from ..tools.execution.bench import Progress
     from .transcript import Decision, ToolEnd
 
 DRAW_EVERY_S = 0.25
 MOST_BINS = 48
+LOADING = "loading, with trial runs"
 
 
 class LiveView(Lines):
@@ -38,7 +51,7 @@ class LiveView(Lines):
             console=self._console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
         )
         self._drawn_s = 0.0
-        self._title = "loading, with trial runs"
+        self._title = LOADING
 
     def say(self, text: str) -> None:
         """Put a line above what changes."""
@@ -55,10 +68,13 @@ class LiveView(Lines):
         self._title = f"{named(decision)}: {decision.why}"
         self._draw([])
 
-    def progressed(self, progress: Progress) -> None:
-        """Redraw, a few times a second at most."""
-        if time.monotonic() - self._drawn_s >= DRAW_EVERY_S:
-            self._draw(self._lines(progress))
+    def progressed(self, event: ProgressEvent) -> None:
+        """Redraw, a few times a second at most; what is said stays above."""
+        if not isinstance(event, RunEnded):
+            super().progressed(event)
+        elif time.monotonic() - self._drawn_s >= DRAW_EVERY_S:
+            self._title = self._title.replace(LOADING, "running")  # where no step is chosen
+            self._draw(self._lines(event))
 
     def ended(self, decision: Decision, end: ToolEnd) -> None:
         """Put the step among those that have ended."""
@@ -91,11 +107,10 @@ class LiveView(Lines):
             shown.append(f"\n  {printable(line)}")
         self._live.update(shown, refresh=True)
 
-    def _lines(self, progress: Progress) -> list[str]:
-        split = [figure for figure in figures(progress) if figure.outcomes]
+    def _lines(self, event: RunEnded) -> list[str]:
+        split = [figure for figure in figures(event) if figure.outcomes]
         every = [value for figure in split for value in figure.outcomes]
-        total = f" of {progress.planned}" if progress.planned else ""
-        lines = [f"run {len(progress.rows)}{total}"]
+        lines = [runs_so_far(event)]
         if not every:
             return lines
         low, high = min(every), max(every)

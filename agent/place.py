@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 
 from ..knowledge.actions import Precondition
-from ..tools.execution.bench import Bench, Progress
+from ..tools.execution.bench import Bench
+from ..tools.execution.progress import Listener
 from ..tools.execution.series import Measuring
 from ..tools.execution.spawn import Spawner
 from ..tools.machine import Machine
@@ -41,20 +42,17 @@ def place(
     interface: Interface,
     layers: Sequence[str],
     *,
-    listener: Callable[[Progress], None],
     on_started: Callable[[int], None] | None = None,
     conditions: bool = False,
-    told: Callable[[str], None] | None = None,
     lenient: bool = False,
 ) -> Iterator[ProgramBench]:
     """Open the bench of a subject, here or where it names; `conditions`: preconditions will be asked about.
 
     `lenient`: its trial runs on hosts may fail, since it is one setting of many.
-    `told` hears of hosts that are lost or differ; None: the interface.
     """
     if subject.on:
         with _elsewhere(
-            subject, folder, told or interface.told, layers, listener, conditions, spawner.spent_elsewhere, lenient
+            subject, folder, layers, interface.progressed, conditions, spawner.spent_elsewhere, lenient
         ) as there:
             yield there
         return
@@ -64,7 +62,7 @@ def place(
         spawner=spawner,
         folder=folder,
         launch=base_launch(subject),
-        listener=listener,
+        listener=interface.progressed,
         on_started=on_started,
         root=Path(subject.root),
         launcher=launcher,
@@ -87,9 +85,8 @@ def _keep_in(bench: Bench, stack: contextlib.ExitStack, folder: RunFolder) -> No
 def _elsewhere(
     subject: Subject,
     folder: Path,
-    told: Callable[[str], None],
     layers: Sequence[str],
-    listener: Callable[[Progress], None],
+    listener: Listener,
     conditions: bool,
     ran: Callable[[float], None],
     lenient: bool,
@@ -100,5 +97,5 @@ def _elsewhere(
     refuse_missing(read_where(subject.on))
     from ..tools.fleet.ready import fleet_bench
 
-    with fleet_bench(subject, layers, folder, told, listener, conditions, ran, lenient) as (bench, machine):
+    with fleet_bench(subject, layers, folder, listener, conditions, ran, lenient) as (bench, machine):
         yield ProgramBench(bench, lambda asked: machine, lambda kept: setattr(bench, "folder", kept.partial))

@@ -10,18 +10,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..tools.case import changes_system
+from ..tools.execution.progress import ProgressEvent, Remark, RunEnded, SettingRestored
 from .asking import ask, ask_program
 from .consent import unanswered
 from .terminal import amount, printable, raw
 
 if TYPE_CHECKING:
-    from ..tools.execution.bench import Progress
     from .session_view.measured import RunArrays
     from .transcript import Decision, ToolEnd
 
 LATER = "  You may leave meanwhile: `vgo-agent chat RUN`, then /resume, asks again, after a reboot too."
 """Of a question that the chat asks."""
 LINE_EVERY_S = 5.0
+MOST_CONDITIONS = 6
+"""That are told one by one while runs go on."""
 BARS, ASCII_BARS = " ▁▂▃▄▅▆▇█", " .:-=+*#@"
 
 
@@ -49,11 +51,18 @@ class Figures(NamedTuple):
         return math.sqrt(math.fsum((value - mean) ** 2 for value in self.outcomes) / (runs - 1)) / abs(mean)
 
 
-def figures(progress: Progress) -> list[Figures]:
-    """Split the rows of a call by condition, in the order in which conditions appear."""
+def runs_so_far(event: RunEnded) -> str:
+    """Say how many runs there are, and of how many."""
+    return f"run {len(event.rows)}{f' of {event.planned}' if event.planned else ''}"
+
+
+def figures(event: RunEnded) -> list[Figures]:
+    """Split the rows of a call by condition, in the order in which conditions appear; none where they are many."""
     rows: dict[str, list[Mapping[str, Any]]] = {}
-    for row in progress.rows:
+    for row in event.rows:
         rows.setdefault(str(row["condition"]), []).append(row)
+    if len(rows) > MOST_CONDITIONS:
+        return []
     split = ((name, [row["outcome"] for row in own if row["ok"] == 1], len(own)) for name, own in rows.items())
     return [Figures(name, outcomes, total - len(outcomes)) for name, outcomes, total in split]
 
@@ -112,14 +121,6 @@ class Lines:
         self.folder = Path(folder)
         self.say(f"{command}: kept in {folder}")
 
-    def restored(self, what: str) -> None:
-        """Say what a dead process had left."""
-        self.say(f"put back, left by a vgo-agent that was killed: {what}")
-
-    def told(self, what: str) -> None:
-        """Say what befell hosts."""
-        self.say(what)
-
     def decided(self, decision: Decision) -> None:
         """Say what comes next, and why."""
         self._told_s = time.monotonic()
@@ -127,16 +128,21 @@ class Lines:
         if self.verbose:
             self.say(f"  chosen by {decision.origin} among {', '.join(decision.legal)}; {decision.arguments}")
 
-    def progressed(self, progress: Progress) -> None:
-        """Say where the runs are, at most every few seconds."""
-        if time.monotonic() - self._told_s < LINE_EVERY_S:
-            return
-        self._told_s = time.monotonic()
-        split = figures(progress)
-        total = f" of {progress.planned}" if progress.planned else ""
-        for figure in split:
-            name = f"{figure.condition}: " if len(split) > 1 else ""
-            self.say(f"  run {len(progress.rows)}{total}: {name}{described(figure, self.unit)}")
+    def progressed(self, event: ProgressEvent) -> None:
+        """Say what is told, and at most every few seconds where the runs are."""
+        match event:
+            case SettingRestored(words):
+                self.say(f"put back, left by a vgo-agent that was killed: {words}")
+            case Remark(words):
+                self.say(words)
+            case RunEnded() if time.monotonic() - self._told_s >= LINE_EVERY_S:
+                self._told_s = time.monotonic()
+                split = figures(event)
+                for figure in split:
+                    name = f"{figure.condition}: " if len(split) > 1 else ""
+                    self.say(f"  {runs_so_far(event)}: {name}{described(figure, self.unit)}")
+                if not split:
+                    self.say(f"  {runs_so_far(event)}, {sum(row['wall_s'] for row in event.rows):.0f} s of the program")
 
     def ended(self, decision: Decision, end: ToolEnd) -> None:
         """Say what a call gave."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -16,6 +18,8 @@ from ..tools.case import Case, Record
 from ..tools.registry import TOOLS
 from ..tools.subject import Limits
 from .conduct import machine_of
+from .experiment import read_experiment
+from .experiment_folder import ANSWER, experiment_in
 from .graph import Loop
 from .live import call_tool, ended, mitigation_scope, promise_changed
 from .model.choice import ModelChoice
@@ -35,6 +39,8 @@ from .transcript import Approval, Decision, Event, RunEnd, RunStart, ToolEnd, Tr
 from .verify import Report, verify
 
 RETOLD = "what the model wrote was read from the record"
+SAME = 1e-9
+"""Relative difference of two numbers that are the same."""
 DECIDING = ("system.txt.j2", "decide.txt.j2", "think.txt.j2", "thought.txt.j2")
 """Prompts that a planner asks with; the others are for answers."""
 
@@ -126,6 +132,8 @@ def replay(folder: RunFolder, without_model: bool = False) -> Report:
     report = verify(folder)
     if not report.ok:
         return report
+    if experiment_in(folder.path):
+        return _made_again(folder, report)
     events = read(folder.transcript)
     start, end = bodies(events, RunStart), bodies(events, RunEnd)
     if not start or end[-1].status != "finished":
@@ -232,3 +240,29 @@ def _field(old: Any, new: Any, path: str) -> str:
 
 def _differs(report: Report, difference: str) -> Report:
     return replace(report, ok=not difference, difference=difference)
+
+
+def _made_again(folder: RunFolder, report: Report) -> Report:
+    """Make the tables and the answer of an experiment again from its log, and compare them with its files."""
+    try:
+        made = read_experiment(folder.path).remade(folder)
+    except VgoError as error:
+        return _differs(report, str(error))
+    told = json.loads((folder.path / ANSWER).read_bytes())
+    wrong = [name for name, content in made.tables.items() if (folder.path / name).read_bytes() != content]
+    answer = json.loads(json.dumps(made.answer))
+    wrong += [
+        f"{ANSWER}: {name}" for name, value in answer.items() if name != "folder" and not _equal(told[name], value)
+    ]
+    note = f"{', '.join((*made.tables, ANSWER))} made again from the {made.rows} rows of the log"
+    return replace(_differs(report, f"{wrong[0]} is not what the log gives" if wrong else ""), note=note)
+
+
+def _equal(told: Any, made: Any) -> bool:
+    """Compare two answers; numbers that another machine computes may differ in their last digits."""
+    if isinstance(told, dict) and isinstance(made, dict):
+        return told.keys() == made.keys() and all(_equal(told[key], made[key]) for key in made)
+    if isinstance(told, list) and isinstance(made, list):
+        return len(told) == len(made) and all(map(_equal, told, made))
+    numbers = isinstance(told, int | float) and isinstance(made, int | float)
+    return bool(told == made or (numbers and math.isclose(told, made, rel_tol=SAME)))

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..knowledge.errors import VgoError
 from ..tools import durable
-from .experiment_folder import experiment_in
+from .experiment_folder import experiment_in, serves
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,20 @@ class RunFolder:
                     path.mkdir()
                 except FileExistsError:
                     continue
-                (path / "artefacts").mkdir()
+                cls(path).make()
                 return cls(path)
         except OSError as error:
             raise VgoError(f"Cannot write in {parent} ({error.strerror}); name another folder with --out.") from error
         raise VgoError(f"{parent} has a thousand runs of this second; name another folder with --out.")
+
+    def make(self) -> None:
+        """Make the folder where it is not there."""
+        try:
+            (self.path / "artefacts").mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise VgoError(
+                f"Cannot write in {self.path.parent} ({error.strerror}); name another folder with --out."
+            ) from error
 
     @classmethod
     def find(cls, path: Path) -> RunFolder:
@@ -49,8 +58,8 @@ class RunFolder:
         folder = path if path.is_dir() else path.parent
         if not (folder / "request.json").exists():
             named = shlex.quote(str(path))
-            if one := experiment_in(folder):
-                raise VgoError(f"{named} is the folder of a {one.name}, not of a diagnosis: {one.serves(folder)}.")
+            if kind := experiment_in(folder):
+                raise VgoError(f"{named} is the folder of a {kind}, not of a diagnosis: {serves(folder)}.")
             raise VgoError(f"{named} is not the folder of a run (no request.json); `vgo-agent runs` lists them.")
         return cls(folder)
 

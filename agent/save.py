@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 from pathlib import Path
 
@@ -17,9 +16,7 @@ from ..tools.recorded.recorded import RecordedRuns
 from ..tools.recorded.write import SIDECAR_BEGINS, write
 from ..tools.row import REQUIRED
 from ..tools.run_table import LAYERS, RUNS, write_layers
-from .report.step import summary
 from .report.tables import LEADING, runs_csv, runs_md
-from .run_folder import write as write_file
 from .step import StepResult
 
 PAGE = "runs.md"
@@ -51,7 +48,7 @@ def _files(path: Path) -> tuple[Path, ...]:
 
 def _refuse_foreign(file: Path, path: Path) -> None:
     if file.with_name("transcript.jsonl").exists():
-        raise VgoError(f"--save {path} would write over {file}, which belongs to a diagnosis; choose another place.")
+        raise VgoError(f"--save {path} would write over {file}, which belongs to a run; choose another place.")
     if not (file.is_file() and os.access(file, os.R_OK | os.W_OK) and _ours(file)):
         raise VgoError(f"--save {path} would write over {file}, which it did not write; choose another place.")
 
@@ -72,11 +69,8 @@ def _ours(file: Path) -> bool:
 
 
 def keep(stepped: StepResult) -> None:
-    """Write table, page and answer into the run folder of a step; the answer is the last."""
+    """Write table and page into the run folder of a step."""
     _folder(stepped.run.record, runs_md(stepped.run), stepped.folder)
-    told = {name: value for name, value in summary(stepped, ()).items() if name not in ("rows", "saved")}
-    told |= {"headline": stepped.result.summary, "command": list(stepped.request.subject.command)}
-    write_file(stepped.folder / stepped.request.kind.answer, json.dumps(told, indent=2).encode() + b"\n")
 
 
 def save(stepped: StepResult, path: Path) -> tuple[Path, ...]:
@@ -98,7 +92,7 @@ def _folder(record: Record, page: bytes, path: Path) -> tuple[Path, ...]:
     path.mkdir(exist_ok=True)
     files = {RUNS: runs_csv(record), LAYERS: write_layers(record.all_layers), PAGE: page}
     for name, content in files.items():
-        write_file(path / name, content)
+        (path / name).write_bytes(content)
     return tuple(path / name for name in files)
 
 

@@ -20,6 +20,7 @@ from ..tools.execution.deadline import NEVER, Deadline
 from ..tools.execution.expected import FIRST_RUNS, Expected
 from ..tools.execution.judge import judge
 from ..tools.execution.launch import Launch
+from ..tools.execution.progress import SettingRestored
 from ..tools.execution.spawn import Spawner
 from ..tools.execution.way import Way, Ways
 from ..tools.mitigation.restore import restore
@@ -107,37 +108,29 @@ def resume(
 
     `accept` are mitigations that may change a promise from here on.
     """
-    tell_restored(interface)
-    read_request(folder)
-    with Spawner() as spawner, resumable(folder):
-        return _gone_on(folder, spawner, interface, clock, more_s=more_s, accept=accept)
+    with resumable(folder):
+        return work(folder, interface, None, clock, more_s, accept)
 
 
-def work(folder: RunFolder, interface: Interface, steering: Steering, clock: BudgetClock) -> DiagnosisEnding:
-    """Begin, or go on with, what a folder asks for; the caller holds it."""
-    tell_restored(interface)
-    asked = read_request(folder)
-    with Spawner() as spawner:
-        if folder.transcript.exists():
-            return _gone_on(folder, spawner, interface, clock, steering)
-        end_orphan(folder.child)
-        trial = TrialRuns(spawner, asked.subject, interface, trial_deadline(clock, asked.limits))
-        return conduct()(folder, asked, spawner, interface, steering, clock, shown=trial.until_loaded(folder))
-
-
-def _gone_on(
+def work(
     folder: RunFolder,
-    spawner: Spawner,
     interface: Interface,
+    steering: Steering | None,
     clock: BudgetClock,
-    steering: Steering | None = None,
     more_s: float | None = None,
     accept: tuple[str, ...] = (),
 ) -> DiagnosisEnding:
-    asked = read_request(folder)
-    end_orphan(folder.child)
-    interface.loading(" ".join(asked.subject.command), str(folder.path))
-    return conduct()(folder, asked, spawner, interface, steering, clock, more_s, accept=accept)
+    """Begin, or go on with, what a folder asks for; the caller holds it."""
+    tell_restored(interface)
+    asked, shown = read_request(folder), None
+    with Spawner() as spawner:
+        end_orphan(folder.child)
+        if folder.transcript.exists():
+            interface.loading(" ".join(asked.subject.command), str(folder.path))
+        else:
+            trial = TrialRuns(spawner, asked.subject, interface, trial_deadline(clock, asked.limits))
+            shown = trial.until_loaded(folder)
+        return conduct()(folder, asked, spawner, interface, steering, clock, more_s, shown, accept)
 
 
 def trial_deadline(clock: BudgetClock, limits: Limits) -> Deadline:
@@ -283,4 +276,4 @@ def held(folder: RunFolder) -> Iterator[None]:
 def tell_restored(interface: Interface) -> None:
     """Put back what a dead process left, before anything is measured."""
     for line in restore():
-        interface.restored(line)
+        interface.progressed(SettingRestored(line))

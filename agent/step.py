@@ -4,38 +4,37 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Self
 
-import yaml
-from pydantic import ValidationError
+import numpy as np
 
 from ..knowledge.errors import VgoError
 from ..knowledge.loader import Knowledge
-from ..knowledge.shape import Frozen
 from ..tools.base import Outcome, Result, ToolError
 from ..tools.case import NO_FILES, Case, Contents, Finished, Record
-from ..tools.execution.bench import Progress
+from ..tools.execution.bench import Bench
 from ..tools.execution.deadline import Deadline
 from ..tools.execution.row_log import rows_in
-from ..tools.execution.spawn import Spawner
 from ..tools.machine import Machine
 from ..tools.row import Row
+from ..tools.run_table import LAYERS, RUNS, artefacts, read_layers
+from ..tools.statistics.shape.describe import describe
+from ..tools.statistics.spread import summarise
 from ..tools.steps.measure import MEASURE
 from ..tools.steps.profile import PROFILE
 from ..tools.stop import answers
-from ..tools.subject import Limits, Subject
+from ..tools.subject import Limits
 from ..tools.tool import Tool
-from . import experiment_folder
 from .clock import BudgetClock
-from .experiment_folder import ExperimentKind
+from .experiment import ExperimentRequest, ExperimentRun, RemadeFiles, ShownAnswer, carry_on, opened
 from .finished import FinishedRun
 from .interface import Interface
-from .place import ProgramBench, place
-from .run_folder import RunFolder, write
-from .session import resumable, tell_restored, try_once, way_of
+from .run_folder import RunFolder
+from .session import try_once, way_of
 from .transcript import Decision, ToolEnd
 
 CALL = "c001"
@@ -46,29 +45,73 @@ ANSWER_S, SHARE = 1.0, 0.5
 NOTHING_KNOWN = Knowledge({}, {}, "")
 
 
-ALONE: Mapping[str, Tool[Any, Any]] = {tool.name: tool for tool in (MEASURE, PROFILE)}
-"""Tools that a command runs alone."""
+ALONE: Mapping[str, Tool[Any, Any]] = {"measurement": MEASURE, "profile": PROFILE}
+"""Tools that a command runs alone, by the kind of experiment that they are."""
 
 
-class StepRequest(Frozen):
-    """What a step was asked for: all that it takes to go on with it."""
+class StepRequest(ExperimentRequest):
+    """What a step was asked for."""
 
-    subject: Subject
+    kind: Literal["measurement", "profile"]
     limits: Limits
-    tool: str
     arguments: dict[str, Any]
     why: str
 
     @property
-    def kind(self) -> ExperimentKind:
-        """Of its folder."""
-        return experiment_folder.MEASUREMENT if self.tool == MEASURE.name else experiment_folder.PROFILE
+    def tool(self) -> Tool[Any, Any]:
+        """That runs it."""
+        return ALONE[self.kind]
+
+    @property
+    def probed(self) -> Sequence[str]:
+        """Layers."""
+        return self.limits.layers
 
     def record(self, result: Mapping[str, Any], files: Mapping[str, bytes]) -> Record:
         """What it gave, as a diagnosis of one call has it."""
         digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
         store = Contents({digests[name]: content for name, content in files.items()})
-        return Record((Finished(CALL, self.tool, self.arguments, result, digests),), store)
+        return Record((Finished(CALL, self.tool.name, self.arguments, result, digests),), store)
+
+    def lasting(self, seconds: float, folder: RunFolder) -> Self:
+        """Give it so many seconds beside those that its runs have taken."""
+        spent_s = sum(row["wall_s"] for row in rows_in(log_in(folder)))
+        limits = self.limits.model_copy(update={"budget_s": seconds})
+        arguments = {**self.arguments, "max_seconds": spent_s + seconds}
+        return self.model_copy(update={"limits": limits, "arguments": arguments})
+
+    def deadline(self, clock: BudgetClock) -> Deadline:
+        """When the last run has to end."""
+        budget_s = self.limits.budget_s
+        return clock.deadline(budget_s, min(ANSWER_S, SHARE * budget_s))
+
+    def run(self, run: ExperimentRun) -> StepResult:
+        """Run the tool on what the log has; Ctrl-C ends it early, and raises only where no run counts yet."""
+        from .save import keep
+
+        bench = run.place.bench
+        bench.deadline = self.deadline(run.clock)
+        case = Case(CALL, self.subject, self.limits, run.machine, NOTHING_KNOWN, Record((), NO_FILES), bench)
+        outcome, stopped = _called(self, case, run)
+        rows = rows_in(log_in(run.folder))
+        result = StepResult(self, run.machine, outcome.result, rows, outcome.artefacts, stopped, run.folder.path)
+        keep(result)
+        return result
+
+    def remade(self, folder: RunFolder) -> RemadeFiles:
+        """Make the table again, and what rows alone tell."""
+        from .report.tables import runs_csv
+
+        rows, layers = rows_in(log_in(folder)), folder.path / LAYERS
+        files = artefacts(rows, read_layers(layers.read_bytes()))
+        answer: dict[str, Any] = {
+            "failed": sum(row["ok"] == 0 for row in rows),
+            "spent_s": sum(row["wall_s"] for row in rows),
+        }
+        if self.kind == "measurement":
+            outcomes = np.array([row["outcome"] for row in rows if row["ok"] == 1])
+            answer["outcome"] = summarise(outcomes[describe(outcomes).warm_up :]).model_dump(mode="json")
+        return RemadeFiles(len(rows), {RUNS: runs_csv(self.record(answer, files))}, answer)
 
 
 @dataclass(frozen=True)
@@ -93,134 +136,65 @@ class StepResult:
             (), record, self.request.subject, self.request.limits, self.machine, NOTHING_KNOWN, "", "", 0.0, 0.0, ""
         )
 
-
-@dataclass
-class RowListener:
-    """Hands each run on, and remembers that there are some."""
-
-    interface: Interface
-    rows: Sequence[Row] = field(default_factory=tuple)
-
-    def __call__(self, progress: Progress) -> None:
-        """Take the rows so far."""
-        self.rows = progress.rows
-        self.interface.progressed(progress)
-
     @property
-    def count(self) -> bool:
-        """Whether any run counts."""
-        return any(row["ok"] == 1 for row in self.rows)
+    def answer(self) -> Mapping[str, Any]:
+        """Its numbers without the rows."""
+        from .report.step import summary
+
+        told = {name: value for name, value in summary(self, ()).items() if name not in ("rows", "saved")}
+        return told | {"headline": self.result.summary, "command": list(self.request.subject.command)}
+
+    def shown(self, saved: Sequence[Path] = ()) -> ShownAnswer:
+        """Its numbers with every row, and its words."""
+        from .report.step import summary, text
+        from .terminal import speaks_unicode
+
+        return ShownAnswer(summary(self, saved), text(self, saved, speaks_unicode(sys.stdout)))
+
+
+def log_in(folder: RunFolder) -> Path:
+    """Where the rows are kept, run by run."""
+    return folder.partial / f"{CALL}.jsonl"
 
 
 def begin(request: StepRequest, out: Path, name: str, interface: Interface, clock: BudgetClock) -> StepResult:
-    """Run a step in a new folder below `out`; Ctrl-C ends it early, and raises only where no run counts yet."""
-    tell_restored(interface)
-    with Spawner() as spawner:
-        deadline, subject = _deadline(request, clock), request.subject
+    """Run a step in a new folder below `out`."""
+    with opened(request, interface) as there:
+        bench, subject = there.bench, request.subject
         interface.trying(" ".join(subject.command))
-        with _place(request, spawner, interface) as (there, rows):
-            if not subject.on:  # elsewhere, the look at each host has run it once
-                there.bench.expect(try_once(spawner, way_of(subject), subject, deadline=deadline))
-            folder = RunFolder.create(out, f"{request.tool}-{name}")
-            page = yaml.safe_dump(request.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=120)
-            write(folder.path / request.kind.asked, page.encode())
-            folder.note_time("begun")
-            return _carry_on(request, folder, there, rows, interface, deadline)
+        if isinstance(bench, Bench):  # elsewhere, the look at each host has run it once
+            bench.expect(try_once(bench.spawner, way_of(subject), subject, deadline=request.deadline(clock)))
+        folder = RunFolder.create(out, f"{request.tool.name}-{name}")
+        return carry_on(request, request.run, folder, there, interface, clock)
 
 
-def go_on(
-    path: Path, interface: Interface, clock: BudgetClock, on: str = "", more_s: float | None = None
-) -> StepResult:
-    """Go on with a step that was cut off, with what is left of its budget or for more_s seconds; one that had ended
-    is answered again.
-    """
-    folder, request = RunFolder(path), read(path)
-    if on and not request.subject.on:
-        raise VgoError(f"{path} was made on this machine: go on without --on, or begin a new one.")
-    if on:
-        request = request.model_copy(update={"subject": request.subject.model_copy(update={"on": on})})
-    if more_s:
-        spent_s = sum(row["wall_s"] for row in rows_in(folder.partial / f"{CALL}.jsonl"))
-        limits = request.limits.model_copy(update={"budget_s": more_s})
-        arguments = {**request.arguments, "max_seconds": spent_s + more_s}
-        request = request.model_copy(update={"limits": limits, "arguments": arguments})
-    tell_restored(interface)
-    with Spawner() as spawner, _place(request, spawner, interface) as (there, rows):
-        return _carry_on(request, folder, there, rows, interface, _deadline(request, clock))
-
-
-def read(folder: Path) -> StepRequest:
-    """Read what a step was asked for."""
-    kind = experiment_folder.experiment_in(folder)
-    assert kind
-    try:
-        return StepRequest.model_validate(yaml.safe_load((folder / kind.asked).read_text(encoding="utf-8")))
-    except OSError as error:
-        raise VgoError(f"{folder / kind.asked} cannot be read ({error.strerror}).") from error
-    except (yaml.YAMLError, ValidationError, UnicodeDecodeError) as error:
-        raise VgoError(f"{folder / kind.asked} is damaged, so it cannot go on: begin a new one.") from error
-
-
-def _deadline(request: StepRequest, clock: BudgetClock) -> Deadline:
-    budget_s = request.limits.budget_s
-    return clock.deadline(budget_s, min(ANSWER_S, SHARE * budget_s))
-
-
-@contextlib.contextmanager
-def _place(request: StepRequest, spawner: Spawner, interface: Interface) -> Iterator[tuple[ProgramBench, RowListener]]:
-    rows = RowListener(interface)
-    with place(request.subject, Path(), spawner, interface, request.limits.layers, listener=rows) as there:
-        yield there, rows
-
-
-def _carry_on(
-    request: StepRequest,
-    folder: RunFolder,
-    there: ProgramBench,
-    rows: RowListener,
-    interface: Interface,
-    deadline: Deadline,
-) -> StepResult:
-    with resumable(folder):
-        there.keep_in(folder)
-        there.bench.deadline = deadline
-        machine = there.described(())
-        case = Case(CALL, request.subject, request.limits, machine, NOTHING_KNOWN, Record((), NO_FILES), there.bench)
-        outcome, stopped = _run(request, case, rows, interface)
-        kept = rows_in(folder.partial / f"{CALL}.jsonl")
-        return StepResult(request, machine, outcome.result, kept, outcome.artefacts, stopped, folder.path)
-
-
-def _run(
-    request: StepRequest, case: Case, rows: RowListener, interface: Interface
-) -> tuple[Outcome, BaseException | None]:
-    decision = Decision(
-        call_id=CALL, tool=request.tool, arguments=dict(request.arguments), why=request.why, origin="user", legal=()
-    )
-    interface.decided(decision)
+def _called(request: StepRequest, case: Case, run: ExperimentRun) -> tuple[Outcome, BaseException | None]:
+    arguments, name = request.arguments, request.tool.name
+    decision = Decision(call_id=CALL, tool=name, arguments=arguments, why=request.why, origin="user", legal=())
+    run.interface.decided(decision)
     stopped: BaseException | None = None
     with _refusing():
         try:
-            outcome = _call(request, request.arguments, case)
+            outcome = _call(request.tool, arguments, case)
         except (KeyboardInterrupt, SystemExit) as stop:
-            if not rows.count:
+            if not any(row["ok"] == 1 for row in rows_in(log_in(run.folder))):
                 raise
             answers()  # no file has these runs yet
             stopped = stop
-            outcome = _cut_short(request, case, stop)
-    interface.ended(decision, ToolEnd(call_id=CALL, result=outcome.result.model_dump(mode="json")))
+            outcome = _cut_short(request.tool, arguments, case, stop)
+    run.interface.ended(decision, ToolEnd(call_id=CALL, result=outcome.result.model_dump(mode="json")))
     return outcome, stopped
 
 
-def _cut_short(request: StepRequest, case: Case, stop: BaseException) -> Outcome:
+def _cut_short(tool: Tool[Any, Any], arguments: Mapping[str, Any], case: Case, stop: BaseException) -> Outcome:
     try:
-        return _call(request, {**request.arguments, "max_seconds": NO_TIME}, case)
+        return _call(tool, {**arguments, "max_seconds": NO_TIME}, case)
     except ToolError:  # of a profile there are bare runs only
         raise stop from None
 
 
-def _call(request: StepRequest, arguments: Mapping[str, Any], case: Case) -> Outcome:
-    return ALONE[request.tool].run(ALONE[request.tool].arguments.model_validate(arguments), case)
+def _call(tool: Tool[Any, Any], arguments: Mapping[str, Any], case: Case) -> Outcome:
+    return tool.run(tool.arguments.model_validate(arguments), case)
 
 
 @contextlib.contextmanager

@@ -66,6 +66,17 @@ class RunStart(Body):
     """The language model that is asked, where one is."""
 
 
+class ExperimentStart(Body):
+    """A process begins, or goes on with, a measurement, a profile, a study or a sweep; its rows are in a log."""
+
+    kind: Literal["experiment_start"] = "experiment_start"
+    experiment: str
+    """Name of its kind."""
+    subject: Subject
+    machine: str
+    """Artefact: facts about the system under test."""
+
+
 class Decision(Body):
     """What the planner chose among what was legal."""
 
@@ -146,7 +157,9 @@ class RunEnd(TimedBody):
     """Files of the run folder made from the events, by SHA-256."""
 
 
-EventBody = RunStart | LimitsChanged | Decision | Approval | ToolStart | ToolEnd | VerdictGiven | RunEnd
+EventBody = (
+    RunStart | ExperimentStart | LimitsChanged | Decision | Approval | ToolStart | ToolEnd | VerdictGiven | RunEnd
+)
 
 
 class Event(Frozen):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..knowledge.errors import VgoError
 from .record import bodies
 from .run_folder import RunFolder
-from .transcript import Event, RunEnd, RunStart, ToolEnd, read
+from .transcript import Event, ExperimentStart, RunEnd, RunStart, ToolEnd, read
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ def check_artefacts(events: list[Event], folder: RunFolder) -> int:
     """Read every artefact that an event names; a file that no event names is a difference too."""
     named = {digest for end in bodies(events, ToolEnd) for digest in end.artefacts.values()}
     named |= {start.machine for start in bodies(events, RunStart)}
+    named |= {start.machine for start in bodies(events, ExperimentStart)}
     for digest in sorted(named):
         folder.get(digest)
     for path in sorted((folder.path / "artefacts").iterdir()):

@@ -50,7 +50,7 @@ def page(folder: Path, small: bool) -> str:
     few = " --min-runs 2 --max-runs 2" if small else ""
     fast = " --models gaussian" if small else ""
     swept = said(folder, f"sweep fio -q{few}")
-    facts = json.loads((folder / RUNS / "sweep.json").read_text())
+    facts = json.loads((folder / RUNS / "answer.json").read_text())
     fitted = said(folder, f"surface fit {RUNS} --save {KEPT}{fast}")
     load = os.getloadavg()[0]
     parts = [

@@ -34,7 +34,6 @@ BUDGET_S = 90.0
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.epilog = EPILOG
     parser.add_argument("name", nargs="?", metavar="NAME", help="the workload, of those that --list names")
     parser.add_argument("--steady", action="store_true", help="its steady twin: the same without the cause")
     parser.add_argument("--list", action="store_true", help="list the workloads and leave")

@@ -44,7 +44,6 @@ INTERRUPTED = 130
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.epilog = EPILOG
     parser.usage = f"{parser.prog} [OPTIONS]\n       {parser.prog} record NAME [OPTIONS] [-- COMMAND [ARGS...]]"
     modes = parser.add_subparsers(dest="mode", metavar="MODE", title="modes", prog=parser.prog)
     add_record(modes.add_parser("record", help="record a case on this machine", description="Record a case."))
@@ -164,14 +163,12 @@ def _evaluate(arguments: argparse.Namespace) -> int:
 
 
 def _others(arguments: argparse.Namespace, found: Difference | None) -> list[str]:
-    """Say how many answers are others than those that were kept."""
     if found is None or not found.answers:
         return []
     return [f"other answers than in {arguments.against}: {len(found.answers)}, see above."]
 
 
 def _nobody(results: Results) -> list[str]:
-    """Say that nothing was asked, and whose fault it is."""
     if results.rows:
         return []
     if not results.cases:

@@ -28,11 +28,8 @@ pairs with each mitigation of those factors and of the known causes, applied and
 off goes on with --resume. Of your own program, write what is right into truth.yaml afterwards, then --seal it.
 """
 SETTINGS = ("layer", "timeout", "on-failure")
-
-
 BUT = ", but by a truth that was not recorded:"
 MEND = "Mend truth.yaml and seal it again, or record more."
-"""Told where the truth and the pairs do not agree."""
 
 
 def add_record(parser: argparse.ArgumentParser) -> None:
@@ -41,6 +38,14 @@ def add_record(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.add_argument("name", metavar="NAME", help="a workload, a case to record again, or a new name for COMMAND")
     add_program(parser)
+    _add_what(parser)
+    _add_where(parser)
+    add_settings(parser, SETTINGS)
+    add_manners(parser)
+    parser.set_defaults(parser=parser)
+
+
+def _add_what(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("what is recorded")
     what.add_argument("--steady", action="store_true", help="the workload's steady twin, without its cause")
     what.add_argument("--runs", type=int, metavar="N", help="of the baseline, and profiled ones (default 400)")
@@ -72,6 +77,9 @@ def add_record(parser: argparse.ArgumentParser) -> None:
         help="which mitigations may be applied: none, those that touch only the program, or also those that change "
         "the system (default process, and for a workload what its cures change)",
     )
+
+
+def _add_where(parser: argparse.ArgumentParser) -> None:
     where = parser.add_argument_group("where")
     where.add_argument("--out", dest="parent", type=Path, metavar="FOLDER", help="the parent of cases (evals/cases)")
     where.add_argument(
@@ -81,9 +89,6 @@ def add_record(parser: argparse.ArgumentParser) -> None:
     )
     where.add_argument("--resume", action="store_true", help="go on with a recording that was cut off, as it began")
     where.add_argument("--seal", action="store_true", help="only hash the files again, after a yaml file was edited")
-    add_settings(parser, SETTINGS)
-    add_manners(parser)
-    parser.set_defaults(parser=parser)
 
 
 def run_record(arguments: argparse.Namespace) -> int:
@@ -155,40 +160,37 @@ def _workshop(arguments: argparse.Namespace, key: str) -> Workshop:
     return Workshop.begin(arguments.parent, asked, arguments.force)
 
 
-def _seal(folder: Path, as_json: bool) -> int:
-    """Hash the files again; raise VgoError where the case still cannot be scored."""
-    from .recorded.doubts import doubts
+def _judged(folder: Path) -> tuple[str, ...]:
+    """Name what makes the truth of a case doubtful; raise VgoError where it cannot be scored."""
     from .recorded.gate import admitted
-    from .recorded.manifest import reseal
     from .recorded.truth import read_truth
+    from .scores.agreement import doubts
+
+    return doubts(admitted(folder), read_truth(folder))
+
+
+def _seal(folder: Path, as_json: bool) -> int:
+    from .recorded.manifest import reseal
 
     reseal(folder)
-    found = doubts(admitted(folder), read_truth(folder))
-    text = "\n".join([f"{folder} is sealed and can be scored{BUT if found else '.'}", *_advice(found)])
-    answer({"case": str(folder), "ready": True, "reason": "", "doubts": found}, text, as_json)
-    return 0
+    return _ready(folder, f"{folder} is sealed and can be scored", _judged(folder), as_json)
 
 
 def _told(folder: Path, as_json: bool) -> int:
     """Say where the case stands, and what is left to do."""
-    from .recorded.doubts import doubts
-    from .recorded.gate import admitted
     from .recorded.manifest import sealing
-    from .recorded.truth import read_truth
 
-    found: tuple[str, ...] = ()
-    reason = ""
     try:
-        found = doubts(admitted(folder), read_truth(folder))
-        text = f"{folder} can be scored{BUT if found else '.'}"
+        found = _judged(folder)
     except VgoError as error:
-        reason = str(error)
-        text = f"{folder} is recorded. Before it can be scored:\n  {reason}\n  Then `{sealing(folder)}`."
-    values = {"case": str(folder), "ready": not reason, "reason": reason, "doubts": found}
-    answer(values, "\n".join([text, *_advice(found)]), as_json)
+        text = f"{folder} is recorded. Before it can be scored:\n  {error}\n  Then `{sealing(folder)}`."
+        answer({"case": str(folder), "ready": False, "reason": str(error), "doubts": ()}, text, as_json)
+        return 0
+    return _ready(folder, f"{folder} can be scored", found, as_json)
+
+
+def _ready(folder: Path, words: str, doubts: Sequence[str], as_json: bool) -> int:
+    """Say that a case can be scored, and where its truth and its pairs do not agree."""
+    lines = [f"{words}{BUT}", *(f"  {doubt}" for doubt in doubts), MEND] if doubts else [f"{words}."]
+    answer({"case": str(folder), "ready": True, "reason": "", "doubts": doubts}, "\n".join(lines), as_json)
     return 0
-
-
-def _advice(doubts: Sequence[str]) -> list[str]:
-    """Tell where the truth and the pairs do not agree."""
-    return [*(f"  {doubt}" for doubt in doubts), MEND] if doubts else []

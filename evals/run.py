@@ -14,11 +14,11 @@ import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from importlib import import_module
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import NamedTuple
 
 from polars.exceptions import PolarsError
@@ -74,8 +74,7 @@ class Contest(NamedTuple):
 
 def registry(where: str) -> Mapping[str, Factory]:
     """Import the contestants by name, from `module:attribute`."""
-    module, _, attribute = where.partition(":")
-    found: Mapping[str, Factory] = getattr(import_module(module), attribute)
+    found: Mapping[str, Factory] = resolve_name(where)
     return found
 
 
@@ -170,7 +169,6 @@ class _Crew:
                 yield row
 
     def _said(self, worker: _Worker) -> ScoredAnswer | None:
-        """Read what one says: that it is ready, a row, or nothing any more."""
         try:
             row = worker.hear()
         except (EOFError, OSError):
@@ -202,7 +200,6 @@ def _next(waiting: Sequence[EvaluationTask], crew: Sequence[_Worker], worker: _W
 
 
 def _how(process: SpawnProcess) -> str:
-    """Say how a process ended that has closed its pipe."""
     process.join(10.0)
     code = process.exitcode
     if code is None:
@@ -250,7 +247,6 @@ def _no_interrupts() -> Iterator[None]:
 
 
 def _unanswered(task: EvaluationTask, why: str) -> ScoredAnswer:
-    """Make the row of a task that nobody has answered."""
     return _row(task, ContestAnswer(verdict="", ended=why), 0.0)
 
 

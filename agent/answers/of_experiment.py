@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...knowledge.errors import VgoError
-from ..experiment_folder import ExperimentKind
+from ..experiment_folder import ANSWER, serves
 from ..report.sweep import best_words
 from ..terminal import WIDTH
 
@@ -46,17 +46,17 @@ class ExperimentAnswer:
         )
 
 
-def experiment_answer(folder: Path, kind: ExperimentKind, question: str) -> ExperimentAnswer:
+def experiment_answer(folder: Path, question: str) -> ExperimentAnswer:
     """Read the answer in a folder; VgoError where it has none yet."""
-    path = folder / kind.answer
+    path = folder / ANSWER
     try:
         answer = json.loads(path.read_text(encoding="utf-8"))
         said = tuple(dict.fromkeys(filter(None, _sentences(answer))))
     except FileNotFoundError as error:
-        raise VgoError(f"{folder} has no answer yet: {kind.serves(folder)}.") from error
+        raise VgoError(f"{folder} has no answer yet: {serves(folder)}.") from error
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise VgoError(f"{path} is unreadable or damaged: {kind.serves(folder)}.") from error
-    return ExperimentAnswer(question, said, str(path), kind.serves(folder))
+        raise VgoError(f"{path} is unreadable or damaged: {serves(folder)}.") from error
+    return ExperimentAnswer(question, said, str(path), serves(folder))
 
 
 def _sentences(answer: Mapping[str, Any]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ...knowledge.errors import VgoError
 from ..desk.markdown import as_markdown
+from ..experiment_folder import experiment_in
 from ..history import history, listed
 from ..past.deletion import delete, refuse, size
 from ..past.listing import Past, described, past
@@ -138,9 +139,10 @@ def _place(session: ChatSession, word: str) -> Path:
 
 
 def _is_run(path: Path) -> bool:
-    return any((path / name).exists() for name in ("request.json", "transcript.jsonl")) or (
-        path.is_dir() and not any(path.iterdir())
-    )
+    """Tell the folder of a diagnosis, which may have been emptied, from what has a table alone."""
+    files = ("request.json", "transcript.jsonl")
+    diagnosed = any((path / name).exists() for name in files) and not experiment_in(path)
+    return diagnosed or (path.is_dir() and not any(path.iterdir()))
 
 
 PAST: dict[str, Callable[[ChatSession, str], ChatReply]] = {"runs": runs, "open": open_run, "delete": delete_run}

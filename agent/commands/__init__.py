@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Subcommand:
-    """A subcommand: `module` has `configure(parser)` and `run(arguments) -> int`."""
+    """A subcommand: `module` has `EPILOG`, `configure(parser)` and `run(arguments) -> int`."""
 
     # A plain class: dataclasses or typing alone would take longer to import than the rest of `vgo-agent --help`.
     def __init__(self, name: str, words: str, module: str = "") -> None:

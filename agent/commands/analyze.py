@@ -31,7 +31,6 @@ were varied in mixed order, and mitigations tried on and off, say more.
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.epilog = EPILOG
     parser.add_argument("file", metavar="FILE", help="the recorded runs")
     add_mapping(parser)
     columns = parser.add_argument_group("the columns")

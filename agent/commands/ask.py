@@ -40,7 +40,6 @@ MIXED = True
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.usage = f"{parser.prog} [OPTIONS] RUN [QUESTION]"
-    parser.epilog = EPILOG
     add_run(parser)
     parser.add_argument(
         "words", metavar="QUESTION", nargs="*", help="in words of your own; none: read them, line by line"
@@ -66,10 +65,10 @@ def run(arguments: argparse.Namespace) -> int:
     question = " ".join(" ".join(arguments.words).split())
     if arguments.words and not question:
         raise _nothing_asked()
-    if kind := experiment_in(place):
+    if experiment_in(place):
         from ..answers.of_experiment import experiment_answer
 
-        return _answered(partial(experiment_answer, place, kind), question, settings, arguments.json)
+        return _answered(partial(experiment_answer, place), question, settings, arguments.json)
     request = model_choice(settings.model, settings) if settings.model else None  # refused before anything is read
     conversation = conversation_on(run_meant(arguments.run, settings.out))
     from ..answers.model_meant import speaking

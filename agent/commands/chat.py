@@ -40,7 +40,6 @@ THEMES = ("dark", "light", "high-contrast")
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.usage = f"{parser.prog} [OPTIONS] [--] [COMMAND [ARGS...] | RUN | FILE ...]"
-    parser.epilog = EPILOG
     add_program(parser)
     add_settings(parser)
     add_cluster(parser)
@@ -207,7 +206,7 @@ def _are_recorded(words: Sequence[str], out: Path) -> bool:
     return all(
         _names_run(word, out)
         or (os.path.isfile(word) and not os.access(word, os.X_OK))
-        or experiment_in(place_meant(word, out))
+        or bool(experiment_in(place_meant(word, out)))
         for word in words
     )
 

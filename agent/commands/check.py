@@ -25,7 +25,6 @@ them. Exits with 1 when something is wrong.
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.epilog = EPILOG
     add_manners(parser)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..terminal import answer
@@ -15,34 +14,15 @@ if TYPE_CHECKING:
 
 
 def folder_of(arguments: argparse.Namespace) -> RunFolder:
-    """Find the run that is named; light, so that a wrong name is told at once."""
+    """Find the run or experiment that is named; light, so that a wrong name is told at once."""
+    from ..experiment_folder import experiment_in
     from ..run_folder import RunFolder
-
-    return RunFolder.find(place_of(arguments))
-
-
-def place_of(arguments: argparse.Namespace) -> Path:
-    """Find what is named, whatever lies there."""
     from ..settings import effective
     from .meant import place_meant
 
     settings, _ = effective(vars(arguments))
-    return place_meant(arguments.run, settings.out)
-
-
-def checked_experiment(arguments: argparse.Namespace) -> int | None:
-    """Make the answer of what is no diagnosis again; exit 1 when it names a difference, None for a diagnosis."""
-    from ..experiment_folder import experiment_in
-
-    folder = place_of(arguments)
-    kind = experiment_in(folder)
-    if kind is None:
-        return None
-    from ..verify_experiment import verify_experiment
-
-    checked = verify_experiment(folder, kind)
-    answer(asdict(checked), checked.words, arguments.json)
-    return 0 if checked.ok else 1
+    place = place_meant(arguments.run, settings.out)
+    return RunFolder(place) if experiment_in(place) else RunFolder.find(place)
 
 
 def tell(report: Report, same: str, arguments: argparse.Namespace) -> int:

@@ -36,7 +36,6 @@ SETTINGS = ("timeout", "on-failure", "layer", "launcher")
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.usage = f"{parser.prog} check --on ADDRESS|FILE [OPTIONS] [--] COMMAND [ARGS...]"
-    parser.epilog = EPILOG
     parser.add_argument("what", metavar="check", help="look at every host")
     add_program(parser)
     add_settings(parser, SETTINGS)

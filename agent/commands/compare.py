@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..terminal import answer
-from .options import add_chances, add_manners, add_mapping, check_chances, mapping_of
+from .options import add_chances, add_manners, add_mapping, check_chances, mapping_of, words
 
 if TYPE_CHECKING:
     from ...tools.recorded_comparison.question import Contrast
@@ -37,7 +37,6 @@ MIXED = True
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.epilog = EPILOG
     parser.add_argument("files", nargs="+", metavar="FILE", help="recorded runs: CSV, Parquet, SHARP, pyperf, ...")
     parser.add_argument("--metric", metavar="COL", help="what to compare (needed with several columns of numbers)")
     add_mapping(parser)
@@ -121,20 +120,16 @@ def _question(arguments: argparse.Namespace) -> Contrast:
     return Contrast(
         metric=arguments.metric,
         condition=condition or None,
-        among=_words(among),
+        among=words(among),
         baseline=arguments.baseline,
         where=tuple(_equation(text) for text in arguments.where),
         paired=arguments.paired,
-        pair=_words(arguments.pair or ""),
-        by=_words(arguments.by or ""),
+        pair=words(arguments.pair),
+        by=words(arguments.by),
         lower_is_better=True if arguments.lower_is_better else False if arguments.higher_is_better else None,
         alpha=arguments.alpha,
         seed=arguments.seed,
     )
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
 
 
 def _equation(text: str) -> tuple[str, str]:

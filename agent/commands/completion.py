@@ -15,7 +15,6 @@ FILES = ("input", "command")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.epilog = EPILOG
     parser.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="the shell that will read it")
 
 

@@ -29,7 +29,6 @@ Rules for --stop, and what --stop-at means to each (default); no rule is asked b
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.epilog = EPILOG
     add_settings(parser)
     add_manners(parser)
 

@@ -30,8 +30,6 @@ Where nothing that the tool can do helps, and the answer went to a terminal, wha
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.usage = f"{parser.prog} [OPTIONS] [--] COMMAND [ARGS...]"
-    parser.epilog = EPILOG
     add_program(parser)
     parser.add_argument(
         "--surface",

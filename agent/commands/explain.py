@@ -33,7 +33,6 @@ LONGEST = 200
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.usage = f"{parser.prog} [OPTIONS] NAME"
-    parser.epilog = EPILOG
     parser.add_argument("words", metavar="NAME", nargs="+", help="a factor, a mitigation, or a column")
     parser.add_argument("--root", metavar="DIR", default="/", help="where /proc and /sys lie (default /)")
     add_manners(parser)

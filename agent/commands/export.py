@@ -33,7 +33,6 @@ that is bounded by the CPUs of the machine it is for is not checked against thos
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.usage = f"{parser.prog} [OPTIONS] MITIGATION"
-    parser.epilog = EPILOG
     parser.add_argument("mitigation", metavar="MITIGATION", help="its key or name, as `vgo-agent mitigations` lists it")
     parser.add_argument(
         "--param", metavar="NAME=VALUE", action="append", default=[], help="a parameter of it; repeatable"

@@ -33,7 +33,6 @@ are read back as they were. A mapping is a YAML file; a column says what differs
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.epilog = EPILOG
     parser.add_argument("file", metavar="FILE", help="the recorded runs")
     parser.add_argument(
         "--mapping", type=Path, metavar="FILE.yaml", help="what the columns are called and mean, as below"

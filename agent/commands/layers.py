@@ -52,7 +52,6 @@ class ListedLayer(NamedTuple):
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.epilog = EPILOG
     parser.add_argument("names", metavar="NAME", nargs="*", help="show the columns of these layers; a path is one too")
     parser.add_argument("--trust", metavar="FILE", help="let this layer file run its commands, as it is now")
     parser.add_argument("--no-cost", action="store_true", help="measure no cost, so run no program under a layer")

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
-from ..terminal import answer, speaks_unicode
+from .ending import give_shown
 from .options import add_cluster, add_manners, add_out, add_program, add_settings
 
 if TYPE_CHECKING:
     from ..settings import UserSettings
-    from ..step import StepRequest, StepResult
+    from ..step import StepRequest
 
 EPILOG = """\
 examples:
@@ -30,8 +29,6 @@ SETTINGS = ("budget", "timeout", "on-failure", "min-runs", "max-runs", "stop", "
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.usage = f"{parser.prog} [OPTIONS] [--] COMMAND [ARGS...]"
-    parser.epilog = EPILOG
     add_program(parser)
     add_settings(parser, SETTINGS)
     add_cluster(parser)
@@ -55,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     request = StepRequest(
         subject=subject_of(arguments, settings),
         limits=settings.limits(),
-        tool="measure",
+        kind="measurement",
         arguments={"max_runs": settings.max_runs, "max_seconds": settings.budget_s},
         why="run until it is enough",
     )
@@ -65,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
 def carry_out(request: StepRequest, settings: UserSettings, arguments: argparse.Namespace) -> int:
     """Run one step, tell what goes on, save and answer; one that was cut short does so too before it ends as it was."""
     from ..clock import BudgetClock
-    from ..save import refuse
+    from ..save import refuse, save
     from ..step import begin
     from ..watching import watching
     from .subject import short_name
@@ -77,30 +74,7 @@ def carry_out(request: StepRequest, settings: UserSettings, arguments: argparse.
     name, clock = short_name(subject.command, subject.shell), BudgetClock(arguments.began_s)
     with watching(settings.quiet, arguments, subject.unit) as interface:
         stepped = begin(request, settings.out, name, interface, clock)
-    return _answered(stepped, place, arguments)
-
-
-def resume(folder: Path, arguments: argparse.Namespace, settings: UserSettings, more_s: float | None) -> int:
-    """Go on with a step, or answer again."""
-    from ..clock import BudgetClock
-    from ..step import go_on, read
-    from ..watching import watching
-    from .subject import on_of
-
-    on, clock = on_of(arguments.on, settings), BudgetClock(arguments.began_s)
-    with watching(settings.quiet, arguments, read(folder).subject.unit) as interface:
-        stepped = go_on(folder, interface, clock, on, more_s)
-    return _answered(stepped, None, arguments)
-
-
-def _answered(stepped: StepResult, place: Path | None, arguments: argparse.Namespace) -> int:
-    from ..report.step import summary, text
-    from ..save import keep, save
-
-    keep(stepped)
-    saved = save(stepped, place) if place else ()
-    answer(summary(stepped, saved), text(stepped, saved, speaks_unicode(sys.stdout)), arguments.json)
-    return 0
+    return give_shown(stepped.shown(save(stepped, place) if place else ()), arguments.json)
 
 
 def place_of(words: str) -> Path:

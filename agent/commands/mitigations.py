@@ -58,7 +58,6 @@ class ListedMitigation:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.usage = f"{parser.prog} [OPTIONS] [NAME ...] [-- COMMAND [ARGS...]]"
-    parser.epilog = EPILOG
     parser.add_argument(
         "--factor", metavar="F", help="only those of this factor, in the order to try them: key or column"
     )

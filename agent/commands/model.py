@@ -46,7 +46,6 @@ TO_PULL = ("PUBLIC MODEL", "SIZE", "NEEDS ABOUT", "LICENCE", "vgo-agent model pu
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.epilog = EPILOG
     parser.add_argument("action", choices=ACTIONS, nargs="?", default="list", help="see below (default list)")
     parser.add_argument("spec", metavar="SPEC", nargs="?", help="the model; for info and check that of the settings")
     add_settings(parser, ("decision-timeout", "think"))

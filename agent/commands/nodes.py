@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..terminal import answer
 from .analyze import streamed
-from .options import add_chances, add_manners, add_mapping, check_chances, mapping_of
+from .options import add_chances, add_manners, add_mapping, check_chances, mapping_of, words
 
 if TYPE_CHECKING:
     from ...tools.recorded.recorded import RecordedRuns
@@ -32,7 +32,6 @@ compared within each node, and then pooled.
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.epilog = EPILOG
     parser.add_argument("file", metavar="FILE", help="the recorded runs of several machines")
     add_mapping(parser)
     parser.add_argument("--node", metavar="COL", help=f"the column of machines (default: {', '.join(USUAL)})")
@@ -58,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_chances(arguments)
     if not 0 <= arguments.margin < 10:
         raise VgoError(f"--margin {arguments.margin:g} is no share; 0.05 says 5 %.")
-    recorded = read(Path(arguments.file), _listed(arguments.exclude), mapping_of(arguments))
+    recorded = read(Path(arguments.file), words(arguments.exclude), mapping_of(arguments))
     column = _node(arguments.node, recorded)
 
     from ...tools.analysis.question import AnalysisOptions
@@ -78,10 +77,6 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _listed(words: str) -> tuple[str, ...]:
-    return tuple(filter(None, (word.strip() for word in words.split(","))))
-
-
 def _node(named: str | None, recorded: RecordedRuns) -> str:
     """The column of machines."""
     from ...knowledge.errors import VgoError
@@ -95,16 +90,16 @@ def _node(named: str | None, recorded: RecordedRuns) -> str:
     raise VgoError(f"No column says on which machine a run was made; name it with --node: {', '.join(columns[:12])}.")
 
 
-def _condition(words: str | None, recorded: RecordedRuns) -> tuple[str, str, str] | None:
+def _condition(said: str | None, recorded: RecordedRuns) -> tuple[str, str, str] | None:
     """Read COL=A,B."""
     from ...knowledge.errors import VgoError
 
-    if words is None:
+    if said is None:
         return None
-    name, _, values = words.partition("=")
+    name, _, values = said.partition("=")
     first, _, second = values.partition(",")
     if not (name and first and second):
-        raise VgoError(f"--condition {words}: write COL=A,B, as in pinned=no,yes.")
+        raise VgoError(f"--condition {said}: write COL=A,B, as in pinned=no,yes.")
     if name not in recorded.frame.columns:
         raise VgoError(f"--condition {name}: the table has no such column.")
     return name, first, second

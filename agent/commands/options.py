@@ -91,20 +91,27 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     add_out(parser)
 
 
-def add_program(parser: argparse.ArgumentParser) -> None:
-    """Add what is run and what it is judged by."""
-    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="the program and its arguments")
-    program = parser.add_argument_group("the program")
+def add_program(
+    parser: argparse.ArgumentParser,
+    command: str = "the program and its arguments",
+    also: str | None = None,
+    samples: bool = True,
+) -> None:
+    """Add what is run and what it is judged by; `also`: where else that may be said."""
+    parser.usage = parser.usage or f"{parser.prog} [OPTIONS] [--] COMMAND [ARGS...]"
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help=command)
+    program = parser.add_argument_group("the program", also)
     program.add_argument("--shell", action="store_true", help="COMMAND is one line for /bin/sh")
     program.add_argument(
         "--metric", metavar="REGEX", help="judge by a number that the program prints: the first group, its last match"
     )
-    program.add_argument(
-        "--per-iteration",
-        metavar="FORMAT",
-        help="each line that the program prints is one sample: csv (with a header), json (objects), or a regex "
-        "with named groups; --metric then names the field to judge by, and the other fields may explain it",
-    )
+    if samples:
+        program.add_argument(
+            "--per-iteration",
+            metavar="FORMAT",
+            help="each line that the program prints is one sample: csv (with a header), json (objects), or a regex "
+            "with named groups; --metric then names the field to judge by, and the other fields may explain it",
+        )
     program.add_argument("--unit", help="unit of that number, for the report")
     program.add_argument("--higher-is-better", action="store_true", help="a larger number is a better one")
     program.add_argument(

@@ -26,7 +26,6 @@ HEADER = ("RUNS", "POWER", "95 %", "EXPERIMENTS")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.epilog = EPILOG
     parser.add_argument("file", metavar="FILE", help="the recorded runs")
     add_mapping(parser)
     parser.add_argument(

@@ -24,8 +24,6 @@ RUNS = 100
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.usage = f"{parser.prog} [OPTIONS] [--] COMMAND [ARGS...]"
-    parser.epilog = EPILOG
     add_program(parser)
     parser.add_argument(
         "--runs", type=int, default=RUNS, metavar="N", help=f"runs with each set of layers that is on (default {RUNS})"
@@ -52,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     request = StepRequest(
         subject=subject_of(arguments, settings),
         limits=settings.limits(),
-        tool="profile",
+        kind="profile",
         arguments={"layers": settings.layers, "runs": arguments.runs, "max_seconds": settings.budget_s},
         why="read counters around each run",
     )

@@ -27,7 +27,6 @@ our PMPI library, or from mpiP). --save writes one line a run and rank, as CSV o
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.epilog = EPILOG
     parser.add_argument("file", metavar="FILE", help="the runs, measured with the layer mpi")
     add_mapping(parser)
     parser.add_argument("--outcome", metavar="COL", help="what a run is judged by (needed unless the format says)")

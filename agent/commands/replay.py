@@ -13,13 +13,12 @@ example:
 Drives the loop again with the recorded measurements: every other step is computed anew and must give the same event.
 Nothing is run or changed; the first difference is named. A language model that planned the run is asked again where
 the same file is at hand, and has to write the same on the same build and kind of CPU. Of a measurement, a profile, a
-study or a sweep table and answer are made again from the log of its runs, as `verify` does.
+study or a sweep table and answer are made again from the log of its runs.
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.epilog = EPILOG
     add_run(parser)
     parser.add_argument(
         "--without-model", action="store_true", help="read what a language model wrote from the record, ask none"
@@ -29,10 +28,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Replay."""
-    from .checking import checked_experiment, folder_of, tell
+    from .checking import folder_of, tell
 
-    if (told := checked_experiment(arguments)) is not None:
-        return told
     folder = folder_of(arguments)
     from ..replay import replay
 

@@ -18,7 +18,6 @@ copies and temporary folders. A setting that someone else has changed since is l
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.epilog = EPILOG
     parser.add_argument("--force", action="store_true", help="also what a living agent has changed")
     add_manners(parser)
 

@@ -6,7 +6,8 @@ import argparse
 from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
-from .ending import give
+from ..run_folder import RunFolder
+from .ending import give, give_shown
 from .options import add_asking, add_manners, add_on, add_run, add_settings
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ hosts of one can be reached now.
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.epilog = EPILOG
     add_run(parser)
     parser.add_argument(
         "--budget", type=float, metavar="S", default=argparse.SUPPRESS, help="seconds to go on for, from now"
@@ -41,21 +41,31 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Go on."""
-    from ..experiment_folder import STUDY, SWEEP, experiment_in
+    from ..experiment_folder import experiment_in
     from ..settings import effective
-    from . import measure, study, sweep
     from .meant import place_meant
 
     settings, _ = effective(vars(arguments))
     more_s = settings.budget_s if "budget" in arguments else None
     folder = place_meant(arguments.run, settings.out)
-    kind = experiment_in(folder)
-    if kind is None:
+    if not (kind := experiment_in(folder)):
         return _diagnosis(arguments, settings, more_s)
     if "accept" in arguments:
-        raise VgoError(f"--accept is for a diagnosis, and {folder} is a {kind.name}: leave it out.")
-    go_on = {SWEEP: sweep.resume, STUDY: study.resume}.get(kind, measure.resume)
-    return go_on(folder, arguments, settings, more_s)
+        raise VgoError(f"--accept is for a diagnosis, and {folder} is a {kind}: leave it out.")
+    return _experiment(RunFolder(folder), arguments, settings, more_s)
+
+
+def _experiment(folder: RunFolder, arguments: argparse.Namespace, settings: UserSettings, more_s: float | None) -> int:
+    from ..clock import BudgetClock
+    from ..experiment import go_on, read_experiment
+    from ..watching import watching
+    from .subject import on_of
+
+    request = read_experiment(folder.path).reached(on_of(arguments.on, settings))
+    request = request.lasting(more_s, folder) if more_s else request
+    with watching(settings.quiet, arguments, request.subject.unit) as interface:
+        ended = go_on(request, folder, interface, BudgetClock(arguments.began_s))
+    return give_shown(ended.shown(), arguments.json)
 
 
 def _diagnosis(arguments: argparse.Namespace, settings: UserSettings, more_s: float | None) -> int:

@@ -23,7 +23,6 @@ LONGEST_COMMAND = 40
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.epilog = EPILOG
     add_out(parser)
     add_manners(parser)
 

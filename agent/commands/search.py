@@ -32,7 +32,6 @@ MOST = 100
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.usage = f"{parser.prog} [OPTIONS] QUESTION"
-    parser.epilog = EPILOG
     parser.add_argument("words", metavar="QUESTION", nargs="*", help="in words of your own")
     parser.add_argument("--top", metavar="N", type=int, default=5, help=f"so many answers, 1 to {MOST} (default 5)")
     parser.add_argument("--embedding", metavar="FILE", help="a GGUF file of an embedding model")

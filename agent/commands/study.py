@@ -6,13 +6,13 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .options import add_cluster, add_manners, add_out, add_program, add_settings
+from .ending import give_shown
+from .options import add_cluster, add_manners, add_out, add_program, add_settings, words
 
 if TYPE_CHECKING:
     from ...tools.study.laid_out import StudyScope
-    from ..progress import Lines
     from ..settings import UserSettings
-    from ..study import StudyRequest, StudyResult
+    from ..study import StudyOptions
 
 EPILOG = """\
 examples:
@@ -38,7 +38,6 @@ ROUNDS = 40
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare what can be studied."""
-    parser.epilog = EPILOG
     kinds = parser.add_subparsers(dest="kind", metavar="KIND", title="kinds", required=True, prog=parser.prog)
     _openmp(
         kinds.add_parser("openmp", help="settings of OpenMP threads", description="Study settings of OpenMP threads.")
@@ -47,7 +46,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _openmp(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.usage = f"{parser.prog} [OPTIONS] [--] COMMAND [ARGS...]"
     parser.epilog = EPILOG
     add_program(parser)
     study = parser.add_argument_group("the study")
@@ -78,40 +76,24 @@ def run(arguments: argparse.Namespace) -> int:
     from ..settings import effective
 
     settings, _ = effective(vars(arguments))
-    asked = _asked(arguments, settings)
+    options, scope = _options(arguments, settings), _scope(arguments)
     if arguments.dry_run:
-        return _dry_run(asked, arguments)
-    return _answer(_begun(asked, settings, _lines(arguments, settings)), arguments)
-
-
-def resume(folder: Path, arguments: argparse.Namespace, settings: UserSettings, more_s: float | None) -> int:
-    """Go on with a study, or answer again."""
+        return _dry_run(options, scope, arguments)
     from ..clock import BudgetClock
-    from ..study import go_on
-    from .subject import on_of
-
-    lines, on = _lines(arguments, settings), on_of(arguments.on, settings)
-    return _answer(go_on(folder, lines, BudgetClock(arguments.began_s), on, more_s), arguments)
-
-
-def _lines(arguments: argparse.Namespace, settings: UserSettings) -> Lines:
-    from ..progress import Lines
-
-    return Lines("s", quiet=settings.quiet and not arguments.verbose, verbose=arguments.verbose)
-
-
-def _begun(asked: StudyRequest, settings: UserSettings, lines: Lines) -> StudyResult:
     from ..study import begin
+    from ..watching import watching
     from .subject import short_name
 
-    return begin(asked, settings.out, short_name(asked.subject.command, asked.subject.shell), lines)
+    name, clock = short_name(options.subject.command, options.subject.shell), BudgetClock(arguments.began_s)
+    with watching(settings.quiet, arguments, options.subject.unit) as interface:
+        ended = begin(options, scope, settings.out, name, interface, clock)
+    return give_shown(ended.shown(), arguments.json)
 
 
-def _asked(arguments: argparse.Namespace, settings: UserSettings) -> StudyRequest:
+def _options(arguments: argparse.Namespace, settings: UserSettings) -> StudyOptions:
     from ...knowledge.errors import VgoError
     from ...tools.subject import LOCAL
-    from ..clock import BudgetClock
-    from ..study import StudyRequest
+    from ..study import StudyOptions
     from .subject import subject_of
 
     if not 2 <= arguments.rounds <= 10_000:
@@ -120,35 +102,28 @@ def _asked(arguments: argparse.Namespace, settings: UserSettings) -> StudyReques
         raise VgoError("A study judges whole runs: leave out --per-iteration, and name one number with --metric.")
     if arguments.shell and arguments.binary:
         raise VgoError("--binary takes the place of the program, which --shell hides: give COMMAND without --shell.")
-    subject = subject_of(arguments, settings).model_copy(update={"launcher": LOCAL})
-    return StudyRequest(
-        subject=subject,
-        wanted=_wanted(arguments),
+    return StudyOptions(
+        subject=subject_of(arguments, settings).model_copy(update={"launcher": LOCAL}),
         rounds=arguments.rounds,
         budget_s=settings.budget_s,
         seed=settings.seed,
         alpha=settings.alpha,
-        clock=BudgetClock(arguments.began_s),
     )
 
 
-def _wanted(arguments: argparse.Namespace) -> StudyScope:
+def _scope(arguments: argparse.Namespace) -> StudyScope:
     from ...tools.study.design import MOST, Wished
     from ...tools.study.factors import SHIPPED, read_factors
     from ...tools.study.laid_out import StudyScope
 
     wished = Wished(
-        factors=_names(arguments.factors),
-        cross=_names(arguments.cross),
+        factors=words(arguments.factors),
+        cross=words(arguments.cross),
         binaries=tuple(map(_binary, arguments.binary)),
         most=arguments.most or MOST,
         subject_to=arguments.subject_to,
     )
     return StudyScope(factors=read_factors(arguments.design or SHIPPED), wished=wished)
-
-
-def _names(said: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name.strip() for name in said.split(",") if name.strip()))
 
 
 def _binary(said: str) -> tuple[str, str]:
@@ -161,26 +136,17 @@ def _binary(said: str) -> tuple[str, str]:
     return name, resolve((path,))[0]
 
 
-def _dry_run(asked: StudyRequest, arguments: argparse.Namespace) -> int:
+def _dry_run(options: StudyOptions, scope: StudyScope, arguments: argparse.Namespace) -> int:
     from ...knowledge.errors import VgoError
     from ..report.study import planned
     from ..terminal import answer
 
-    if asked.subject.on:
+    subject = options.subject
+    if subject.on:
         raise VgoError("--dry-run looks at this machine: leave --on out; `vgo-agent cluster check` looks at hosts.")
-    root = Path(asked.subject.root)
-    design = asked.wanted.laid_out(asked.subject.argv, root, elsewhere=root != Path("/"))
+    root = Path(subject.root)
+    design = scope.laid_out(subject.argv, root, elsewhere=root != Path("/"))
     settings = [one.model_dump(mode="json") | {"told": one.told()} for one in design.settings]
     values = {"machine": design.machine, "settings": settings, "skipped": [one.model_dump() for one in design.skipped]}
-    answer(values, planned(design, asked.rounds), arguments.json)
-    return 0
-
-
-def _answer(studied: StudyResult, arguments: argparse.Namespace) -> int:
-    from ..report.study import summary, text
-    from ..report.study_files import save
-    from ..terminal import answer
-
-    files = save(studied)
-    answer(summary(studied, files), text(studied), arguments.json)
+    answer(values, planned(design, options.rounds), arguments.json)
     return 0

@@ -41,6 +41,13 @@ def subject_of(arguments: argparse.Namespace, settings: UserSettings) -> Subject
     )
 
 
+def with_command(subject: Subject, command: tuple[str, ...], named: Sequence[str]) -> Subject:
+    """The same with another command, and what of it and of the named files is there; refuses a program that is not."""
+    argv = _argv(command, subject.shell, subject.launcher)
+    inputs = _inputs(command, subject.shell, named)
+    return subject.model_copy(update={"command": command, "argv": argv, "inputs": inputs})
+
+
 def on_of(on: str, settings: UserSettings) -> str:
     """Read where to run now, so that a word that names nothing is told at once; a file is named in full."""
     if not on:

@@ -40,7 +40,6 @@ MIXED = True
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.epilog = EPILOG
     parser.add_argument("action", choices=ACTIONS, help="see below")
     parser.add_argument("source", metavar="SOURCE", help="a table, the folder of a sweep, or what fit saved")
     parser.add_argument("config", metavar="SETTING=VALUE", nargs="*", help="the configuration, for predict")

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import argparse
 import re
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from .options import add_experiment
+from .ending import give_shown
+from .options import add_experiment, add_program
 from .try_ import options_after
-
-if TYPE_CHECKING:
-    from ..settings import UserSettings
-    from ..sweep.request import SweepRequest
 
 EPILOG = """\
 examples:
@@ -42,29 +37,14 @@ SETTINGS = ("allow", "budget", "timeout", "min-runs", "max-runs", "layer", "laun
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.usage = f"{parser.prog} SPACE [OPTIONS] [--] [COMMAND [ARGS...]]"
-    parser.epilog = EPILOG
     parser.add_argument(
         "space", metavar="SPACE", help="a YAML file, the name of one that ships, or 'NAME=LEVEL,LEVEL ...'"
     )
-    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="default: the one of SPACE")
-    _add_program(parser)
+    add_program(parser, "default: the one of SPACE", "also in SPACE", samples=False)
     _add_design(parser)
     parser.add_argument("--dry-run", action="store_true", help="print cells and all that each changes, touch nothing")
     parser.add_argument("--name", metavar="NAME", help="name of the folder, sweep-NAME below --out (default: of SPACE)")
     add_experiment(parser, SETTINGS)
-
-
-def _add_program(parser: argparse.ArgumentParser) -> None:
-    program = parser.add_argument_group("the program", "also in SPACE")
-    program.add_argument("--shell", action="store_true", help="COMMAND is one line for /bin/sh")
-    program.add_argument(
-        "--metric", metavar="REGEX", help="judge by a number that the program prints: the first group, its last match"
-    )
-    program.add_argument("--unit", help="unit of that number, for the report")
-    program.add_argument("--higher-is-better", action="store_true", help="a larger number is a better one")
-    program.add_argument(
-        "--input", metavar="FILE", action="append", default=[], help="a file the program reads; repeatable"
-    )
 
 
 def _add_design(parser: argparse.ArgumentParser) -> None:
@@ -96,26 +76,21 @@ def run(arguments: argparse.Namespace) -> int:
     from ..sweep.request import sweep_request
 
     settings, origins = effective(vars(arguments))
-    request = sweep_request(arguments, settings, origins)
+    request, folder = sweep_request(arguments, settings, origins)
     if arguments.dry_run:
-        return _dry_run(request, arguments)
-    return _carry_out(request, arguments)
+        from ..sweep.preview import preview, words
+        from ..terminal import answer
 
-
-def resume(folder: Path, arguments: argparse.Namespace, settings: UserSettings, more_s: float | None) -> int:
-    """Go on with a sweep, or answer again; what it was asked for is meant from the directory that it began in."""
-    import contextlib
-
-    from ...knowledge.errors import VgoError
+        shown = preview(request, folder)
+        answer(shown, words(shown), arguments.json)
+        return 0
     from ..clock import BudgetClock
-    from ..sweep.conduct import asked_in, request_in
-    from .subject import on_of
+    from ..sweep.conduct import begin
+    from ..watching import watching
 
-    folder, on, began_in = folder.resolve(), on_of(arguments.on, settings), Path(asked_in(folder).directory)
-    if not began_in.is_dir():
-        raise VgoError(f"{folder} was begun in {began_in}, which is gone: make it again, with what the program reads.")
-    with contextlib.chdir(began_in):
-        return _carry_out(request_in(folder, settings, BudgetClock(arguments.began_s), on, more_s), arguments)
+    with watching(settings.quiet, arguments, request.subject.unit) as interface:
+        ended = begin(request, folder, interface, BudgetClock(arguments.began_s))
+    return give_shown(ended.shown(), arguments.json)
 
 
 def _space_in_words(arguments: argparse.Namespace) -> None:
@@ -127,31 +102,3 @@ def _space_in_words(arguments: argparse.Namespace) -> None:
         arguments.space += f" {arguments.command[0]}"
         arguments.command = arguments.command[1:]
         options_after(arguments, "space")
-
-
-def _dry_run(request: SweepRequest, arguments: argparse.Namespace) -> int:
-    from ..sweep.preview import preview, words
-    from ..terminal import answer
-
-    shown = preview(request)
-    answer(shown, words(shown), arguments.json)
-    return 0
-
-
-def _carry_out(request: SweepRequest, arguments: argparse.Namespace) -> int:
-    import shlex
-    import sys
-
-    from ..ending import goes_on_with
-    from ..sweep.conduct import conduct
-    from ..terminal import answer, printable
-    from ..watching import watching
-
-    again = goes_on_with(lambda: shlex.join(["vgo-agent", *sys.argv[1:]]))
-    with watching(request.settings.quiet, arguments, request.space.unit or "s") as interface, again:
-        ending = conduct(request, interface)
-    answer(ending.summary, ending.text, arguments.json)
-    if ending.failure:
-        print(f"vgo-agent: {printable(ending.failure)}", file=sys.stderr)
-        return 1
-    return 0

@@ -37,7 +37,6 @@ NO_COMMAND = "\0"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.usage = f"{parser.prog} MITIGATION [OPTIONS] [--] COMMAND [ARGS...]"
-    parser.epilog = EPILOG
     parser.add_argument(
         "mitigation", metavar="MITIGATION", help="key or name (see `vgo-agent mitigations`), or FILE.yaml"
     )

@@ -31,7 +31,6 @@ SETTINGS = (
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.usage = f"{parser.prog} --mitigation M --param NAME[=LEVELS] [OPTIONS] [--] COMMAND [ARGS...]"
-    parser.epilog = EPILOG
     add_program(parser)
     parser.add_argument("--mitigation", metavar="M", required=True, help="its key, as `vgo-agent mitigations` lists it")
     parser.add_argument(

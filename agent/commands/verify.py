@@ -11,24 +11,20 @@ example:
   vgo-agent verify vgo-runs/20250314-092653-bench.sh
 
 Checks the hash chain of the transcript, its end, and the hash of every file that belongs to the run. Compare the tip
-with one written down elsewhere to be sure that the whole transcript was not replaced. Of a measurement, a profile, a
-study or a sweep table and answer are made again from the log of its runs, and compared.
+with one written down elsewhere to be sure that the whole transcript was not replaced.
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.epilog = EPILOG
     add_run(parser)
     add_manners(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Verify."""
-    from .checking import checked_experiment, folder_of, tell
+    from .checking import folder_of, tell
 
-    if (told := checked_experiment(arguments)) is not None:
-        return told
     folder = folder_of(arguments)
     from ..verify import verify
 

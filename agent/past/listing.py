@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from ..experiment_folder import experiment_in
+from ..experiment_folder import experiment_in, serves
 from ..history import ListedRun, history
 from ..transcript import FORMAT
 from .held import is_held
@@ -66,8 +66,8 @@ def past(out: Path) -> list[Past]:
 def described(one: ListedRun) -> Past:
     """Say what can be done with a run, and what is the matter with one that cannot be opened."""
     folder = Path(one.folder)
-    if experiment := experiment_in(folder):
-        return Past(one, "experiment", f"A {experiment.name}: {experiment.serves(folder)}.")
+    if kind := experiment_in(folder):
+        return Past(one, "experiment", f"A {kind}: {serves(folder)}.")
     if is_held(folder):
         return Past(one, "going on", "Another vgo-agent works on it: it can be watched.")
     written = _format(folder)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from ...tools.claim import Claim
@@ -40,11 +39,11 @@ def _skipped(design: StudyDesign) -> list[str]:
     return [f"Skipped {factor} {', '.join(levels)}: {why}." for (factor, why), levels in reasons.items()]
 
 
-def summary(studied: StudyResult, files: Sequence[Path]) -> dict[str, Any]:
+def summary(studied: StudyResult) -> dict[str, Any]:
     """Give the whole answer as JSON has it."""
     values = studied.study.model_dump(mode="json")
     answer = {"command": list(studied.asked.subject.command), "headline": studied.study.headline, **values}
-    return {"folder": str(studied.folder), "files": [path.name for path in files], **answer}
+    return {"folder": str(studied.folder), **answer}
 
 
 def text(studied: StudyResult) -> str:

@@ -1,34 +1,31 @@
-"""The files of a study: report.md, report.html, the pictures and the whole answer as JSON."""
+"""The pages of a study: report.md, report.html and the pictures."""
 
 from __future__ import annotations
 
-import json
 import shlex
-from pathlib import Path
 from typing import Any
 
 from ...prompts.render import render
 from ...tools.study.spreads import outcomes
+from ..experiment_folder import REQUEST
 from ..run_folder import write
-from ..study import FILE, TABLE, StudyResult
+from ..study import TABLE, StudyResult
 from . import study as words
 from .canvas import standalone
 from .study_figures import against_cores, forest, normalised
 
-ANSWER, PAGE, LONG = "study.json", "report.md", "report.html"
+PAGE, LONG = "report.md", "report.html"
 
 
-def save(studied: StudyResult) -> tuple[Path, ...]:
-    """Write everything that is told of a study beside its table; return the files."""
+def save(studied: StudyResult) -> None:
+    """Write everything that is told of a study beside its table."""
     drawn = _pictures(studied)
     contents = {f"{name}.svg": standalone(svg).encode() for name, svg in drawn.items()}
     told = _told(studied)
-    contents[ANSWER] = (json.dumps(words.summary(studied, ()), indent=2) + "\n").encode()
     contents[PAGE] = render("study.md.j2", **told, pictures=list(drawn)).encode()
     contents[LONG] = render("study.html.j2", **told, pictures=drawn).encode()
     for name, content in contents.items():
         write(studied.folder / name, content)
-    return tuple(studied.folder / name for name in (*contents, FILE, TABLE))
 
 
 def _pictures(studied: StudyResult) -> dict[str, str]:
@@ -57,5 +54,5 @@ def _told(studied: StudyResult) -> dict[str, Any]:
         "left_out": words.left_out(study),
         "changes": [(one.name, one.told()) for one in asked.design.settings],
         "table": TABLE,
-        "page": FILE,
+        "page": REQUEST,
     }

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from ...knowledge.errors import VgoError
+from ...tools.survey import survey
 from ...tools.sweep.cell import Cell
 from ...tools.sweep.designs import first_cells
 from ...tools.sweep.setting import mitigation_of
 from ..consent import NO, ONCE
+from ..interface import Interface
+from ..run_folder import RunFolder
+from ..session import launcher_of
 from .request import SweepRequest
-
-if TYPE_CHECKING:
-    from ..interface import Interface
 
 MOST_SHOWN = 100
 """Cells in words; --json has all."""
 _SYSTEM, _GROUP = ("frequency", "scheduler"), ("cpu_quota", "memory")
 
 
-def preview(request: SweepRequest) -> dict[str, Any]:
+def preview(request: SweepRequest, folder: RunFolder) -> dict[str, Any]:
     """List the cells that the design begins with, what each would change, and why it could not."""
-    if request.on:
+    if request.subject.on:
         raise VgoError(
             "--dry-run looks at this machine: leave --on out, or look at hosts with `vgo-agent cluster check`."
         )
-    _, machine = request.here()
-    first, settings = first_cells(request.space, request.settings.seed), request.cells(machine)
+    subject = request.subject
+    machine = survey(subject, request.conditions, root=Path(subject.root), launcher=launcher_of(subject))
+    first, settings = first_cells(request.space, request.seed), request.cells(machine)
     shown = []
     for number, values in enumerate(first.cells, 1):
         cell = Cell(f"c{number:04d}", values)
@@ -39,7 +42,7 @@ def preview(request: SweepRequest) -> dict[str, Any]:
         shown.append(one)
     repetitions, design = request.space.repetitions, request.space.design
     return {
-        "folder": str(request.folder),
+        "folder": str(folder.path),
         "design": design.model_dump(),
         "repetitions": repetitions.model_dump(),
         "budget": request.space.budget.model_dump(),
@@ -88,7 +91,7 @@ def beyond(request: SweepRequest) -> list[tuple[str, str]]:
 
 def ask(request: SweepRequest, interface: Interface) -> None:
     """Ask for consent to what changes more than the program; without it, refuse before the first run."""
-    allow, mitigations = request.settings.allow, [one for one in request.space.parameters.values() if one.mitigation]
+    allow, mitigations = request.allow, [one for one in request.space.parameters.values() if one.mitigation]
     far = beyond(request)
     if allow == "none" and (far or mitigations):
         raise VgoError("--allow none forbids what some parameters set: leave it out, or those parameters.")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import ValidationError
 
@@ -18,93 +19,109 @@ from ...knowledge.wrong import first
 from ...layers.schema import Layer
 from ...tools.layer_choice import WORDS, named
 from ...tools.machine import Machine
-from ...tools.subject import Subject
-from ...tools.survey import survey
+from ...tools.subject import Allow, Subject
 from ...tools.sweep.cell import Cell
 from ...tools.sweep.designs import first_cells
 from ...tools.sweep.inline import inline, is_inline, named_after
 from ...tools.sweep.setting import CellSettings, conditions, settles_slowly
 from ...tools.sweep.space import Space, read_space
-from ..clock import BudgetClock
-from ..commands.subject import subject_of
-from ..session import launcher_of
+from ..commands.subject import subject_of, with_command
+from ..experiment import ExperimentRequest, ExperimentRun, RemadeFiles
+from ..interface import Interface
+from ..run_folder import RunFolder
 from ..settings import Origin, UserSettings
+
+if TYPE_CHECKING:
+    from .conduct import SweepResult
 
 SETTLING = 5
 """Runs of a cell one after the other, where a setting should not be switched between every two of them."""
 PREFIX = "sweep-"
 """Of the names of folders."""
+SAME = ("launcher", "root", "directory", "timeout_s")
+"""Of the subject: what stays from one command to the next."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
 _NO_KNOWLEDGE = Knowledge({}, {}, "")
 
 
-@dataclass(frozen=True)
-class SweepRequest:
-    """A sweep to carry out."""
+class SweepRequest(ExperimentRequest):
+    """What a sweep was asked for; it goes on only with the same, but for its limits."""
 
+    lenient: ClassVar[bool] = True
+    kind: Literal["sweep"] = "sweep"
     space: Space
     """Resolved: the command and all else that the command line says is in it."""
-    name: str
-    settings: UserSettings
+    seed: int
     layers: tuple[str, ...]
     inputs: tuple[str, ...]
-    knowledge: Knowledge
-    on: str = ""
-    """Where to run, if not here."""
-    mixed: bool = False
-    clock: BudgetClock = field(default_factory=BudgetClock)
-    """Counts the budget, from when the command began."""
+    """Files that the user named."""
+    allow: Allow
+    """A command that goes on with it need not say it again."""
+
+    @cached_property
+    def knowledge(self) -> Knowledge:
+        """What is known, where any parameter is one of a mitigation."""
+        return load() if any(one.mitigation for one in self.space.parameters.values()) else _NO_KNOWLEDGE
 
     @property
-    def conditions(self) -> list[Precondition]:
+    def conditions(self) -> Sequence[Precondition]:
         """What the machine has to be surveyed for."""
         return conditions(self.space, self.knowledge.mitigations)
 
     @property
-    def folder(self) -> Path:
-        """Where it is kept."""
-        return self.settings.out / f"{PREFIX}{self.name}"
+    def probed(self) -> Sequence[str]:
+        """Layers that are on in every run."""
+        return self.layers
 
-    def subject(self, texts: Mapping[str, str]) -> Subject:
-        """The program of one cell."""
-        return subject_of(
-            argparse.Namespace(
-                command=[filled(word, texts) for word in self.space.command],
-                shell=self.space.shell,
-                metric=self.space.metric,
-                per_iteration=None,
-                unit=self.space.unit or None,
-                higher_is_better=self.space.higher_is_better,
-                input=list(self.inputs),
-                on=self.on,
-                mixed=self.mixed,
-            ),
-            self.settings,
-        )
-
-    def here(self) -> tuple[Subject, Machine]:
-        """Survey the machine, with the program of the first cell that has one."""
-        subject = self.first_subject()
-        return subject, survey(subject, self.conditions, root=Path(subject.root), launcher=launcher_of(subject))
-
-    def first_subject(self) -> Subject:
-        """The program of the first cell that has one; none is refused. Cells may fail, on hosts too."""
-        refusal: VgoError | None = None
-        for values in first_cells(self.space, self.settings.seed).cells:
-            try:
-                return self.subject(Cell("", values).texts)
-            except VgoError as error:
-                refusal = refusal or error
-        assert refusal is not None
-        raise refusal
+    def program(self, texts: Mapping[str, str]) -> Subject:
+        """The program of one cell, as it is meant from the directory that the sweep began in."""
+        command = tuple(filled(word, texts) for word in self.space.command)
+        with contextlib.chdir(self.subject.directory):
+            return with_command(self.subject, command, self.inputs)
 
     def cells(self, machine: Machine) -> CellSettings:
         """What makes the setting of each cell."""
-        return CellSettings(self.space, self.knowledge.mitigations, machine, self.subject)
+        return CellSettings(self.space, self.knowledge.mitigations, machine, self.program)
+
+    def lasting(self, seconds: float, folder: RunFolder) -> Self:
+        """Give it another budget."""
+        budget = self.space.budget.model_copy(update={"seconds": seconds})
+        return self.model_copy(update={"space": self.space.model_copy(update={"budget": budget})})
+
+    def differs(self, before: SweepRequest) -> str:
+        """Name what is another than it was; empty where it can go on: limits may change."""
+        kept = [name for name in Space.model_fields if name not in ("repetitions", "budget", "description")]
+        pairs = (
+            (self, before, ("seed", "layers", "inputs")),
+            (self.subject, before.subject, SAME),
+            (self.space, before.space, kept),
+        )
+        differing = (name for now, then, names in pairs for name in names if getattr(now, name) != getattr(then, name))
+        return next(differing, "")
+
+    def ask(self, interface: Interface) -> None:
+        """Ask for consent to what changes more than the program."""
+        from .preview import ask
+
+        ask(self, interface)
+
+    def run(self, run: ExperimentRun) -> SweepResult:
+        """Run the cells in rounds."""
+        from .conduct import conduct
+
+        return conduct(self, run)
+
+    def remade(self, folder: RunFolder) -> RemadeFiles:
+        """Make both tables again, and what rows alone tell."""
+        from .conduct import remade
+
+        return remade(self, folder)
 
 
-def sweep_request(arguments: argparse.Namespace, settings: UserSettings, origins: Mapping[str, Origin]) -> SweepRequest:
-    """Read SPACE and the options; what cannot work is refused before the first run."""
+def sweep_request(
+    arguments: argparse.Namespace, settings: UserSettings, origins: Mapping[str, Origin]
+) -> tuple[SweepRequest, RunFolder]:
+    """Read SPACE and the options, and name the folder; what cannot work is refused before the first run."""
     given = vars(arguments)
     word, asked = arguments.space, _typed(given["command"])
     space = _resolved(inline(word, asked) if is_inline(word) else read_space(word), given, settings, origins)
@@ -116,18 +133,32 @@ def sweep_request(arguments: argparse.Namespace, settings: UserSettings, origins
     name = arguments.name or (named_after(word) if is_inline(word) else Path(word).stem)
     if not _NAME.fullmatch(name):
         raise VgoError(f"{name!r} is no name of a folder: give --name, letters and digits, such as fio-2.")
-    known = knowledge_for(space)
-    conditions(space, known.mitigations)
-    if space.repetitions.block is None and settles_slowly(space, known.mitigations):
+    subject = _first_program(space, settings, arguments)
+    inputs = tuple(arguments.input)
+    request = SweepRequest(
+        subject=subject, space=space, seed=settings.seed, layers=layers, inputs=inputs, allow=settings.allow
+    )
+    conditions(space, request.knowledge.mitigations)
+    if space.repetitions.block is None and settles_slowly(space, request.knowledge.mitigations):
         calm = space.repetitions.model_copy(update={"block": SETTLING})
-        space = space.model_copy(update={"repetitions": calm})
-    clock, inputs = BudgetClock(arguments.began_s), tuple(arguments.input)
-    return SweepRequest(space, name, settings, layers, inputs, known, arguments.on, arguments.mixed, clock)
+        request = request.model_copy(update={"space": space.model_copy(update={"repetitions": calm})})
+    return request, RunFolder(settings.out / f"{PREFIX}{name}")
 
 
-def knowledge_for(space: Space) -> Knowledge:
-    """Load what is known, where any parameter is one of a mitigation."""
-    return load() if any(one.mitigation for one in space.parameters.values()) else _NO_KNOWLEDGE
+def _first_program(space: Space, settings: UserSettings, arguments: argparse.Namespace) -> Subject:
+    """The program of the first cell that has one; none is refused. Its command has the parameters in their places."""
+    refusal: VgoError | None = None
+    for values in first_cells(space, settings.seed).cells:
+        words = [filled(word, Cell("", values).texts) for word in space.command]
+        said = {name: getattr(space, name) for name in ("shell", "metric", "higher_is_better")}
+        more = {"per_iteration": None, "unit": space.unit or None, "command": words}
+        try:
+            subject = subject_of(argparse.Namespace(**{**vars(arguments), **said, **more}), settings)
+            return subject.model_copy(update={"command": space.command})
+        except VgoError as error:
+            refusal = refusal or error
+    assert refusal is not None
+    raise refusal
 
 
 def filled(word: str, texts: Mapping[str, str]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ...tools.execution.bench import Progress
+from ...tools.execution.progress import ProgressEvent, Remark, RunEnded, SettingRestored
 from ...tools.situation import Slot
 from ...tools.subject import Limits
 from ..planners.base import Choice, View
@@ -33,21 +33,19 @@ class Steered(Unsteered):
         """Say that libraries load."""
         self._control.tell(doing="loading, with trial runs")
 
-    def restored(self, what: str) -> None:
-        """Say what a dead process had left."""
-        self._control.tell(restored=(*self._control.state.restored, what))
-
-    def told(self, what: str) -> None:
-        """Say what befell hosts."""
-        self._control.tell(doing=what)
-
     def decided(self, decision: Decision) -> None:
         """The step stands in the transcript."""
         self._control.tell(doing="")
 
-    def progressed(self, progress: Progress) -> None:
-        """Wait where the user has paused; the rows stand in the run folder."""
-        self._control.wait_while_paused()
+    def progressed(self, event: ProgressEvent) -> None:
+        """Say what is told; after a run, wait where the user has paused: the rows stand in the run folder."""
+        match event:
+            case RunEnded():
+                self._control.wait_while_paused()
+            case SettingRestored(words):
+                self._control.tell(restored=(*self._control.state.restored, words))
+            case Remark(words):
+                self._control.tell(doing=words)
 
     def ended(self, decision: Decision, end: ToolEnd) -> None:
         """The end stands in the transcript."""

@@ -54,7 +54,7 @@ class _Bytes(NamedTuple):
 
 def _pairs(case: RecordedCase, mitigation: str) -> _Bytes | None:
     trial = case.recording.trials.get(mitigation)
-    rows = case.rows("pairs", mitigation) if trial and trial.pairs else ()
+    rows = case.shown.rows("pairs", mitigation) if trial and trial.pairs else ()
     if trial is None or not rows:
         return None
     paired = RunTable(pd.DataFrame(list(rows)), ()).paired(mitigation, block=trial.block)

@@ -91,7 +91,6 @@ def _grounds(evidence: Evidence) -> Sequence[str]:
 
 
 def _said(evidence: Evidence) -> Iterator[str]:
-    """What the cited results say is what the verdict claims."""
     verdict, measured = evidence.verdict, evidence.measured
     match verdict:
         case Diagnosis(cause=cause, remedy=remedy):
@@ -170,7 +169,6 @@ def _confirmed(proof: Confirmed, evidence: Evidence) -> Iterator[str]:
 
 
 def _family(evidence: Evidence) -> dict[str, Claim | TooFew]:
-    """Make the claims of all batches that confirm from their tables."""
     record, limits = evidence.run.record, evidence.run.limits
     calls = [one.call for one in evidence.batches if one.compared and one.compared.batch == 2]
     return claims({call.call_id: arms_in(call, record) for call in calls}, alpha=limits.alpha, seed=limits.seed)

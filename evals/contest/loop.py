@@ -120,7 +120,7 @@ class Silent:
     def trying(self, *_: Any, **__: Any) -> None:
         """Show nothing, of whatever an interface is told."""
 
-    loading = restored = told = decided = progressed = ended = trying
+    loading = decided = progressed = ended = trying
 
     def approve(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """Nobody is there to ask."""
@@ -128,7 +128,6 @@ class Silent:
 
 
 def _told(one: Diagnosed) -> ContestAnswer:
-    """Read the answer from the record."""
     finished = one.finished
     evidence = gather(finished)
     verdict, factors = evidence.verdict, evidence.ranking.factors if evidence.ranking else ()

@@ -109,7 +109,6 @@ def _causes(keys: Sequence[str]) -> tuple[str, ...]:
 
 
 def _made_by(arguments: argparse.Namespace, key: str, workload: str, steady: bool) -> str:
-    """The command line that records it again."""
     words = ["vgo-agent", "eval", "record", workload or key, *(["--steady"] if steady else [])]
     words += [word for name, count in _counts(arguments).items() for word in (f"--{name}", str(count))]
     words += ["--minutes", f"{arguments.minutes:g}"] if arguments.minutes is not None else []

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from pathlib import Path
-from typing import NamedTuple
 
 import polars as pl
 
 from ...knowledge.errors import VgoError
 from ...knowledge.files import duplicate_keys
+from ...knowledge.shape import Frozen
 from ...tools.execution.samples import ITERATION
 from ...tools.experiment.rotation import bare_runs
 from ...tools.row import BASELINE, FIXED
@@ -28,28 +28,27 @@ SPARE = 1 / SHARE
 """Times as many runs as a diagnosis may ask for must be there, since a share of them is drawn."""
 
 
-class UnscorableCase(NamedTuple):
-    """A case that cannot be scored."""
+class UnsoundCase(Frozen):
+    """A case that cannot be scored and is not asked; it is held against nobody."""
 
     key: str
     reason: str
 
 
-def load_cases(folder: Path = CASES) -> list[RecordedCase | UnscorableCase]:
+def load_cases(folder: Path = CASES) -> list[RecordedCase | UnsoundCase]:
     """Read the cases in the order of their keys; a broken one says why in its place."""
     return [_loaded(path) for path in case_folders(folder)]
 
 
-def _loaded(folder: Path) -> RecordedCase | UnscorableCase:
+def _loaded(folder: Path) -> RecordedCase | UnsoundCase:
     try:
         return admitted(folder)
     except VgoError as error:
-        return UnscorableCase(folder.name, str(error))
+        return UnsoundCase(key=folder.name, reason=str(error))
     except Exception as error:  # noqa: BLE001 - no gate foresees every file that somebody sealed; the others go on
         said = str(error).partition("\n")[0]
-        return UnscorableCase(
-            folder.name, f"{folder} cannot be read ({type(error).__name__}: {said}); record the case again."
-        )
+        reason = f"{folder} cannot be read ({type(error).__name__}: {said}); record the case again."
+        return UnsoundCase(key=folder.name, reason=reason)
 
 
 def admitted(folder: Path) -> RecordedCase:

@@ -19,7 +19,8 @@ from ...knowledge.loader import load as load_knowledge
 from ...knowledge.schema import Mitigation
 from ...tools.base import ToolError
 from ...tools.case import Case, Finished, Record
-from ...tools.execution.bench import Bench, Progress
+from ...tools.execution.bench import Bench
+from ...tools.execution.progress import ProgressEvent, RunEnded
 from ...tools.execution.spawn import Spawner
 from ...tools.experiment.applied import AppliedConditions
 from ...tools.experiment.condition import AS_GIVEN, Condition
@@ -55,10 +56,10 @@ ONE_CPU = 1.0
 class Minutely(Lines):
     """A plain line a minute."""
 
-    def progressed(self, progress: Progress) -> None:
-        """Say where the runs are."""
-        if time.monotonic() - self._told_s >= MINUTE_S:
-            super().progressed(progress)
+    def progressed(self, event: ProgressEvent) -> None:
+        """Say where the runs are, and what else is told."""
+        if not isinstance(event, RunEnded) or time.monotonic() - self._told_s >= MINUTE_S:
+            super().progressed(event)
 
 
 @dataclass
@@ -277,7 +278,6 @@ def recorder_of(workshop: Workshop, truth: Truth | None, lines: Lines) -> Record
 
 
 def _refuse_another(before: Machine, now: Machine) -> None:
-    """Refuse to go on where the machine or the program is not as it was."""
     for name in TOLD:
         old, new = getattr(before, name), getattr(now, name)
         if old != new:

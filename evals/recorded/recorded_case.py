@@ -76,14 +76,6 @@ class RecordedCase:
         file = self.file
         return ShownCase(file.question, file.limits, unnamed(self.recording), self.layers, self.table, self.ticket)
 
-    def rows(self, series: Series, trial: str | None = None) -> tuple[Row, ...]:
-        """Rows of one series, of one mitigation's pairs."""
-        return self.shown.rows(series, trial)
-
-    def pairs(self, mitigation: str) -> tuple[tuple[Row, Row], ...]:
-        """Complete pairs of a mitigation."""
-        return self.shown.pairs(mitigation)
-
 
 def _pairs(rows: tuple[Row, ...], mitigation: str) -> Iterator[tuple[Row, Row]]:
     found: dict[int, dict[str, Row]] = {}

@@ -66,7 +66,6 @@ def why_not(recording: Recording, mitigation: str) -> str:
 
 
 def _denied(truth: Truth) -> Iterator[str]:
-    """Say where one line of a truth denies another."""
     if both := sorted(set(truth.accepted) & set(truth.must_not_help)):
         yield f"{both[0]} is accepted and must not help. Leave one of them out."
     if truth.control and (truth.causes or truth.accepted):

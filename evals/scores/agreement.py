@@ -16,11 +16,12 @@ HELPS_BELOW = 0.8
 """A ratio of spreads whose whole interval, in the family of all recorded, lies below it: the mitigation helps."""
 
 
-def disagreements(case: RecordedCase, truth: Truth) -> tuple[str, ...]:
-    """Name what the truth says of mitigations and the pairs do not, a sentence each."""
-    named = (*truth.accepted, *truth.must_not_help)
+def doubts(case: RecordedCase, truth: Truth) -> tuple[str, ...]:
+    """Name what the pairs contradict in a truth, and what they prove of which it says nothing; a sentence each."""
     helped = helping(case)
-    return tuple(doubt for key in named if key not in truth.unproved for doubt in _doubts(case, key, truth, helped))
+    named = (*truth.accepted, *truth.must_not_help)
+    wrong = (doubt for key in named if key not in truth.unproved for doubt in _contradicted(case, key, truth, helped))
+    return (*wrong, *_unsaid(case, truth, helped))
 
 
 def filled(truth: Truth, case: RecordedCase) -> Truth:
@@ -40,7 +41,7 @@ def helping(case: RecordedCase) -> Mapping[str, Claim | TooFew]:
     return {key: claim for key, claim in family(case).items() if below(claim, HELPS_BELOW)}
 
 
-def _doubts(case: RecordedCase, key: str, truth: Truth, helped: Collection[str]) -> Iterator[str]:
+def _contradicted(case: RecordedCase, key: str, truth: Truth, helped: Collection[str]) -> Iterator[str]:
     trial, measured = case.recording.trials.get(key), measured_ratio(case, key)
     if key in truth.accepted and trial and trial.placebo:
         yield f"accepted: {key} was recorded as a placebo, so it may not be claimed."
@@ -55,3 +56,13 @@ def _doubts(case: RecordedCase, key: str, truth: Truth, helped: Collection[str])
             yield f"accepted: {words}, and no spread that surely falls."
     elif key in helped:
         yield f"must_not_help: {words}, so it does help."
+
+
+def _unsaid(case: RecordedCase, truth: Truth, helped: Mapping[str, Claim | TooFew]) -> Iterator[str]:
+    cure = "accept it, or say why not, in must_not_help and unproved"
+    if truth.control:
+        cure = "where that is no chance, this is no control; else say so, in must_not_help and unproved"
+    for key in sorted(helped.keys() - {*truth.accepted, *truth.must_not_help, *truth.unproved}):
+        if not case.recording.trials[key].placebo:
+            shown = interval(helped[key])
+            yield f"{key} is neither accepted nor in must_not_help, and it helps: its spread ratio is {shown}: {cure}."

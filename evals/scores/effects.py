@@ -37,15 +37,10 @@ def _gains(measured: EffectRatios, reason: str, truth: Truth, case: RecordedCase
 def _of(mitigation: str, case: RecordedCase) -> tuple[EffectRatios | None, str]:
     if not mitigation:
         return UNCHANGED, "Nothing is claimed, so nothing changes."
-    measured = _measured(case, mitigation)
+    measured = measured_ratio(case, mitigation)
     if measured is None:
         return None, f"No pairs of {mitigation} are recorded."
     return measured, f"{mitigation}, over all its recorded pairs."
-
-
-def _measured(case: RecordedCase, mitigation: str) -> EffectRatios | None:
-    trial = case.recording.trials.get(mitigation)
-    return measured_ratio(case, mitigation) if trial is not None and trial.pairs else None
 
 
 def _regret(measured: EffectRatios, truth: Truth, case: RecordedCase) -> ValueWithReason:

@@ -11,12 +11,11 @@ from typing import NamedTuple
 from ...knowledge.errors import VgoError
 from ..contest.answer import ContestAnswer
 from ..contest.contestants import factory_of
-from ..recorded.gate import UnscorableCase as Unsound
-from ..recorded.gate import load_cases
+from ..recorded.gate import UnsoundCase, load_cases
 from ..recorded.given import USUAL, Given
 from ..recorded.recorded_case import RecordedCase
 from ..run import CONTESTANTS, Contest, EvaluationPace, EvaluationTask, registry, rows
-from .results import Results, ScoredAnswer, UnsoundCase, case_description, origin
+from .results import Results, ScoredAnswer, case_description, origin
 from .score import Score
 
 AnswerKey = tuple[str, str, int]
@@ -37,18 +36,16 @@ class Chosen(NamedTuple):
 def choose(folder: Path, pattern: str, split: str | None) -> Chosen:
     """Find the cases by name and split, past the gates; raises VgoError where there is none."""
     every = load_cases(folder)
-    if not every:
-        raise VgoError(f"There is no case in {folder}; record one with `vgo-agent eval record NAME`.")
     known = tuple(case for case in every if isinstance(case, RecordedCase))
     named = tuple(case for case in known if fnmatchcase(case.file.key, pattern))
-    broken = tuple(case for case in every if isinstance(case, Unsound) and fnmatchcase(case.key, pattern))
+    broken = tuple(case for case in every if isinstance(case, UnsoundCase) and fnmatchcase(case.key, pattern))
     if not named and not broken:
-        keys = ", ".join(case.key if isinstance(case, Unsound) else case.file.key for case in every)
+        keys = ", ".join(case.key if isinstance(case, UnsoundCase) else case.file.key for case in every)
         raise VgoError(f"No case in {folder} is called {pattern}; there are: {keys}.")
     sound = tuple(case for case in named if split is None or case.file.split == split)
     if not sound and not broken:
         raise VgoError(f"No case called {pattern} is in the split {split}; leave --split out.")
-    return Chosen(sound, tuple(UnsoundCase(key=case.key, reason=case.reason) for case in broken), known)
+    return Chosen(sound, broken, known)
 
 
 def named(planners: Sequence[str], where: str = CONTESTANTS) -> tuple[str, ...]:
@@ -75,15 +72,14 @@ def evaluate(
     contest = Contest(tuple(case.folder for case in chosen.known), where, given)
     tasks = [EvaluationTask(name, case.folder, seed) for case in chosen.sound for seed in seeds for name in present]
     again = [task for task in tasks if pace.twice and task.seed == seeds[0]]
-    wanted, told_of = len(tasks) + len(again), 0
-    cases = tuple(case_description(case) for case in chosen.sound)
+    wanted = len(tasks) + len(again)
     found: dict[AnswerKey, ScoredAnswer] = {}
     stopped = ""
     try:
-        for row in chain(rows(contest, tasks, pace), rows(contest._replace(hash_seed="2"), again[::-1], pace)):
+        answers = chain(rows(contest, tasks, pace), rows(contest._replace(hash_seed="2"), again[::-1], pace))
+        for told_of, row in enumerate(answers, 1):
             asked = (row.contestant, row.case, row.seed)
             found[asked] = replayed(found[asked], row.answer) if asked in found else row
-            told_of += 1
             tell(told_of, wanted, row)
     except KeyboardInterrupt:
         if not found:
@@ -95,7 +91,7 @@ def evaluate(
         allow=given.allow,
         seeds=tuple(seeds),
         contestants=tuple(present),
-        cases=cases,
+        cases=tuple(case_description(case) for case in chosen.sound),
         broken=chosen.broken,
         missing=missing,
         stopped=stopped,
@@ -111,7 +107,6 @@ def replayed(row: ScoredAnswer, again: ContestAnswer) -> ScoredAnswer:
 
 
 def _missing(names: Sequence[str], cases: Sequence[RecordedCase], where: str) -> dict[str, str]:
-    """Say who cannot take part, and why."""
     there, missing = registry(where), {}
     for name in names:
         try:

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.stats import binomtest, norm
 
 LEVEL = 0.95
+Z = float(norm.ppf((1 + LEVEL) / 2))
 DRAWS = 1000
 """Of a bootstrap; the same ones each time."""
 
@@ -22,16 +23,15 @@ class ScoreInterval(NamedTuple):
     high: float
 
 
-def wilson(share: float, n: int, level: float = LEVEL) -> ScoreInterval:
+def wilson(share: float, n: int) -> ScoreInterval:
     """Give Wilson's score interval of a share of n (Wilson 1927, J. Am. Stat. Assoc. 22, 209).
 
     The share need not be a whole number of n: over cases it is a mean of means over seeds.
     """
     if n < 1:
         raise ValueError("a share of nothing has no interval")
-    z = float(norm.ppf((1 + level) / 2))
-    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
-    reach = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    centre = (share + Z * Z / (2 * n)) / (1 + Z * Z / n)
+    reach = Z / (1 + Z * Z / n) * math.sqrt(share * (1 - share) / n + Z * Z / (4 * n * n))
     return ScoreInterval(max(0.0, min(centre - reach, share)), min(1.0, max(centre + reach, share)))
 
 
@@ -45,10 +45,9 @@ def resampled(values: tuple[float, ...], statistic: Callable[[Sequence[float]], 
     return ScoreInterval(float(low), float(high))
 
 
-def fewest_without(bound: float, level: float = LEVEL) -> int:
+def fewest_without(bound: float) -> int:
     """Give the least n of which not one shows by Wilson's interval that a share is at most the bound."""
-    z = float(norm.ppf((1 + level) / 2))
-    return math.ceil(z * z * (1 - bound) / bound)
+    return math.ceil(Z * Z * (1 - bound) / bound)
 
 
 def mcnemar(only_first: int, only_second: int) -> float:

@@ -111,7 +111,8 @@ def skipped(workload: Workload, steady: bool, why: str) -> LiveRow:
 def judged(workload: Workload, steady: bool, said: dict[str, Any], layers: tuple[str, ...] = ()) -> LiveRow:
     """Score the object that `demo --json` answered with; one with `error` has no answer."""
     if "error" in said:
-        return unanswered(workload, steady, str(said["error"]))
+        why, mitigable = str(said["error"]), _mitigable(workload, steady)
+        return LiveRow(name=_name(workload, steady), why=why, right=False, mitigable=mitigable)
     verdict = from_json(said["verdict"])
     answer, truth = _answer(verdict), truth_of_workload(workload.name, steady)
     scores = claims(answer, truth)
@@ -139,11 +140,6 @@ def judged(workload: Workload, steady: bool, said: dict[str, Any], layers: tuple
         run_dir=said["run_dir"],
         **_effect(verdict, said["warnings"]),
     )
-
-
-def unanswered(workload: Workload, steady: bool, why: str) -> LiveRow:
-    """Say why there is no answer where there should be one."""
-    return LiveRow(name=_name(workload, steady), why=why, right=False, mitigable=_mitigable(workload, steady))
 
 
 def _answer(verdict: Verdict) -> ContestAnswer:

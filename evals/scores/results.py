@@ -18,6 +18,7 @@ from ...knowledge.loader import load
 from ...knowledge.shape import Frozen
 from ..contest.answer import ContestAnswer
 from ..recorded.folders import MANIFEST
+from ..recorded.gate import UnsoundCase
 from ..recorded.recorded_case import RecordedCase
 from .score import Score
 
@@ -32,13 +33,6 @@ class CaseDescription(Frozen):
     difficulty: int
     manifest: str
     """SHA-256 of its manifest: the same as long as no file of the case is another."""
-
-
-class UnsoundCase(Frozen):
-    """A case that was not asked, because it is not sound; it is held against nobody."""
-
-    key: str
-    reason: str
 
 
 class ScoredAnswer(Frozen):
@@ -89,15 +83,8 @@ class Results(Frozen):
 
 def case_description(case: RecordedCase) -> CaseDescription:
     """Describe a case."""
-    file = case.file
-    return CaseDescription(
-        key=file.key,
-        title=file.title,
-        split=file.split,
-        tags=file.tags,
-        difficulty=file.difficulty,
-        manifest=hashlib.sha256((case.folder / MANIFEST).read_bytes()).hexdigest(),
-    )
+    manifest = hashlib.sha256((case.folder / MANIFEST).read_bytes()).hexdigest()
+    return CaseDescription(manifest=manifest, **case.file.model_dump(include=set(CaseDescription.model_fields)))
 
 
 def origin() -> dict[str, str]:

@@ -85,7 +85,6 @@ def drawn(seed: int) -> DrawnWorld:
 
 @cache
 def _counted() -> tuple[str, ...]:
-    """Factors that some counter shows."""
     return tuple(key for key, factor in known().factors.items() if factor.signals)
 
 

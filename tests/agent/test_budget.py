@@ -42,10 +42,11 @@ from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.knowledge.loader import load
 from vgo_agent.tools.case import Record
 from vgo_agent.tools.conclude import ConcludeResult
-from vgo_agent.tools.execution.bench import Bench, Progress
+from vgo_agent.tools.execution.bench import Bench
 from vgo_agent.tools.execution.deadline import Deadline
 from vgo_agent.tools.execution.expected import Expected
 from vgo_agent.tools.execution.launch import Launch
+from vgo_agent.tools.execution.progress import ProgressEvent
 from vgo_agent.tools.execution.spawn import Spawner
 from vgo_agent.tools.subject import Limits, Subject
 from vgo_agent.tools.survey import survey
@@ -82,7 +83,7 @@ class OnRuns(Silent):
     def __init__(self, hand: Hand, run_s: float) -> None:
         self.hand, self.run_s = hand, run_s
 
-    def progressed(self, progress: Progress) -> None:
+    def progressed(self, event: ProgressEvent) -> None:
         self.hand.now_s += self.run_s
 
     def decided(self, decision: Decision) -> None:
@@ -190,7 +191,7 @@ def test_a_step_that_only_the_budget_forbids_is_named():
 def measure_for(subject: Subject, seconds: float, out: Path) -> None:
     asked = {"max_runs": 9, "max_seconds": seconds}
     limits = Limits(budget_s=seconds)
-    request = StepRequest(subject=subject, limits=limits, tool="measure", arguments=asked, why="")
+    request = StepRequest(kind="measurement", subject=subject, limits=limits, arguments=asked, why="")
     begin(request, out, "slow", Silent(), BudgetClock())
 
 

@@ -8,13 +8,13 @@ from functools import cache
 import polars as pl
 import pytest
 
-from vgo_agent.evals.recorded.doubts import doubts
 from vgo_agent.evals.recorded.draft import truth_of_workload
 from vgo_agent.evals.recorded.folders import CASES, TABLE
 from vgo_agent.evals.recorded.gate import load_cases
 from vgo_agent.evals.recorded.recorded_case import RecordedCase
 from vgo_agent.evals.recorded.schema import SERIES
 from vgo_agent.evals.recorded.truth import read_truth, why_not
+from vgo_agent.evals.scores.agreement import doubts
 from vgo_agent.evals.workloads.registry import workloads
 
 LEAST = 200
@@ -50,7 +50,7 @@ def test_each_condition_has_its_runs(key: str) -> None:
     runs = dict(counted.iter_rows())
     assert min(runs["baseline"], runs["profile"]) >= LEAST
     assert all(trial.pairs >= LEAST for trial in case.recording.trials.values() if trial.pairs)
-    assert all(len(case.pairs(key)) == trial.pairs for key, trial in case.recording.trials.items() if trial.pairs)
+    assert all(len(case.shown.pairs(key)) == trial.pairs for key, trial in case.recording.trials.items() if trial.pairs)
 
 
 @pytest.mark.parametrize("key", keys())

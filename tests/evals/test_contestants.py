@@ -324,7 +324,7 @@ def test_the_paper_names_the_column_with_the_greatest_importance(
 
 
 def test_the_paper_leaves_out_what_merely_follows_unless_told(cases: Cases) -> None:
-    profile = [row for row in cases["noise"].rows("profile") if row.get("layers")]
+    profile = [row for row in cases["noise"].shown.rows("profile") if row.get("layers")]
     sifted, raw = (
         {weight.column for weight in weigh(cases["noise"].shown, profile, 1, consequences=all_columns)}
         for all_columns in (False, True)

@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from vgo_agent.evals.recorded.gate import UnscorableCase, admitted, load_cases
+from vgo_agent.evals.recorded.gate import UnsoundCase, admitted, load_cases
 from vgo_agent.evals.recorded.manifest import reseal, seal
 from vgo_agent.evals.recorded.recorded_case import TRIAL, RecordedCase
 from vgo_agent.evals.recorded.truth import read_truth
@@ -283,8 +283,8 @@ def test_a_broken_case_does_not_keep_the_others(case: Path) -> None:
     truncated(case.parent / "a-broken")
     (case.parent / ".draws.recording").mkdir()
     first, second, sound = load_cases(case.parent)
-    assert isinstance(first, UnscorableCase) and first.key == "a-broken" and "hash" in first.reason
-    assert isinstance(second, UnscorableCase) and "its key is draws" in second.reason
+    assert isinstance(first, UnsoundCase) and first.key == "a-broken" and "hash" in first.reason
+    assert isinstance(second, UnsoundCase) and "its key is draws" in second.reason
     assert isinstance(sound, RecordedCase)
 
 
@@ -295,7 +295,7 @@ def test_what_no_gate_foresaw_is_a_broken_case_with_its_words(case: Path) -> Non
     (broken / "layers.json").write_text("[" * 100_000)
     seal(broken)
     told, sound = load_cases(case.parent)
-    assert isinstance(told, UnscorableCase) and "cannot be read (RecursionError: maximum recursion depth" in told.reason
+    assert isinstance(told, UnsoundCase) and "cannot be read (RecursionError: maximum recursion depth" in told.reason
     assert isinstance(sound, RecordedCase)
 
 

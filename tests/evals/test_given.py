@@ -53,7 +53,7 @@ def test_the_permission_is_the_same_for_all(noise: RecordedCase) -> None:
 
 @pytest.mark.slow
 def test_the_tree_of_the_paper_sees_no_column_of_a_layer_that_was_not_given(noise: RecordedCase) -> None:
-    profile = [row for row in noise.rows("profile") if row.get("layers")]
+    profile = [row for row in noise.shown.rows("profile") if row.get("layers")]
     seen = {
         of: {weight.column for weight in weigh(of.to(noise).shown, profile, 1, consequences=True)}
         for of in (USUAL, ALL)

@@ -20,7 +20,6 @@ import yaml
 
 from vgo_agent.evals.record_command import add_record
 from vgo_agent.evals.recorded.asking import asked_for
-from vgo_agent.evals.recorded.doubts import doubts
 from vgo_agent.evals.recorded.draft import truth_to_fill
 from vgo_agent.evals.recorded.folders import CASES
 from vgo_agent.evals.recorded.gate import admitted
@@ -28,6 +27,7 @@ from vgo_agent.evals.recorded.recorded_case import TRIAL, RecordedCase, read_cas
 from vgo_agent.evals.recorded.recording_plan import RecordingPlan
 from vgo_agent.evals.recorded.schema import SERIES, Truth
 from vgo_agent.evals.recorded.truth import read_truth
+from vgo_agent.evals.scores.agreement import doubts
 from vgo_agent.evals.workloads.registry import find, missing
 
 from ..conftest import COMMAND, Vgo
@@ -86,8 +86,8 @@ def test_a_workload_is_recorded_with_its_truth_and_every_mitigation_that_applies
     assert {"glibc_malloc_thresholds", "glibc_hugetlb", "pin_to_cpu"} <= {*trials, *case.recording.refused}
     assert all(check.passed for check in trials["glibc_malloc_thresholds"].checks)
     for key, trial in trials.items():
-        assert len(case.pairs(key)) == trial.pairs
-        orders = [row["order"] for row in case.rows("pairs", key)]
+        assert len(case.shown.pairs(key)) == trial.pairs
+        orders = [row["order"] for row in case.shown.rows("pairs", key)]
         assert orders == list(range(2 * trial.pairs))
     assert "--allow system" in case.recording.refused["thp_always"]
     left_out = [line.rpartition(": ") for line in said.stderr.splitlines() if line.startswith("left out, ")]

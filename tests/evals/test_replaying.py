@@ -75,7 +75,7 @@ def test_the_same_seed_gives_the_same_transcript_and_another_one_other_runs(case
 def test_runs_are_served_in_their_order_and_the_first_ones_always(
     cases: dict[Kind, RecordedCase], tmp_path: Path
 ) -> None:
-    recorded = [row["outcome"] for row in cases["faults"].rows("baseline")]
+    recorded = [row["outcome"] for row in cases["faults"].shown.rows("baseline")]
     drawn = [row["outcome"] for row in served(bench(cases["faults"], tmp_path), 100)]
     places = [recorded.index(outcome) for outcome in drawn]
     assert places[:FIRST] == list(range(FIRST)) and places == sorted(places) and places != list(range(100))
@@ -98,7 +98,7 @@ def test_batches_share_no_pair_and_a_third_is_not_recorded(cases: dict[Kind, Rec
 
 
 def test_both_runs_of_a_pair_were_made_together(cases: dict[Kind, RecordedCase], tmp_path: Path) -> None:
-    recorded = {(a["outcome"], b["outcome"]) for a, b in cases["faults"].pairs(HELPS)}
+    recorded = {(a["outcome"], b["outcome"]) for a, b in cases["faults"].shown.pairs(HELPS)}
     rows = paired(bench(cases["faults"], tmp_path), cases["faults"], HELPS, 50)
     assert {(a["outcome"], b["outcome"]) for a, b in zip(rows[::2], rows[1::2], strict=True)} <= recorded
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ...knowledge.actions import Apply
 from ...knowledge.errors import VgoError
@@ -25,8 +26,9 @@ from ..row import BASELINE, Row
 from ..subject import Subject
 from .deadline import NEVER, Deadline
 from .expected import FIRST_RUNS, Expected
-from .judge import judge
+from .judge import RunOutcome, judge
 from .launch import Launch, Run
+from .progress import Listener, RunEnded, ignore
 from .row_log import RowLog
 from .samples import first_of_run, spread
 from .screen import Proof, Seen, Watched, screened
@@ -41,18 +43,18 @@ FEW_RUNS = 20
 """From so many on it is refused where it fails in most: of 5 runs, one that fails in 30 % fails in most by luck."""
 
 
-@dataclass(frozen=True)
-class Progress:
-    """One run has ended."""
-
-    call_id: str
-    condition: str
-    rows: Sequence[Row]
-    planned: int
-
-
-def ignore(progress: Progress) -> None:
-    """Show nothing."""
+def row_of(run: Run, judged: RunOutcome, way: Way, **more: Any) -> Row:
+    """What a row says of a run; its outcome is None where it does not count."""
+    return {
+        "ok": int(judged.outcome is not None),
+        "exit_code": run.exit_code,
+        "survivors": run.survivors,
+        "outcome": judged.outcome,
+        "wall_s": run.wall_ns / 1e9,
+        "layers": way.name,
+        **more,
+        **way.cells(run.counters),
+    }
 
 
 @dataclass
@@ -67,7 +69,7 @@ class Bench:
     folder: Path
     launch: Launch
     """How the program is started when nothing is changed."""
-    listener: Callable[[Progress], None] = ignore
+    listener: Listener = ignore
     on_started: Callable[[int], None] | None = None
     root: Path = Path("/")
     """Where the machine's /proc and /sys are looked for."""
@@ -182,18 +184,11 @@ class Bench:
             "order": len(series.rows),
             "condition": planned.condition,
             "pair": planned.pair,
-            "ok": int(judged.outcome is not None),
-            "exit_code": run.exit_code,
-            "survivors": run.survivors,
-            "outcome": judged.outcome,
-            "wall_s": run.wall_ns / 1e9,
-            "layers": way.name,
-            "failure": judged.short,
-            **way.cells(run.counters),
+            **row_of(run, judged, way, failure=judged.short),
         }
         rows = spread(row, judged.samples, str(subject.metric), series.processes) if judged.samples else (row,)
         series.log.append(*rows)
-        self.listener(Progress(series.call_id, planned.condition, series.rows, series.planned))
+        self.listener(RunEnded(series.rows, series.planned))
         if judged.failure and as_given:
             refuse_failures(series, subject, judged.failure)
 

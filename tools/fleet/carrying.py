@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from ...knowledge.errors import VgoError
 from ...layers.schema import Layer
-from ..execution.bench import Progress, refuse_failures
+from ..execution.bench import refuse_failures
+from ..execution.progress import Remark, RunEnded
 from ..execution.samples import runs_of
 from ..execution.series import Series
 from ..experiment.condition import Block
@@ -142,7 +143,7 @@ class Carrying:
         self.series.log.append(*rows)
         self._spans.append(Span(rows[0]["began_s"], rows[0]["began_s"] + self.fleet.took(rows)))
         series, condition = self.series, str(run[0]["condition"])
-        self.fleet.listener(Progress(series.call_id, condition, series.rows, series.planned))
+        self.fleet.listener(RunEnded(series.rows, series.planned))
         if run[0]["ok"] == 0 and condition == BASELINE and not run[0]["layers"]:
             said = run[0].get("failure") or f"exit {run[0]['exit_code']}"
             refuse_failures(series, series.bench.subject, f"on {host}: {said}")
@@ -185,7 +186,7 @@ class Carrying:
         again = f"; {runs} run{'s are' if runs > 1 else ' is'} made again elsewhere" if runs else ""
         said = f"{host} was lost ({why}){again}"
         self.fleet.lost.append(said)
-        self.fleet.told(said)
+        self.fleet.listener(Remark(said))
 
 
 def in_order(series: Series) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...knowledge.errors import VgoError
-from ..execution.bench import Progress, ignore
 from ..execution.expected import MORE_S, Expected
+from ..execution.progress import Listener, ignore
 from ..execution.series import Series
 from ..experiment.condition import Block
 from ..experiment.executor import ExperimentConditions
@@ -39,11 +39,9 @@ class Fleet:
     hosts: dict[str, Host]
     order: Order
     """What every message has in common."""
-    told: Callable[[str], None] = lambda words: None
-    """Is told who was lost."""
     ran: Callable[[float], None] = lambda seconds: None
     """Is told for how many seconds the program ran on one host or more."""
-    listener: Callable[[Progress], None] = ignore
+    listener: Listener = ignore
     deliver: Callable[[str, float], str] = deliver
     """What a worker calls with an order and its limit in seconds; simulated hosts answer by themselves."""
     lost: list[str] = field(default_factory=list)

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...knowledge.errors import VgoError
+from ..experiment.executor import Executor
 from ..study.design import StudyDesign
 from ..study.laid_out import StudyScope, one_design, one_warm_up
 from ..study.setting import StudySetting
-from ..study.warm_up import WarmUpRun
+from ..study.warm_up import WarmUpRun, left_out
 from .asking import GRACE_S, LONGEST_S, ask_all
 from .engine import Fleet
 from .messages import HostAnswer
@@ -36,15 +37,21 @@ def of_every_host(fleet: Fleet, asked: Mapping[str, Any], limit_s: float) -> dic
     return answers
 
 
-def laid_out(fleet: Fleet, wanted: StudyScope) -> StudyDesign:
+def laid_out(executor: Executor, wanted: StudyScope) -> StudyDesign:
     """Have every host lay a study out; raise VgoError where they do it differently."""
-    answers = of_every_host(fleet, {"act": "lay_out", "wanted": wanted}, GRACE_S)
+    assert isinstance(executor, Fleet)
+    answers = of_every_host(executor, {"act": "lay_out", "wanted": wanted}, GRACE_S)
     return one_design({host: its.design for host, its in answers.items() if its.design})
 
 
-def warmed_up(fleet: Fleet, settings: tuple[StudySetting, ...]) -> tuple[WarmUpRun, ...]:
+def warmed_up(executor: Executor, settings: tuple[StudySetting, ...]) -> tuple[WarmUpRun, ...]:
     """Have every host run each setting of a study once."""
-    each = fleet.order.subject.timeout_s
+    assert isinstance(executor, Fleet)
+    each = executor.order.subject.timeout_s
     asked = {"act": "warm_up", "settings": settings}
-    answers = of_every_host(fleet, asked, LONGEST_S if each is None else GRACE_S + each * len(settings))
-    return one_warm_up({host: its.tried for host, its in answers.items()})
+    answers = of_every_host(executor, asked, LONGEST_S if each is None else GRACE_S + each * len(settings))
+    tried = one_warm_up({host: its.tried for host, its in answers.items()})
+    for one in tried:
+        if one.failure:
+            executor.listener(left_out(one))
+    return tried

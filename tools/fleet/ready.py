@@ -11,8 +11,8 @@ from pathlib import Path
 from ...knowledge.errors import VgoError
 from ...layers.loader import load_layer, load_layers
 from ...layers.schema import Layer
-from ..execution.bench import Progress, ignore
 from ..execution.launch import Launch
+from ..execution.progress import Listener, Remark, ignore
 from ..layer_choice import WORDS
 from ..machine import Machine
 from ..subject import Subject
@@ -100,8 +100,7 @@ def fleet_bench(
     subject: Subject,
     layers: Sequence[str],
     folder: Path,
-    told: Callable[[str], None],
-    listener: Callable[[Progress], None] = ignore,
+    listener: Listener = ignore,
     conditions: bool = False,
     ran: Callable[[float], None] = lambda seconds: None,
     lenient: bool = False,
@@ -113,13 +112,13 @@ def fleet_bench(
     with checked(subject, layers, conditions, lenient) as found:
         refuse(found, subject)
         for line in (*found.problems, *(f"the hosts differ in {line}" for line in found.unlike)):
-            told(line)
+            listener(Remark(line))
         hosts = {host.name: host for host in found.usable}
         for name, host in hosts.items():
             for line in host.sight.put_back if host.sight else ():
-                told(f"{name}: put back, left by a vgo-agent that was killed: {line}")
+                listener(Remark(f"{name}: put back, left by a vgo-agent that was killed: {line}"))
         order = found.order.model_copy(update={"trial": False, "layers": {}})
-        fleet = Fleet(found.link, hosts, order, told=told, listener=listener, ran=ran)
+        fleet = Fleet(found.link, hosts, order, listener=listener, ran=ran)
         ran(max(host.sight.wall_s for host in hosts.values() if host.sight))
         bench = FleetBench(subject, fleet, folder, Launch(argv=subject.argv, directory=Path(subject.directory)))
         with contextlib.closing(bench):

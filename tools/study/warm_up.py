@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ from ...knowledge.errors import VgoError
 from ...knowledge.shape import Frozen
 from ..execution.bench import Bench
 from ..execution.judge import judge
+from ..execution.progress import Remark
 from .background import beside
 from .setting import StudySetting
 from .spoken import Ear, Spoken, asking
@@ -33,9 +34,7 @@ class _Seen(NamedTuple):
     tried: WarmUpRun
 
 
-def warm_up(
-    bench: Bench, settings: Sequence[StudySetting], told: Callable[[str], None] = lambda words: None
-) -> tuple[WarmUpRun, ...]:
+def warm_up(bench: Bench, settings: Sequence[StudySetting]) -> tuple[WarmUpRun, ...]:
     """Run every setting once; raises VgoError where the program fails as it is given, or shows no OpenMP."""
     seen: list[_Seen] = []
     for setting in settings:
@@ -43,11 +42,16 @@ def warm_up(
         if setting.baseline:
             _refuse(tried)
         if tried.failure:
-            told(f"{setting.name} is left out: {tried.failure}")
+            bench.listener(left_out(tried))
         else:
             tried = tried.model_copy(update={"alike": next(_alike(setting, tried, seen), "")})
         seen.append(_Seen(setting, tried))
     return tuple(one.tried for one in seen)
+
+
+def left_out(tried: WarmUpRun) -> Remark:
+    """Say which setting has no runs, and why."""
+    return Remark(f"{tried.setting} is left out: {tried.failure}")
 
 
 def _try(bench: Bench, setting: StudySetting) -> WarmUpRun:

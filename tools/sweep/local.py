@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...knowledge.errors import VgoError
-from ..execution.bench import Bench
+from ..execution.bench import Bench, row_of
 from ..execution.expected import Expected
 from ..execution.judge import judge
 from ..execution.through import Through
@@ -117,18 +117,7 @@ class LocalCells:
         if not run.timed_out:
             self.longest_s[now.cell] = max(self.longest_s.get(now.cell, 0.0), run.wall_ns / 1e9)
         judged = judge(run, subject, way.through, limit_s)
-        cells: dict[str, Any] = way.cells(run.counters)
-        return {
-            "ok": int(judged.outcome is not None),
-            "begun": 1,
-            "reason": judged.failure,
-            "exit_code": run.exit_code,
-            "survivors": run.survivors,
-            "outcome": judged.outcome,
-            "wall_s": run.wall_ns / 1e9,
-            "layers": way.name,
-            **cells,
-        }
+        return row_of(run, judged, way, begun=1, reason=judged.failure)
 
 
 def refused(reason: str) -> Row:

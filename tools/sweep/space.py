@@ -187,7 +187,7 @@ class Space(Frozen):
         try:
             self.conditions  # noqa: B018 - to parse them
         except WhereRefusal as refused:
-            raise ValueError(str(refused)) from refused
+            raise ValueError(str(refused).rstrip(".")) from refused
         return self
 
     @property

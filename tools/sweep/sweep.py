@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 from ..execution.deadline import NEVER, Deadline
+from ..execution.progress import Listener, Remark, RunEnded, ignore
 from ..execution.series import Log, Measuring, Series
 from ..experiment.condition import BARRIER, Block
 from ..experiment.executor import ExperimentConditions
@@ -36,8 +37,8 @@ class Sweep:
     """Runs, as they were made: `condition` is the cell and `pair` the round."""
     hosts: bool = False
     """It runs on the hosts of a cluster: a round is made on one of them, and several are on their way at once."""
-    listener: Callable[[Sweep, Cell, Row], None] = lambda sweep, cell, row: None
-    """Called after each run."""
+    listener: Listener = ignore
+    """Hears of each run, and of cells that are given up."""
     deadline: Deadline = NEVER
     """When the seconds of the budget are used by the clock; where none runs, those of the program count."""
     told: tuple[str, ...] = ()
@@ -75,8 +76,13 @@ class Sweep:
         """Keep runs, and tell of them."""
         self.ran.append(*rows)
         for row in rows:
+            cell = self.cell(row["condition"])
+            before = row["ok"] or self.standing(cell).reason
             self._count(row)
-            self.listener(self, self.cell(row["condition"]), row)
+            if not before and (reason := self.standing(cell).reason):
+                self.listener(Remark(f"  {cell.id} ({cell.name}) is given up: {reason}"))
+        if not self.hosts:  # the executor of hosts tells it itself
+            self.listener(RunEnded(self.rows, 0))
 
     def rows_of(self, cell: Cell) -> Sequence[Row]:
         """Runs of a cell so far; those of many hosts on one level."""

@@ -21,7 +21,7 @@ from vgo_agent.agent.live_view import DRAW_EVERY_S, LiveView
 from vgo_agent.agent.progress import Figures, Lines, bins, figures
 from vgo_agent.agent.terminal import amount, printable, table
 from vgo_agent.agent.transcript import Decision, ToolEnd
-from vgo_agent.tools.execution.bench import Progress
+from vgo_agent.tools.execution.progress import RunEnded
 
 QUESTION = {
     "mitigation": "FIFO",
@@ -37,9 +37,9 @@ def decision(**more: Any) -> Decision:
     return Decision.model_validate({**plain, "origin": "rules", "legal": ("measure",), **more})
 
 
-def progress(conditions: str = "aab", planned: int = 0, ok: int = 1) -> Progress:
+def progress(conditions: str = "aab", planned: int = 0, ok: int = 1) -> RunEnded:
     rows = [{"condition": name, "ok": ok, "outcome": 0.01 + i / 1000} for i, name in enumerate(conditions)]
-    return Progress("c1", conditions[-1], rows, planned)
+    return RunEnded(rows, planned)
 
 
 @given(outcomes)
@@ -67,7 +67,7 @@ def test_figures_split_runs_by_condition_and_leave_failed_ones_out() -> None:
         {"condition": "b", "ok": 1, "outcome": 2.0},
         {"condition": "a", "ok": 0, "outcome": None},
     ]
-    assert figures(Progress("c1", "a", rows, 0)) == [Figures("a", [1.0], 1), Figures("b", [2.0], 0)]
+    assert figures(RunEnded(rows, 0)) == [Figures("a", [1.0], 1), Figures("b", [2.0], 0)]
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ class Screen:
         """Everything that was ever drawn, line by line."""
         return re.sub(r"\x1b\[[0-9?]*[A-Za-z]", "", self.file.getvalue().replace("\r", "\n")).split("\n")
 
-    def progressed(self, progress: Progress) -> None:
+    def progressed(self, progress: RunEnded) -> None:
         time.sleep(DRAW_EVERY_S)
         self.view.progressed(progress)
 

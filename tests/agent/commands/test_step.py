@@ -3,10 +3,12 @@
 import csv
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -140,6 +142,21 @@ def test_a_wrapper_that_sleeps_is_found_by_wall_time(vgo, tmp_path, script, monk
     done = vgo("profile", "--layer", "./sleepy.yaml", "--runs", "20", quick)
     assert done.returncode == 0, done.stderr
     assert "set aside: it shifts the mean by +" in done.stdout
+
+
+def test_at_a_terminal_the_step_and_its_folder_are_drawn_while_it_runs(program, tmp_path):
+    outer, inner = pty.openpty()
+    words = [COMMAND, "measure", "--max-runs", "30", *METRIC, program]
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "200", "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    with subprocess.Popen(words, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=inner) as measuring:
+        os.close(inner)
+        seen = b""
+        with suppress(OSError):  # the terminal is gone with the last who had it open
+            while part := os.read(outer, 4096):
+                seen += part
+        assert measuring.wait(60) == 0
+    os.close(outer)
+    assert b": kept in vgo-runs/" in seen and b"measure: run until it is enough" in seen
 
 
 @pytest.mark.parametrize("command", ["measure", "profile"])

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-import yaml
 
 from vgo_agent.agent.cli import main
 from vgo_agent.evals.workloads.build import build, openmp
@@ -80,7 +79,7 @@ def test_a_study_leaves_a_report_a_table_and_what_was_asked(here, program, tmp_p
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     folder = tmp_path / answer["folder"]
-    assert {"report.md", "report.html", "runs.csv", "study.yaml", "study.json"} <= {
+    assert {"report.md", "report.html", "runs.csv", "experiment.json", "answer.json"} <= {
         path.name for path in folder.iterdir()
     }
     with (folder / "runs.csv").open() as file:
@@ -109,8 +108,8 @@ def read_by_the_other_commands(here: Run, answer, path: Path) -> None:
     assert (roles["binding"], roles["outcome"]) == ("setting", "outcome")
     (one,) = json.loads(here("runs", "--json").stdout)["runs"]
     assert one["when"] and one["verdict"] == f"study: {answer['headline']}"
-    assert "the same: runs.csv, study.json" in here("verify", one["folder"]).stdout
-    assert "the same: runs.csv, study.json" in here("replay", one["folder"]).stdout
+    assert here("verify", one["folder"]).stdout.startswith("As it was written: 3 events")
+    assert "Runs.csv, answer.json made again from the " in here("replay", one["folder"]).stdout
 
 
 @needs_openmp
@@ -153,7 +152,7 @@ def test_a_study_that_was_killed_goes_on(here, program, tmp_path) -> None:
     assert done.returncode == 0, done.stderr
     assert log.read_bytes().startswith(before)
     assert kept
-    settings = yaml.safe_load((folder / "study.yaml").read_text())["tried"]
+    settings = json.loads((folder / "experiment.json").read_text())["tried"]
     run = [one for one in settings if not one["failure"] and not one["alike"]]
     assert len(log.read_bytes().splitlines()) == 10 * len(run)
 

@@ -399,7 +399,7 @@ def test_a_dry_run_shows_cells_and_writes_and_touches_nothing(answers, tmp_path)
         ({"parameters": {"order": {"levels": [1]}}}, (), "call the parameter order_2"),
         ({"parameters": {"other": {"levels": [1]}}}, (), "other goes nowhere: write {other} in the command"),
         ({"parameters": {"size": {"range": {"low": 3, "high": 1}}}}, (), "low is not below high"),
-        ({"where": ["sise < 3"]}, (), "names sise, which is no parameter"),
+        ({"where": ["sise < 3"]}, (), "names sise, which is not known here: use size, mode; mend it"),
         ({"where": ["size > 99"]}, (), "`where` forbids every combination"),
         ({"cheese": 1}, (), "cheese: is not a known key"),
         ({}, ("--within", "0.5"), "repetitions.within"),
