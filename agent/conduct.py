@@ -134,7 +134,7 @@ def _loop(part: Conducted, chosen: Planning, interface: Interface, steering: Ste
         loop = Loop(start, chosen.planner, part.transcript, live, part.folder, steering)
         if part.asked.after:
             loop.begin_with(measured_in(RunFolder(Path(part.asked.after)), part.folder))
-        loop.run(part.folder.checkpoint, interface.approve)
+        loop.run(interface.approve)
 
 
 def _start(part: Conducted, chosen: Planning, there: ProgramBench) -> RunStart:

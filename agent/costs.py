@@ -13,7 +13,7 @@ from ..tools.subject import Limits
 
 REPORT_S, JUDGE_S, ANALYSIS_S = 3.0, 0.5, 3.0
 """The report with its plots, one comparison, and the steps from the cut to the look-up: at least so long each. Beside a
-program that has used up its quota they took 3.6 and 2.7 s. On a slower or busier machine the steps so far tell."""
+program that has used up its quota they took 3.6 and 2.7 s. Where all takes longer, the steps so far tell."""
 USUAL_S = 1.4
 """An analysis that took longer tells of a machine on which the report takes longer, too: with six processes at work on
 two cores two took 1.2 and 1.5 s, and their reports 2.0 and 1.7 s."""
@@ -40,8 +40,8 @@ def _after(record: Record, now_s: float) -> float:
     judging = max([JUDGE_S, *(call.took_s for call in record.calls if call.tool == COMPARE.name)])
     analysed = sum(took_s for tool, took_s in took.items() if tool in TOOLS and TOOLS[tool].analyses)
     done = record.only_tries or RANK_FACTORS.name in took
-    slower = max(1.0, analysed / USUAL_S if analysed else _started_s(record, now_s) / START_S)
-    return judging + slower * (REPORT_S if done else REPORT_S + ANALYSIS_S) + 2 * _between(record)
+    stretched = max(1.0, analysed / USUAL_S if analysed else _started_s(record, now_s) / START_S)
+    return judging + stretched * (REPORT_S if done else REPORT_S + ANALYSIS_S) + 2 * _between(record)
 
 
 def _started_s(record: Record, now_s: float) -> float:

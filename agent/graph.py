@@ -1,25 +1,21 @@
 """The plan-act loop: intake -> plan -> gate -> act -> observe -> (plan | conclude).
 
 The list of events is the graph's state. Every node first looks whether the transcript on disk is already ahead of the
-state: after a crash LangGraph re-runs the node that was cut off, and what that node had written must not happen twice.
+state: after a crash the nodes behind the last call that ended run again, and what they had written must not happen
+twice.
 """
 
 from __future__ import annotations
 
 import operator
-import sqlite3
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
 
-from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
 from langsmith import tracing_context
 
-from ..knowledge.errors import VgoError
 from ..tools.apply_by_hand import BY_HAND
 from ..tools.base import ToolError
 from ..tools.case import Record, Store
@@ -87,24 +83,11 @@ class Loop:
         """Those in force."""
         return limits_of(self.transcript.events) if self.transcript.events else self.start.limits
 
-    def run(self, checkpoint: Path | None, approve: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-        """Start, or go on where a checkpoint left off, until the verdict; without a file, keep none."""
-        if checkpoint is None:
-            self._run(InMemorySaver(), approve)
-            return
-        try:
-            with SqliteSaver.from_conn_string(str(checkpoint)) as saver:
-                self._run(saver, approve)
-        except sqlite3.OperationalError as error:
-            raise VgoError(
-                f"Cannot write {checkpoint} ({error}); free space there, then `vgo-agent resume`."
-            ) from error
-
-    def _run(self, saver: BaseCheckpointSaver[Any], approve: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-        graph = self._graph().compile(checkpointer=saver)
+    def run(self, approve: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        """Start, or go on where the transcript ends, until the verdict."""
+        graph = self._graph().compile(checkpointer=InMemorySaver())
         config: Any = {"configurable": {"thread_id": "run"}, "recursion_limit": 10 * MOST_DECISIONS}
-        begun = bool(graph.get_state(config).values) or self._after_verdict(graph, config)
-        given: Any = None if begun else {"events": []}
+        given: Any = None if self._taken_up(graph, config) else {"events": []}
         with tracing_context(enabled=False):
             while True:
                 result = graph.invoke(given, config, durability="sync")
@@ -114,14 +97,15 @@ class Loop:
                     answer = approve(result["__interrupt__"][0].value)
                 given = Command(resume=answer)
 
-    def _after_verdict(self, graph: Any, config: Any) -> bool:
-        """Take up a run that was given more time after its verdict: its checkpoint has gone."""
+    def _taken_up(self, graph: Any, config: Any) -> bool:
+        """Take up a run behind the last call or verdict that ended: what stands after that is found by its nodes."""
         events = self.transcript.events
-        verdicts = [event.seq for event in events if isinstance(event.body, VerdictGiven)]
-        if not verdicts:
+        ended = next((one for one in reversed(events) if isinstance(one.body, ToolEnd | VerdictGiven)), None)
+        if ended is None:
             return False
-        whole = [event.model_dump(mode="json") for event in events[: verdicts[-1] + 1]]
-        graph.update_state(config, {"events": whole}, as_node="conclude")
+        whole = [event.model_dump(mode="json") for event in events[: ended.seq + 1]]
+        node = self.act if isinstance(ended.body, ToolEnd) else self.conclude
+        graph.update_state(config, {"events": whole}, as_node=node.__name__)
         return True
 
     def _graph(self) -> StateGraph[GraphState, None, GraphState, GraphState]:
@@ -161,7 +145,7 @@ class Loop:
 
         The interrupt stands alone, since a resume re-runs this node.
         """
-        decision = self._decision()
+        decision = self._decision(state)
         scope = self.acting.scope(decision)
         if not scope or not self._is_legal(decision):
             return {"events": []}
@@ -172,7 +156,7 @@ class Loop:
 
     def act(self, state: GraphState) -> GraphState:
         """Run the call; one that has ended is not run again, one that was cut off goes on."""
-        decision = self._decision()
+        decision = self._decision(state)
         approvals = [a for a in bodies(self.transcript.events, Approval) if a.call_id == decision.call_id]
         if approvals and not approvals[-1].granted:
             return {"events": []}
@@ -283,8 +267,8 @@ class Loop:
         ends = {e.body.call_id: e.seq for e in self.transcript.events if isinstance(e.body, ToolEnd)}
         return VerdictGiven(verdict=title(verdict), evidence=tuple(ends[call] for call in verdict.evidence))
 
-    def _decision(self) -> Decision:
-        return bodies(self.transcript.events, Decision)[-1]
+    def _decision(self, state: GraphState) -> Decision:
+        return bodies(self.transcript.events[: len(state["events"])], Decision)[-1]
 
     def _record(self) -> Record:
         return record_of(self.transcript.events, self.store)

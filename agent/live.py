@@ -188,5 +188,4 @@ def _applied(decision: Decision, knowledge: Knowledge) -> Mitigation | None:
 def clear_partial(folder: RunFolder) -> None:
     """Remove what only an unfinished run needs."""
     shutil.rmtree(folder.partial, ignore_errors=True)
-    for path in (folder.child, *folder.path.glob(f"{folder.checkpoint.name}*")):
-        path.unlink(missing_ok=True)
+    folder.child.unlink(missing_ok=True)

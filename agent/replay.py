@@ -144,7 +144,7 @@ def replay(folder: RunFolder, without_model: bool = False) -> Report:
     fresh = Transcript.in_memory()
     with _planning(start[0], events, folder, without_model) as (planner, note):
         try:
-            Loop(again, planner, fresh, served, folder, Resteered(events)).run(None, served.approve)
+            Loop(again, planner, fresh, served, folder, Resteered(events)).run(served.approve)
         except (Diverged, VgoError) as error:
             difference = _first_difference(events, fresh.events) or str(error)
         else:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..knowledge.errors import VgoError
+from ..tools import durable
 from .experiment_folder import experiment_in, serves
 
 
@@ -68,11 +69,6 @@ class RunFolder:
         return self.path / "transcript.jsonl"
 
     @property
-    def checkpoint(self) -> Path:
-        """The graph's own state, for resuming."""
-        return self.path / "checkpoint.sqlite"
-
-    @property
     def partial(self) -> Path:
         """Rows of calls that are still going on."""
         return self.path / "partial"
@@ -86,7 +82,7 @@ class RunFolder:
         """Store an artefact; return its SHA-256."""
         digest = hashlib.sha256(content).hexdigest()
         target = self.path / "artefacts" / digest
-        if not target.exists():
+        if not (target.exists() and target.read_bytes() == content):
             write(target, content)
         return digest
 
@@ -108,6 +104,8 @@ class RunFolder:
         try:
             with path.open("a") as file:
                 file.write(json.dumps(entry) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
         except OSError as error:
             raise VgoError(f"Cannot write {path} ({error.strerror}); free space there, then resume.") from error
 
@@ -123,11 +121,8 @@ class RunFolder:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    temporary = path.with_name(path.name + ".tmp")
+    """Write a file whole or not at all; it outlasts a loss of power."""
     try:
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
+        durable.write(path, content)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise VgoError(f"Cannot write {path} ({error.strerror}); free space there or use another --out.") from error

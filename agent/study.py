@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
-from ..tools.claim import FEWEST
 from ..tools.execution.bench import Bench
 from ..tools.execution.row_log import rows_in
 from ..tools.execution.series import Measuring
@@ -22,6 +21,7 @@ from ..tools.machine import busy_words
 from ..tools.one_level import on_one_level
 from ..tools.recorded.write import write as write_table
 from ..tools.row import Row
+from ..tools.statistics.exchange import FEWEST
 from ..tools.study.design import StudyDesign
 from ..tools.study.laid_out import StudyScope
 from ..tools.study.setting import StudySetting

@@ -22,6 +22,7 @@ from ..knowledge.absence import is_empty, is_none
 from ..knowledge.errors import VgoError
 from ..knowledge.shape import Frozen
 from ..knowledge.wrong import first
+from ..tools.durable import sync, write
 from ..tools.plan import NO_PLAN, TrialPlan
 from ..tools.subject import Limits, Subject
 from .model.facts import ModelFacts
@@ -222,6 +223,7 @@ class Transcript:
     def create(cls, path: Path) -> Transcript:
         """Begin an empty one."""
         path.touch(exist_ok=False)
+        sync(path.parent)
         return cls(path)
 
     @classmethod
@@ -231,8 +233,11 @@ class Transcript:
 
     @classmethod
     def open(cls, path: Path) -> Transcript:
-        """Read one to go on with: a torn last line, and the end record of an interrupted run, are taken off."""
-        whole = path.read_bytes().rpartition(b"\n")[0]
+        """Read one to go on with: a torn last line, and the end record of an interrupted run, are taken off.
+
+        A loss of power can leave zeros, which no event has, in the place of what was being written: they end it, too.
+        """
+        whole = path.read_bytes().partition(b"\0")[0].rpartition(b"\n")[0]
         data = whole + b"\n" if whole else b""
         events = list(parse(data, str(path)))
         used_s = elapsed_s(events)
@@ -253,9 +258,7 @@ class Transcript:
     def _replace(self) -> None:
         """Write all events anew, at once."""
         assert self.path is not None
-        replacement = self.path.with_suffix(".tmp")
-        replacement.write_bytes(b"".join(line(event) for event in self.events))
-        os.replace(replacement, self.path)
+        write(self.path, b"".join(line(event) for event in self.events))
 
     @property
     def tip(self) -> str:

@@ -16,8 +16,6 @@ ROWS = 60
 CHANGING = "changing.csv"
 """Is written anew all the while that a command reads it."""
 FORBIDDEN = "forbidden.csv"
-SPARED = ("checkpoint.sqlite",)
-"""Files of a run folder that are not damaged: what SQLite does with them is its own."""
 
 Make = Callable[[random.Random, int], str]
 
@@ -150,7 +148,7 @@ def runs(good: Path, folder: Path) -> list[str]:
     """Damage copies of a run folder: each file cut, emptied, changed, replaced by a folder, or away."""
     draw = random.Random(2)
     folder.mkdir(parents=True)
-    names = [path.name for path in sorted(good.iterdir()) if path.is_file() and path.name not in SPARED]
+    names = [path.name for path in sorted(good.iterdir()) if path.is_file()]
     for name in names:
         for kind, damage in _DAMAGES.items():
             copy = folder / f"{kind}-{name}"

@@ -12,7 +12,7 @@ from ..knowledge.errors import VgoError
 from ..knowledge.schema import Mitigation
 from .base import Arguments, Outcome, Result, ToolError
 from .case import Case
-from .claim import in_a_word
+from .claim_words import in_a_word
 from .execution.screen import Proof
 from .execution.series import Series
 from .experiment.applied import AppliedConditions
@@ -59,7 +59,7 @@ class ApplyResult(Result):
     in_force: bool
     """Every check passed; otherwise nothing was measured."""
     broke: str = ""
-    """What it did to the program, which refutes it: breaks it, makes a run hang, makes it many times slower."""
+    """What it did to the program, which refutes it: breaks it, makes a run hang, makes it take many times as long."""
     told: tuple[str, ...]
     """What happened to settings meanwhile that a user should hear."""
     command: str

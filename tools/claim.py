@@ -1,6 +1,6 @@
-"""A claim: by how much one arm scatters less than another, or is faster, with the interval that decides it.
+"""A claim: by how much less one arm has of a measure than another, with the interval that decides it.
 
-Test, interval and words are about one measure. Nothing else in the source decides that one arm is steadier.
+Test, interval and words (`claim_words`) are about one measure. Nothing else in the source decides that it is less.
 """
 
 from __future__ import annotations
@@ -14,14 +14,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from .statistics.deviations import SQUARED, Measure, contributions, unit_sums
-from .statistics.exchange import RatioTest, ratio_test
+from .statistics.exchange import FEWEST, RatioTest, ratio_test, side
 from .statistics.holm import holm_steps
 from .statistics.values import LARGEST, FiniteResult, FloatArray, IntArray, number
 
 Direction = Literal["less", "more", "equivalent", "undecided"]
 Design = Literal["randomised", "before and after", "recorded"]
-FEWEST = 10
-"""Units in an arm for any claim."""
 MARGIN = 0.66
 """A ratio of spreads between this and its reciprocal does not matter: the VGO paper's mitigations reach it."""
 
@@ -38,7 +36,7 @@ class Claim(FiniteResult):
     level: float
     """Of the interval: 1 less the alpha that was really spent, after looks and the family."""
     p_value: float
-    """Of no difference, for this claim alone."""
+    """Of a ratio of 1, for this claim alone."""
     units: tuple[int, int]
     """What was exchanged, of each arm: runs, or blocks of them."""
     design: Design
@@ -48,11 +46,8 @@ class Claim(FiniteResult):
     def direction(self) -> Direction:
         """What the interval says."""
         high = math.inf if self.high is None else self.high
-        if high < 1:
-            return "less"
-        if self.low > 1:
-            return "more"
-        return "equivalent" if self.margin < self.low and high < 1 / self.margin else "undecided"
+        matters_not = self.margin < self.low and high < 1 / self.margin
+        return side(self.low, high) or ("equivalent" if matters_not else "undecided")
 
     @property
     def refuted(self) -> bool:
@@ -165,10 +160,13 @@ def _tested(arms: Arms, measure: Measure, alpha: float, seed: int) -> _Tested | 
     if min(a.min(), b.min()) < 0:
         return TooFew(units=units, why="a ratio of means takes values that are all positive")
     if not a.any() and not b.any():
-        return TooFew(units=units, why="no run differs from another")
+        return TooFew(units=units, why="neither arm varies at all")
+    ratio = float(b.mean() / a.mean()) if a.any() else math.inf
+    if measure in SQUARED and ratio in (0, math.inf):
+        # Beside an arm that does not vary, one outlier is no sign of more, though by it all runs are off their mean.
+        a, b = (contributions(arm, "spread", hosts) ** 2 for arm in (x, y))
     sums = (unit_sums(arm, size, rest=arms.paired) for arm in (a, b))
-    test = ratio_test(*sums, paired=arms.paired, seed=seed, alpha=alpha)
-    return _Tested(test, float(b.mean() / a.mean()) if a.any() else math.inf, units)
+    return _Tested(ratio_test(*sums, paired=arms.paired, seed=seed, alpha=alpha), ratio, units)
 
 
 def _unit(x: FloatArray, y: FloatArray, arms: Arms) -> int:
@@ -192,47 +190,6 @@ def _counted(units: tuple[int, int]) -> str:
     return f"there are {few} of each" if few == many else f"there are {few} and {many}"
 
 
-class Names(NamedTuple):
-    """How a sentence calls what is compared."""
-
-    baseline: str
-    other: str
-    lower_is_better: bool = True
-    """Of the outcome: a lower mean is faster."""
-
-
-_WORDS: Mapping[Measure, str] = {
-    "spread": "mean absolute deviation from the median",
-    "sd": "SD",
-    "relative spread": "mean absolute deviation over the median",
-    "cv": "CV",
-    "mean": "mean",
-}
-
-
-def sentence(claim: Claim, names: Names) -> str:
-    """Say what the interval says, and quote it."""
-    numbers = f"ratio of the {_WORDS[claim.measure]} {interval(claim)}, {100 * claim.level:.4g} %"
-    if claim.direction == "undecided":
-        return f"It is undecided whether {names.other} is {_adjectives(claim, names)} than {names.baseline}: {numbers}."
-    if claim.direction == "equivalent":
-        bounds = f"between {claim.margin:.2g} and {1 / claim.margin:.2g}"
-        return f"There is no difference that matters between {names.other} and {names.baseline}: {numbers}, {bounds}."
-    less, more = _adjectives(claim, names).split(" or ")
-    return f"{names.other} is {less if claim.direction == 'less' else more} than {names.baseline}: {numbers}."
-
-
-def disagreement(spread: Claim | TooFew, sd: Claim | TooFew) -> str:
-    """Say where the SD tells another story than the claim that decides, and why; empty where it does not."""
-    if isinstance(spread, TooFew) or isinstance(sd, TooFew) or spread.direction == sd.direction:
-        return ""
-    why = f"(ratio {interval(sd)}): the runs farthest from the others weigh most in it."
-    if spread.direction not in ("less", "more"):
-        return f"The SD alone would say {in_a_word(sd)} {why}" if sd.direction in ("less", "more") else ""
-    opposite = sd.ratio is None or (sd.ratio > 1) == (spread.direction == "less")
-    return f"The SD {'says the opposite' if opposite else 'does not show it'} {why}"
-
-
 def runs_needed(claim: Claim, power: float = 0.8) -> int | None:
     """Estimate the units of each arm that show the ratio `margin`; None where the interval has an open end.
 
@@ -244,28 +201,3 @@ def runs_needed(claim: Claim, power: float = 0.8) -> int | None:
     error = math.log(claim.high / claim.low) / (2 * beyond)
     needed = (beyond + NormalDist().inv_cdf(power)) * error / abs(math.log(claim.margin))
     return max(FEWEST, math.ceil(min(claim.units) * needed**2))
-
-
-def in_a_word(claim: Claim | TooFew) -> str:
-    """Say what a claim of a spread comes to, for a table."""
-    if isinstance(claim, TooFew):
-        return "cannot be told"
-    words = {"less": "steadier", "more": "less steady", "equivalent": "no difference that matters"}
-    return words.get(claim.direction, "undecided")
-
-
-def interval(claim: Claim | TooFew) -> str:
-    """Write the ratio with its interval: `0.31 [0.2, 0.45]`."""
-    if isinstance(claim, TooFew):
-        return claim.why
-    if claim.ratio is None and claim.low >= LARGEST:
-        return "without bound, since the baseline has none"
-    ratio = "no ratio" if claim.ratio is None else f"{claim.ratio:.3g}"
-    return f"{ratio} [{claim.low:.3g}, {'no upper end' if claim.high is None else f'{claim.high:.3g}'}]"
-
-
-def _adjectives(claim: Claim, names: Names) -> str:
-    """What less and what more of the measure is, joined by `or`."""
-    if claim.measure != "mean":
-        return "steadier or less steady"
-    return "faster or slower" if names.lower_is_better else "slower or faster"

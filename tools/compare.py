@@ -10,7 +10,8 @@ from .apply_by_hand import ByHandResult
 from .apply_mitigation import ApplyResult
 from .base import Arguments, Outcome, Result, ToolError
 from .case import Case, Finished, Record
-from .claim import Arms, Claim, TooFew, claims, disagreement, in_a_word
+from .claim import Arms, Claim, TooFew, claims
+from .claim_words import disagreement, in_a_word
 from .comparison import Comparison, arms_of, below, compared
 from .execution.samples import RUN
 from .failures import FailedArms, failed_arms, shown_in

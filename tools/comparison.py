@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from .claim import Arms, Claim, Direction, TooFew, claims, interval
+from .claim import Arms, Claim, Direction, TooFew, claims
+from .claim_words import interval
 from .run_table import PairedOutcomes
 from .statistics.comparison.bootstrap import BootstrapRatio
 from .statistics.comparison.description import Description, describe_arms

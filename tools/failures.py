@@ -43,7 +43,7 @@ class FailedArms(Frozen):
     @property
     def words(self) -> str:
         """Say it in a sentence."""
-        found = self.claim or "no difference in failures is shown"
+        found = self.claim or "not shown to fail more or less often"
         return (
             f"{found}: {self.other_failed} of {self.other_runs} runs failed with it, {self.baseline_failed} of "
             f"{self.baseline_runs} without (Fisher's exact p {self.p_value:.2g})"

@@ -44,7 +44,7 @@ class Telling(Frozen):
 
 
 class SlowHost(Frozen):
-    """A host that is slower than the others."""
+    """A host whose runs take longer than those of the others."""
 
     host: str
     ratio: float

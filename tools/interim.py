@@ -13,8 +13,9 @@ from .row import Row
 from .run_table import outcomes_of
 from .statistics.stopping.interim import SHARE, bounds
 
-LEAST_PAIRS = 40
-"""At a look: fewer show no change of spread that is worth stopping for."""
+BATCH_PAIRS = 40
+"""Of the smallest batch that is planned, and at the first look at one. A claim takes fewer (`FEWEST`) and shows little
+then: where normal runs fall to the margin, 40 pairs show it in 59 % of the batches (docs/calibration.md)."""
 
 
 class InterimLook(Frozen):
@@ -30,7 +31,7 @@ class InterimLook(Frozen):
 def look_after(pairs: int) -> int | None:
     """Say after how many of the planned pairs to look; None when half of them are too few to tell by."""
     half = int(pairs * SHARE)
-    return half if half >= LEAST_PAIRS else None
+    return half if half >= BATCH_PAIRS else None
 
 
 def look(rows: Sequence[Row], mitigation: str, batch: int, case: Case) -> InterimLook | None:
@@ -39,7 +40,7 @@ def look(rows: Sequence[Row], mitigation: str, batch: int, case: Case) -> Interi
     It depends on the rows and the limits only, so that a resumed series decides as an unbroken one.
     """
     pairs = outcomes_of(rows, "the pairs so far").paired(mitigation)
-    if (count := len(pairs.baseline) // pairs.whole) < LEAST_PAIRS:
+    if (count := len(pairs.baseline) // pairs.whole) < BATCH_PAIRS:
         return None
     spread = claim(arms_of(pairs), alpha=bounds(case.limits.alpha).first, seed=case.limits.seed)
     # The confirming batch is the one that is reported, so it goes on until the target is reached.

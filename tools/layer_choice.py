@@ -14,6 +14,7 @@ from ..knowledge.errors import VgoError
 from ..knowledge.patterns import overlap
 from ..layers.loader import load_layer, load_layers
 from ..layers.schema import Layer
+from . import durable
 
 ALL, AUTO = "all", "auto"
 """Every layer that is available here; the light ones of them first, and the heavy ones if those show nothing."""
@@ -88,11 +89,9 @@ def choose_once(asked: Sequence[str], bench: LayerSource, kept: Path) -> LayerCh
     if kept.exists():
         return _CHOICE.validate_json(kept.read_bytes())
     choice = choose(asked, bench)
-    part = kept.with_suffix(".part")
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(_CHOICE.dump_json(choice))
-        part.replace(kept)  # a killed process leaves all of it or nothing
+        durable.write(kept, _CHOICE.dump_json(choice))
     except OSError as error:
         raise VgoError(f"Cannot write {kept} ({error.strerror}); free space there, then run it again.") from error
     return choice

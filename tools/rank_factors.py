@@ -336,7 +336,7 @@ def _order(chosen: Candidates, look_share: float, case: Case) -> tuple[RankedFac
     factor = case.knowledge.factor_of(ORDER)
     order = np.arange(chosen.slow.size, dtype=np.float64)
     profiled = min(1.0, drift.p_value / (ORDER_SHARE * look_share))
-    p_value = max(profiled, baseline_p(case, later_is_slower=drift.auc > 0.5))
+    p_value = max(profiled, baseline_p(case, later_is_worse=drift.auc > 0.5))
     found = RankedFactor(
         factor=factor.key if factor else ORDER,
         column=ORDER,

@@ -13,11 +13,12 @@ from scipy.special import ndtri
 from ..knowledge.loader import Knowledge
 from .base import ToolError
 from .case import Case, Record
-from .claim import FEWEST, MARGIN, Claim, TooFew
+from .claim import MARGIN, Claim, TooFew
 from .distortion import Distortion
 from .look_up import LookUpResult
 from .profile import ProfileResult
 from .statistics.deviations import Measure
+from .statistics.exchange import FEWEST
 from .statistics.shape.describe import DistributionShape, Mode
 from .statistics.shape.tails import Outliers
 from .statistics.spread import ArmSummary

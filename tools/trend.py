@@ -12,8 +12,8 @@ FEWEST = 4
 """Runs of which a correlation can be told from chance at all."""
 
 
-def baseline_p(case: Case, later_is_slower: bool) -> float:
-    """Give the p-value that runs get slower (or faster) with time in the baseline: Spearman's correlation, one-sided.
+def baseline_p(case: Case, later_is_worse: bool) -> float:
+    """Give the p-value that runs get worse (or better) with time in the baseline: Spearman's correlation, one-sided.
 
     1 where it does not vary; 0 without a baseline, since nothing speaks against it then.
     """
@@ -22,5 +22,5 @@ def baseline_p(case: Case, later_is_slower: bool) -> float:
     outcomes = case.record.runs(measured[-1]).outcome()[measured[-1].read(MeasureResult).warm_up :]
     if outcomes.size < FEWEST or outcomes.min() == outcomes.max():
         return 1.0
-    rises = later_is_slower == case.subject.lower_is_better
+    rises = later_is_worse == case.subject.lower_is_better
     return float(spearmanr(np.arange(outcomes.size), outcomes, alternative="greater" if rises else "less").pvalue)

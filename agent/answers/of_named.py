@@ -1,6 +1,6 @@
 """What the record says of the mitigations and factors that a question names, before anything else is answered.
 
-A question may take for granted what is not so ("why did jemalloc make it slower?"); only what was tried, ranked or
+A question may take for granted what is not so ("why did jemalloc make it worse?"); only what was tried, ranked or
 measured may stand first, so that no answer about another entry reads as a yes.
 """
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ...tools.claim import Claim, Direction
+from ...tools.claim_words import word
 from ...tools.compare import CompareResult, confirmations
 from ...tools.comparison import Comparison, direction
 from ...tools.findings import Batch
@@ -62,7 +63,7 @@ def trials(evidence: Evidence) -> Iterator[FactDraft]:
     for trial in found:
         name = names.of_mitigation(trial.key, evidence)
         detail = effect(trial.comparison) if trial.comparison else ""
-        words = {"outcome": trial.outcome}
+        words = {"outcome": trial.outcome, "less": word("less"), "more": word("more")}
         yield FactDraft("tried", name, detail, trial.calls, affirmed=trial.outcome in HELPED, words=words)
         yield from _price(trial, evidence)
         yield from _relative(trial, evidence)
@@ -141,7 +142,8 @@ def _relative(trial: MitigationTrial, evidence: Evidence) -> Iterator[FactDraft]
     """Say where the spread may have fallen with the mean only: the CV is not shown to fall."""
     cv = trial.comparison.claims["cv"] if trial.comparison and trial.outcome in HELPED else None
     if trial.comparison and isinstance(cv, Claim) and cv.direction != "less":
-        words, detail = {"mean": _mean(trial, evidence)}, ratios(trial.comparison, "cv")
+        words = {"mean": _mean(trial, evidence), "better": word("less", "mean"), "less": word("less")}
+        detail = ratios(trial.comparison, "cv")
         yield FactDraft("relative", names.of_mitigation(trial.key, evidence), detail, trial.calls, words=words)
 
 

@@ -33,7 +33,7 @@ COMMANDS = {
         Subcommand("analyze", "look for causes in runs that were recorded elsewhere"),
         Subcommand("nodes", "say which machine of many is slow or unsteady, and what goes with it"),
         Subcommand("ranks", "say which rank of an MPI program the others wait for, and whether it makes runs slow"),
-        Subcommand("compare", "say whether recorded runs of one condition are steadier than of another"),
+        Subcommand("compare", "say whether recorded runs of one condition vary less than of another"),
         Subcommand("import", "show what is understood of recorded runs, and convert them", f"{__name__}.import_"),
         Subcommand("surface", "model the spread as a function of settings, and find the steadiest configuration"),
         Subcommand("power", "say how many runs it takes to show that the spread fell"),

@@ -23,11 +23,11 @@ examples:
   vgo-agent compare vgo-runs/DIR --condition condition --paired
 
 Each FILE is an arm, the first one the baseline; or the values of one column of one FILE are. The verdict is about the
-mean absolute deviation from the median: steadier, less steady, no difference that matters (the whole interval lies
-between 0.66 and 1.52), undecided. SD, CV and mean stand beside it, each with an interval of its own. Several arms are
-one family (Holm), and every interval has the level that is left to its arm. With --by, the cells of an arm are the
-family (arms share alpha alike), and the ratio of all cells together is the geometric mean of theirs, with an interval
-for cells that are not in the table.
+mean absolute deviation from the median: it is less, or more, or differs by nothing that matters (the whole interval
+lies between 0.66 and 1.52), or that is undecided. SD, CV and mean stand beside it, each with an interval of its own.
+Several arms are one family (Holm), and every interval has the level that is left to its arm. With --by, the cells of an
+arm are the family (arms share alpha alike), and the ratio of all cells together is the geometric mean of theirs, with
+an interval for cells that are not in the table.
 """
 
 

@@ -32,7 +32,7 @@ it. Every run is kept in a run folder, and `vgo-agent resume RUN` goes on with w
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.epilog = EPILOG
-    parser.add_argument("--base", type=Path, required=True, metavar="A", help="profile of the slower machine")
+    parser.add_argument("--base", type=Path, required=True, metavar="A", help="profile of the machine to be like")
     parser.add_argument("--here", type=Path, metavar="B", help="a profile of this machine, made at the time of A")
     parser.add_argument("--save", type=Path, metavar="FILE", help="keep the quota in this file too")
     parser.add_argument("--seconds", type=float, default=0.5, metavar="S", help="of each run (default 0.5)")

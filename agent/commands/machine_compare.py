@@ -19,7 +19,7 @@ examples:
   vgo-agent machine compare old.json new.json --applications times.csv --save report.html
   vgo-agent machine compare old.json new.json --rate cpu --json
 
-A and B are files of `vgo-agent machine profile`. Speed-ups are ratios of median rates, B over A: above 1 B is faster.
+A and B are files of `vgo-agent machine profile`. Speed-ups are ratios of median rates, B over A: above 1 B does more.
 The range of the CPU stressors bounds CPU-bound programs; the other groups stand apart. times.csv holds lines of
 name,seconds on A,seconds on B, and each is checked against the bound.
 """

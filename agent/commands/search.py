@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 examples:
-  vgo-agent search why do my runs get slower over time
+  vgo-agent search why do my runs take longer over time
   vgo-agent search "perf shows clear_page_erms at the top" --top 10
   vgo-agent search --embedding nomic-embed-text.Q8_0.gguf "noisy neighbour"
 

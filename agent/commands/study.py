@@ -20,13 +20,15 @@ examples:
   vgo-agent study openmp --rounds 60 --budget 1800 -- ./solver input.dat
   vgo-agent study openmp --factors binding,threads,wait -- ./solver
   vgo-agent study openmp --binary clang=./solver.clang --metric 'time: ([0-9.]+)' -- ./solver
+  vgo-agent study openmp --subject-to 'mean<=1.05*best' -- ./solver
   vgo-agent study openmp --on slurm.yaml --rounds 80 -- ./solver
 
 It varies binding, cores used and left to the system, SMT, wait policy, loop schedule, OpenMP runtime, kinds of cores,
 memory nodes and jobs beside the program; what a machine or program does not have is skipped and said. Every round runs
-every setting once in random order, the environment as given among them. Of those that are shown to be steadier, and
-not shown to be less steady than the steadiest, the fastest is run again against the environment as given, and only
-what that confirms is recommended. The clock of each CPU is logged where it can be read.
+every setting once in random order, the environment as given among them. Of those that are shown to vary less, and not
+shown to vary more than the steadiest, the fastest (with --subject-to the steadiest that keeps to it) is run again
+against the environment as given, and only what that confirms is recommended. The clock of each CPU is logged where it
+can be read.
 Give it a quiet machine. With --on each round is made on one of the hosts, which have to be alike.
 --root DIR with --dry-run shows the settings for another machine, from a copy of its /sys.
 """
@@ -59,6 +61,9 @@ def _openmp(parser: argparse.ArgumentParser) -> None:
     )
     study.add_argument("--design", type=Path, metavar="FILE.yaml", help="factors and levels of your own")
     study.add_argument("--most", type=int, metavar="N", help="settings at most (default 60)")
+    study.add_argument(
+        "--subject-to", metavar="EXPR", default="", help="recommend only what keeps to it: 'mean<=1.05*best', cv, sd"
+    )
     study.add_argument("--dry-run", action="store_true", help="print the settings and what is skipped, run nothing")
     add_settings(parser, SETTINGS)
     add_cluster(parser)
@@ -116,6 +121,7 @@ def _scope(arguments: argparse.Namespace) -> StudyScope:
         cross=words(arguments.cross),
         binaries=tuple(map(_binary, arguments.binary)),
         most=arguments.most or MOST,
+        subject_to=arguments.subject_to,
     )
     return StudyScope(factors=read_factors(arguments.design or SHIPPED), wished=wished)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from ...tools.case import Record
 from ...tools.claim import Claim, Direction
+from ...tools.claim_words import word
 from ...tools.compare import CompareResult, reached
 from ...tools.steps.apply_mitigation import open_candidates, turns
 from .base import View
@@ -31,7 +32,12 @@ ASK = "do"
 SECTIONS = ("now", "baseline", "layers", "classes", "factors", "known", "confirm", "try", "seen", "may")
 STATES = ("none", "unusable", "steady", "varies", "tail", "stand", "distort", "waiting", "blind", "asks", "reached")
 ALLOWED = {"none": "allow_none", "process": "allow_process", "system": "allow_system"}
-DIRECTIONS: Mapping[Direction, str] = {"less": "steadier", "more": "worse", "equivalent": "same", "undecided": "unsure"}
+DIRECTIONS: Mapping[Direction, str] = {
+    "less": word("less"),
+    "more": "worse",
+    "equivalent": "same",
+    "undecided": "unsure",
+}
 BATCHES = 3
 """0 is a change by hand."""
 COUNTS: Mapping[str, int] = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...prompts.render import render
-from ...tools.claim import Claim, Names, TooFew, disagreement, in_a_word, interval, runs_needed, sentence
+from ...tools.claim import Claim, TooFew, runs_needed
+from ...tools.claim_words import Names, disagreement, in_a_word, interval, sentence, word
 from ...tools.comparison import MEASURES, direction
 from ...tools.recorded.columns import listed
 from ...tools.recorded_comparison.cells import ContrastedCells
@@ -45,13 +46,13 @@ def _one(found: Contrasted, arm: ContrastedArm) -> str:
 
 def _several(found: Contrasted) -> str:
     said = [direction(arm.spread) for arm in found.arms]
-    steadier, less = said.count("less"), said.count("more")
+    less, more = said.count("less"), said.count("more")
     inner = dict.fromkeys(note for arm in found.arms for note in arm.described.notes)
     return render(
         "comparison.txt.j2",
-        verdict=f"{steadier} of {len(found.arms)} steadier",
+        verdict=f"{less} of {len(found.arms)} {word('less')}",
         names=f" than {found.baseline}",
-        sentence=f"{less} less steady, {len(said) - steadier - less} without a claim; {_metric(found)}.",
+        sentence=f"{more} {word('more')}, {len(said) - less - more} without a claim; {_metric(found)}.",
         table=table(ARMS, [_arm(found, arm) for arm in found.arms]),
         tests=["LEVEL is what is left to each arm, so that all are right together as asked for (Holm)."],
         differs=_differs(found),
@@ -117,7 +118,7 @@ def _sentence(found: Contrasted, arm: ContrastedArm) -> str:
 
 def _claimed(found: Contrasted, arm: ContrastedArm) -> str:
     if isinstance(arm.spread, TooFew):
-        return f"Which of them is steadier cannot be told: {arm.spread.why}."
+        return f"Which of them is {word('less')} cannot be told: {arm.spread.why}."
     said = sentence(arm.spread, Names(found.baseline, arm.name, found.lower_is_better))
     return " ".join(filter(None, (said, disagreement(arm.spread, arm.claims["sd"]))))
 
@@ -178,10 +179,18 @@ def _gaps(found: Contrasted) -> Iterator[str]:
     for name, alone in found.alone.items():
         what = "samples" if name in found.samples else "runs"
         yield f"{alone} {what} of {found.baseline} or {name} have no partner: left out."
+    yield from dict.fromkeys(one for arm in found.arms for one in _constant(found, arm))
     for arm in found.arms:
         if arm.described.dropped:
             what = "pairs" if arm.described.paired else "runs"
             yield f"{arm.described.dropped} {what} without a finite {found.metric} were left out for {arm.name}."
+
+
+def _constant(found: Contrasted, arm: ContrastedArm) -> Iterator[str]:
+    for span in (one for one in arm.described.ratios if one.statistic == "range"):
+        for name, extent in ((found.baseline, span.baseline), (arm.name, span.other)):
+            if extent == 0:
+                yield f"All runs of {name} have the same {found.metric}: what it is rounded to may hide a spread."
 
 
 def _steps(arm: ContrastedArm) -> Iterator[str]:

@@ -75,7 +75,7 @@ def title(found: MachineComparison) -> str:
     kind = "real time" if found.rate == "real" else "CPU time"
     return (
         f"B/A: {found.b.name} ({found.b.cpu}) over {found.a.name} ({found.a.cpu}), "
-        f"bogo operations per second of {kind}; above 1, B is faster."
+        f"bogo operations per second of {kind}; above 1, B does more."
     )
 
 

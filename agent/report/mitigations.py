@@ -8,7 +8,8 @@ from typing import Any
 
 from ...knowledge.schema import KnownFactor
 from ...tools.case import changes_system
-from ...tools.claim import Claim, TooFew, disagreement, in_a_word, interval
+from ...tools.claim import Claim, TooFew
+from ...tools.claim_words import disagreement, in_a_word, interval
 from ...tools.compare import confirmations, reached
 from ...tools.findings import Batch
 from ...tools.look_up import Candidate

@@ -150,7 +150,7 @@ def _on_cpu(share: float) -> str:
     part = "Less than 1 %" if share < 0.01 else percent(share, 2)
     words = f"{part} of what its time outside MPI varies by is CPU time"
     if share >= 0.5:
-        return f"{words}: it has more to compute then, or computes on a slower CPU."
+        return f"{words}: it has more to compute then, or computes on a CPU that does less."
     return f"{words}: the rest it is off its CPU, pre-empted, asleep, or waiting for a disk."
 
 

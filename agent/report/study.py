@@ -6,7 +6,8 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ...tools.claim import Claim, in_a_word, interval
+from ...tools.claim import Claim
+from ...tools.claim_words import in_a_word, interval
 from ...tools.statistics.values import IntervalEstimate
 from ...tools.study.design import StudyDesign
 from ...tools.study.effects import Effect

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from ...tools.surface.axes import Level
 from ...tools.surface.best import Best, PredictedCell
-from ...tools.surface.fitted import Prediction, Surface
+from ...tools.surface.fitted import Prediction, Surface, SurfaceRecord
 from ...tools.surface.slices import Slice
 from ...tools.surface.stored import Fitted
 from ..terminal import folded, table
@@ -51,7 +52,7 @@ def of_best(fitted: Fitted, found: Best) -> str:
         lines.append(f"Note: this is extrapolation: {found.prediction.extrapolated}.")
     if found.left_out:
         lines.append(f"Note: {number(found.left_out)} combinations of levels lie far from all cells: left out.")
-    header = (*(name for name in record.columns), record.response, "mean", "")
+    header = (*(name for name in record.columns), record.response, "mean", *_cv_of(record, ("CV",)), "")
     parts = [folded("\n".join(lines)), table(header, [_row(fitted, one) for one in (found.best, *found.next_best)])]
     if found.front:
         parts.append("From the best mean to the smallest spread:\n" + table(header, _some(fitted, found.front)))
@@ -99,4 +100,12 @@ def _some(fitted: Fitted, front: tuple[PredictedCell, ...], most: int = 12) -> l
 def _row(fitted: Fitted, one: PredictedCell) -> tuple[str, ...]:
     mean = ABSENT if one.mean is None or fitted.mean is None else quantity(one.mean, fitted.mean.record.unit)
     measured = "" if one.measured else "not measured"
-    return (*map(_level, one.config.values()), _shown(fitted.response, one.response), mean, measured)
+    sd = one.response if fitted.response.record.response == "sd" else math.sqrt(max(one.response, 0.0))
+    cv = ABSENT if not one.mean else percent(sd / abs(one.mean))
+    of_both = (mean, *_cv_of(fitted.response.record, (cv,)))
+    return (*map(_level, one.config.values()), _shown(fitted.response, one.response), *of_both, measured)
+
+
+def _cv_of(record: SurfaceRecord, cells: tuple[str, ...]) -> tuple[str, ...]:
+    """What a table has of the CV: nothing where the surface itself is of it, or says nothing of it."""
+    return cells if record.response in ("sd", "variance") else ()

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...prompts.render import render
-from ...tools.claim import Claim, Names, TooFew, disagreement, runs_needed, sentence
+from ...tools.claim import Claim, TooFew, runs_needed
+from ...tools.claim_words import Names, disagreement, sentence
 from ...tools.comparison import Comparison, claimed
 from ...tools.findings import Batch
 from ...tools.next_steps import Openings, next_steps

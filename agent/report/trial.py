@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
-from ...tools.claim import Claim, interval
+from ...tools.claim import Claim
+from ...tools.claim_words import interval
 from ...tools.comparison import Comparison, claimed
 from ...tools.experiment.race import MEASURE_OF
 from ...tools.remedies import values_of
@@ -14,7 +16,7 @@ from ..terminal import table
 from .evidence import Evidence
 from .numbers import number, percent, quantity, ratio, statistic_name
 
-STATISTICS = ("sd", "mean", "p95")
+STATISTICS = ("sd", "cv", "mean", "p95")
 HEADER = ("", "BASELINE", "WITH IT", "RATIO")
 
 
@@ -84,9 +86,10 @@ def _arms(evidence: Evidence) -> str:
     if comparison is None:
         return ""
     rows = [
-        (statistic_name(one.statistic), quantity(one.baseline, unit), quantity(one.other, unit), shown)
+        (statistic_name(one.statistic), show(one.baseline), show(one.other), shown)
         for one in comparison.described.ratios
         if one.statistic in STATISTICS and one.baseline is not None and one.other is not None
+        for show in (percent if one.statistic == "cv" else partial(quantity, unit=unit),)
         for claim in (claimed(one, comparison),)
         for shown in (interval(claim) if claim else ratio(one.value, one.low, one.high),)
     ]

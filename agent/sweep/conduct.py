@@ -12,7 +12,7 @@ from typing import Any
 from ...knowledge.errors import VgoError
 from ...tools.execution.bench import Bench
 from ...tools.execution.progress import Remark
-from ...tools.execution.row_log import RowLog, rows_in
+from ...tools.execution.row_log import SYNC_S, RowLog, rows_in
 from ...tools.layer_choice import choose
 from ...tools.row import Row
 from ...tools.sweep.local import LocalCells
@@ -78,7 +78,7 @@ def conduct(request: SweepRequest, run: ExperimentRun) -> SweepResult:
     seconds = space.budget.seconds
     assert seconds is not None
     bench.deadline = run.clock.deadline(seconds, min(FILES_S, SHARE * seconds))
-    with _log(run.folder.path / DRAWN) as drawn, _log(run.folder.path / RAN) as ran:
+    with _log(run.folder.path / DRAWN, 0.0) as drawn, _log(run.folder.path / RAN) as ran:
         listener, hosts = run.interface.progressed, bool(request.subject.on)
         sweep = Sweep(space, request.seed, drawn, ran, hosts, listener, bench.deadline)
 
@@ -103,8 +103,9 @@ def conduct(request: SweepRequest, run: ExperimentRun) -> SweepResult:
         return written()
 
 
-def _log(path: Path) -> contextlib.closing[RowLog]:
-    return contextlib.closing(RowLog(path, "run the same command again"))
+def _log(path: Path, sync_s: float = SYNC_S) -> contextlib.closing[RowLog]:
+    """Open a log of a sweep; cells are on the disk before runs of them can be."""
+    return contextlib.closing(RowLog(path, "run the same command again", sync_s))
 
 
 @dataclass

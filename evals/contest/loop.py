@@ -86,7 +86,7 @@ class PlannerContestant:
             live = _Served(folder, start.subject, case.recording.machine, knowledge, bench, Silent())
             transcript, ended = Transcript.in_memory(), ""
             try:
-                Loop(start, self.planner(seed), transcript, live, folder).run(None, Silent().approve)
+                Loop(start, self.planner(seed), transcript, live, folder).run(Silent().approve)
             except VgoError as error:
                 ended = str(error)
             yield Diagnosed(transcript, folder, start, case, knowledge, ended)

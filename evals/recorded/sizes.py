@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from ...knowledge.errors import VgoError
 from ...tools.experiment.rotation import bare_runs
-from ...tools.steps.apply_mitigation import LEAST_PAIRS
+from ...tools.interim import BATCH_PAIRS
 from .bench import BATCHES, SHARE
 
 MINUTE_S = 60.0
-FLOOR = BATCHES * LEAST_PAIRS
+FLOOR = BATCHES * BATCH_PAIRS
 """Pairs: with fewer, one batch is no longer what a diagnosis asks for at least."""
 FEW = 8
 """Mitigations that are counted on before it is known which ones there will be."""

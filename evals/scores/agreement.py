@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from ...tools.claim import Claim, TooFew, interval
+from ...tools.claim import Claim, TooFew
+from ...tools.claim_words import interval
 from ...tools.comparison import below
 from ..contest.effect import family, measured_ratio
 from ..recorded.recorded_case import RecordedCase

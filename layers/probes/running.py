@@ -24,11 +24,11 @@ class Looks(SamplingProbe[list[T]]):
 
     def __init__(self, layer: str, columns: Iterable[str], interval_ms: float) -> None:
         """`columns` are absent after a run that was too short."""
-        faster = max(1, round(interval_ms / 4))
+        shorter = max(1, round(interval_ms / 4))
         self._too_short = dict.fromkeys(
             columns,
             f"the runs end before they are seen {FEWEST} times, {interval_ms:g} ms apart: "
-            f"--layer {layer}:interval_ms={faster}",
+            f"--layer {layer}:interval_ms={shorter}",
         )
         self._resting_until = 0.0
         super().__init__(interval_ms / 1e3)

@@ -17,7 +17,7 @@ from .sysfs import cpu_numbers
 T = TypeVar("T")
 IDLE_ROUNDS = 20
 """The thread goes on for so many intervals after a run, then sleeps until the next one. Short runs follow each other
-faster than that, so that none of them begins with a thread being woken."""
+more often than that, so that none of them begins with a thread being woken."""
 SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 
 

@@ -117,7 +117,7 @@ def loop(folder: Path, run_s: float, **limits: Any) -> Iterator[Loop]:
 
 def test_no_block_is_begun_that_does_not_fit_and_what_was_left_is_named(tmp_path):
     with loop(tmp_path, 0.3, budget_s=75.0, max_runs=60) as built:
-        built.run(None, Silent().approve)
+        built.run(Silent().approve)
         events = built.transcript.events
         record = record_of(events, built.store)
     verdict = record.latest("conclude").read(ConcludeResult).verdict
@@ -134,7 +134,7 @@ def test_no_block_is_begun_that_does_not_fit_and_what_was_left_is_named(tmp_path
 @pytest.mark.slow
 def test_a_run_that_has_room_names_nothing(tmp_path):
     with loop(tmp_path, 0.01, budget_s=1e6, max_runs=40, max_mitigations=1) as built:
-        built.run(None, Silent().approve)
+        built.run(Silent().approve)
         record = record_of(built.transcript.events, built.store)
     assert left_for_time(record.latest("conclude").read(ConcludeResult).verdict) == ()
 

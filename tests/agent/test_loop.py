@@ -101,7 +101,7 @@ def test_an_illegal_call_becomes_an_error_that_names_what_is_legal(tmp_path):
     with loop(
         tmp_path, (Choice("profile", {"layers": ["process"], "runs": 9, "max_seconds": 1}, ""),), watcher
     ) as built:
-        built.run(None, watcher.approve)
+        built.run(watcher.approve)
     assert errors(built) == ["profile is not legal now; legal are measure, conclude."]
     assert bodies(built.transcript.events, VerdictGiven)[-1].verdict == "unusable"
 
@@ -118,7 +118,7 @@ def test_an_illegal_call_becomes_an_error_that_names_what_is_legal(tmp_path):
 def test_arguments_outside_the_schema_are_refused(tmp_path, choice, words):
     watcher = Watcher()
     with loop(tmp_path, (choice,), watcher) as built:
-        built.run(None, watcher.approve)
+        built.run(watcher.approve)
     assert words in errors(built)[0]
 
 
@@ -126,7 +126,7 @@ def test_after_repeated_errors_the_rule_policy_takes_over(tmp_path):
     watcher = Watcher()
     nonsense = tuple(Choice("compare", {"call": "c999"}, "") for _ in range(30))
     with loop(tmp_path, nonsense, watcher, max_runs=20, allow="none") as built:
-        built.run(None, watcher.approve)
+        built.run(watcher.approve)
     origins = [decision.origin for decision in bodies(built.transcript.events, Decision)]
     assert origins[:4] == ["scripted", "scripted", "scripted", "fallback"]
     assert bodies(built.transcript.events, VerdictGiven)
@@ -142,7 +142,7 @@ needs_root = pytest.mark.skipif(
 def test_a_system_mitigation_is_asked_about_and_a_denial_leaves_the_knob_alone(tmp_path):
     before, watcher = THP.read_text(), Watcher()
     with loop(tmp_path, (*TO_LOOK_UP, TRY_THP), watcher) as built:
-        built.run(None, watcher.approve)
+        built.run(watcher.approve)
     (line,) = watcher.asked[0]["would"]
     assert line.startswith(f"write always to {THP} (now ")
     approval = bodies(built.transcript.events, Approval)[-1]
@@ -154,7 +154,7 @@ def test_a_system_mitigation_is_asked_about_and_a_denial_leaves_the_knob_alone(t
 def test_a_granted_system_mitigation_is_proved_measured_and_put_back(tmp_path):
     before, watcher = THP.read_text(), Watcher({"granted": True, "by": "user", "reason": "yes"})
     with loop(tmp_path, (*TO_LOOK_UP, TRY_THP), watcher) as built:
-        built.run(None, watcher.approve)
+        built.run(watcher.approve)
     end = [end for end in bodies(built.transcript.events, ToolEnd) if end.result and "checks" in end.result][-1]
     assert end.result is not None
     assert all(check["passed"] for check in end.result["checks"])
@@ -178,7 +178,7 @@ def promises_declined(built: Loop) -> dict[str, str]:
 def test_what_changes_a_promise_is_asked_about_though_it_touches_only_the_program(tmp_path):
     watcher = Watcher()
     with loop(tmp_path, TRY_IN_MEMORY, watcher, IN_MEMORY, min_runs=10) as built:
-        built.run(None, watcher.approve)
+        built.run(watcher.approve)
     (question,) = watcher.asked
     assert "gone at a power cut" in question["changes_promise"]
     assert question["scope"] == "process" and question["accept"] == "tmpfs_directory"
@@ -188,7 +188,7 @@ def test_what_changes_a_promise_is_asked_about_though_it_touches_only_the_progra
 def test_a_promise_that_was_accepted_beforehand_is_not_asked_about(tmp_path):
     watcher = Watcher()
     with loop(tmp_path, TRY_IN_MEMORY, watcher, IN_MEMORY, min_runs=10, accept=("tmpfs_directory",)) as built:
-        built.run(None, watcher.approve)
+        built.run(watcher.approve)
     assert not watcher.asked
     assert promises_declined(built) == {}
     (applied,) = [
@@ -201,7 +201,7 @@ def test_a_promise_that_was_accepted_beforehand_is_not_asked_about(tmp_path):
 def test_with_allow_system_nobody_is_asked(tmp_path):
     watcher = Watcher()
     with loop(tmp_path, (*TO_LOOK_UP, TRY_THP), watcher, allow="system") as built:
-        built.run(None, watcher.approve)
+        built.run(watcher.approve)
     assert watcher.asked == []
     assert bodies(built.transcript.events, Approval)[-1].by == "policy"
 
@@ -209,6 +209,6 @@ def test_with_allow_system_nobody_is_asked(tmp_path):
 def test_with_allow_none_nothing_is_offered(tmp_path):
     watcher = Watcher()
     with loop(tmp_path, (*TO_LOOK_UP, TRY_THP), watcher, allow="none") as built:
-        built.run(None, watcher.approve)
+        built.run(watcher.approve)
     assert "apply_mitigation is not legal now" in errors(built)[0]
     assert not bodies(built.transcript.events, Approval)

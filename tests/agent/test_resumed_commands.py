@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import random
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -144,3 +145,40 @@ def test_a_command_killed_at_any_run_goes_on_to_the_same_table(
         assert served.returncode == 0, (last, command, served.stderr, served.stdout)
     assert len(whole.table) > 1
     assert killed.table == whole.table, last
+
+
+GROWING = {"transcript.jsonl": 1, "timing.jsonl": 1, "child.pid": 1, "partial/*.jsonl": 4, "log.jsonl": 4}
+"""Files that a run appends to, and of how many lines the disk may lack the end; the others are renamed when whole."""
+
+
+def lose_power(folder: Path, zeros: bool) -> None:
+    """Take half of what may not have been on the disk, or leave zeros in its place, as a file system does."""
+    for pattern, lines in GROWING.items():
+        for path in folder.glob(pattern):
+            content = path.read_bytes()
+            lost = (len(b"".join(content.splitlines(keepends=True)[-lines:])) + 1) // 2
+            path.write_bytes(content[: len(content) - lost] + b"\0" * lost * zeros)
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in COMMANDS]
+)
+def test_what_a_loss_of_power_tears_is_made_again_and_the_table_is_the_same(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vgo: Vgo
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    words = COMMANDS[name] if name.startswith("sweep") else (*COMMANDS[name], "--", "./program.sh")
+    whole = Folder(tmp_path / "whole", 0, vgo)
+    assert whole.run(*words).returncode == 0
+    killed = Folder(tmp_path / "killed", whole.made // 2, vgo)
+    assert killed.run(*words).returncode == -signal.SIGKILL
+    run, backup = killed.kept, tmp_path / "backup"
+    shutil.copytree(run, backup)
+    for zeros in (False, True):
+        shutil.rmtree(run)
+        shutil.copytree(backup, run)
+        lose_power(run, zeros)
+        for command in ("resume", "verify"):
+            served = killed.run(command, str(run.relative_to(killed.path)))
+            assert served.returncode == 0, (zeros, command, served.stderr, served.stdout)
+        assert killed.table == whole.table

@@ -83,6 +83,15 @@ def test_opening_takes_off_a_torn_line_and_the_end_of_an_interrupted_run(tmp_pat
     assert path.read_bytes() == kept
 
 
+@pytest.mark.parametrize("torn", [b"\0" * 200, b'{"body":' + b"\0" * 64 + b"}\n", b'{"bo' + b"\0" * 9])
+def test_zeros_that_a_loss_of_power_leaves_in_place_of_the_last_event_are_taken_off(tmp_path, torn):
+    path, transcript = transcript_of(tmp_path, [ToolStart(call_id="c001")])
+    kept = path.read_bytes()
+    path.write_bytes(kept + torn)
+    assert Transcript.open(path).events == transcript.events
+    assert path.read_bytes() == kept
+
+
 def test_a_finished_run_keeps_its_end(tmp_path):
     path, transcript = transcript_of(tmp_path, [ToolStart(call_id="c001")])
     transcript.append(RunEnd(status="finished", count=1, tip=transcript.tip))

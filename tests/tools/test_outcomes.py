@@ -94,7 +94,7 @@ def test_a_program_that_fails_now_and_then_is_looked_at_again():
 def test_one_slow_run_may_be_bad_luck_and_two_are_not():
     assert broke([SLOW], KNOWN) is None
     assert broke([SLOW, WELL], KNOWN) == ""
-    assert broke([SLOW, SLOW], KNOWN) == "made the program 4.5 times slower than the baseline's slowest run"
+    assert broke([SLOW, SLOW], KNOWN) == "made the program take 4.5 times the baseline's slowest run"
 
 
 def row(condition: str, failure: str = "", wall_s: float = 0.1) -> dict[str, object]:

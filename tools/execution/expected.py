@@ -8,7 +8,7 @@ from ...knowledge.shape import Frozen
 
 TIMES, MORE_S = 5.0, 1.0
 """A run under anything changed ends after so many times the longest baseline run, and so many seconds more."""
-SLOWER = 3.0
+BEARABLE = 3.0
 """Times the longest baseline run, beyond which a condition is not worth pairs."""
 FIRST_RUNS = 3
 """A program that fails in all of so many first runs is refused at once."""

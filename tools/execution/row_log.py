@@ -2,42 +2,60 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from ...knowledge.errors import VgoError
+from ..durable import sync
 from ..row import Row
+
+SYNC_S = 1.0
+"""Between two times that a log is seen through to the disk: so much of it a loss of power takes at most."""
 
 
 class RowLog:
     """Append-only JSON lines; what a killed process left is read back at the start."""
 
-    def __init__(self, path: Path, cure: str = "go on with `vgo-agent resume`") -> None:
+    def __init__(self, path: Path, cure: str = "go on with `vgo-agent resume`", sync_s: float = SYNC_S) -> None:
         """Open, dropping what is torn; `cure` says how to go on when there is no room."""
         path.parent.mkdir(parents=True, exist_ok=True)
         kept, self.rows = _sound(path)
         self._path = path
         self._cure = cure
-        self._file = path.open("wb", buffering=0)  # a row that does not fit is told now, not at the end
-        self._file.write(kept)
+        self._file = path.open("ab", buffering=0)  # a row that does not fit is told now, not at the end
+        self._file.truncate(len(kept))
+        self._sync_s, self._synced_s = sync_s, time.monotonic()
+        sync(path.parent)
 
     def append(self, *rows: Row) -> None:
         """Keep the rows of one run, all at once; they survive the death of this process from here on."""
-        try:
-            lines = b"".join(json.dumps(row, separators=(",", ":")).encode() + b"\n" for row in rows)
+        lines = b"".join(json.dumps(row, separators=(",", ":")).encode() + b"\n" for row in rows)
+        with self._writing():
             if self._file.write(lines) != len(lines):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            if (now_s := time.monotonic()) - self._synced_s >= self._sync_s:
+                os.fdatasync(self._file.fileno())
+                self._synced_s = now_s
+        self.rows += rows
+
+    def close(self) -> None:
+        """Close the file, with all rows on the disk; it stays until the call's table is stored."""
+        with self._file, self._writing():
+            os.fdatasync(self._file.fileno())
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
             raise VgoError(
                 f"Cannot write {self._path} ({error.strerror}); free space there, then {self._cure}."
             ) from error
-        self.rows += rows
-
-    def close(self) -> None:
-        """Close the file; it stays until the call's table is stored."""
-        self._file.close()
 
 
 def rows_in(path: Path) -> list[Row]:

@@ -74,7 +74,7 @@ def reaped(pid: int) -> bool:
     """Reap a child if it has ended."""
     try:
         return os.waitpid(pid, os.WNOHANG) != (0, 0)
-    except ChildProcessError:  # another thread was faster
+    except ChildProcessError:  # another thread was first
         return True
 
 

@@ -49,7 +49,7 @@ def calibrate(
 ) -> Calibrated:
     """Search and report; the same rows give the same steps and answer.
 
-    `stressors` are those that this machine has. Raises VgoError where this machine is the slower one, or nothing can be
+    `stressors` are those that this machine has. Raises VgoError where this machine does less, or nothing can be
     compared.
     """
     rates = base_rates(base, here, stressors)
@@ -117,7 +117,7 @@ def _refuse_unknown(pairs: QuotaPairs) -> None:
     speed = float(np.exp(pairs.median()))
     if speed <= 1:
         raise VgoError(
-            f"This machine is not faster than the base (median speed-up {speed:.3g}), and a quota only slows down: "
+            f"This machine does no more than the base (median speed-up {speed:.3g}), and a quota only slows down: "
             "calibrate the base to this machine instead."
         )
 

@@ -149,7 +149,7 @@ def restore_entry(path: Path) -> bool:
     """Put one entry back and forget it; False when something of it is left."""
     try:
         entry: dict[str, Any] = json.loads(path.read_bytes())
-    except FileNotFoundError:  # another agent was faster
+    except FileNotFoundError:  # another agent was first
         return True
     files, said, done = KernelFiles(Path(entry["root"])), list[str](), not entry["revert"]
     for group in reversed(entry["groups"]):

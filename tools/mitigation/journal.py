@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from ...knowledge.errors import VgoError
 from ...knowledge.shape import Frozen
-from .. import stop
+from .. import durable, stop
 from .gpu_values import gpu_values
 from .guard import TOLD
 from .kernel_file import GPU, KernelFiles, is_setting
@@ -124,29 +124,22 @@ class Journal:
         """Put an entry on the disk, there when this returns; a full disk means that nothing is changed."""
         stop.changes(entry.values)
         path = self._path(entry)
-        draft = path.with_suffix(".draft")
         try:
-            with draft.open("wb") as file:
-                file.write(entry.model_dump_json(indent=1).encode())
-                file.flush()
-                os.fsync(file.fileno())
-            draft.rename(path)
-            self._sync_folder()
+            durable.write(path, entry.model_dump_json(indent=1).encode(), path.with_suffix(".draft"))
         except OSError as error:
-            draft.unlink(missing_ok=True)
             raise self._unwritable(error) from error
 
     def remove(self, entry: JournalEntry) -> None:
         """Forget an entry whose settings are back."""
         self._path(entry).unlink(missing_ok=True)
-        self._sync_folder()
+        durable.sync(self.folder)
         stop.changed_no_more(entry.values)
 
     def take_told(self) -> list[str]:
         """Read what watchdogs did, once."""
         told = []
         for path in sorted(self.folder.glob(f"*{TOLD}")):
-            with contextlib.suppress(FileNotFoundError):  # another agent was faster
+            with contextlib.suppress(FileNotFoundError):  # another agent was first
                 told += path.read_text(encoding="utf-8").splitlines()
                 path.unlink()
         return told
@@ -202,13 +195,6 @@ class Journal:
             raise VgoError(
                 f"Cannot make the journal folder {self.folder} ({error.strerror}): set VGO_AGENT_JOURNAL."
             ) from error
-
-    def _sync_folder(self) -> None:
-        folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
 
 def put_back(entry: JournalEntry) -> list[KnobReturn]:

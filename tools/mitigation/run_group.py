@@ -158,7 +158,7 @@ def _remove(folder: Path) -> str:
                     (folder.parent / "cgroup.procs").write_text(pid)
     try:
         folder.rmdir()
-    except FileNotFoundError:  # another agent was faster
+    except FileNotFoundError:  # another agent was first
         return ""
     except OSError as error:
         return f"not removed ({error.strerror}: end what runs in it, then vgo-agent restore)"

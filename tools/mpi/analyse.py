@@ -150,7 +150,7 @@ def _verdict(told: Sequence[RankSummary], hosts: Sequence[HostRanks], rows: Rank
     if told[behind].p_slowest <= alpha and share > MARGIN:
         reason = (
             f"Rank {told[behind].rank} computes longest more often than by chance, which costs time in every run; why "
-            "some runs are slower than others is another matter."
+            "some runs take longer than others is another matter."
         )
         return _Ending("always the same rank", reason, behind)
     return _Ending("no one rank", "No rank is behind the slow runs: now one is the slowest, now another.")

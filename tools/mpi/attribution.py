@@ -54,7 +54,7 @@ def slowest(own_s: FloatArray, alpha: float) -> Slowest:
 
 
 def explained(outcome: FloatArray, excess_s: FloatArray, alpha: float, seed: int) -> RankAttribution:
-    """Ask of each rank how its time beyond the others' mean goes with the outcome (greater is slower).
+    """Ask of each rank how its time beyond the others' mean goes with the outcome (greater is worse).
 
     The trend in run order is taken out of both. One p-value pays for all ranks: the greatest correlation where chance
     alone is at work. That is both permuted runs (no rank has to do with it) and ranks that take each other's places

@@ -9,6 +9,7 @@ import polars as pl
 import yaml
 
 from ...knowledge.errors import VgoError
+from ..durable import sync
 from .formats.described import SIDECAR
 from .formats.parquet import MEANINGS
 from .mapping import Meanings
@@ -49,6 +50,7 @@ def _parquet(recorded: RecordedRuns, path: Path) -> tuple[Path, ...]:
     recorded.frame.write_parquet(
         path, metadata={MEANINGS: meanings_of(recorded).model_dump_json(exclude_defaults=True)}
     )
+    sync(path)
     return (path,)
 
 
@@ -56,6 +58,8 @@ def _csv(recorded: RecordedRuns, path: Path) -> tuple[Path, ...]:
     recorded.frame.write_csv(path)
     beside = path.with_suffix(SIDECAR)
     beside.write_text(_page(meanings_of(recorded)), encoding="utf-8")
+    sync(path)
+    sync(beside)
     return path, beside
 
 

@@ -30,8 +30,13 @@ def contributions(values: FloatArray, measure: Measure, hosts: IntArray | None =
         relative: FloatArray = np.abs(values - centre) / abs(float(np.median(values)))
         return relative
     groups = 1 if hosts is None else np.unique(hosts).size
-    squares = (values - _centres(values, hosts, np.mean)) ** 2 * (values.size / max(values.size - groups, 1))
+    squares = (values - _centres(values, hosts, _mean)) ** 2 * (values.size / max(values.size - groups, 1))
     return squares / values.mean() ** 2 if measure == "cv" else squares
+
+
+def _mean(values: FloatArray) -> float:
+    """The mean, which rounding does not move off values that are all equal."""
+    return float(np.clip(values.mean(), values.min(), values.max()))
 
 
 def _centres(values: FloatArray, hosts: IntArray | None, centre: Callable[[FloatArray], Any]) -> FloatArray:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
+from typing import Literal
 
 import numpy as np
 from numpy.random import Generator
 
 from .values import FloatArray
 
+FEWEST = 10
+"""Units in an arm for any claim."""
 EXCHANGES, MOST_EXCHANGES = 10_000, 100_000
 """Drawn at random, where there are more."""
 BEYOND = 10
@@ -49,6 +52,13 @@ class RatioTest:
         if fewest < 1:
             return 0.0, float("inf")
         return float(self.quotients[fewest - 1]), float(self.quotients[-fewest])
+
+
+def side(low: float, high: float) -> Literal["less", "more"] | None:
+    """What an interval of a ratio shows: less than the baseline has, more, or neither."""
+    if high < 1:
+        return "less"
+    return "more" if low > 1 else None
 
 
 def ratio_test(

@@ -12,22 +12,21 @@ from ..base import ToolError
 from ..case import Record, changes_system
 from ..comparison import below, direction
 from ..findings import Findings
-from ..interim import InterimLook, left_after, look_after, stopped_early
+from ..interim import BATCH_PAIRS, InterimLook, left_after, look_after, stopped_early
 from ..look_up import Candidate
 from ..mitigation.checks import Check
 from ..remedies import chosen_values
 from ..simulated import World, drawn_claim, stumble
 from ..situation import Choices, Situation, Slot, Suggestion, first, whole_amounts
+from ..statistics.exchange import FEWEST
 from ..statistics.stopping.interim import bounds
 from ..tool import Tool
 from . import look_up
 from .compare import uncompared
 from .screen_levels import left_to_screen
 
-FEWEST_PAIRS = 10
-"""A batch for which the budget leaves fewer pairs is not offered."""
-LEAST_PAIRS, MOST_PAIRS = 40, 200
-"""Of a batch, as far as the budget pays for them; fewer give no interval for p95."""
+MOST_PAIRS = 200
+"""Of a batch; one for which the budget leaves fewer than `FEWEST` is not offered."""
 PER_FACTOR = 4
 """Mitigations of one factor before the next factor has its turn."""
 SECOND = "it scattered less: confirm in an independent batch"
@@ -69,7 +68,7 @@ def legal(situation: Situation) -> Choices | None:
     """First batches of what was not tried, and the second batch of what scattered less, as far as time allows."""
     if situation.plan.mitigation:
         return _planned(situation)
-    wanted = [one for one in _wanted(situation) if situation.affordable_pairs(one[0]) >= FEWEST_PAIRS]
+    wanted = [one for one in _wanted(situation) if situation.affordable_pairs(one[0]) >= FEWEST]
     return (Slot(("mitigation", "batch"), tuple(wanted)),) if wanted else None
 
 
@@ -94,7 +93,7 @@ def _planned(situation: Situation) -> Choices | None:
     ready = findings.measured and not findings.measured.unusable and profiled and not plan.by_hand
     if not ready or uncompared(findings) or not situation.time_left or left_to_screen(situation):
         return None
-    batch, least = _planned_batch(situation), min(plan.pairs or FEWEST_PAIRS, FEWEST_PAIRS)
+    batch, least = _planned_batch(situation), min(plan.pairs or FEWEST, FEWEST)
     if batch is None or situation.affordable_pairs(plan.mitigation) < least:
         return None
     values = chosen_values(situation.record, plan) or dict(plan.values)
@@ -149,7 +148,7 @@ def _pairs(situation: Situation, mitigation: str = "") -> int:
     affordable = situation.affordable_pairs(mitigation or plan.mitigation)
     if plan.pairs:
         return min(plan.pairs, max(2, affordable))
-    needed = max(measured.pairs_needed if measured else 0, LEAST_PAIRS)
+    needed = max(measured.pairs_needed if measured else 0, BATCH_PAIRS)
     return max(2, min(needed, MOST_PAIRS, limits.max_runs, affordable))
 
 

@@ -10,6 +10,7 @@ from functools import partial
 from ...knowledge.errors import VgoError
 from ...knowledge.shape import Frozen
 from ..row import BASELINE
+from ..sweep.where import condition
 from .environment import StudyEnvironment
 from .factors import THREADS, Factor, FactorLevel, Factors
 from .placing import placed
@@ -17,6 +18,9 @@ from .setting import StudySetting
 
 MOST = 60
 """Settings of a study unless the user says more."""
+LIMITED = ("mean", "sd", "cv")
+LIMIT_NAMES = (*LIMITED, "best")
+"""What a limit of a recommendation may speak of, of each setting."""
 
 
 class Skipped(Frozen):
@@ -45,6 +49,8 @@ class StudyDesign(Frozen):
     settings: tuple[StudySetting, ...]
     """The baseline first."""
     skipped: tuple[Skipped, ...]
+    subject_to: str = ""
+    """What a setting has to keep to, to be recommended."""
 
     def at(self, levels: Mapping[str, str]) -> StudySetting | None:
         """Find the setting of these levels."""
@@ -77,11 +83,14 @@ class Wished:
     binaries: tuple[tuple[str, str], ...] = ()
     """Name and path of other builds of the program."""
     most: int = MOST
+    subject_to: str = ""
 
 
 def design(factors: Factors, here: StudyEnvironment, wished: Wished = Wished()) -> StudyDesign:  # noqa: B008 (frozen)
     """Lay out the study for a machine; raises VgoError where nothing can be varied, or too much."""
     _refuse_unknown(factors, wished)
+    if wished.subject_to:
+        condition(wished.subject_to, LIMIT_NAMES, "--subject-to")
     skipped: list[Skipped] = []
     found = [_available(_with_binaries(factor, wished), here, wished, skipped) for factor in factors.factors]
     studied = [_studied(factor, levels, wished) for factor, levels in found]
@@ -104,6 +113,7 @@ def design(factors: Factors, here: StudyEnvironment, wished: Wished = Wished()) 
         factors=tuple(studied),
         settings=(StudySetting(name=BASELINE), *settings),
         skipped=tuple(skipped),
+        subject_to=wished.subject_to,
     )
 
 

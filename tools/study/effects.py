@@ -23,7 +23,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from ...knowledge.shape import Frozen
-from ..claim import FEWEST
+from ..statistics.exchange import FEWEST
 from ..statistics.holm import holm
 from ..statistics.values import FloatArray
 from .design import StudyDesign, StudyFactor

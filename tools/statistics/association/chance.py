@@ -22,7 +22,7 @@ LEFT = 1e-6
 CHUNK_BYTES, LEAST_ROWS = 2**27, 64
 """Drawn at a time: bounds the memory, but fewer rows make a slow matrix product."""
 LONG = 4096
-"""Runs from which sorting random keys is the faster way to permute."""
+"""Runs from which sorting random keys is the way to permute that takes less time."""
 SEVERAL = 3
 """Decorrelation times that a block of runs takes."""
 

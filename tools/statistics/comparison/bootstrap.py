@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,9 +18,9 @@ from .weighted import Counts, Statistic
 
 BEYOND = 5
 """Runs of the shorter arm that must lie beyond a quantile for an interval: p90 needs 50 runs, p95 100, p99 500."""
-FEWEST_RUNS = 20
-"""Runs of the shorter arm for any interval of a ratio, however long the other arm is (see `ratios`)."""
-MORE_RUNS: Mapping[Statistic, int] = {"iqr": 30, "p95-p05": 50}
+COVERED_FROM: Mapping[Statistic, int] = defaultdict(lambda: 20, {"iqr": 30, "p95-p05": 50})
+"""Runs of the shorter arm from which the interval of a described ratio covers, by simulation (see `ratios`). A claim,
+whose test is exact, takes fewer."""
 UNDEFINED_SHARE = 0.1
 """With more undefined resamples than this there is no interval."""
 TAILS = np.array([0.025, 0.975])
@@ -141,7 +142,7 @@ class Bootstrap:
             return False
         if name[1:].isdigit():
             return self._reaches(int(name[1:]) / 100)
-        return self.fewest >= MORE_RUNS.get(name, FEWEST_RUNS)
+        return self.fewest >= COVERED_FROM[name]
 
     def _reaches(self, share: float) -> bool:
         return self.fewest * min(share, 1 - share) >= BEYOND - 1e-9

@@ -91,7 +91,7 @@ def _lined_up(baseline: ArrayLike, other: ArrayLike, paired: bool, whole: int, h
 def _described(arms: _Arms, drawing: Drawing, unit: str) -> dict[str, Any]:
     x, y = arms.inside.arms
     found, shifts = ratios(x, y, drawing)
-    distance, sd = float(wasserstein_distance(x, y)), float(x.std(ddof=1))
+    distance, sd = float(wasserstein_distance(x, y)), float(x.std(ddof=1)) if np.ptp(x) else 0.0
     together = (drawing.whole, unit)
     return {
         "paired": drawing.paired,

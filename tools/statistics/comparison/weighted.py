@@ -18,7 +18,7 @@ Statistic = Literal[
 Key = Statistic | float
 """A statistic by name, or a quantile by its share."""
 Counts = NDArray[np.integer[Any]]
-"""How often each run is taken, or running sums of that; narrow integers are faster."""
+"""How often each run is taken, or running sums of that; narrow integers take less time."""
 BAD_TAIL: dict[bool, tuple[Statistic, ...]] = {True: ("p90", "p95", "p99"), False: ("p10", "p5", "p1")}
 """The quantiles that hurt, by whether lower is better: slow runs are high times and low throughputs."""
 CHUNK = 100_000

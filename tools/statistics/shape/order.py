@@ -29,7 +29,7 @@ def warm_up_length(values: ArrayLike, places: list[int] | None = None) -> int:
     """Count the runs at the start that are a transient: 0 unless they clearly differ from all that follows.
 
     Two signs: the first few runs lie beyond every later run and far off, or the level shifts (`places`, if known)
-    at the start and never again. Of 100 runs with 10 slower ones first, by two SDs, the shift is found in 94 %.
+    at the start and never again. Of 100 runs whose first 10 take longer, by two SDs, the shift is found in 94 %.
     """
     x = finite(values)
     if x.size < LEAST_RUNS or x.min() == x.max():

@@ -11,12 +11,12 @@ from scipy.special import log_ndtr, ndtr, ndtri
 from scipy.stats import binomtest
 
 from ..deviations import contributions
-from ..exchange import ratio_test
+from ..exchange import FEWEST, ratio_test, side
 from ..values import FiniteResult, FloatArray
 from .alternative import Kind, Law, law
 
-LEAST_RUNS, MOST_RUNS = 10, 5000
-"""An arm: fewer no comparison takes, more are not simulated."""
+MOST_RUNS = 5000
+"""Of an arm: more are not simulated."""
 FIRST_EXPERIMENTS = 60
 """To find the region; points in it get the full number."""
 STEP = 1.6
@@ -83,15 +83,14 @@ class _Search:
         seed = int(self.rng.integers(2**31))
         arms = (contributions(arm, "spread") for arm in (baseline, cured))
         test = ratio_test(*arms, paired=self.paired, seed=seed, alpha=self.alpha, exchanges=self.exchanges)
-        low, high = test.interval(1 - self.alpha)
-        return high < 1 if self.law.ratio < 1 else low > 1
+        return side(*test.interval(1 - self.alpha)) == ("less" if self.law.ratio < 1 else "more")
 
     def bracket(self, start: int) -> bool:
         """Grow or shrink until the wanted power lies between two numbers of runs; False when the most are too few."""
-        runs = min(max(start, LEAST_RUNS), self.most)
+        runs = min(max(start, FEWEST), self.most)
         grow = self.simulate(runs, FIRST_EXPERIMENTS) < self.wanted
-        while (runs < self.most) if grow else (runs > LEAST_RUNS):
-            runs = round(min(max(runs * STEP if grow else runs / STEP, LEAST_RUNS), self.most))
+        while (runs < self.most) if grow else (runs > FEWEST):
+            runs = round(min(max(runs * STEP if grow else runs / STEP, FEWEST), self.most))
             if (self.simulate(runs, FIRST_EXPERIMENTS) < self.wanted) != grow:
                 return True
         return not grow
@@ -164,7 +163,7 @@ def _solved(search: _Search) -> tuple[int | None, int | None, int | None]:
     root = (float(ndtri(search.wanted)) - a) / b
     slope = np.array([-1 / b, -root / b])  # of root by a and b: the delta method
     error = math.sqrt(max(float(slope @ covariance @ slope), 0.0))
-    squares = (max(math.ceil(max(root + shift, 0.0) ** 2), LEAST_RUNS) for shift in (-Z * error, 0.0, Z * error))
+    squares = (max(math.ceil(max(root + shift, 0.0) ** 2), FEWEST) for shift in (-Z * error, 0.0, Z * error))
     low, runs, high = (square if square <= search.most else None for square in squares)
     return runs, low, high
 
